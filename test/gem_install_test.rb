@@ -85,7 +85,7 @@ class GemInstallTest < Minitest::Test
       look_at_the_installed_gem
       app = gemfile && gemfile(gemfile)
       words = [*(%w[bundle exec] if app), "ruby", "-e", "print Culet.native?"]
-      %w[agent auto blackbox profile require unused].each do |part|
+      %w[agent auto blackbox limit profile require unused].each do |part|
         path, err, = installed("culet", "lib", part)
         assert_equal ["#{gem_folder}/lib/culet/#{part}.rb\n", ""], [path, err]
         variables = environment.merge(bundle(app), "RUBYOPT" => "-r#{path.chomp}")
@@ -126,7 +126,7 @@ class GemInstallTest < Minitest::Test
        ["snapshot", pid, "--out", snapshots[0]], ["signal", pid, "--out", snapshots[1]], ["diff", *snapshots], ["cow", pid],
        ["strings", pid], ["require", "--unused", pid], ["require", "--", RbConfig.ruby, "-e", "require 'set'"],
        ["compare", "--runs", "1", "--allocators", "glibc,culet", "--", RbConfig.ruby, "-e", "sleep 0.5"],
-       ["profile", "--", RbConfig.ruby, "-e", "1"], ["autopsy", "--kernel"], ["trace", "-o", trace, "--", RbConfig.ruby, "-e", "1"],
+       ["profile", "--", RbConfig.ruby, "-e", "1"], ["limit", pid], ["autopsy", "--kernel"], ["trace", "-o", trace, "--", RbConfig.ruby, "-e", "1"],
        ["replay", "--runs", "1", "--allocators", "glibc,culet", trace]].each do |words|
         out, err, status = installed("culet", *words)
         assert_predicate status, :success?, "culet #{words.join(" ")}\n#{out}#{err}"

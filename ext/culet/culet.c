@@ -13,6 +13,7 @@
 #include "comparison/comparison.h"
 #include "feature_index/feature_index.h"
 #include "feature_index/require.h"
+#include "limit/limit.h"
 #include "profile/ruby_profile.h"
 #include "requires/requires.h"
 #include "strings/strings.h"
@@ -143,6 +144,7 @@ RUBY_FUNC_EXPORTED void Init_culet(void)
     culet_init_require(culet);
     culet_init_requires(culet);
     culet_init_strings(culet);
+    culet_init_limit(culet);
     culet_init_memory_file(culet);
     culet_init_profile(culet);
     culet_init_blackbox(culet);

@@ -7,12 +7,14 @@ require "rails/railtie"
 module Culet
   # In a Rails application, `config.culet.trim = true` returns free memory after major garbage collections (culet/auto,
   # configured by CULET_TRIM). `config.culet.profile = true` loads culet/profile, and labels the allocations of requests
-  # and jobs (Profile::Rails). The default of both is false. With CULET_BLACKBOX, requests and jobs have labels too.
-  # `require "culet"` loads this file if Rails is loaded, so the Gemfile must list rails first.
+  # and jobs (Profile::Rails). `config.culet.limit = true`, or a limit such as "85%", loads culet/limit. The default of
+  # all is false. With CULET_BLACKBOX, requests and jobs have labels too. `require "culet"` loads this file if Rails is
+  # loaded, so the Gemfile must list rails first.
   class Railtie < ::Rails::Railtie
     config.culet = ActiveSupport::OrderedOptions.new
     config.culet.trim = false
     config.culet.profile = false
+    config.culet.limit = false
 
     # After the environment files and the initializers, which may set it.
     initializer "culet.profile", after: :load_config_initializers, before: :build_middleware_stack do |application|
@@ -25,6 +27,14 @@ module Culet
     # After the environment files and the initializers, which may set it.
     config.after_initialize do |application|
       require_relative "auto" if application.config.culet.trim
+    end
+
+    # After what the initializers registered by Culet::Limit.on.
+    config.after_initialize do |application|
+      limit = application.config.culet.limit or next
+      require_relative "runtime/limit/preset"
+      Limit.preset = limit
+      require_relative "limit"
     end
   end
 end

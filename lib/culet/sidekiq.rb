@@ -6,14 +6,15 @@ require_relative "runtime/sidekiq/quiet_periods"
 module Culet
   # `require "culet/sidekiq"` in an initializer, or in the file of -r: a Sidekiq server returns free memory after major
   # garbage collections (culet/auto, configured by CULET_TRIM), and collects and trims once in each quiet period. With
-  # CULET_BLACKBOX, jobs have labels. Other processes that require it are unchanged. Quiet periods need Sidekiq 6.5 or
-  # later.
+  # CULET_BLACKBOX, jobs have labels. With CULET_LIMIT, or culet/limit loaded before, the server keeps its memory limit
+  # (see Limit::Sidekiq). Other processes that require it are unchanged. Quiet periods need Sidekiq 6.5 or later.
   module Sidekiq
     # @param config [Sidekiq::Config] of a server process
     # @return [void]
     def self.install(config)
       require_relative "auto"
       label_jobs(config)
+      keep_limit(config)
       return unless Culet.native? && Culet.trim_stats[:active]
 
       periods = QuietPeriods.new
@@ -36,11 +37,19 @@ module Culet
       false
     end
 
+    def self.keep_limit(config)
+      require_relative "limit" if ENV.fetch("CULET_LIMIT", "off") != "off"
+      return unless defined?(Limit::Monitor) && Limit.active?
+
+      require_relative "runtime/limit/sidekiq"
+      Limit::Sidekiq.install(config)
+    end
+
     def self.warn_without_heartbeat
       warn("culet: free memory is returned after garbage collections, but not in quiet periods: " \
            "these need Sidekiq 6.5, and this is #{::Sidekiq::VERSION}")
     end
-    private_class_method :label_jobs, :listen, :warn_without_heartbeat
+    private_class_method :label_jobs, :listen, :keep_limit, :warn_without_heartbeat
   end
 end
 

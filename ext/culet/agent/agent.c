@@ -19,6 +19,7 @@
 #include "agent/strings.h"
 #include "common/buffer.h"
 #include "common/values.h"
+#include "limit/limit.h"
 
 /* GC.stat and the Ruby version. */
 static void write_vm(struct culet_buffer *buffer)
@@ -49,6 +50,8 @@ static VALUE write_report(VALUE data)
         culet_strings_write(&report->buffer, &report->request.strings);
     } else if (report->request.kind == CULET_PROFILE) {
         culet_profile_answer(&report->request.profile, &report->buffer);
+    } else if (report->request.kind == CULET_LIMIT) {
+        culet_limit_answer(&report->buffer);
     } else {
         write_vm(&report->buffer);
         culet_statistics_write(&report->buffer);

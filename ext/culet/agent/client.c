@@ -54,6 +54,8 @@ static int parse_request(const char *line, struct culet_request *request, long *
         request->strings.from = from;
     } else if (sscanf(line, "culet-agent 1 unused limit_ms=%ld wait_ms=%ld", &limit_ms, wait_ms) == 2) {
         request->kind = CULET_UNUSED;
+    } else if (sscanf(line, "culet-agent 1 limit limit_ms=%ld wait_ms=%ld", &limit_ms, wait_ms) == 2) {
+        request->kind = CULET_LIMIT;
     } else if (parse_profile(line, &request->profile, &limit_ms, wait_ms)) {
         request->kind = CULET_PROFILE;
     } else if (sscanf(line, "culet-agent 1 data=%d limit_ms=%ld wait_ms=%ld", &request->objects.data, &limit_ms,

@@ -9,6 +9,7 @@
  *   -> culet-agent 1 unused limit_ms=N wait_ms=N LF                                     code that never ran
  *   -> culet-agent 1 profile action=status|start|stop|write sample_bytes=N limit_ms=N wait_ms=N LF
  *                                                                           the memory profile (profile/ruby_profile.h)
+ *   -> culet-agent 1 limit limit_ms=N wait_ms=N LF                                      the memory limit (limit/limit.h)
  *   <- ok BYTES LF and that many bytes; or: error MESSAGE LF; or: busy LF (try again)
  *
  * The main thread handles one request at a time, in order of arrival. A client that is slow to send its request or to
@@ -23,7 +24,7 @@
 #include "common/buffer.h"
 #include "profile/ruby_profile.h"
 
-enum culet_request_kind { CULET_OBJECTS, CULET_STRINGS, CULET_UNUSED, CULET_PROFILE };
+enum culet_request_kind { CULET_OBJECTS, CULET_STRINGS, CULET_UNUSED, CULET_PROFILE, CULET_LIMIT };
 
 struct culet_request {
     enum culet_request_kind kind;

@@ -12,7 +12,7 @@ typedef void culet_gc_watcher(int major);
 /* Finds out what the collector reports. Before the functions below, not during GC. */
 void culet_gc_prepare(void);
 
-/* Starts watching: once for each part (trims, the profile, the black box). With the GVL. May raise. */
+/* Starts watching: once for each part (trims, the profile, the limit, the black box). With the GVL. May raise. */
 void culet_gc_watch(culet_gc_watcher *watcher);
 
 /*

@@ -24,7 +24,7 @@ module Culet
     end
 
     # The parts that a user can load into a program.
-    PARTS = %w[agent auto blackbox profile require unused].freeze
+    PARTS = %w[agent auto blackbox limit profile require unused].freeze
 
     # @param part [String] one of PARTS
     # @return [String] the assignment as users write it; by path, because Bundler restricts gems, not paths

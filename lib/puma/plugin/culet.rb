@@ -14,6 +14,8 @@ require "puma/plugin"
 #   before_fork hooks, so that these close the connections.
 # - A trim that waits for its minimum interval runs when the worker has no request (out_of_band).
 # - With CULET_BLACKBOX, requests have labels (Culet::Profile::Rack).
+# - With `require "culet/limit"` in the same file, or CULET_LIMIT in the environment, the server keeps its memory limit:
+#   see Culet::Limit::Puma.
 #
 # The plugin has no `config` method, because Puma drops the first option of the user's file for a plugin that has one
 # (Hash#shift in DSL#_offer_plugins, Puma 5 to 8). Hooks are added when Puma starts its plugins, before it loads the
@@ -30,6 +32,7 @@ Puma::Plugin.create do
       Culet::Warmup.requests.any? && !(cluster && options[:preload_app])
     trim_between_requests(launcher, options)
     label_requests(launcher.config)
+    keep_limit(launcher, options)
   end
 
   private
@@ -72,8 +75,20 @@ Puma::Plugin.create do
   def trim_between_requests(launcher, options)
     return unless Culet.native? && Culet.trim_stats[:active]
 
+    between_requests(launcher, options) { Culet.trim if Culet::Trim.waits? }
+  end
+
+  def keep_limit(launcher, options)
+    require "culet/limit" if ENV.fetch("CULET_LIMIT", "off") != "off"
+    return unless defined?(Culet::Limit::Monitor) && Culet::Limit.active?
+
+    require "culet/runtime/limit/puma"
+    Culet::Limit::Puma.install(launcher)
+    between_requests(launcher, options) { Culet::Limit.each_boundary }
+  end
+
+  def between_requests(launcher, options, &block)
     level = options.user_options.key?(:out_of_band) ? options.user_options : options.file_options
-    hooks = Puma::DSL.new(level, launcher.config)
-    hooks.out_of_band { Culet.trim if Culet::Trim.waits? }
+    Puma::DSL.new(level, launcher.config).out_of_band(&block)
   end
 end

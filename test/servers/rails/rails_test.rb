@@ -21,6 +21,12 @@ class RailtieTest < Minitest::Test
     assert_equal "[false, false, \"off\"]\n", boot(configured: true, initializer: "Rails.application.config.culet.trim = false")
   end
 
+  def test_an_initializer_sets_a_memory_limit
+    initializer = "Rails.application.config.culet.limit = '9T'\nat_exit { p Culet::Limit.status['limit_bytes'], Culet::Limit.status['source'] }"
+    lines = boot(initializer: initializer).lines(chomp: true)
+    assert_equal [(9 << 40).to_s, "setting".inspect], lines.last(2)
+  end
+
   def test_without_rails_there_is_no_railtie
     out, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-rculet", "-e", "p defined?(Culet::Railtie)", env: NEUTRAL)
     assert status.success?, err

@@ -29,6 +29,17 @@ class SidekiqTest < Minitest::Test
     check_quiet_periods(10)
   end
 
+  # The limit is below what it needs.
+  def test_at_its_memory_limit_it_finishes_its_jobs_and_ends
+    up = ->(_server) { File.exist?(File.join(@directory, "figures")) }
+    with_server("sidekiq", "-r", JOBS, "-c", "2", "-t", "5", env: settings.merge("CULET_LIMIT" => "20M"), up: up) do |server|
+      assert_settles(-> { "it ends by itself: #{server.output}" }) { !server.alive? }
+      assert_match(/^culet: the memory limit, 20.0 MiB, is nearly used up at the start: /, server.output)
+      assert_match(/^culet: limit 20.0 MiB: restart \(this process accepts no more jobs, and ends when those it has are done\)/, server.output)
+      assert_match(/TSTP|no longer accepting new work/, server.output)
+    end
+  end
+
   def test_a_client_is_left_as_it_is
     out, err, status = run_program(RbConfig.ruby, "-rbundler/setup", "-r#{JOBS}", "-e", "p Sidekiq.server?, defined?(Culet::Trim)",
                                    env: environment(bundle).merge(settings))

@@ -1,0 +1,182 @@
+/*
+ * The native part of culet/limit, private methods of Culet::Limit:
+ *
+ *   watch(limit, kind, usage, stat, wakeup, events)  starts the thread, or changes its settings
+ *   unwatch                                          ends the thread
+ *   counts                                           a Hash of culet_watch_counts
+ *   report(bytes)                                    the usage of a cluster, for the processes that watch it
+ *   reported                                         the bytes last reported
+ *   event_descriptor                                 a new eventfd
+ */
+#include "limit/limit.h"
+
+#include <errno.h>
+#include <ruby/debug.h>
+#include <ruby/vm.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/values.h"
+#include "limit/watch.h"
+#include "trim/gc_watch.h"
+
+#ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
+static rb_postponed_job_handle_t job_handle;
+#endif
+
+/* In a Ruby thread, soon after a collection. */
+static void job(void *unused)
+{
+    culet_watch_steer();
+}
+
+/* May be called during GC. */
+static void request_job(void)
+{
+#ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
+    rb_postponed_job_trigger(job_handle);
+#else
+    /* if the queue is full, the next collection requests the job again */
+    (void)rb_postponed_job_register_one(0, job, NULL);
+#endif
+}
+
+/* During GC. */
+static void on_collection(int major)
+{
+    if (culet_watch_collection())
+        request_job();
+}
+
+/* Shared with the processes forked later: the bytes in use of a cluster, as its parent reports them. */
+static _Atomic uint64_t *reported;
+
+static _Atomic uint64_t *reported_bytes(void)
+{
+    if (reported == NULL) {
+        void *page = mmap(NULL, sizeof(*reported), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (page == MAP_FAILED)
+            rb_sys_fail("mmap");
+        reported = page;
+    }
+    return reported;
+}
+
+/* The total of a cluster, for the processes that watch it by :reported. */
+static VALUE limit_report(VALUE self, VALUE bytes)
+{
+    atomic_store(reported_bytes(), NUM2ULL(bytes));
+    return Qnil;
+}
+
+static VALUE limit_reported(VALUE self)
+{
+    return ULL2NUM(atomic_load(reported_bytes()));
+}
+
+static enum culet_usage_kind usage_kind(VALUE kind)
+{
+    if (kind == culet_symbol("group"))
+        return CULET_USAGE_GROUP;
+    if (kind == culet_symbol("space"))
+        return CULET_USAGE_SPACE;
+    return kind == culet_symbol("reported") ? CULET_USAGE_REPORTED : CULET_USAGE_PSS;
+}
+
+static void stop_at_exit(ruby_vm_t *vm)
+{
+    culet_watch_stop();
+}
+
+/*
+ * Culet::Limit.watch(limit, kind, usage, stat, wakeup, events): kind :group, :pss, :space or :reported; usage and stat
+ * are descriptors or nil, wakeup one, events an Array of at most four. Returns nil, or why there is no thread.
+ */
+static VALUE limit_watch(VALUE self, VALUE limit, VALUE kind, VALUE usage, VALUE stat, VALUE wakeup, VALUE events)
+{
+    static int watching;
+    struct culet_watch_settings settings = {.limit = NUM2ULL(limit), .wakeup_fd = NUM2INT(wakeup)};
+    int error;
+
+    settings.usage = (struct culet_usage){.kind = usage_kind(kind),
+                                          .usage_fd = NIL_P(usage) ? -1 : NUM2INT(usage),
+                                          .stat_fd = NIL_P(stat) ? -1 : NUM2INT(stat)};
+    settings.usage.reported = reported_bytes();
+    Check_Type(events, T_ARRAY);
+    for (long i = 0; i < CULET_WATCH_EVENTS; i++)
+        settings.events[i] = i < RARRAY_LEN(events) ? NUM2INT(rb_ary_entry(events, i)) : -1;
+    if (!watching) {
+        watching = 1;
+#ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
+        job_handle = rb_postponed_job_preregister(0, job, NULL);
+        if (job_handle == POSTPONED_JOB_HANDLE_INVALID)
+            return rb_utf8_str_new_cstr("Ruby cannot register another postponed job");
+#endif
+        culet_watch_prepare(request_job);
+        ruby_vm_at_exit(stop_at_exit);
+        culet_gc_watch(on_collection);
+    }
+    if ((error = culet_watch_start(&settings)) != 0)
+        return rb_utf8_str_new_cstr(strerror(error));
+    culet_watch_steer();
+    return Qnil;
+}
+
+static VALUE limit_unwatch(VALUE self)
+{
+    culet_watch_stop();
+    return Qnil;
+}
+
+static VALUE limit_counts(VALUE self)
+{
+    struct culet_watch_counts counts = culet_watch_counts();
+    VALUE hash = rb_hash_new();
+
+    culet_hash_set(hash, "used_bytes", ULL2NUM(counts.used));
+    culet_hash_set(hash, "trims", ULL2NUM(counts.trims));
+    culet_hash_set(hash, "trimmed_bytes", ULL2NUM(counts.trimmed_bytes));
+    culet_hash_set(hash, "collections", ULL2NUM(counts.collections));
+    culet_hash_set(hash, "collected_bytes", ULL2NUM(counts.freed_bytes));
+    culet_hash_set(hash, "tightened", ULL2NUM(counts.tightened));
+    culet_hash_set(hash, "budget_bytes", ULL2NUM(counts.budget));
+    culet_hash_set(hash, "readings", ULL2NUM(counts.readings));
+    return hash;
+}
+
+/* Culet::Limit.event_descriptor: a new eventfd(2). */
+static VALUE limit_event_descriptor(VALUE self)
+{
+    int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+    if (fd < 0)
+        rb_sys_fail("eventfd");
+    return INT2NUM(fd);
+}
+
+static VALUE limit_module;
+
+void culet_limit_answer(struct culet_buffer *buffer)
+{
+    VALUE status = rb_check_funcall(limit_module, rb_intern("status"), 0, NULL);
+
+    culet_buffer_json(buffer, status == Qundef ? rb_hash_new() : status);
+}
+
+void culet_init_limit(VALUE culet)
+{
+    VALUE methods;
+
+    limit_module = rb_define_module_under(culet, "Limit");
+    methods = rb_singleton_class(limit_module);
+
+    rb_define_private_method(methods, "watch", limit_watch, 6);
+    rb_define_private_method(methods, "unwatch", limit_unwatch, 0);
+    rb_define_private_method(methods, "counts", limit_counts, 0);
+    rb_define_private_method(methods, "report", limit_report, 1);
+    rb_define_private_method(methods, "reported", limit_reported, 0);
+    rb_define_private_method(methods, "event_descriptor", limit_event_descriptor, 0);
+}

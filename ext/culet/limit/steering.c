@@ -1,0 +1,44 @@
+#include "limit/steering.h"
+
+static uint64_t target_bytes(uint64_t limit)
+{
+    return limit / 100 * CULET_STEERING_TARGET;
+}
+
+uint64_t culet_steering_room(uint64_t limit, uint64_t used)
+{
+    uint64_t target = target_bytes(limit);
+
+    return target > used ? target - used : 0;
+}
+
+int culet_steering_far(const struct culet_steering *steering, uint64_t limit, uint64_t used, uint64_t ruby)
+{
+    return !steering->tight && used > 0 && culet_steering_room(limit, used) / 8 > ruby;
+}
+
+static uint64_t between(uint64_t bytes, uint64_t most)
+{
+    if (bytes < CULET_STEERING_LEAST_BYTES)
+        bytes = CULET_STEERING_LEAST_BYTES;
+    return bytes < most ? bytes : most;
+}
+
+void culet_steering_update(struct culet_steering *steering, uint64_t limit, uint64_t used, uint64_t ruby, int exceeded)
+{
+    uint64_t room = culet_steering_room(limit, used);
+
+    if (room >= (steering->tight ? 4 : 2) * ruby && !exceeded) { /* so that it does not alternate */
+        *steering = (struct culet_steering){.tightened = steering->tightened};
+        return;
+    }
+    if (!steering->tight)
+        steering->budget = room / 2;
+    else if (exceeded)
+        steering->budget = steering->budget / 3 * 2;
+    else if (room > limit / CULET_STEERING_MARGIN)
+        steering->budget += room / 4;
+    steering->tight = 1;
+    steering->budget = between(steering->budget, ruby);
+    steering->tightened += steering->budget < ruby;
+}

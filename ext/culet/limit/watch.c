@@ -1,0 +1,426 @@
+#include "limit/watch.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <ruby.h>
+#include <ruby/debug.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/release.h"
+#include "common/values.h"
+#include "limit/steering.h"
+#include "trim/gc_watch.h"
+
+#define STACK_BYTES ((size_t)256 << 10)
+#define UNKNOWN UINT64_MAX
+
+static struct {
+    pthread_mutex_t lock; /* for the settings and the usage */
+    struct culet_watch_settings settings;
+    struct culet_steering steering; /* Ruby threads only */
+    pthread_t thread;
+    pid_t pid;   /* of the process that has the thread; 0: none */
+    int stop_fd; /* ends the thread's wait */
+    _Atomic int stopped;
+    _Atomic uint64_t used; /* at the last reading */
+    _Atomic uint64_t trims, trimmed_bytes, collections, freed_bytes, readings;
+    size_t steered_at; /* number of the last collection that was steered after */
+    uint64_t added;    /* to Ruby's count of allocated bytes since the last collection */
+    void (*request_steering)(void);
+    double next_trim;       /* the thread's; not before then */
+    double next_push;       /* the thread's */
+    double next_full;       /* Ruby threads'; no forced collection before then */
+    double next_swept_trim; /* Ruby threads' */
+} watch = {.lock = PTHREAD_MUTEX_INITIALIZER, .stop_fd = -1};
+
+static VALUE key_number; /* Symbol for rb_gc_stat: collections so far */
+static VALUE key_count;  /* Symbol for rb_gc_stat: bytes allocated since the last collection */
+static VALUE key_limit;  /* Symbol for rb_gc_stat: bytes until Ruby collects; 0: this collector has no such limit */
+
+static double now(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static uint64_t share(uint64_t bytes, unsigned percent)
+{
+    return bytes / 100 * percent;
+}
+
+/* Reads what is in use; exact from `percent` of the limit on. */
+static uint64_t read_used(unsigned percent)
+{
+    uint64_t used;
+
+    pthread_mutex_lock(&watch.lock);
+    used = culet_usage_read(&watch.settings.usage, share(watch.settings.limit, percent));
+    pthread_mutex_unlock(&watch.lock);
+    atomic_fetch_add(&watch.readings, 1);
+    if (used != UNKNOWN)
+        atomic_store(&watch.used, used);
+    return used;
+}
+
+/* Returns free memory; returns how long that took. */
+static double trim(void)
+{
+    double began = now();
+    uint64_t before = read_used(0), after;
+
+    culet_release_memory();
+    after = read_used(0);
+    atomic_fetch_add(&watch.trims, 1);
+    if (before != UNKNOWN && after != UNKNOWN && before > after)
+        atomic_fetch_add(&watch.trimmed_bytes, before - after);
+    return now() - began;
+}
+
+/* ---- the thread ---- */
+
+/* Adds as much to Ruby's count of allocated bytes as makes the next malloc collect. */
+static void push_collection(double time)
+{
+    if (key_limit == 0 || time < watch.next_push)
+        return;
+    rb_gc_adjust_memory_usage(CULET_STEERING_PUSH_BYTES);
+    watch.next_push = time + CULET_STEERING_PUSH_SECONDS;
+}
+
+static void wake_ruby(void)
+{
+    static const uint64_t once = 1;
+
+    (void)!write(watch.settings.wakeup_fd, &once, sizeof(once));
+}
+
+/* Acts on a reading. Returns the seconds until the next. */
+static double react(uint64_t used, uint64_t limit)
+{
+    uint64_t alarm = share(limit, CULET_WATCH_ALARM);
+    double time = now(), seconds;
+
+    if (used == UNKNOWN)
+        return CULET_WATCH_LONGEST_SECONDS;
+    if (used >= alarm) {
+        if (!culet_release_found()->in_ruby_threads && culet_release_found()->call != NULL && time >= watch.next_trim) {
+            double costs = trim();
+            used = atomic_load(&watch.used);
+            time = now();
+            watch.next_trim = time + costs * CULET_WATCH_TRIM_SHARE;
+        }
+        if (used >= share(limit, CULET_WATCH_CRITICAL))
+            push_collection(time);
+        if (used >= alarm)
+            wake_ruby();
+    }
+    seconds = used >= alarm ? 0 : (double)(alarm - used) / CULET_WATCH_BYTES_PER_SECOND;
+    if (seconds < CULET_WATCH_SHORTEST_SECONDS)
+        return CULET_WATCH_SHORTEST_SECONDS;
+    return seconds > CULET_WATCH_LONGEST_SECONDS ? CULET_WATCH_LONGEST_SECONDS : seconds;
+}
+
+/* Waits for the time, a notification or the end. A descriptor that fails is not waited for again. */
+static void wait_for_events(double seconds)
+{
+    struct pollfd polled[CULET_WATCH_EVENTS + 1] = {{.fd = watch.stop_fd, .events = POLLIN}};
+    char drained[512];
+
+    pthread_mutex_lock(&watch.lock);
+    for (int i = 0; i < CULET_WATCH_EVENTS; i++)
+        polled[i + 1] = (struct pollfd){.fd = watch.settings.events[i], .events = POLLIN | POLLPRI};
+    pthread_mutex_unlock(&watch.lock);
+    if (poll(polled, CULET_WATCH_EVENTS + 1, (int)(seconds * 1000)) <= 0)
+        return;
+    pthread_mutex_lock(&watch.lock);
+    for (int i = 0; i < CULET_WATCH_EVENTS; i++) {
+        struct pollfd *one = &polled[i + 1];
+        int gone = (one->revents & (POLLERR | POLLHUP | POLLNVAL)) != 0 && (one->revents & POLLPRI) == 0;
+
+        if (watch.settings.events[i] != one->fd)
+            continue;
+        if ((one->revents & POLLIN) != 0 && read(one->fd, drained, sizeof(drained)) <= 0)
+            gone = 1;
+        if (gone)
+            watch.settings.events[i] = -1;
+    }
+    pthread_mutex_unlock(&watch.lock);
+}
+
+static void *run(void *unused)
+{
+    (void)unused;
+    prctl(PR_SET_NAME, "culet-limit", 0, 0, 0);
+    while (!atomic_load(&watch.stopped)) {
+        uint64_t used = read_used(CULET_WATCH_ALARM), limit;
+
+        pthread_mutex_lock(&watch.lock);
+        limit = watch.settings.limit;
+        pthread_mutex_unlock(&watch.lock);
+        wait_for_events(react(used, limit));
+    }
+    return NULL;
+}
+
+/* The thread blocks all signals: they are for the program's threads. */
+static int start_thread(void)
+{
+    sigset_t all, before;
+    pthread_attr_t attributes;
+    int error;
+
+    if ((watch.stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
+        return errno;
+    atomic_store(&watch.stopped, 0);
+    pthread_attr_init(&attributes); /* cannot fail in glibc */
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    error = pthread_create(&watch.thread, &attributes, run, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    if (error == 0) {
+        watch.pid = getpid();
+    } else {
+        close(watch.stop_fd);
+        watch.stop_fd = -1;
+    }
+    return error;
+}
+
+/* In a forked child the parent's thread does not exist, and may have held the lock. */
+static void forget_parent(void)
+{
+    if (watch.pid == 0 || watch.pid == getpid())
+        return;
+    pthread_mutex_init(&watch.lock, NULL);
+    watch.settings.usage.pss = 0;
+    if (watch.stop_fd >= 0)
+        close(watch.stop_fd);
+    watch.stop_fd = -1;
+    watch.pid = 0;
+}
+
+int culet_watch_start(const struct culet_watch_settings *settings)
+{
+    int error = 0;
+
+    forget_parent();
+    pthread_mutex_lock(&watch.lock);
+    watch.settings = *settings;
+    watch.steered_at = SIZE_MAX;
+    pthread_mutex_unlock(&watch.lock);
+    if (watch.pid == 0)
+        error = start_thread();
+    return error;
+}
+
+void culet_watch_stop(void)
+{
+    static const uint64_t once = 1;
+
+    forget_parent();
+    if (watch.pid == 0)
+        return;
+    atomic_store(&watch.stopped, 1);
+    (void)!write(watch.stop_fd, &once, sizeof(once));
+    pthread_join(watch.thread, NULL);
+    close(watch.stop_fd);
+    watch.stop_fd = -1;
+    watch.pid = 0;
+    watch.steering = (struct culet_steering){0};
+}
+
+struct culet_watch_counts culet_watch_counts(void)
+{
+    return (struct culet_watch_counts){
+        .used = atomic_load(&watch.used),
+        .trims = atomic_load(&watch.trims),
+        .trimmed_bytes = atomic_load(&watch.trimmed_bytes),
+        .collections = atomic_load(&watch.collections),
+        .freed_bytes = atomic_load(&watch.freed_bytes),
+        .tightened = watch.steering.tightened,
+        .budget = watch.steering.tight ? watch.steering.budget : 0,
+        .readings = atomic_load(&watch.readings),
+    };
+}
+
+/* ---- after collections ---- */
+
+static VALUE start_event; /* the TracePoint of `on_start`, enabled while the budget is not Ruby's */
+
+/* Ends a sweep in progress, so that what it frees can be returned. */
+static void finish_sweep(void)
+{
+    if (!culet_gc_swept() && !RTEST(rb_gc_disable()))
+        rb_gc_enable();
+}
+
+static void adjust(int64_t bytes)
+{
+    if (bytes != 0)
+        rb_gc_adjust_memory_usage((ssize_t)bytes);
+}
+
+/* Sets Ruby's count of allocated bytes so that it collects after the budget. */
+static void set_count(uint64_t count)
+{
+    uint64_t ruby = rb_gc_stat(key_limit);
+    uint64_t wanted = ruby > watch.steering.budget ? ruby - watch.steering.budget : 0;
+
+    if (wanted <= count)
+        return;
+    watch.added += wanted - count;
+    adjust((int64_t)(wanted - count));
+}
+
+/*
+ * During GC, when a collection starts and has set Ruby's count to zero. What was added before is taken back: it also
+ * counts for the next major collection, and was no garbage. An incremental collection marks between allocations, so the
+ * job alone would be too late.
+ */
+static void on_start(VALUE event, void *unused)
+{
+    uint64_t added = watch.added;
+
+    (void)event;
+    (void)unused;
+    if (watch.pid != getpid())
+        return;
+    watch.added = 0;
+    adjust(-(int64_t)added);
+    set_count(0);
+    watch.request_steering();
+}
+
+/* The sweep has subtracted what it freed from the count. */
+static void apply(void)
+{
+    VALUE enabled = rb_tracepoint_enabled_p(start_event);
+
+    if (watch.steering.tight && !RTEST(enabled))
+        rb_tracepoint_enable(start_event);
+    else if (!watch.steering.tight && RTEST(enabled))
+        rb_tracepoint_disable(start_event);
+    if (watch.steering.tight) {
+        finish_sweep();
+        set_count(rb_gc_stat(key_count));
+    } else {
+        adjust(-(int64_t)watch.added);
+        watch.added = 0;
+    }
+}
+
+int culet_watch_collection(void)
+{
+    return watch.pid != 0 && key_limit != 0;
+}
+
+/* Returns what the last collection freed, unless that would take too much of the time. Returns whether it did. */
+static int trim_swept(void)
+{
+    double began = now();
+
+    if (began < watch.next_swept_trim || culet_release_found()->call == NULL)
+        return 0;
+    (void)trim();
+    watch.next_swept_trim = now() + (now() - began) * CULET_WATCH_TRIM_SHARE;
+    return 1;
+}
+
+/* A collection of old objects too, with an immediate sweep. */
+static void collect(void)
+{
+    double began = now();
+    uint64_t before = atomic_load(&watch.used), after;
+
+    if (began < watch.next_full)
+        return;
+    rb_gc_start();
+    if (culet_release_found()->call != NULL)
+        culet_release_memory();
+    after = read_used(0);
+    atomic_fetch_add(&watch.collections, 1);
+    if (after != UNKNOWN && before > after)
+        atomic_fetch_add(&watch.freed_bytes, before - after);
+    watch.next_full = now() + (now() - began) * CULET_WATCH_COLLECTION_SHARE;
+}
+
+/* Decides with the sweep ended. */
+static void steer(uint64_t limit)
+{
+    uint64_t trims = atomic_load(&watch.trims), used;
+    int exceeded = trims != watch.steering.trims; /* the thread found more in use than was expected */
+
+    if (watch.steering.tight)
+        finish_sweep();
+    used = read_used(0);
+    if (used == UNKNOWN)
+        return;
+    if (culet_steering_room(limit, used) == 0) {
+        finish_sweep();
+        exceeded |= trim_swept(); /* without a trim the memory stays what it is, however small the budget */
+        if (atomic_load(&watch.used) >= share(limit, CULET_WATCH_CRITICAL))
+            collect();
+    }
+    culet_steering_update(&watch.steering, limit, atomic_load(&watch.used), rb_gc_stat(key_limit), exceeded);
+    watch.steering.trims = atomic_load(&watch.trims);
+    apply();
+}
+
+void culet_watch_steer(void)
+{
+    static int active; /* a collection in here calls this again */
+    uint64_t limit = watch.settings.limit, ruby;
+
+    if (active || watch.pid != getpid() || key_limit == 0)
+        return;
+    /* a collection requests it at its start and when it marks; once is enough */
+    if (watch.steered_at == rb_gc_stat(key_number))
+        return;
+    watch.steered_at = rb_gc_stat(key_number);
+    ruby = rb_gc_stat(key_limit);
+    if (culet_steering_far(&watch.steering, limit, atomic_load(&watch.used), ruby))
+        return;
+    active = 1;
+    steer(limit);
+    active = 0;
+}
+
+static VALUE read_stat(VALUE key)
+{
+    return SIZET2NUM(rb_gc_stat(key));
+}
+
+/* Returns a Symbol, or 0 if the collector does not know the key. */
+static VALUE supported_key(const char *name)
+{
+    VALUE key = culet_symbol(name);
+    int failure = 0;
+
+    (void)rb_protect(read_stat, key, &failure);
+    if (failure)
+        rb_set_errinfo(Qnil); /* ArgumentError: unknown key */
+    return failure ? 0 : key;
+}
+
+void culet_watch_prepare(void (*request_steering)(void))
+{
+    key_limit = supported_key("malloc_increase_bytes_limit");
+    key_number = supported_key("count");
+    key_count = supported_key("malloc_increase_bytes");
+    if (key_count == 0 || key_number == 0)
+        key_limit = 0;
+    watch.request_steering = request_steering;
+    start_event = rb_tracepoint_new(0, RUBY_INTERNAL_EVENT_GC_START, on_start, NULL);
+    rb_gc_register_mark_object(start_event);
+}

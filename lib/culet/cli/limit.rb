@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "command"
+require_relative "subjects"
+require_relative "../tools/limit/inquiry"
+require_relative "../tools/limit/table"
+
+module Culet
+  module CLI
+    # `culet limit`: the memory limit of a process.
+    class Limit < Command
+      include Subjects
+
+      # @return [String] the usage of the verb
+      def banner = "culet limit [PID|NAME]"
+
+      # @return [Array<String>] examples for --help
+      def examples
+        ["culet limit                 programs started from this shell",
+         "culet limit 4242            a running process",
+         "culet limit puma --json     a process by name"]
+      end
+
+      # @return [Integer] exit status
+      def execute(words, command)
+        if command || words.size > 1
+          raise UsageError, "`culet limit` takes at most one process number or name; see `culet limit --help`"
+        end
+
+        inquiry = Culet::Limit::Inquiry.new(words.empty? ? ::Process.pid : one_named(words.first, files: false))
+        document = inquiry.call
+        deliver(options[:json] ? json(document, inquiry.problems) : table(document, inquiry))
+        EXIT_OK
+      end
+
+      private
+
+      def define(parser)
+        parser.separator("Prints the limit that the kernel sets, how much of it counts as used when the kernel looks " \
+                         "for a process to kill, and the steps that culet/limit took in the process to keep it.")
+        parser.separator("")
+      end
+
+      def json(document, problems) = JSON.pretty_generate(document.merge("problems" => problems))
+
+      def table(document, inquiry)
+        title = Processes::Identity.new(inquiry.pid).title
+        fitted { Culet::Limit::Table.new(document, problems: inquiry.problems, title: title, color: color?).to_s }
+      end
+    end
+  end
+end

@@ -1,0 +1,43 @@
+# frozen_string_literal: true
+
+module Culet
+  module Limit
+    # The last steps of the ladder, and their lines in the log.
+    class History
+      # Steps that are kept.
+      MOST = 64
+      UNITS = [["GiB", 1 << 30], ["MiB", 1 << 20], ["KiB", 1 << 10]].freeze
+      private_constant :UNITS
+
+      # @param bytes [Integer]
+      # @return [String] e.g. "12.5 MiB"
+      def self.size(bytes)
+        unit, one = UNITS.find { |_, least| bytes >= least } || ["bytes", 1]
+        one == 1 ? "#{bytes} #{unit}" : format("%<number>.1f %<unit>s", number: bytes.fdiv(one), unit: unit)
+      end
+
+      # @param log [#call] gets each line
+      def initialize(log)
+        @log = log
+        @steps = []
+      end
+
+      # @return [Array<Hash{String => Object}>] the steps, the oldest first: "at" (seconds since 1970), "step",
+      #   "freed_bytes"
+      attr_reader :steps
+
+      # @param step [String]
+      # @param freed [Integer] bytes
+      # @param used [Integer] bytes, after the step
+      # @param limit [Integer] bytes
+      # @param detail [String, nil]
+      # @return [void]
+      def add(step, freed:, used:, limit:, detail: nil)
+        # a new Array each time: a trap handler may read it, and cannot lock
+        @steps = [*@steps, { "at" => Time.now.to_f, "step" => step, "freed_bytes" => freed }].last(MOST)
+        @log.call("culet: limit #{self.class.size(limit)}: #{step}#{" (#{detail})" if detail} freed " \
+                  "#{self.class.size(freed)}, #{self.class.size(used)} in use (#{used * 100 / limit} %)")
+      end
+    end
+  end
+end

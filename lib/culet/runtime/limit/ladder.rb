@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+module Culet
+  module Limit
+    # Takes the steps in their order, each only if those before did not suffice. After a pass that did not suffice the
+    # next waits, longer each time, unless more is in use than then.
+    class Ladder
+      # Pauses after a pass, in seconds. The last is for a usage above the critical level.
+      SHORTEST = 0.25
+      LONGEST = 30.0
+      CRITICAL_LONGEST = 1.0
+      # Shares of the limit: a pass begins above the first and ends below it; more use by the last is a change.
+      ALARM = 0.85
+      CRITICAL = 0.93
+      CHANGE = 0.03
+
+      # @return [Array<Steps::Step>]
+      attr_reader :steps
+
+      # @param steps [Array<Steps::Step>]
+      # @param history [History]
+      # @param used [#call] bytes in use, or nil
+      # @param limit [#call] bytes
+      def initialize(steps, history:, used:, limit:)
+        @steps = steps
+        @history = history
+        @used = used
+        @limit = limit
+        @pause = SHORTEST
+        @reached = 0
+      end
+
+      # One pass.
+      #
+      # @return [Float] seconds until the next may begin
+      def call
+        @steps.each do |step|
+          used = @used.call or return LONGEST
+          due = step.due?(used.fdiv(@limit.call))
+          return rest if used < ALARM * @limit.call
+
+          take(step, used) if due
+        end
+        used = @used.call
+        used && used >= ALARM * @limit.call ? pause(used) : rest
+      end
+
+      private
+
+      def take(step, before)
+        detail = step.call
+        return if detail == :nothing
+
+        used = @used.call || before
+        @history.add(step.name, freed: [before - used, 0].max, used: used, limit: @limit.call, detail: detail)
+      end
+
+      def rest
+        @steps.each(&:relieved)
+        @pause = SHORTEST
+        @reached = 0
+        SHORTEST
+      end
+
+      def pause(used)
+        longest = used >= CRITICAL * @limit.call ? CRITICAL_LONGEST : LONGEST
+        @pause = used > @reached + (CHANGE * @limit.call) ? SHORTEST : [@pause * 2, longest].min
+        @reached = [@reached, used].max
+        @pause
+      end
+    end
+  end
+end

@@ -1,0 +1,200 @@
+# frozen_string_literal: true
+
+require "io/wait"
+
+module Culet
+  module Limit
+    # Watches the limit of a process: the extension's thread (ext/culet/limit/) reads the usage and acts within
+    # milliseconds; this one sleeps until that wakes it, and takes the steps of the ladder.
+    class Monitor
+      # How long the usage must stay above the critical level before a restart, in seconds.
+      SETTLE = 2.0
+      # A limit may change while the program runs; it is read again at this interval, in seconds.
+      REREAD = 5.0
+      # The extension may trim ten times a second; that is summed up in lines this far apart, in seconds.
+      SUMMARY = 10.0
+      # How often the parent of a cluster reads the memory of its workers, in seconds.
+      CLUSTER = 0.5
+
+      # @param source [Source, nil]
+      # @return [Hash{String => Object}] without a monitor
+      def self.idle_status(source)
+        { "limit_bytes" => source&.bytes, "source" => source&.description || "none", "used_bytes" => nil,
+          "headroom_bytes" => nil, "steps" => [] }
+      end
+
+      # @param settings [Settings]
+      # @param source [Source]
+      # @param history [History, nil]
+      def initialize(settings, source, history: nil)
+        @settings = settings
+        @source = source
+        @history = history || History.new(Limit.log)
+        @counts = {}
+        @stopping = false
+        @reread = 0
+        rebuild
+      end
+
+      # @return [self]
+      # @raise [Culet::Error] when the extension cannot start its thread
+      def start
+        check_size
+        @wakeup = IO.for_fd(Limit.send(:event_descriptor))
+        @counts = Limit.send(:counts)
+        watch
+        @thread = Thread.new { run }
+        @thread.name = "culet-limit"
+        @thread.report_on_exception = false
+        self
+      end
+
+      # @return [void]
+      def stop
+        @stopping = true
+        @thread&.kill&.join
+        Limit.send(:unwatch)
+        close
+      end
+
+      # @return [Monitor] that of a forked child, with a history of its own
+      def forked
+        close
+        Monitor.new(@settings, Source.new(@settings)).start
+      end
+
+      # Takes over callbacks and the restart.
+      #
+      # @return [void]
+      def rebuild
+        steps = [Steps::Trim.new, Steps::Callbacks.new(Limit.callbacks, Limit.log),
+                 Steps::Collection.new(Limit.boundary), *Limit.restart]
+        watch if @thread # the kind of usage may be another
+        @ladder = Ladder.new(steps, history: @history, used: method(:used_bytes), limit: -> { @source.bytes })
+      end
+
+      # @return [Hash{String => Object}]
+      def status
+        used = used_bytes
+        { "limit_bytes" => @source.bytes, "source" => @source.description, "used_bytes" => used,
+          "headroom_bytes" => used && [@source.bytes - used, 0].max, "steps" => @history.steps,
+          "notifications" => @notifications.names, "native" => Limit.send(:counts).transform_keys(&:to_s) }
+      end
+
+      private
+
+      # A setting is for all processes of a cluster; a control group has all of them in any case.
+      def reported? = @source.kind == :pss && Limit.clustered?
+
+      def used_bytes
+        return @source.used_bytes unless reported?
+        return Limit.send(:reported) unless Limit.cluster
+
+        Limit.cluster.used_bytes((@source.bytes * Ladder::ALARM).to_i).tap { |bytes| Limit.send(:report, bytes) }
+      end
+
+      # @return [void]
+      def check_size
+        used = used_bytes
+        return unless used && used >= @source.bytes * Ladder::CRITICAL
+
+        Limit.log.call("culet: the memory limit, #{History.size(@source.bytes)}, is nearly used up at the start: " \
+                       "#{History.size(used)} in use; a larger limit is needed")
+      end
+
+      # Gives the extension the limit and the files; it may read the old ones until then.
+      def watch
+        old = [*@files&.compact, *@notifications]
+        group = @source.group
+        @files = group ? [group.usage_file, group.stat_file].map { |path| open_if_readable(path) } : [nil, nil]
+        @notifications = Notifications.new(@source, alarm_bytes: (@source.bytes * Ladder::ALARM).to_i,
+                                                    event_descriptor: -> { Limit.send(:event_descriptor) })
+        problem = Limit.send(:watch, @source.bytes, reported? ? :reported : @source.kind, @files[0]&.fileno,
+                             @files[1]&.fileno, @wakeup.fileno, @notifications.ios.map(&:fileno))
+        raise Error, problem if problem
+      ensure
+        old&.each(&:close)
+      end
+
+      def open_if_readable(path)
+        File.open(path)
+      rescue SystemCallError
+        nil
+      end
+
+      def run
+        until @stopping
+          woken = @wakeup.wait_readable(reported? && Limit.cluster ? CLUSTER : REREAD)
+          used_bytes if reported?
+          reread unless woken
+          next unless woken
+
+          @wakeup.read_nonblock(8, exception: false)
+          native_steps
+          sleep(@ladder.call)
+        end
+      rescue StandardError => e
+        Limit.log.call("culet: the memory limit is not kept any more: #{e.class}: #{e.message}") unless @stopping
+      end
+
+      # @return [void]
+      def reread
+        return if Steps.now - @reread < REREAD
+
+        @reread = Steps.now
+        source = Source.new(@settings)
+        return if [source.bytes, source.description] == [@source.bytes, @source.description]
+        return vanished unless source.bytes
+
+        Limit.log.call("culet: the memory limit is #{History.size(source.bytes)} now (#{source.description})")
+        @source = source
+        watch
+      end
+
+      # The last limit is kept: a file may be unreadable for a moment.
+      def vanished
+        return if @vanished
+
+        @vanished = true
+        Limit.log.call("culet: the memory limit cannot be read any more; it stays #{History.size(@source.bytes)}")
+      end
+
+      COUNTED = { "trim" => %i[trims trimmed_bytes], "collection" => %i[collections collected_bytes] }.freeze
+      private_constant :COUNTED
+
+      # What the extension did since the last look, in one line for each kind.
+      def native_steps
+        return if @summed && Steps.now - @summed < SUMMARY
+
+        @summed = Steps.now
+        before = @counts
+        @counts = counts = Limit.send(:counts)
+        COUNTED.each do |name, (times, bytes)|
+          number = counts[times] - before.fetch(times, 0)
+          next unless number.positive?
+
+          @history.add(name, freed: counts[bytes] - before.fetch(bytes, 0), used: counts[:used_bytes],
+                             limit: @source.bytes, detail: "#{number} in the background")
+        end
+        tightened(counts, before)
+      end
+
+      def tightened(counts, before)
+        return unless counts[:tightened] > before.fetch(:tightened, 0)
+
+        @history.add("tighten", freed: 0, used: counts[:used_bytes], limit: @source.bytes,
+                                detail: "Ruby collects after #{History.size(counts[:budget_bytes])} of malloc")
+      end
+
+      def close_files
+        @files&.compact&.each(&:close)
+        @notifications&.close
+      end
+
+      def close
+        close_files
+        @wakeup&.close
+      end
+    end
+  end
+end

@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+module Culet
+  module Limit
+    # A Sidekiq that keeps its memory limit: at the limit it accepts no more jobs (TSTP), finishes those it has, and
+    # ends (TERM), so that its supervisor starts it again.
+    class Sidekiq
+      # Sidekiq may have fetched a job that has not begun: so long no job must run, in seconds.
+      QUIET = 1.0
+      # Jobs that take longer are pushed back by Sidekiq's own shutdown, in seconds.
+      PATIENCE = 600.0
+
+      # Counts running jobs; Sidekiq makes one instance for each job.
+      class Middleware
+        # @param jobs [Sidekiq]
+        def initialize(jobs)
+          @jobs = jobs
+        end
+
+        # @return [Object] the value of the job
+        def call(_job, _message, _queue, &block) = @jobs.during_job(&block)
+      end
+
+      # @param config [Sidekiq::Config] of a server process
+      # @return [void]
+      def self.install(config)
+        jobs = new
+        config.server_middleware { |chain| chain.prepend(Middleware, jobs) }
+        Limit.restarts_by { jobs.finish }
+      end
+
+      # @param signal [#call] sends this process a signal
+      def initialize(signal: ->(name) { ::Process.kill(name, ::Process.pid) })
+        @signal = signal
+        @lock = Mutex.new
+        @running = 0
+        @ended = Steps.now
+      end
+
+      # @return [Object] the block's value
+      def during_job
+        @lock.synchronize { @running += 1 }
+        yield
+      ensure
+        @lock.synchronize do
+          @running -= 1
+          @ended = Steps.now
+        end
+        Limit.each_boundary
+      end
+
+      # @return [String, Symbol]
+      def finish
+        return :nothing if @finishing
+
+        @signal.call(:TSTP)
+        @finishing = Thread.new { wait_and_end }
+        "this process accepts no more jobs, and ends when those it has are done"
+      end
+
+      private
+
+      def wait_and_end
+        deadline = Steps.now + PATIENCE
+        began = Steps.now
+        sleep(0.1) until quiet?(began) || Steps.now > deadline
+        @signal.call(:TERM)
+      end
+
+      def quiet?(began)
+        @lock.synchronize { @running.zero? && Steps.now - [@ended, began].max >= QUIET }
+      end
+    end
+  end
+end

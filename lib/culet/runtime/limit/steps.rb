@@ -1,0 +1,160 @@
+# frozen_string_literal: true
+
+module Culet
+  module Limit
+    # The steps of the ladder. Each has a name; `due?` says whether it can help now, `call` does it and returns a detail
+    # for the log, nil, or :nothing if there was nothing to do; `relieved` says that the usage is below the alarm level.
+    #
+    # @api private
+    module Steps
+      # What all steps share.
+      class Step
+        # @return [String]
+        attr_reader :name
+
+        # @param name [String]
+        def initialize(name)
+          @name = name
+        end
+
+        # @param used_share [Float] used bytes by the limit
+        # @return [Boolean] whether it can help now
+        def due?(used_share) = used_share.positive?
+
+        # @return [void]
+        def relieved = nil
+      end
+
+      # Returns free memory of malloc to the kernel.
+      class Trim < Step
+        def initialize = super("trim")
+
+        # @return [nil]
+        def call
+          Culet.trim
+          nil
+        rescue Error
+          nil # this malloc has no such call
+        end
+      end
+
+      # The program's own blocks.
+      class Callbacks < Step
+        # @param blocks [Array<Proc>]
+        # @param log [#call] gets a line about each that fails
+        def initialize(blocks, log)
+          super("callbacks")
+          @blocks = blocks
+          @log = log
+        end
+
+        # @return [Boolean]
+        def due?(_used_share) = @blocks.any?
+
+        # @return [String]
+        def call
+          blocks = @blocks.dup
+          blocks.each do |block|
+            block.call
+          rescue StandardError => e
+            @log.call("culet: a callback of Culet::Limit.on(:pressure) failed: #{e.class}: #{e.message.lines.first}")
+          end
+          Steps.quietly_trim
+          "#{blocks.size} of them"
+        end
+      end
+
+      # A major collection and a trim, at a boundary if one comes soon. Collections take at most a twentieth of the
+      # time, near the limit a fifth.
+      class Collection < Step
+        SHARE = 20
+        URGENT_SHARE = 5
+        URGENT = 0.9
+        # How long to wait for a boundary, in seconds.
+        PATIENCE = 0.25
+
+        # @param boundary [Boundary]
+        def initialize(boundary)
+          super("collection")
+          @boundary = boundary
+          @ended = @took = 0
+        end
+
+        # @return [Boolean]
+        def due?(used_share) = Steps.now >= @ended + (@took * (used_share >= URGENT ? URGENT_SHARE : SHARE))
+
+        # @return [String]
+        def call
+          began = Steps.now
+          at_boundary = @boundary.run(PATIENCE) { began = collect }
+          began = collect unless at_boundary
+          @ended = Steps.now
+          @took = @ended - began
+          at_boundary ? "between requests" : "at once"
+        end
+
+        private
+
+        # @return [Float] the time when it began
+        def collect
+          Steps.now.tap do
+            GC.start
+            Steps.quietly_trim
+          end
+        end
+      end
+
+      # Ends this process, or one of its workers, at a boundary. Two restarts are at least `interval` seconds apart, and
+      # the first comes only after the usage has stayed above the critical level for `settle` seconds, so that all steps
+      # before it, of this process and of others in the group, had their time. Just below the limit a quarter of that is
+      # enough.
+      class Restart < Step
+        URGENT = 0.955
+        # @return [Numeric] seconds
+        attr_accessor :interval
+
+        # @param critical [Float] share of the limit
+        # @param settle [Numeric] seconds
+        # @param interval [Numeric] seconds
+        # @param restart [#call] does it and returns a detail, or :nothing
+        def initialize(restart, critical:, settle:, interval:)
+          super("restart")
+          @restart = restart
+          @critical = critical
+          @settle = settle
+          @interval = interval
+          @last = -Float::INFINITY
+          @above_since = nil
+        end
+
+        # @return [Boolean]
+        def due?(used_share)
+          @above_since = used_share >= @critical ? @above_since || Steps.now : nil
+          return false unless @above_since && Steps.now - @last >= @interval
+
+          Steps.now - @above_since >= (used_share >= URGENT ? @settle / 4.0 : @settle)
+        end
+
+        # @return [void]
+        def relieved = @above_since = nil
+
+        # @return [String, Symbol]
+        def call
+          @restart.call.tap { |detail| @last = Steps.now unless detail == :nothing }
+        end
+      end
+
+      module_function
+
+      # @return [Float] seconds
+      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+
+      # @return [void]
+      def quietly_trim
+        Culet.trim
+      rescue Error
+        nil # this malloc has no such call
+      end
+    end
+  end
+end

@@ -1,0 +1,184 @@
+# frozen_string_literal: true
+
+module Culet
+  # A control group of versions 1 or 2 with a memory limit (cgroups(7)).
+  #
+  # What counts is what the kernel's OOM killer counts: the charged bytes less page cache that no process maps and the
+  # kernel's own caches, which it reclaims before it kills.
+  #
+  # @api private
+  class MemoryGroup
+    # Version 1 writes the largest page-aligned number for "no limit".
+    UNLIMITED_BYTES = 1 << 60
+    # More than any of these files; a larger one is not the kernel's.
+    MOST_BYTES = 1 << 20
+    FILES = { 1 => { limits: %w[memory.limit_in_bytes], usage: "memory.usage_in_bytes" },
+              2 => { limits: %w[memory.max memory.high], usage: "memory.current" } }.freeze
+    private_constant :UNLIMITED_BYTES, :MOST_BYTES, :FILES
+
+    class << self
+      # @param pid [Integer, String] a process number, or "self"
+      # @param root [String] the folder that has /proc and the mounted control groups
+      # @return [Array(MemoryGroup, Array<String>)] the group of the process or above it that has the least headroom, or
+      #   nil; and a sentence for each file that could not be used
+      def tightest(pid = "self", root: "/")
+        problems = []
+        groups = folders(pid, root, problems).filter_map { |folder, version| read(folder, version, problems) }
+        [groups.min_by { |group| group.limit_bytes - (group.used_bytes || 0) }, problems]
+      end
+
+      # @param path [String]
+      # @return [String] the content of a small file
+      # @raise [SystemCallError]
+      def content(path)
+        File.open(path, File::RDONLY | File::NONBLOCK | File::NOCTTY) do |file|
+          raise Errno::EINVAL, path unless file.stat.file?
+
+          file.read(MOST_BYTES).to_s.scrub("?")
+        end
+      end
+
+      private
+
+      # @return [Array<Array(String, Integer)>] the folders of the group and of all above it, with their version
+      def folders(pid, root, problems)
+        version, path = membership(pid, root)
+        return [] unless path
+
+        mounts(root).each do |mount_version, mount_root, mount_point|
+          return ascend(File.join(root, mount_point), below(path, mount_root), version) if mount_version == version
+        end
+        problems << "the memory limit is unknown: the control groups (version #{version}) are not mounted"
+        []
+      rescue SystemCallError => e
+        problems << sentence(e)
+        []
+      end
+
+      # The controller is in one hierarchy at a time.
+      #
+      # @return [Array(Integer, String), nil] version and path of the process's group
+      def membership(pid, root)
+        lines = content(File.join(root, "proc", pid.to_s, "cgroup")).each_line.map { |line| line.chomp.split(":", 3) }
+        old = lines.find { |_, controllers, path| path && controllers.split(",").include?("memory") }
+        return [1, old[2]] if old
+
+        new = lines.find { |number, controllers, path| path && number == "0" && controllers.empty? }
+        [2, new[2]] if new
+      end
+
+      # @return [Array<Array(Integer, String, String)>] version, root and folder of each mounted hierarchy
+      def mounts(root)
+        content(File.join(root, "proc/self/mountinfo")).each_line.filter_map do |line|
+          fields, tail = line.chomp.split(" - ", 2)
+          type, _source, options = tail.to_s.split
+          _id, _parent, _device, mount_root, point = fields.to_s.split
+          version = { "cgroup2" => 2, "cgroup" => 1 }[type]
+          next unless version && point && (version == 2 || options.to_s.split(",").include?("memory"))
+
+          [version, unescape(mount_root), unescape(point)]
+        end
+      end
+
+      # The kernel writes spaces and backslashes as octal numbers.
+      def unescape(text) = text.gsub(/\\([0-7]{3})/) { Integer(Regexp.last_match(1), 8).chr }
+
+      # The part of the path below the mounted group. In a container the path may be that of the host, or begin with
+      # "/.." for a group outside of the namespace: then the mounted group is the tightest that can be seen.
+      def below(path, mount_root)
+        return "" if path.split("/").include?("..")
+        return path if mount_root == "/"
+
+        path == mount_root || path.start_with?("#{mount_root}/") ? path.delete_prefix(mount_root) : ""
+      end
+
+      def ascend(mount_point, path, version)
+        parts = path.split("/").reject(&:empty?)
+        parts = [] unless File.directory?(File.join(mount_point, *parts))
+        parts.size.downto(0).map { |count| [File.join(mount_point, *parts.first(count)), version] }
+      end
+
+      def read(folder, version, problems)
+        limits = FILES.fetch(version)[:limits].filter_map { |name| limit(File.join(folder, name), problems) }
+        limits << hidden_limit(folder) if version == 1
+        limits.compact!
+        new(folder, version, limits.min) if limits.any?
+      end
+
+      # @return [Integer, nil] nil without a limit; the root group has no such files
+      def limit(path, problems)
+        text = content(path).strip
+        return if text == "max"
+        return Integer(text, 10).then { |bytes| bytes if bytes < UNLIMITED_BYTES } if text.match?(/\A\d{1,20}\z/)
+
+        problems << "#{path} has no number of bytes"
+        nil
+      rescue Errno::ENOENT
+        nil
+      rescue SystemCallError => e
+        problems << sentence(e)
+        nil
+      end
+
+      # Version 1: the least limit of the group and all above it, also of those outside of the namespace.
+      def hidden_limit(folder)
+        bytes = content(File.join(folder, "memory.stat"))[/^hierarchical_memory_limit (\d{1,20})$/, 1]&.to_i
+        bytes if bytes && bytes < UNLIMITED_BYTES
+      rescue SystemCallError
+        nil
+      end
+
+      def sentence(error) = "the memory limit is unknown: #{error.message.sub(/ @ \S+/, "")}"
+    end
+
+    # @return [String]
+    attr_reader :folder
+
+    # @return [Integer] 1 or 2
+    attr_reader :version
+
+    # @return [Integer]
+    attr_reader :limit_bytes
+
+    # @param folder [String]
+    # @param version [Integer] 1 or 2
+    # @param limit_bytes [Integer]
+    def initialize(folder, version, limit_bytes)
+      @folder = folder
+      @version = version
+      @limit_bytes = limit_bytes
+    end
+
+    # @return [Integer, nil] bytes that count for the OOM killer; nil if they cannot be read
+    def used_bytes
+      charged = self.class.content(usage_file)[/\A\d{1,20}/] or return
+
+      [charged.to_i - reclaimable_bytes, 0].max
+    rescue SystemCallError
+      nil
+    end
+
+    # @return [String] the file with the charged bytes
+    def usage_file = file(FILES.fetch(version)[:usage])
+
+    # @return [String] the file with what they consist of
+    def stat_file = file("memory.stat")
+
+    # @param name [String]
+    # @return [String] the path of a file of this group
+    def file(name) = File.join(folder, name)
+
+    private
+
+    # As ext/culet/limit/usage.c.
+    def reclaimable_bytes
+      text = self.class.content(stat_file)
+      fields = text.scan(/^(\w+) (\d{1,20})$/).to_h { |name, bytes| [name, bytes.to_i] }
+      prefix, mapped = fields.key?("total_inactive_file") ? %w[total_ total_mapped_file] : ["", "file_mapped"]
+      active = fields.fetch("#{prefix}active_file", 0) - fields.fetch(mapped, 0)
+      fields.fetch("#{prefix}inactive_file", 0) + [active, 0].max + fields.fetch("slab_reclaimable", 0)
+    rescue SystemCallError
+      0
+    end
+  end
+end

@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+require_relative "../../text/view"
+
+module Culet
+  module Limit
+    # The answer of `culet limit` for a terminal.
+    class Table < Text::View
+      # @param document [Hash{String => Object}] as Inquiry returns it
+      # @param problems [Array<String>]
+      # @param title [String] of the process
+      def initialize(document, problems:, title:, **options)
+        super(**options)
+        @document = document
+        @problems = problems
+        @title = title
+      end
+
+      private
+
+      def sections = [heading, figures, steps, note_lines([*advice, *@problems])]
+
+      def heading = bold("Process #{@document["pid"]} (#{printable(@title)})")
+
+      def figures
+        limit, used, headroom = @document.values_at("limit_bytes", "used_bytes", "headroom_bytes")
+        return "no memory limit; #{amount(used)} in use" unless limit
+
+        ["limit     #{amount(limit)}, #{printable(@document["source"])}",
+         "in use    #{amount(used)}#{format(" (%.1f %%)", 100.0 * used / limit) if used}",
+         "headroom  #{amount(headroom)}"].join("\n")
+      end
+
+      def amount(bytes) = bytes ? Text::Size.human(bytes) : "unknown"
+
+      def steps
+        return if @document["steps"].empty?
+
+        rows = @document["steps"].map do |step|
+          time = Time.at(step["at"]).strftime("%F %T")
+          "#{time}  #{printable(step["step"]).ljust(12)} #{amount(step["freed_bytes"])}"
+        end
+        [bold("Steps, and what they freed"), *rows].join("\n")
+      end
+
+      def advice
+        return [] if @document["kept"] || @document["limit_bytes"].nil?
+
+        ["The process does not keep the limit itself; require \"culet/limit\" in it."]
+      end
+    end
+  end
+end

@@ -1,0 +1,130 @@
+# frozen_string_literal: true
+
+require "limit/limit_helper"
+
+# Programs in real control groups, killed without culet/limit.
+class LiveTest < Minitest::Test
+  include LimitHelper
+
+  GARBAGE = "#{ROOT}/workloads/garbage.rb".freeze
+  REPORT = "require 'json'; warn(JSON.generate(Culet::Limit.status))"
+
+  # It needs 50 MB without culet/limit once a library is loaded.
+  def test_a_program_that_makes_garbage_lives_in_a_limit_that_kills_it
+    with_real_group(28 * MEBIBYTE) do |folder|
+      assert_equal [false, 9], ended(run_in_group(folder, "-rculet/agent", GARBAGE))
+      out, err, status = run_in_group(folder, "-rculet/limit", "-rjson", "-e", "load(ARGV[0]); #{REPORT}", GARBAGE)
+      assert_predicate status, :success?, out + err
+      document = JSON.parse(err.lines.last)
+      assert_equal [28 * MEBIBYTE, "control group #{folder}"], document.values_at("limit_bytes", "source")
+      assert_operator document["native"]["tightened"], :>, 10
+      assert_includes document["steps"].map { |step| step["step"] }, "tighten"
+      assert_match(/^culet: limit 28.0 MiB: tighten \(Ruby collects after [\d.]+ .iB of malloc\) freed 0 bytes, [\d.]+ MiB in use/, err)
+    end
+  end
+
+  # A cache that only a callback can give up.
+  CACHE = <<~RUBY
+    cache = []
+    Culet::Limit.on(:pressure) { cache.clear } if defined?(Culet::Limit)
+    400.times { cache << "x" * 500_000; sleep 0.003 }
+    puts "survived"
+  RUBY
+
+  def test_a_callback_gives_a_cache_up
+    with_real_group(100 * MEBIBYTE) do |folder|
+      assert_equal [false, 9], ended(run_in_group(folder, "-e", CACHE))
+      out, err, status = run_in_group(folder, "-rculet/limit", "-rjson", "-e", CACHE)
+      assert_predicate status, :success?, err
+      assert_equal "survived\n", out
+      assert_match(/^culet: limit 100.0 MiB: callbacks \(1 of them\) freed \d/, err)
+    end
+  end
+
+  # Memory that Ruby does not count, in objects that a collection frees.
+  def test_memory_of_an_extension_is_freed_by_a_collection
+    code = <<~RUBY
+      require "fiddle"
+      400.times { Fiddle::Pointer.malloc(500_000, Fiddle::RUBY_FREE)[0, 500_000] = "x" * 500_000; sleep 0.003 }
+      puts "survived"
+    RUBY
+    with_real_group(100 * MEBIBYTE) do |folder|
+      out, err, status = run_in_group(folder, "-rculet/limit", "-rjson", "-e", code)
+      assert_predicate status, :success?, err
+      assert_equal "survived\n", out
+    end
+  end
+
+  def test_far_from_the_limit_nothing_is_done
+    with_real_group(512 * MEBIBYTE) do |folder|
+      out, err, status = run_in_group(folder, "-rculet/limit", "-rjson", "-e", "load(ARGV[0]); #{REPORT}", GARBAGE)
+      assert_predicate status, :success?, out + err
+      assert_equal 1, err.lines.size, err
+      document = JSON.parse(err)
+      assert_equal [0, 0, 0], document["native"].values_at("trims", "collections", "tightened")
+      assert_empty document["steps"]
+    end
+  end
+
+  def test_forked_processes_keep_the_limit
+    with_real_group(200 * MEBIBYTE) do |folder|
+      code = "Process.wait(fork { sleep 0.1; GC.start; puts JSON.generate(Culet::Limit.status); puts File.read('/proc/self/task/' + Dir.children('/proc/self/task').max + '/comm') }); puts JSON.generate(Culet::Limit.status)"
+      out, err, status = run_in_group(folder, "-rculet/limit", "-rjson", "-e", code)
+      assert_predicate status, :success?, err
+      assert_equal "", err
+      child, _thread, parent = out.lines
+      [child, parent].each { |text| assert_equal 200 * MEBIBYTE, JSON.parse(text)["limit_bytes"] }
+      assert_operator JSON.parse(child)["native"]["readings"], :>, 0
+    end
+  end
+
+  def test_a_limit_that_changes_is_noticed
+    with_real_group(200 * MEBIBYTE) do |folder|
+      code = <<~RUBY
+        File.write("#{folder}/memory.limit_in_bytes", "150M")
+        Culet::Limit.instance_variable_get(:@monitor).send(:reread)
+        puts JSON.generate(Culet::Limit.status)
+      RUBY
+      out, err, status = run_in_group(folder, "-rculet/limit", "-rjson", "-e", code)
+      assert_predicate status, :success?, err
+      assert_equal 150 * MEBIBYTE, JSON.parse(out)["limit_bytes"]
+      assert_equal "culet: the memory limit is 150.0 MiB now (control group #{folder})\n", err
+    end
+  end
+
+  def test_what_no_limit_can_be_read_from
+    { { "CULET_LIMIT" => "much" } => /\Aculet: the limit "much" is not auto, a size such as 512M, or 1% to 100%\n\z/,
+      { "CULET_LIMIT" => "off" } => /\A\z/ }.each do |env, sentence|
+      out, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-rculet/limit", "-rjson", "-e", "puts 1", env: NEUTRAL.merge(env))
+      assert_equal ["1\n", true], [out, status.success?]
+      assert_match sentence, err
+    end
+  end
+
+  def test_a_setting_and_a_part_of_the_kernels_limit
+    with_real_group(200 * MEBIBYTE) do |folder|
+      { "50%" => [100 * MEBIBYTE, "50 % of control group #{folder}"], "64M" => [64 * MEBIBYTE, "setting"],
+        "1G" => [200 * MEBIBYTE, "control group #{folder}"] }.each do |value, expected|
+        out, err, status = run_in_group(folder, "-rculet/limit", "-rjson", "-e", "puts JSON.generate(Culet::Limit.status)", env: { "CULET_LIMIT" => value })
+        assert_equal ["", true], [err, status.success?]
+        document = JSON.parse(out)
+        assert_equal expected, document.values_at("limit_bytes", "source")
+        assert_equal document["limit_bytes"], document["used_bytes"] + document["headroom_bytes"]
+      end
+    end
+  end
+
+  def test_the_address_space_counts_without_a_control_group
+    code = "Process.setrlimit(:AS, 2 << 30); require 'culet/limit'; require 'json'; puts JSON.generate(Culet::Limit.status)"
+    out, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-e", code, env: NEUTRAL)
+    assert_equal ["", true], [err, status.success?]
+    document = JSON.parse(out)
+    skip "this process has a control group with a limit" if document["source"].start_with?("control group")
+    assert_equal [2 << 30, "RLIMIT_AS"], document.values_at("limit_bytes", "source")
+  end
+
+  private
+
+  # @return [Array] whether it succeeded, and the signal that ended it
+  def ended((_out, _err, status)) = [status.success? || false, status.termsig]
+end

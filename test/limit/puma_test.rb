@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+require "limit/limit_helper"
+require "servers/server_helper"
+
+# Real Pumas that leak, in real control groups and with a limit for the sum of their PSS.
+class LimitPumaTest < Minitest::Test
+  include LimitHelper
+  include ServerHelper
+
+  COMMAND = ["puma", "-C", File.expand_path("puma.rb", __dir__), File.expand_path("leak.ru", __dir__)].freeze
+  JOIN = ["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"'].freeze
+  RESTART = /^culet: limit [\d.]+ MiB: restart \(worker (\d+) with [\d.]+ MiB of private memory ends/
+
+  def test_a_leaking_cluster_in_a_control_group_is_restarted_worker_by_worker
+    with_real_group(200 * MEBIBYTE) do |folder|
+      with_server(*JOIN, folder, *COMMAND, env: { "WORKERS" => "2", "INTERVAL" => "2", "BYTES" => "600000" }) do |server|
+        check_cluster(server)
+        assert_match(/^oom_kill 0$/, File.read("#{folder}/memory.oom_control"))
+      end
+    end
+  end
+
+  def test_a_leaking_cluster_with_a_setting_counts_the_sum_of_its_pss
+    skip "half a minute: bin/test --all runs it" unless all_tests?
+    with_server(*COMMAND, env: { "WORKERS" => "2", "INTERVAL" => "2", "BYTES" => "600000", "CULET_LIMIT" => "200M" }) do |server|
+      check_cluster(server)
+      document = JSON.parse(server.get("/status"))
+      assert_equal [200 * MEBIBYTE, "setting"], document.values_at("limit_bytes", "source")
+    end
+  end
+
+  def test_a_single_process_ends_by_itself_when_nothing_else_helps
+    with_real_group(150 * MEBIBYTE) do |folder|
+      with_server(*JOIN, folder, *COMMAND, env: { "WORKERS" => "0", "INTERVAL" => "3", "BYTES" => "500000" }) do |server|
+        begin
+          500.times { server.get("/leak").then { sleep 0.03 } }
+        rescue SystemCallError, EOFError
+          nil # it has ended
+        end
+        assert_settles("the server ends") { !server.alive? }
+        assert_match(/restart \(this process ends when its requests have ended\)/, server.output)
+        assert_match(/^oom_kill 0$/, File.read("#{folder}/memory.oom_control"))
+      end
+    end
+  end
+
+  private
+
+  # Requests until two workers were restarted. None may fail.
+  def check_cluster(server)
+    requests = 0
+    assert_settles(-> { "two restarts, not #{server.output}" }) do
+      at_once(server, "/leak", 3).each { |body| assert_match(/\A\d+\z/, body) }
+      requests += 3
+      server.output.scan(RESTART).size >= 2
+    end
+    ended = server.output.scan(RESTART).flatten
+    assert_equal ended.uniq, ended, "each worker once"
+    assert_operator server.output.index("collection ("), :<, server.output.index("restart ("), "the steps before it"
+    refute_match(/restart \(this/, server.output, "no process ends but a worker")
+    assert server.alive?
+    assert_operator requests, :>, 50
+  end
+end
