@@ -241,7 +241,7 @@ void culet_tables_top(struct culet_tables *t, struct culet_profile_top *top)
     top->node_count = nodes;
     top->sample_bytes = t->sample_bytes;
     top->started_ns = t->started_ns;
-    top->lost = t->lost;
+    top->lost = t->no_site + t->no_sample;
     top->resident = t->resident;
     top->peak_resident = t->peak_resident;
     top->epoch = t->epoch;

@@ -98,7 +98,7 @@ class AutopsyControlGroupTest < Minitest::Test
   def setup = @root = Dir.mktmpdir("culet-groups")
   def teardown = FileUtils.remove_entry(@root)
 
-  def test_the_tightest_ancestor_of_version_2
+  def test_the_tightest_ancestor_in_version2
     tree(2, "a" => "max", "a/b" => "1000", "a/b/c" => "2000", "a/b/c/d" => "max")
     assert_equal paths(2, "a/b").tap { |list| list[3] = paths(2, "a/b/c/d")[3] }, find(2, "0::/a/b/c/d\n")
   end

@@ -68,7 +68,11 @@ class LiveTest < Minitest::Test
 
   def test_forked_processes_keep_the_limit
     with_real_group(200 * MEBIBYTE) do |folder|
-      code = "Process.wait(fork { sleep 0.1; GC.start; puts JSON.generate(Culet::Limit.status); puts File.read('/proc/self/task/' + Dir.children('/proc/self/task').max + '/comm') }); puts JSON.generate(Culet::Limit.status)"
+      code = <<~'RUBY'
+        thread = -> { File.read("/proc/self/task/#{Dir.children("/proc/self/task").max_by(&:to_i)}/comm") }
+        Process.wait(fork { sleep 0.1; GC.start; puts JSON.generate(Culet::Limit.status); puts thread.call })
+        puts JSON.generate(Culet::Limit.status)
+      RUBY
       out, err, status = run_in_group(folder, "-rculet/limit", "-rjson", "-e", code)
       assert_predicate status, :success?, err
       assert_equal "", err
