@@ -33,7 +33,7 @@ static void try_to_free(void *freed)
         free(freed);
 }
 
-/* A report here is about the race before. */
+/* A report here is about an earlier race. */
 static void *try_to_get(void)
 {
     return sigsetjmp(back, 1) == 0 ? malloc(48) : malloc(48);
@@ -72,7 +72,7 @@ static void *free_too(void *unused)
 TEST(a_race_of_two_frees_is_noticed)
 {
     struct sigaction action = {.sa_handler = come_back, .sa_flags = SA_NODEFER};
-    unsigned meetings = 0, unnoticed = 0, races = 0;
+    unsigned meetings = 0, races = 0;
     time_t end = time(NULL) + SECONDS;
     pthread_t thread;
 
@@ -80,20 +80,18 @@ TEST(a_race_of_two_frees_is_noticed)
     CHECK(sigaction(SIGABRT, &action, NULL) == 0, "sigaction");
     start_thread(&thread, free_too, NULL);
     for (; races < RACES && time(NULL) < end; races++) {
-        unsigned before = atomic_load(&noticed);
         atomic_store(&block, try_to_get());
-        unsigned late = atomic_load(&noticed) - before;
-        unnoticed -= late < unnoticed ? late : unnoticed;
-        before += late;
         meet(&meetings);
         delay(races / 9 % 9);
         try_to_free(atomic_load(&block));
         meet(&meetings);
-        unnoticed += atomic_load(&noticed) == before;
     }
+    try_to_get();
     /* The other thread is not ended: its end would collect frees, and report outside of the race. */
     CHECK(races > 0, "there was no race");
-    CHECK(unnoticed <= 2 + races / 2000, "%u of %u races were not noticed", unnoticed, races);
+    /* In total: a free of a later race may report this one. */
+    CHECK(atomic_load(&noticed) + 2 + races / 2000 >= races, "%u of %u races were noticed", atomic_load(&noticed),
+          races);
 }
 
 CHECK_MAIN
