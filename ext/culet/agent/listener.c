@@ -3,14 +3,12 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include "agent/state.h"
-
-#define STACK_BYTES ((size_t)256 << 10)
+#include "common/thread.h"
 
 struct culet_agent culet_agent = {
     .lock = PTHREAD_MUTEX_INITIALIZER, .copy = {-1, -1}, .wakeup = -1, .socket = {.fd = -1}};
@@ -128,22 +126,11 @@ static void *run_thread(void *unused)
 /* The thread blocks all signals except the one that it raises. Returns 0 or an errno. */
 static int start_thread(void)
 {
-    sigset_t but_ours, before;
-    pthread_attr_t attributes;
-    pthread_t thread;
-    int error;
+    sigset_t but_ours;
 
     sigfillset(&but_ours);
     sigdelset(&but_ours, culet_agent.signal);
-    if ((error = pthread_attr_init(&attributes)) != 0)
-        return error;
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    pthread_sigmask(SIG_SETMASK, &but_ours, &before);
-    error = pthread_create(&thread, &attributes, run_thread, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    return error;
+    return culet_thread_start(NULL, run_thread, &but_ours);
 }
 
 /* Opens the socket and starts the thread. Returns 0 or an errno. */

@@ -9,9 +9,7 @@
 
 #include <linux/futex.h>
 #include <limits.h>
-#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,9 +21,9 @@
 #include "blackbox/box.h"
 #include "blackbox/events.h"
 #include "blackbox/ledger.h"
+#include "common/thread.h"
 #include "profile/top.h"
 
-#define STACK_BYTES ((size_t)256 << 10)
 #define SECOND UINT64_C(1000000000)
 #define LEAST_WAIT UINT64_C(20000000)
 #define PARTS 8                /* ledgers until the limit would be reached */
@@ -273,11 +271,10 @@ static void *run_thread(void *unused)
     return NULL;
 }
 
-/* The thread blocks all signals: they are for the program's threads. But for SIGBUS, which the box answers. */
+/* The thread blocks all signals but those of its own accesses to the box, which answers SIGBUS. */
 int culet_ticker_start(void)
 {
-    sigset_t all, before;
-    pthread_attr_t attributes;
+    sigset_t blocked;
     int error, none = NO_THREAD;
 
     if (!atomic_compare_exchange_strong(&ticker.state, &none, STARTING))
@@ -285,15 +282,10 @@ int culet_ticker_start(void)
     atomic_store(&ticker.ended, false);
     own.budget = PROFILE_BUDGET;
     own.budget_at = monotonic();
-    pthread_attr_init(&attributes); /* cannot fail in glibc */
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    sigfillset(&all);
-    sigdelset(&all, SIGBUS);
-    sigdelset(&all, SIGSEGV);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    error = pthread_create(&ticker.thread, &attributes, run_thread, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
+    sigfillset(&blocked);
+    sigdelset(&blocked, SIGBUS);
+    sigdelset(&blocked, SIGSEGV);
+    error = culet_thread_start(&ticker.thread, run_thread, &blocked);
     atomic_store(&ticker.state, error == 0 ? RUNNING : NO_THREAD);
     return error;
 }

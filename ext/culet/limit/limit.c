@@ -11,7 +11,6 @@
 #include "limit/limit.h"
 
 #include <errno.h>
-#include <ruby/debug.h>
 #include <ruby/vm.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -19,13 +18,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "common/job.h"
 #include "common/values.h"
 #include "limit/watch.h"
 #include "trim/gc_watch.h"
-
-#ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
-static rb_postponed_job_handle_t job_handle;
-#endif
 
 /* In a Ruby thread, soon after a collection. */
 static void job(void *unused)
@@ -33,15 +29,12 @@ static void job(void *unused)
     culet_watch_steer();
 }
 
-/* May be called during GC. */
+static struct culet_job steer_job = {.function = job};
+
+/* May be called during GC. If Ruby's queue is full, the next collection requests the job again. */
 static void request_job(void)
 {
-#ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
-    rb_postponed_job_trigger(job_handle);
-#else
-    /* if the queue is full, the next collection requests the job again */
-    (void)rb_postponed_job_register_one(0, job, NULL);
-#endif
+    culet_job_trigger(&steer_job);
 }
 
 /* During GC. */
@@ -110,11 +103,8 @@ static VALUE limit_watch(VALUE self, VALUE limit, VALUE kind, VALUE usage, VALUE
         settings.events[i] = i < RARRAY_LEN(events) ? NUM2INT(rb_ary_entry(events, i)) : -1;
     if (!watching) {
         watching = 1;
-#ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
-        job_handle = rb_postponed_job_preregister(0, job, NULL);
-        if (job_handle == POSTPONED_JOB_HANDLE_INVALID)
+        if (!culet_job_prepare(&steer_job))
             return rb_utf8_str_new_cstr("Ruby cannot register another postponed job");
-#endif
         culet_watch_prepare(request_job);
         ruby_vm_at_exit(stop_at_exit);
         culet_gc_watch(on_collection);

@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <ruby.h>
 #include <ruby/debug.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -14,11 +13,11 @@
 #include <unistd.h>
 
 #include "common/release.h"
+#include "common/thread.h"
 #include "common/values.h"
 #include "limit/steering.h"
 #include "trim/gc_watch.h"
 
-#define STACK_BYTES ((size_t)256 << 10)
 #define UNKNOWN UINT64_MAX
 
 static struct {
@@ -171,23 +170,14 @@ static void *run(void *unused)
     return NULL;
 }
 
-/* The thread blocks all signals: they are for the program's threads. */
 static int start_thread(void)
 {
-    sigset_t all, before;
-    pthread_attr_t attributes;
     int error;
 
     if ((watch.stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
         return errno;
     atomic_store(&watch.stopped, 0);
-    pthread_attr_init(&attributes); /* cannot fail in glibc */
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    error = pthread_create(&watch.thread, &attributes, run, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
+    error = culet_thread_start(&watch.thread, run, NULL);
     if (error == 0) {
         watch.pid = getpid();
     } else {

@@ -1,9 +1,9 @@
 #include "profile/frames.h"
 
-#include <ruby/debug.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "common/job.h"
 #include "profile/control_frames.h"
 #include "profile/futex.h"
 #include "profile/index.h"
@@ -38,10 +38,6 @@ static uint32_t collections;
 static _Atomic bool enabled;
 static struct culet_futex lock;
 static _Thread_local __attribute__((tls_model("initial-exec"))) bool holding; /* the lock */
-
-#ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
-static rb_postponed_job_handle_t job_handle;
-#endif
 
 /*
  * A signal handler that interrupts the table's owner must not wait for the lock, nor another library's fork handler, which
@@ -146,7 +142,8 @@ static uint32_t find(VALUE value)
 
 /* ---- a sample ---- */
 
-static void trigger_naming(void);
+static void job(void *unused);
+static struct culet_job naming = {.function = job};
 
 /* Why Ruby cannot be asked for frames now; 0: it can. */
 static enum culet_mark obstacle(void)
@@ -184,7 +181,7 @@ static int ruby_words(uint64_t *words, bool *is_c)
     before = count - before;
     leave();
     if (before > 0)
-        trigger_naming();
+        culet_job_trigger(&naming);
     return found;
 }
 
@@ -300,15 +297,6 @@ static void job(void *unused)
         rb_set_errinfo(error);
 }
 
-static void trigger_naming(void)
-{
-#ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
-    rb_postponed_job_trigger(job_handle);
-#else
-    (void)rb_postponed_job_register_one(0, job, NULL);
-#endif
-}
-
 /* ---- garbage collections ---- */
 
 /* During GC, when no thread changes the table. A marked object is not moved either. */
@@ -369,9 +357,8 @@ bool culet_profile_frames_prepare(void)
         frames = culet_profile_map(FRAMES * sizeof(*frames));
     if (frames == NULL || !(values_index.slot != NULL || culet_index_create(&values_index)) || !culet_names_prepare())
         return false;
-#ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
-    job_handle = rb_postponed_job_preregister(0, job, NULL);
-#endif
+    if (!culet_job_prepare(&naming))
+        return false;
     rb_gc_register_mark_object(TypedData_Wrap_Struct(rb_cObject, &type, frames));
     return true;
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/heap_walk.h"
+#include "common/job.h"
 #include "common/values.h"
 #include "profile/interned.h"
 #include "profile/labels.h"
@@ -459,39 +460,13 @@ static void job(void *unused)
     }
 }
 
-#ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
-static rb_postponed_job_handle_t job_handle;
+static struct culet_job window_job = {.function = job};
 
+/* If Ruby's queue is full, the window's next job comes later. */
 static void trigger_job(void)
 {
-    rb_postponed_job_trigger(job_handle);
+    culet_job_trigger(&window_job);
 }
-
-static void register_job(void)
-{
-    job_handle = rb_postponed_job_preregister(0, job, NULL);
-    if (job_handle == POSTPONED_JOB_HANDLE_INVALID)
-        rb_raise(rb_eRuntimeError, "Ruby cannot register another postponed job");
-}
-#else
-#define JOBS 64 /* more than the places in Ruby's queue that are used at once */
-
-/* If the queue is full, the window's next job comes later. */
-static void trigger_job(void)
-{
-    (void)rb_postponed_job_register_one(0, job, NULL);
-}
-
-/*
- * Ruby's queue reserves a place before it writes the job there. A Ruby thread that takes a job meanwhile gets what the
- * place had before. Fills the places, because what none has used is NULL.
- */
-static void register_job(void)
-{
-    for (int i = 0; i < JOBS; i++)
-        (void)rb_postponed_job_register(0, job, NULL);
-}
-#endif
 
 /* ---- start and stop ---- */
 
@@ -516,7 +491,8 @@ static void prepare(void)
     if ((error = culet_windows_prepare(trigger_job)) != 0)
         rb_syserr_fail(error, "pthread_atfork");
     hook = rb_tracepoint_new(Qnil, RUBY_INTERNAL_EVENT_NEWOBJ, at_allocation, NULL);
-    register_job();
+    if (!culet_job_prepare(&window_job))
+        rb_raise(rb_eRuntimeError, "Ruby cannot register another postponed job");
     ruby_vm_at_exit(stop_at_exit);
     prepared = true;
 }

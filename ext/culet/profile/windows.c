@@ -3,15 +3,13 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <math.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#define STACK_BYTES ((size_t)256 << 10)
+#include "common/thread.h"
 
 /* Nanoseconds. */
 #define SECOND UINT64_C(1000000000)
@@ -238,11 +236,8 @@ static void *run_thread(void *unused)
     return NULL;
 }
 
-/* The thread blocks all signals: they are for the program's threads. */
 int culet_windows_start(void)
 {
-    sigset_t all, before;
-    pthread_attr_t attributes;
     int error, none = NO_THREAD;
 
     if (!atomic_compare_exchange_strong(&windows.state, &none, STARTING))
@@ -250,13 +245,7 @@ int culet_windows_start(void)
     atomic_store(&windows.ended, false);
     atomic_store(&windows.share, WINDOW_TIME / (double)(WINDOW_TIME + GAP_TIME));
     windows.random = culet_windows_seed();
-    pthread_attr_init(&attributes); /* cannot fail in glibc */
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    error = pthread_create(&windows.thread, &attributes, run_thread, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
+    error = culet_thread_start(&windows.thread, run_thread, NULL);
     atomic_store(&windows.state, error == 0 ? RUNNING : NO_THREAD);
     return error;
 }

@@ -6,13 +6,13 @@
 #include "trim/trim.h"
 
 #include <errno.h>
-#include <ruby/debug.h>
 #include <ruby/thread.h>
 #include <ruby/vm.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
+#include "common/job.h"
 #include "common/release.h"
 #include "common/values.h"
 #include "trim/gc_watch.h"
@@ -28,10 +28,6 @@ static _Atomic int refusal; /* errno of the failed thread creation; 0: none */
 static VALUE error_class;
 
 /* ---- the postponed job ---- */
-
-#ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
-static rb_postponed_job_handle_t job_handle;
-#endif
 
 static int in_ruby_threads(void)
 {
@@ -84,27 +80,18 @@ static void job(void *unused)
         report_refusal(error);
 }
 
-/* May be called during GC. */
-static void trigger_job(void)
-{
-#ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
-    rb_postponed_job_trigger(job_handle);
-#else
-    /* if the queue is full, the next collection triggers the job again */
-    (void)rb_postponed_job_register_one(0, job, NULL);
-#endif
-}
+static struct culet_job trim_job = {.function = job};
 
 /*
  * During GC. The job runs soon after, when an immediate sweep such as GC.start's has ended. Minor collections trigger
- * the job again if the trim was not due yet.
+ * the job again if the trim was not due yet, or the job was lost.
  */
 static void on_collection(int major)
 {
     int wanted = culet_trimmer_collection(major);
 
     if (major || (wanted && (in_ruby_threads() || !culet_trimmer_runs())) || culet_thread_hook_enabled())
-        trigger_job();
+        culet_job_trigger(&trim_job);
 }
 
 /* ---- Culet.trim ---- */
@@ -239,11 +226,8 @@ static VALUE trim_start(VALUE self, VALUE at_once, VALUE minimum_bytes, VALUE in
         return Qnil;
     watching = 1;
     ruby_vm_at_exit(stop_at_exit);
-#ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
-    job_handle = rb_postponed_job_preregister(0, job, NULL);
-    if (job_handle == POSTPONED_JOB_HANDLE_INVALID)
+    if (!culet_job_prepare(&trim_job))
         rb_raise(error_class, "Ruby cannot register another postponed job");
-#endif
     if (culet_release_found()->in_ruby_threads)
         culet_thread_hook_prepare(trim_own_heap);
     culet_gc_watch(on_collection);

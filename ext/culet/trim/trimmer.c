@@ -5,8 +5,6 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <math.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,8 +14,8 @@
 #include <unistd.h>
 
 #include "common/release.h"
+#include "common/thread.h"
 
-#define STACK_BYTES ((size_t)256 << 10)
 #define STATM_BYTES 128
 #define RESIDENT_UNKNOWN UINT64_MAX
 
@@ -335,22 +333,13 @@ static void *run_thread(void *unused)
     return NULL;
 }
 
-/* The thread blocks all signals: they are for the program's threads. */
 int culet_trimmer_start(void)
 {
-    sigset_t all, before;
-    pthread_attr_t attributes;
     int error, none = NO_THREAD;
 
     if (atomic_load(&trimmer.ended) || !atomic_compare_exchange_strong(&trimmer.state, &none, STARTING))
         return 0;
-    pthread_attr_init(&attributes); /* cannot fail in glibc */
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    error = pthread_create(&trimmer.thread, &attributes, run_thread, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
+    error = culet_thread_start(&trimmer.thread, run_thread, NULL);
     atomic_store(&trimmer.state, error == 0 ? RUNNING : NO_THREAD);
     return error;
 }
