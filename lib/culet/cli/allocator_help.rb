@@ -26,6 +26,9 @@ module Culet
           CULET_PROFILE_OUT=FILE
                                writes the profile to FILE when the program exits; %p
                                in FILE is the process id
+          CULET_PROFILE_EVERY=SECONDS
+                               (default 0: never) a program without Ruby writes
+                               FILE.last as often, in case that it is killed
         The command itself always uses the allocator. CULET_INHERITED is internal; do not set it.
 
         Environment variables of the parts that a Ruby program loads:
@@ -37,6 +40,10 @@ module Culet
           CULET_UNUSED_FROM=start|asked
                                culet/unused: record from the start, or from the first
                                request on
+          CULET_LIMIT=auto|SIZE|PERCENT|off
+                               culet/limit: the memory limit of the process
+          CULET_BLACKBOX=FOLDER
+                               any part: keeps a file there for `culet autopsy`
       TEXT
       private_constant :VARIABLES
 
