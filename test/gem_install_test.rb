@@ -88,7 +88,8 @@ class GemInstallTest < Minitest::Test
       %w[agent auto blackbox limit profile require unused].each do |part|
         path, err, = installed("culet", "lib", part)
         assert_equal ["#{gem_folder}/lib/culet/#{part}.rb\n", ""], [path, err]
-        variables = environment.merge(bundle(app), "RUBYOPT" => "-r#{path.chomp}")
+        # Without a setting, culet/limit says where the kernel sets no limit.
+        variables = environment.merge(bundle(app), "RUBYOPT" => "-r#{path.chomp}", "CULET_LIMIT" => "1G")
         out, err, status = run_program(*words, env: variables, chdir: app || @directory)
         assert_equal ["true", "", true], [out, err, status.success?], part
       end
