@@ -99,6 +99,21 @@ module Culet
       def boundary = @boundary ||= Boundary.new
 
       # @api private
+      # @return [Gate]
+      def gate
+        @gate ||= Gate.new(limit: -> { monitor&.limit_bytes }, full: method(:full?),
+                           ends: -> { @ends || ending == ::Process.pid })
+      end
+
+      # The process that a restart ends: itself, or a worker. Those forked from this one see it.
+      #
+      # @api private
+      # @param pid [Integer]
+      def ending=(pid)
+        self.ending_process = pid
+      end
+
+      # @api private
       # @return [Array<Proc>]
       def callbacks = @callbacks ||= []
 
@@ -131,7 +146,7 @@ module Culet
       # @api private
       # @return [void]
       def forked
-        @boundary = @ends = nil
+        @boundary = @gate = @ends = nil
         @restart = @cluster = nil # they belong to the process that was told so
         @monitor = @monitor&.forked
       rescue SystemCallError, ThreadError, Error => e

@@ -60,28 +60,59 @@ class LadderTest < Minitest::Test
     restart = Culet::Limit::Steps::Restart.new(-> { (restarts += 1).to_s }, critical: 0.93, settle: 10, interval: 100)
     time = 0.0
     Culet::Limit::Steps.stub(:now, -> { time }) do
-      refute restart.due?(0.95)
+      refute restart.due?(0.94)
       time = 9
-      refute restart.due?(0.95)
+      refute restart.due?(0.94)
       restart.relieved
       time = 11
-      refute restart.due?(0.95), "it was below meanwhile"
+      refute restart.due?(0.94), "it was below meanwhile"
       time = 22
-      assert restart.due?(0.95)
+      assert restart.due?(0.94)
       restart.relieved
       refute restart.due?(0.97)
       time = 25
       assert restart.due?(0.97), "a quarter of the time just below the limit"
       restart.call
       time = 70
-      refute restart.due?(0.95), "the interval"
+      refute restart.due?(0.94), "the interval"
       refute restart.due?(0.9), "below the critical level"
       time = 200
-      refute restart.due?(0.95)
+      refute restart.due?(0.94)
       time = 211
-      assert restart.due?(0.95)
+      assert restart.due?(0.94)
     end
     assert_equal 1, restarts
+  end
+
+  def test_a_request_waits_while_the_limit_is_nearly_used_up
+    used = 951
+    naps = 0
+    gate = gate(-> { used }) { |_| used = 949 if (naps += 1) == 3 }
+    assert_operator gate.pass, :>, 0
+    assert_equal 3, naps
+    assert_in_delta 0.0, gate.pass
+  end
+
+  # Its usage is what it needs.
+  def test_a_program_that_stays_at_its_limit_is_held_back_once
+    used = 955
+    time = 0.0
+    gate = gate(-> { used }) { |seconds| time += seconds }
+    Culet::Limit::Steps.stub(:now, -> { time }) do
+      assert_in_delta 10.0, gate.pass, 0.1
+      assert_in_delta 0.0, gate.pass
+      used = 965
+      assert_in_delta 10.0, gate.pass, 0.1, "it grows"
+      used = 900
+      assert_in_delta 0.0, gate.pass
+      used = 955
+      assert_in_delta 10.0, gate.pass, 0.1
+    end
+  end
+
+  def test_a_process_that_ends_finishes_its_requests
+    assert_in_delta 0.0, gate(-> { 999 }, ends: true) { flunk "it waits" }.pass
+    assert_in_delta 0.0, gate(-> { 999 }, limit: nil) { flunk "it waits" }.pass
   end
 
   def test_a_callback_that_fails_does_not_keep_the_others_from_running
@@ -107,8 +138,7 @@ class LadderTest < Minitest::Test
   def test_sidekiq_ends_when_its_jobs_are_done
     signals = Queue.new
     sidekiq = Culet::Limit::Sidekiq.new(signal: signals.method(:push))
-    Culet::Limit.define_singleton_method(:each_boundary) { false } unless Culet::Limit.respond_to?(:each_boundary)
-    Culet::Limit.stub(:each_boundary, false) do
+    with_limit_stubbed do
       sidekiq.during_job do
         assert_match(/accepts no more jobs/, sidekiq.finish)
         assert_equal :nothing, sidekiq.finish, "once"
@@ -149,6 +179,22 @@ class LadderTest < Minitest::Test
   end
 
   private
+
+  # What the class asks of culet/limit, which is not loaded here.
+  def with_limit_stubbed(&block)
+    open = Struct.new(:pass).new(0.0)
+    { each_boundary: false, gate: open, :ending= => nil }.reduce(block) do |inner, (name, value)|
+      Culet::Limit.define_singleton_method(name) { |*| value } unless Culet::Limit.respond_to?(name)
+      proc { Culet::Limit.stub(name, value, &inner) }
+    end.call
+  end
+
+  # @yield [Float] instead of sleeping
+  def gate(used, ends: false, limit: 1000, &nap)
+    Culet::Limit::Gate.new(limit: -> { limit }, full: ->(bytes) { used.call >= bytes }, ends: -> { ends }).tap do |gate|
+      gate.define_singleton_method(:sleep, &nap)
+    end
+  end
 
   def ladder(*steps)
     Culet::Limit::Ladder.new(steps, history: @history, used: -> { @usage[:used] }, limit: -> { 1000 })

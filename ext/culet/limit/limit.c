@@ -6,6 +6,8 @@
  *   counts                                           a Hash of culet_watch_counts
  *   report(bytes)                                    the usage of a cluster, for the processes that watch it
  *   reported                                         the bytes last reported
+ *   ending_process = pid, ending                     the process that a restart ends, for those forked from this one
+ *   full?(bytes)                                     whether as many bytes are in use
  *   event_descriptor                                 a new eventfd
  */
 #include "limit/limit.h"
@@ -44,30 +46,51 @@ static void on_collection(int major)
         request_job();
 }
 
-/* Shared with the processes forked later: the bytes in use of a cluster, as its parent reports them. */
-static _Atomic uint64_t *reported;
+/* Shared with the processes forked later. */
+struct shared {
+    _Atomic uint64_t used; /* the bytes in use of a cluster, as its parent reports them */
+    _Atomic uint64_t ending;
+};
+static struct shared *shared;
 
-static _Atomic uint64_t *reported_bytes(void)
+static struct shared *shared_page(void)
 {
-    if (reported == NULL) {
-        void *page = mmap(NULL, sizeof(*reported), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == NULL) {
+        void *page = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         if (page == MAP_FAILED)
             rb_sys_fail("mmap");
-        reported = page;
+        shared = page;
     }
-    return reported;
+    return shared;
 }
 
 /* The total of a cluster, for the processes that watch it by :reported. */
 static VALUE limit_report(VALUE self, VALUE bytes)
 {
-    atomic_store(reported_bytes(), NUM2ULL(bytes));
+    atomic_store(&shared_page()->used, NUM2ULL(bytes));
     return Qnil;
 }
 
 static VALUE limit_reported(VALUE self)
 {
-    return ULL2NUM(atomic_load(reported_bytes()));
+    return ULL2NUM(atomic_load(&shared_page()->used));
+}
+
+static VALUE limit_set_ending(VALUE self, VALUE pid)
+{
+    atomic_store(&shared_page()->ending, NUM2ULL(pid));
+    return pid;
+}
+
+/* Culet::Limit.ending: 0 before the first. */
+static VALUE limit_ending(VALUE self)
+{
+    return ULL2NUM(atomic_load(&shared_page()->ending));
+}
+
+static VALUE limit_full(VALUE self, VALUE bytes)
+{
+    return culet_watch_full(NUM2ULL(bytes)) ? Qtrue : Qfalse;
 }
 
 static enum culet_usage_kind usage_kind(VALUE kind)
@@ -97,7 +120,7 @@ static VALUE limit_watch(VALUE self, VALUE limit, VALUE kind, VALUE usage, VALUE
     settings.usage = (struct culet_usage){.kind = usage_kind(kind),
                                           .usage_fd = NIL_P(usage) ? -1 : NUM2INT(usage),
                                           .stat_fd = NIL_P(stat) ? -1 : NUM2INT(stat)};
-    settings.usage.reported = reported_bytes();
+    settings.usage.reported = &shared_page()->used;
     Check_Type(events, T_ARRAY);
     for (long i = 0; i < CULET_WATCH_EVENTS; i++)
         settings.events[i] = i < RARRAY_LEN(events) ? NUM2INT(rb_ary_entry(events, i)) : -1;
@@ -168,5 +191,8 @@ void culet_init_limit(VALUE culet)
     rb_define_private_method(methods, "counts", limit_counts, 0);
     rb_define_private_method(methods, "report", limit_report, 1);
     rb_define_private_method(methods, "reported", limit_reported, 0);
+    rb_define_private_method(methods, "ending_process=", limit_set_ending, 1);
+    rb_define_private_method(methods, "ending", limit_ending, 0);
+    rb_define_private_method(methods, "full?", limit_full, 1);
     rb_define_private_method(methods, "event_descriptor", limit_event_descriptor, 0);
 }

@@ -244,6 +244,16 @@ struct culet_watch_counts culet_watch_counts(void)
     };
 }
 
+int culet_watch_full(uint64_t bytes)
+{
+    uint64_t used;
+
+    if (watch.pid == 0 || atomic_load(&watch.used) < share(watch.settings.limit, CULET_WATCH_NEAR))
+        return 0;
+    used = read_used(CULET_WATCH_ALARM);
+    return used != UNKNOWN && used >= bytes;
+}
+
 /* ---- after collections ---- */
 
 static VALUE start_event; /* the TracePoint of `on_start`, enabled while the budget is not Ruby's */

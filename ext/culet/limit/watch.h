@@ -22,6 +22,9 @@
 #define CULET_WATCH_ALARM 85
 #define CULET_WATCH_CRITICAL 93
 
+/* From here on the usage is read for each question. */
+#define CULET_WATCH_NEAR 75
+
 /*
  * A trim may take a tenth of the time, a forced collection a fifth, so that a program that cannot be kept below its
  * limit still makes progress.
@@ -60,6 +63,12 @@ int culet_watch_start(const struct culet_watch_settings *settings);
 void culet_watch_stop(void);
 
 struct culet_watch_counts culet_watch_counts(void);
+
+/*
+ * Whether `bytes` or more are in use. Reads the usage only if the last reading was near the limit, and then at once: the
+ * thread may not have run for a while on a busy machine. Any thread.
+ */
+int culet_watch_full(uint64_t bytes);
 
 /* During GC: whether culet_watch_steer is to be called after it. */
 int culet_watch_collection(void);

@@ -41,7 +41,11 @@ Puma::Plugin.create do
   def label_requests(configuration)
     return unless defined?(Culet::BlackBox.running?) && Culet::BlackBox.running?
 
-    configuration.define_singleton_method(:app) { Culet::Profile::Rack.new(super()) }
+    wrap_application(configuration, Culet::Profile::Rack)
+  end
+
+  def wrap_application(configuration, middleware)
+    configuration.extend(Module.new { define_method(:app) { middleware.new(super()) } })
   end
 
   def warm_up(launcher, hooks, options)
@@ -84,6 +88,7 @@ Puma::Plugin.create do
 
     require "culet/runtime/limit/puma"
     Culet::Limit::Puma.install(launcher)
+    wrap_application(launcher.config, Culet::Limit::Gate::Rack)
     between_requests(launcher, options) { Culet::Limit.each_boundary }
   end
 

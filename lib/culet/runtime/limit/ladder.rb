@@ -8,7 +8,7 @@ module Culet
       # Pauses after a pass, in seconds. The last is for a usage above the critical level.
       SHORTEST = 0.25
       LONGEST = 30.0
-      CRITICAL_LONGEST = 1.0
+      CRITICAL_LONGEST = 0.25
       # Shares of the limit: a pass begins above the first and ends below it; more use by the last is a change.
       ALARM = 0.85
       CRITICAL = 0.93

@@ -73,6 +73,9 @@ module Culet
         @ladder = Ladder.new(steps, history: @history, used: method(:used_bytes), limit: -> { @source.bytes })
       end
 
+      # @return [Integer]
+      def limit_bytes = @source.bytes
+
       # @return [Hash{String => Object}]
       def status
         used = used_bytes

@@ -39,6 +39,7 @@ module Culet
       end
 
       def stop
+        Limit.ending = ::Process.pid
         ::Process.kill(:TERM, ::Process.pid)
         "this process ends when its requests have ended"
       end
@@ -49,6 +50,7 @@ module Culet
         pid, bytes = cluster.largest
         return :nothing unless pid
 
+        Limit.ending = pid
         ::Process.kill(:TERM, pid)
         "worker #{pid} with #{History.size(bytes)} of private memory ends when its requests have ended"
       rescue Errno::ESRCH

@@ -40,6 +40,7 @@ module Culet
       # @return [Object] the block's value
       def during_job
         @lock.synchronize { @running += 1 }
+        Limit.gate.pass
         yield
       ensure
         @lock.synchronize do
@@ -53,6 +54,7 @@ module Culet
       def finish
         return :nothing if @finishing
 
+        Limit.ending = ::Process.pid
         @signal.call(:TSTP)
         @finishing = Thread.new { wait_and_end }
         "this process accepts no more jobs, and ends when those it has are done"

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "gate"
+
 module Culet
   module Limit
     # The steps of the ladder. Each has a name; `due?` says whether it can help now, `call` does it and returns a detail
@@ -106,10 +108,10 @@ module Culet
 
       # Ends this process, or one of its workers, at a boundary. Two restarts are at least `interval` seconds apart, and
       # the first comes only after the usage has stayed above the critical level for `settle` seconds, so that all steps
-      # before it, of this process and of others in the group, had their time. Just below the limit a quarter of that is
-      # enough.
+      # before it, of this process and of others in the group, had their time. From the level on where requests wait
+      # (Gate) a quarter of that is enough.
       class Restart < Step
-        URGENT = 0.955
+        URGENT = Gate::LEVEL
         # @return [Numeric] seconds
         attr_accessor :interval
 
