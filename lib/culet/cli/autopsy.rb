@@ -15,10 +15,10 @@ module Culet
 
       # @return [Array<String>] examples for --help
       def examples
-        ["CULET_BLACKBOX=/var/lib/app #{RubyOptions.advice("auto")} puma    keep black boxes",
-         "culet autopsy /var/lib/app            the process that ended last",
-         "culet autopsy /var/lib/app --all      all of them",
-         "culet autopsy /var/lib/app/culet-4242-0123456789ab.blackbox --json",
+        ["CULET_BLACKBOX=boxes #{RubyOptions.advice("auto")} puma    keep black boxes",
+         "culet autopsy boxes            the process that ended last",
+         "culet autopsy boxes --all      all of them",
+         "culet autopsy boxes/culet-4242-0123456789ab.blackbox --json",
          "culet autopsy --kernel                which processes the kernel has killed"]
       end
 
