@@ -85,7 +85,8 @@ class ProfileLiveTest < Minitest::Test
     skip "only root can become another user" unless Process.uid.zero?
     with_profiled(ON_REQUEST) do |pid|
       code = "Process::Sys.setgid(65534); Process::Sys.setuid(65534); exec(*ARGV)"
-      _, err, status = run_program(RbConfig.ruby, "-e", code, *culet_command, "profile", pid.to_s, env: TestHelper::NEUTRAL)
+      home = { "HOME" => "/", "XDG_DATA_HOME" => nil } # RubyGems warns of folders that it may not read
+      _, err, status = run_program(RbConfig.ruby, "-e", code, *culet_command, "profile", pid.to_s, env: TestHelper::NEUTRAL.merge(home))
       assert_equal 1, status.exitstatus
       assert_match(/^culet: process #{pid} belongs to (?:root|another user); run culet as that user or as root\n\z/, err)
     end

@@ -77,6 +77,7 @@ class ProfilePyroscopeTest < Minitest::Test
     client.close(0.2)
     assert_equal [0, most + 5], [client.sent, client.dropped]
     assert_match(/\Aculet: cannot push to .*Connection refused.*; trying again\n\z/i, @notes.string)
+    assert_equal @notes.string, "culet: #{client.problem}; trying again\n"
   end
 
   def test_what_waits_is_sent_at_the_end

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/heap_walk.h"
@@ -16,15 +15,14 @@
 #include "common/values.h"
 #include "profile/interned.h"
 #include "profile/labels.h"
+#include "profile/liveness.h"
 #include "profile/windows.h"
 
-#define TYPES 10000       /* beyond: `other` */
-#define NAME_BYTES 200    /* of a class, before escapes */
-#define PENDING 64        /* samples of a window, at most */
-#define SAMPLES 2         /* of a window, on average */
-#define AVERAGED 64       /* windows in the averages */
-#define CHECK_SHARE 2000  /* a check of all samples may take this part of the time */
-#define CHECK_SECONDS 1.0 /* and comes no sooner than that after the one before */
+#define TYPES 10000    /* beyond: `other` */
+#define NAME_BYTES 200 /* of a class, before escapes */
+#define PENDING 64     /* samples of a window, at most */
+#define SAMPLES 2      /* of a window, on average */
+#define AVERAGED 64    /* windows in the averages */
 
 /* A sample, until the window's end. */
 struct pending {
@@ -54,24 +52,10 @@ static struct {
     double seen, visible;        /* by the hook; those that may become samples */
 } sampler;
 
-/* Samples whose objects may live. */
-static struct {
-    uint32_t *numbers;
-    size_t count, capacity;
-    unsigned char *live; /* a bit for each number; only during a check */
-    size_t live_bytes;
-    size_t collections; /* GC.count at the last check */
-    struct timespec checked;
-    double check_seconds; /* of the last one */
-} samples;
-
 static const struct culet_profile_api *api;
 static struct culet_interned types = {.lock = PTHREAD_MUTEX_INITIALIZER};
-static VALUE hook;     /* TracePoint */
-static VALUE weak_map; /* object => number of its sample */
-static VALUE weak_map_class;
-static ID id_store, id_each_value;
-static VALUE key_allocated, key_count;         /* of GC.stat */
+static VALUE hook;                             /* TracePoint */
+static VALUE key_allocated;                    /* of GC.stat */
 static culet_heap_memsize_function *slot_size; /* NULL: all slots have the size below */
 static size_t base_slot_bytes;
 static rb_ractor_local_key_t main_ractor; /* Qtrue there only: a TracePoint belongs to the Ractor that enabled it */
@@ -86,7 +70,6 @@ static bool in_main_ractor(void)
 static void mark(void *unused)
 {
     rb_gc_mark(hook);
-    rb_gc_mark(weak_map);
     for (size_t i = 0; i < sampler.pending_count; i++)
         rb_gc_mark(sampler.pending[i].object);
 }
@@ -213,99 +196,10 @@ uint64_t culet_objects_write_types(struct culet_buffer *buffer, const unsigned c
     return culet_interned_write(&types, buffer, 'T', used, used_bytes);
 }
 
-/* ---- liveness ---- */
-
-static bool has_room(void)
-{
-    size_t capacity = samples.capacity == 0 ? 4096 : samples.capacity * 2;
-    void *numbers;
-
-    if (samples.count < samples.capacity)
-        return true;
-    numbers =
-        samples.numbers == NULL
-            ? mmap(NULL, capacity * sizeof(uint32_t), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
-            : mremap(samples.numbers, samples.capacity * sizeof(uint32_t), capacity * sizeof(uint32_t), MREMAP_MAYMOVE);
-    if (numbers == MAP_FAILED)
-        return false;
-    samples.numbers = numbers;
-    samples.capacity = capacity;
-    return true;
-}
-
-static VALUE follow(VALUE data)
-{
-    VALUE *pair = (VALUE *)data;
-
-    return rb_funcallv(weak_map, id_store, 2, pair);
-}
-
-static VALUE mark_live(RB_BLOCK_CALL_FUNC_ARGLIST(number, unused))
-{
-    size_t bit = FIX2ULONG(number);
-
-    if (bit / 8 < samples.live_bytes)
-        samples.live[bit / 8] |= (unsigned char)(1 << bit % 8);
-    return Qnil;
-}
-
-static void remove_dead(void)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < samples.count; i++) {
-        uint32_t number = samples.numbers[i];
-        if ((samples.live[number / 8] >> number % 8 & 1) != 0)
-            samples.numbers[kept++] = number;
-        else
-            api->remove(number);
-    }
-    samples.count = kept;
-}
-
-static VALUE each_live(VALUE unused)
-{
-    return rb_block_call(weak_map, id_each_value, 0, NULL, mark_live, Qnil);
-}
-
-static void check(void)
-{
-    uint32_t highest = 0;
-    int failure = 0;
-
-    for (size_t i = 0; i < samples.count; i++)
-        highest = samples.numbers[i] > highest ? samples.numbers[i] : highest;
-    samples.live_bytes = highest / 8 + 1;
-    samples.live = mmap(NULL, samples.live_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (samples.live == MAP_FAILED)
-        return; /* the next check removes them */
-    rb_protect(each_live, Qnil, &failure);
-    if (!failure)
-        remove_dead();
-    munmap(samples.live, samples.live_bytes);
-    if (failure)
-        rb_jump_tag(failure);
-}
-
 void culet_objects_check(void)
 {
-    if (samples.count == 0 || !in_main_ractor())
-        return;
-    clock_gettime(CLOCK_MONOTONIC, &samples.checked);
-    if (key_count != 0)
-        samples.collections = rb_gc_stat(key_count);
-    check();
-    samples.check_seconds = culet_seconds_since(&samples.checked);
-}
-
-/* After a collection, objects may be gone. */
-static void check_if_due(void)
-{
-    double since = culet_seconds_since(&samples.checked);
-
-    if (since > CHECK_SECONDS && since > samples.check_seconds * CHECK_SHARE &&
-        (key_count == 0 || rb_gc_stat(key_count) != samples.collections))
-        culet_objects_check();
+    if (in_main_ractor())
+        culet_liveness_check();
 }
 
 /* ---- windows ---- */
@@ -351,11 +245,10 @@ static void open_window(void)
 
 static void add_sample(const struct pending *sample, double objects)
 {
-    VALUE pair[2] = {sample->object};
     double weight = objects / sample->probability * sample->merged * ldexp(1, (int)sampler.thinned);
     uint32_t number;
 
-    if (!is_visible(sample->object) || !has_room())
+    if (!is_visible(sample->object) || !culet_liveness_has_room())
         return;
     culet_labels_apply(sample->label);
     number =
@@ -364,9 +257,7 @@ static void add_sample(const struct pending *sample, double objects)
     if (number == 0)
         return;
     sampler.estimated += weight;
-    samples.numbers[samples.count++] = number;
-    pair[1] = ULONG2NUM(number);
-    (void)follow((VALUE)pair);
+    culet_liveness_add(sample->object, number);
 }
 
 static bool same_site(const struct pending *one, const struct pending *other)
@@ -426,13 +317,13 @@ static VALUE switch_window(VALUE unused)
     if (wanted == sampler.enabled)
         return Qnil;
     start = culet_windows_now();
-    if (wanted)
+    if (wanted) {
         open_window();
-    else
+    } else {
         close_window();
+        culet_liveness_update();
+    }
     culet_windows_cost(culet_windows_now() - start);
-    if (!wanted)
-        check_if_due();
     return Qnil;
 }
 
@@ -444,7 +335,10 @@ static void give_up(const char *reason)
     dprintf(STDERR_FILENO, "culet: the profile samples no more objects: %s\n", reason);
 }
 
-/* In a Ruby thread, not during GC. A forked child's first job starts its thread. */
+/*
+ * In a Ruby thread, not during GC. Calls no method: those check for interrupts, and Ruby discards what is raised in a job,
+ * be it another thread's Thread#kill or a timeout. A forked child's first job starts its thread.
+ */
 static void job(void *unused)
 {
     int failure = 0, error;
@@ -500,9 +394,6 @@ static void prepare(void)
 /* Forgets what a former profile has found. */
 static void reset(void)
 {
-    weak_map = rb_class_new_instance(0, NULL, weak_map_class);
-    samples.count = 0;
-    clock_gettime(CLOCK_MONOTONIC, &samples.checked);
     sampler.random = culet_windows_seed();
     sampler.bytes_per_window = sampler.windows = 0;
     sampler.allocated = sampler.estimated = sampler.seen = sampler.visible = 0;
@@ -519,6 +410,7 @@ void culet_objects_start(void)
     if ((error = culet_windows_start()) != 0)
         rb_syserr_fail(error, "cannot create a thread for the profile");
     reset();
+    culet_liveness_start();
     sampler.active = true;
 }
 
@@ -528,12 +420,14 @@ void culet_objects_stop(void)
         return;
     sampler.active = false;
     culet_windows_stop();
-    if (!sampler.enabled)
-        return;
-    if (in_main_ractor())
-        close_window();
-    else
+    culet_liveness_stop();
+    if (!in_main_ractor()) {
         trigger_job();
+        return;
+    }
+    if (sampler.enabled)
+        close_window();
+    culet_liveness_update();
 }
 
 /* ---- what Ruby offers ---- */
@@ -579,13 +473,9 @@ void culet_init_profile_objects(VALUE profile, const struct culet_profile_api *p
     static const char root;
 
     api = profile_api;
-    hook = weak_map = Qnil;
-    weak_map_class = rb_const_get(rb_const_get(rb_cObject, rb_intern("ObjectSpace")), rb_intern("WeakMap"));
-    rb_gc_register_mark_object(weak_map_class);
-    id_store = rb_intern("[]=");
-    id_each_value = rb_intern("each_value");
+    hook = Qnil;
     key_allocated = supported_key("total_allocated_objects");
-    key_count = supported_key("count");
+    culet_init_profile_liveness(api, supported_key("count"));
     slot_size = culet_heap_slot_size();
     base_slot_bytes = default_slot_bytes();
     main_ractor = rb_ractor_local_storage_value_newkey();

@@ -175,7 +175,7 @@ module Culet
         @lock.synchronize { drop(first) }
         failed("#{self} refuses a profile: #{e.message}")
       rescue Unavailable => e
-        failed("cannot push to #{self}: #{e.message}; trying again")
+        failed("cannot push to #{self}: #{e.message}", "; trying again")
         rest(e.pause || pause)
       end
 
@@ -201,8 +201,9 @@ module Culet
         @failures = 0
       end
 
-      def failed(sentence)
-        @notes.puts("culet: #{sentence}") if sentence != @problem
+      # @param remark [String] for the note alone: the problem may still be there after the last request
+      def failed(sentence, remark = "")
+        @notes.puts("culet: #{sentence}#{remark}") if sentence != @problem
         @problem = sentence
         @failures += 1
       end

@@ -1,0 +1,39 @@
+/*
+ * profile/liveness.h - which sampled objects are alive.
+ *
+ * An ObjectSpace::WeakMap follows them. Its methods, like all methods, check for interrupts: Thread#kill or #raise for the
+ * thread may take effect there. In a postponed job Ruby would discard it, so a Ruby thread calls the methods, or the
+ * writer of the profile.
+ */
+#ifndef CULET_PROFILE_LIVENESS_H
+#define CULET_PROFILE_LIVENESS_H
+
+#include <ruby.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "profile/profile.h"
+
+/* `count`: the Symbol of GC.stat for the number of collections, or 0. */
+void culet_init_profile_liveness(const struct culet_profile_api *api, VALUE count);
+
+/* Forgets all samples. Requires the GVL. May raise. */
+void culet_liveness_start(void);
+
+/* The next update ends the thread. Requires the GVL. */
+void culet_liveness_stop(void);
+
+/* Whether there is room for another sample. Calls no method. */
+bool culet_liveness_has_room(void);
+
+/* Follows a live object from now on. Requires room. Calls no method. */
+void culet_liveness_add(VALUE object, uint32_t sample);
+
+/* After a window, in the main Ractor: has the thread run if there is something to do. Calls no method. May raise. */
+void culet_liveness_update(void);
+
+/* Removes the samples of objects that are gone. Requires the GVL, and a caller that interrupts may end. */
+void culet_liveness_check(void);
+
+#endif
