@@ -196,18 +196,32 @@ uint64_t culet_objects_write_types(struct culet_buffer *buffer, const unsigned c
     return culet_interned_write(&types, buffer, 'T', used, used_bytes);
 }
 
+static uint64_t allocated(void)
+{
+    return key_allocated != 0 ? rb_gc_stat(key_allocated) : 0;
+}
+
+/* Adds the objects since the last call. */
+static void count_allocated(void)
+{
+    uint64_t now = allocated();
+
+    if (key_allocated == 0)
+        return;
+    sampler.allocated += (double)(now - sampler.allocated_at_close);
+    sampler.allocated_at_close = now;
+}
+
+/* Before the profile is written. On a busy machine the last window may be long ago. */
 void culet_objects_check(void)
 {
+    if (sampler.active)
+        count_allocated();
     if (in_main_ractor())
         culet_liveness_check();
 }
 
 /* ---- windows ---- */
-
-static uint64_t allocated(void)
-{
-    return key_allocated != 0 ? rb_gc_stat(key_allocated) : 0;
-}
 
 /*
  * The number of objects that one in a window stands for, by the share of time that windows cover. The windows themselves
@@ -217,17 +231,6 @@ static uint64_t allocated(void)
 static double objects_for_each(void)
 {
     return fmax(1 / culet_windows_share(), 1);
-}
-
-/* Adds a window and the time between the one before and it. */
-static void count_allocated(void)
-{
-    uint64_t now = allocated();
-
-    if (key_allocated == 0)
-        return;
-    sampler.allocated += (double)(now - sampler.allocated_at_close);
-    sampler.allocated_at_close = now;
 }
 
 /* A window gets SAMPLES on average, or fewer: those of one window resemble each other. */
@@ -418,6 +421,7 @@ void culet_objects_stop(void)
 {
     if (!sampler.active)
         return;
+    count_allocated();
     sampler.active = false;
     culet_windows_stop();
     culet_liveness_stop();
