@@ -316,13 +316,13 @@ static VALUE switch_window(VALUE unused)
     if (wanted == sampler.enabled)
         return Qnil;
     start = culet_windows_now();
-    if (wanted) {
+    if (wanted)
         open_window();
-    } else {
+    else
         close_window();
-        culet_liveness_update();
-    }
     culet_windows_cost(culet_windows_now() - start);
+    if (!wanted)
+        culet_liveness_update();
     return Qnil;
 }
 
