@@ -286,7 +286,7 @@ void culet_liveness_update(void)
     if (liveness.active && liveness.added_count == 0 && !check_is_due())
         return;
     wake_thread();
-    if (thread != rb_thread_current())
+    if (liveness.added_count > 0 && thread != rb_thread_current())
         (void)rb_nogvl(wait_for_round, &before, NULL, NULL, RB_NOGVL_INTR_FAIL);
 }
 
