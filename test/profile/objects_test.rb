@@ -41,8 +41,9 @@ class ProfileObjectsTest < Minitest::Test
       assert_in_delta count.to_f / total, sums[name][1] / made.each_key.sum { |one| sums[one][1] },
                       0.05 + (5 * error_of_share(sums.slice(*made.keys), [name])), [made, sums].inspect
     end
-    # Ruby makes few other objects here. The estimates of all objects add up to their number.
-    assert_in_delta total / all, made.each_key.sum { |one| sums[one][1] } / all, 0.05 + (5 * error_of_share(sums, made.keys)), [made, sums].inspect
+    # Ruby makes few other objects here. The estimates of all add up to their number, less the share of internal ones, which
+    # is an estimate too.
+    assert_in_delta total / all, made.each_key.sum { |one| sums[one][1] } / all, 0.15 + (5 * error_of_share(sums, made.keys)), [made, sums].inspect
   end
 
   # Thread#kill may come while a sample is taken; Ruby discards what takes effect in a postponed job.
@@ -182,7 +183,7 @@ class ProfileObjectsTest < Minitest::Test
       GC.stress = true
       during(1) { Marshal.load(Marshal.dump([Object, "x", { a: 1.5 }])) }
       GC.stress = false
-      ractor.take
+      ractor.respond_to?(:value) ? ractor.value : ractor.take
       threads.each(&:join)
       profile("a")
       puts "done"
@@ -217,7 +218,8 @@ class ProfileObjectsTest < Minitest::Test
       Culet::Profile.stop
       p([%w[A B C].zip(made).to_h, profile("a")])
     RUBY
-    return made, Hash.new([0, 0.0, 0.0, 0.0]).merge(sums) if sums.values.sum(&:first) >= ENOUGH
+    return made, Hash.new([0, 0.0, 0.0, 0.0].freeze).merge(sums) if sums.values.sum(&:first) >= ENOUGH
+
     flunk("#{sums} in #{seconds} s") if seconds > 60
 
     measure_shares(seconds * 2)

@@ -6,8 +6,10 @@ require "culet/tools/profile"
 
 # Estimates against the truth: programs whose live bytes by line are known.
 class ProfileTruthTest < Minitest::Test
-  # Each line keeps strings whose buffers fill a size class: bytes of a buffer => buffers. The rest is churn.
-  SITES = { 112 => 30_000, 208 => 20_000, 1024 => 5_000, 4096 => 900, 16_384 => 300, 262_144 => 12, 4_194_304 => 2 }.freeze
+  # Each line keeps strings whose buffers fill a size class: bytes of a buffer => buffers. The rest is churn. Ruby 3.2 and
+  # later have strings of up to 640 bytes in their slots.
+  SITES = { 112 => 30_000, 208 => 20_000, 1024 => 5_000, 4096 => 900, 16_384 => 300, 262_144 => 12, 4_194_304 => 2 }
+          .reject { |bytes,| bytes < 700 && RUBY_VERSION >= "3.2" }.freeze
   LINES = SITES.map do |bytes, count|
     "#{count}.times { 3.times { 'y' * #{bytes / 2} }; KEPT[$kept] = 'x' * #{bytes - 1}; $kept += 1 }"
   end
@@ -20,8 +22,9 @@ class ProfileTruthTest < Minitest::Test
       path = File.join(folder, "sites.rb")
       File.write(path, PROGRAM)
       cases = Array.new(RUNS) { |run| outcomes(path, File.join(folder, run.to_s)) }.flatten
-      # 95 % of 140 are 133; fewer than 124 once in 10,000 runs.
-      assert_operator cases.count(true), :>=, 124, "of #{cases.size}"
+      # 95 %, less 3.5 standard deviations
+      least = (cases.size * 0.95) - (3.5 * Math.sqrt(cases.size * 0.95 * 0.05))
+      assert_operator cases.count(true), :>=, least, "of #{cases.size}"
     end
   end
 

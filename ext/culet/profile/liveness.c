@@ -1,16 +1,23 @@
 #include "profile/liveness.h"
 
+#include <limits.h>
+#include <linux/futex.h>
 #include <ruby/thread.h>
-#include <string.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "common/heap_walk.h"
 #include "common/values.h"
+#include "profile/windows.h"
 
 #define ADDED 1024        /* samples that are not yet in the map; beyond, none are taken */
 #define CHECK_SHARE 2000  /* a check of all samples may take this part of the time */
 #define CHECK_SECONDS 1.0 /* and comes no sooner than that after the one before */
+#define WAIT_NANOSECONDS 500000
+#define STACK_CLEARED 4096 /* more than Ruby takes to sleep */
 
 struct added {
     VALUE object;
@@ -91,7 +98,7 @@ static void remove_added(const struct added *entry)
 }
 
 /* A sample is marked until it is in the map. */
-static void store_added(void)
+static __attribute__((noinline)) void store_added(void)
 {
     while (liveness.added_count > 0) {
         struct added entry = liveness.added[liveness.added_count - 1];
@@ -196,6 +203,9 @@ static bool check_is_due(void)
 
 /* ---- the thread ---- */
 
+/* Times that it had nothing more to do; a futex. */
+static _Atomic uint32_t rounds;
+
 /*
  * It belongs to the program's default group, whichever thread created it. Puma reports threads that a fork will end,
  * unless they have the variable `fork_safe`.
@@ -211,6 +221,29 @@ static void set_up_thread(void)
         rb_funcall(group, rb_intern("add"), 1, current);
 }
 
+static void end_round(void)
+{
+    static uint64_t counted;
+    struct timespec time;
+    uint64_t used;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    used = (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+    culet_windows_cost(used > counted ? used - counted : used); /* another thread's clock starts at 0 */
+    counted = used;
+    atomic_fetch_add(&rounds, 1);
+    (void)syscall(SYS_futex, &rounds, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+/* What earlier calls left on the stack would keep objects alive while the thread sleeps. */
+static __attribute__((noinline)) void clear_stack(void)
+{
+    volatile char unused[STACK_CLEARED];
+
+    for (size_t i = 0; i < sizeof(unused); i++)
+        unused[i] = 0;
+}
+
 /* It sleeps as a thread that waits for others, so Ruby still finds a deadlock of the program's threads. */
 static VALUE run_thread(void *unused)
 {
@@ -219,6 +252,8 @@ static VALUE run_thread(void *unused)
         store_added();
         if (check_is_due())
             culet_liveness_check();
+        clear_stack();
+        end_round();
         if (liveness.active && liveness.added_count == 0)
             rb_thread_sleep_deadly();
     }
@@ -232,10 +267,27 @@ static void wake_thread(void)
         thread = rb_thread_create(run_thread, NULL);
 }
 
+static void *wait_for_round(void *before)
+{
+    struct timespec time = {0, WAIT_NANOSECONDS};
+
+    (void)syscall(SYS_futex, &rounds, FUTEX_WAIT_PRIVATE, *(uint32_t *)before, &time, NULL, 0);
+    return NULL;
+}
+
+/*
+ * Lets the thread have the GVL at once: until it has run, the objects cannot be collected. Unlike other functions that
+ * give the GVL away, this one does not check for interrupts.
+ */
 void culet_liveness_update(void)
 {
-    if (!liveness.active || liveness.added_count > 0 || check_is_due())
-        wake_thread();
+    uint32_t before = atomic_load(&rounds);
+
+    if (liveness.active && liveness.added_count == 0 && !check_is_due())
+        return;
+    wake_thread();
+    if (liveness.added_count > 0 && thread != rb_thread_current())
+        (void)rb_nogvl(wait_for_round, &before, NULL, NULL, RB_NOGVL_INTR_FAIL);
 }
 
 void culet_liveness_start(void)

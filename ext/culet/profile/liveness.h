@@ -30,7 +30,8 @@ bool culet_liveness_has_room(void);
 /* Follows a live object from now on. Requires room. Calls no method. */
 void culet_liveness_add(VALUE object, uint32_t sample);
 
-/* After a window, in the main Ractor: has the thread run if there is something to do. Calls no method. May raise. */
+/* After a window, in the main Ractor: has the thread run if there is something to do. Calls no method, but other threads
+ * may run. May raise. */
 void culet_liveness_update(void);
 
 /* Removes the samples of objects that are gone. Requires the GVL, and a caller that interrupts may end. */

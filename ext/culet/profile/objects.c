@@ -1,5 +1,6 @@
 #include "profile/objects.h"
 
+#include <errno.h>
 #include <math.h>
 #include <pthread.h>
 #include <ruby/debug.h>
@@ -320,13 +321,13 @@ static VALUE switch_window(VALUE unused)
     if (wanted == sampler.enabled)
         return Qnil;
     start = culet_windows_now();
-    if (wanted) {
+    if (wanted)
         open_window();
-    } else {
+    else
         close_window();
-        culet_liveness_update();
-    }
     culet_windows_cost(culet_windows_now() - start);
+    if (!wanted)
+        culet_liveness_update();
     return Qnil;
 }
 
@@ -340,11 +341,12 @@ static void give_up(const char *reason)
 
 /*
  * In a Ruby thread, not during GC. Calls no method: those check for interrupts, and Ruby discards what is raised in a job,
- * be it another thread's Thread#kill or a timeout. A forked child's first job starts its thread.
+ * be it another thread's Thread#kill or a timeout. Keeps errno, which the interrupted function may not have read yet. A
+ * forked child's first job starts its thread.
  */
 static void job(void *unused)
 {
-    int failure = 0, error;
+    int failure = 0, error, saved_errno = errno;
 
     if (!(sampler.active || sampler.enabled) || !in_main_ractor())
         return;
@@ -355,6 +357,7 @@ static void job(void *unused)
     } else if (sampler.active && (error = culet_windows_start()) != 0) {
         give_up(strerror(error));
     }
+    errno = saved_errno;
 }
 
 static struct culet_job window_job = {.function = job};
