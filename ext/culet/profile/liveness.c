@@ -29,7 +29,7 @@ struct added {
  * change below is between two such methods.
  */
 static struct {
-    bool active;
+    bool active, ended;
     uint32_t *samples; /* whose objects may live */
     size_t count, capacity;
     size_t removals;           /* changes other than of a new sample at the end */
@@ -283,7 +283,7 @@ void culet_liveness_update(void)
 {
     uint32_t before = atomic_load(&rounds);
 
-    if (liveness.active && liveness.added_count == 0 && !check_is_due())
+    if (liveness.ended || (liveness.active && liveness.added_count == 0 && !check_is_due()))
         return;
     wake_thread();
     if (liveness.added_count > 0 && thread != rb_thread_current())
@@ -302,6 +302,12 @@ void culet_liveness_start(void)
 void culet_liveness_stop(void)
 {
     liveness.active = false;
+}
+
+void culet_liveness_end(void)
+{
+    liveness.active = false;
+    liveness.ended = true;
 }
 
 void culet_init_profile_liveness(const struct culet_profile_api *profile_api, VALUE count)

@@ -24,6 +24,9 @@ void culet_liveness_start(void);
 /* The next update ends the thread. Requires the GVL. */
 void culet_liveness_stop(void);
 
+/* Before Ruby ends its threads: none is started any more. */
+void culet_liveness_end(void);
+
 /* Whether there is room for another sample. Calls no method. */
 bool culet_liveness_has_room(void);
 

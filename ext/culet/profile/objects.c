@@ -467,12 +467,21 @@ static size_t default_slot_bytes(void)
     return RB_INTEGER_TYPE_P(bytes) ? NUM2SIZET(bytes) : 5 * sizeof(VALUE);
 }
 
-/* The thread of the windows must not request a job of a VM that is being torn down. Registered when the extension is
- * loaded, so it runs after the handler that writes the profile. */
+/*
+ * The thread of the windows must not request a job of a VM that is being torn down, and a job that is pending must not
+ * start a Ruby thread: Ruby would wait for its end forever. Registered when the extension is loaded, so it runs after the
+ * handler that writes the profile.
+ */
 static void at_end(VALUE unused)
 {
     sampler.active = false;
     culet_windows_stop();
+    culet_liveness_end();
+    if (!sampler.enabled || !in_main_ractor())
+        return;
+    rb_tracepoint_disable(hook);
+    sampler.enabled = false;
+    sampler.pending_count = 0;
 }
 
 void culet_init_profile_objects(VALUE profile, const struct culet_profile_api *profile_api)
