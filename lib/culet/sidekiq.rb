@@ -6,12 +6,14 @@ require_relative "runtime/sidekiq/quiet_periods"
 module Culet
   # `require "culet/sidekiq"` in an initializer, or in the file of -r: a Sidekiq server returns free memory after major
   # garbage collections (culet/auto, configured by CULET_TRIM), and collects and trims once in each quiet period. Other
-  # processes that require it are unchanged. Quiet periods need Sidekiq 6.5 or later.
+  # processes that require it are unchanged. Quiet periods need Sidekiq 6.5 or later. With CULET_METRICS, the server
+  # serves its metrics on that port.
   module Sidekiq
     # @param config [Sidekiq::Config] of a server process
     # @return [void]
     def self.install(config)
       require_relative "auto"
+      serve_metrics
       return unless Culet.native? && Culet.trim_stats[:active]
 
       periods = QuietPeriods.new
@@ -28,11 +30,18 @@ module Culet
       false
     end
 
+    def self.serve_metrics
+      return if ENV.fetch("CULET_METRICS", "").empty?
+
+      require_relative "metrics"
+      Metrics.start
+    end
+
     def self.warn_without_heartbeat
       warn("culet: free memory is returned after garbage collections, but not in quiet periods: " \
            "these need Sidekiq 6.5, and this is #{::Sidekiq::VERSION}")
     end
-    private_class_method :listen, :warn_without_heartbeat
+    private_class_method :listen, :serve_metrics, :warn_without_heartbeat
   end
 end
 

@@ -1,6 +1,9 @@
 #include "common/stats.h"
 
 #include <ruby/thread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #ifdef HAVE_MALLOC_H
 #include <malloc.h>
 #endif
@@ -13,6 +16,8 @@
 struct info {
     size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
 };
+
+typedef int malloc_info_function(int, FILE *);
 
 typedef struct info mallinfo2_function(void);
 #ifdef HAVE_STRUCT_MALLINFO_UORDBLKS
@@ -103,6 +108,7 @@ static VALUE hash_of_culet(const struct culet_stats *stats)
     STORE(hash, stats, purges);
     STORE(hash, stats, forks);
     STORE(hash, stats, threads);
+    STORE(hash, stats, arenas);
     if (stats->filled_bytes >= offsetof(struct culet_stats, class) + sizeof(stats->class))
         culet_hash_set(hash, "classes", array_of_classes(stats));
     return hash;
@@ -110,36 +116,72 @@ static VALUE hash_of_culet(const struct culet_stats *stats)
 
 /* ---- glibc's mallinfo2, see mallinfo(3); also culet's answer while it is dormant ---- */
 
-static int read_info(const struct active_malloc *library, struct info *info)
+struct reading {
+    const struct active_malloc *library;
+    struct info info;
+    uint64_t arenas; /* 0: unknown */
+    int done;
+};
+
+static void read_info(struct reading *reading)
 {
     void *pointer;
 
-    if ((pointer = culet_malloc_function(library, "mallinfo2")) != NULL) {
+    if ((pointer = culet_malloc_function(reading->library, "mallinfo2")) != NULL) {
         AS_FUNCTION(mallinfo2_function, ask, pointer);
-        *info = ask();
-        return 1;
+        reading->info = ask();
+        reading->done = 1;
+        return;
     }
 #ifdef HAVE_STRUCT_MALLINFO_UORDBLKS
     /*
    * glibc before 2.33. Its fields are ints that wrap; read as unsigned they hold up to 4 GiB. The mallinfo of mimalloc
    * and tcmalloc has other meanings and is not read.
    */
-    if (culet_malloc_function(library, "gnu_get_libc_version") != NULL &&
-        (pointer = culet_malloc_function(library, "mallinfo")) != NULL) {
+    if (culet_malloc_function(reading->library, "gnu_get_libc_version") != NULL &&
+        (pointer = culet_malloc_function(reading->library, "mallinfo")) != NULL) {
         AS_FUNCTION(mallinfo_function, ask, pointer);
         struct mallinfo old = ask();
-        info->arena = (unsigned int)old.arena;
-        info->hblks = (unsigned int)old.hblks;
-        info->hblkhd = (unsigned int)old.hblkhd;
-        info->uordblks = (unsigned int)old.uordblks;
-        info->fordblks = (unsigned int)old.fordblks;
-        return 1;
+        reading->info.arena = (unsigned int)old.arena;
+        reading->info.hblks = (unsigned int)old.hblks;
+        reading->info.hblkhd = (unsigned int)old.hblkhd;
+        reading->info.uordblks = (unsigned int)old.uordblks;
+        reading->info.fordblks = (unsigned int)old.fordblks;
+        reading->done = 1;
     }
 #endif
-    return 0;
 }
 
-static VALUE hash_of_info(const struct info *info)
+/* glibc reports its arenas in malloc_info(3) alone: an element "heap" for each. */
+static void count_arenas(struct reading *reading)
+{
+    void *pointer = culet_malloc_function(reading->library, "malloc_info");
+    char *text = NULL;
+    size_t length = 0;
+    FILE *stream;
+
+    if (pointer == NULL || (stream = open_memstream(&text, &length)) == NULL)
+        return;
+    AS_FUNCTION(malloc_info_function, write_info, pointer);
+    if (write_info(0, stream) == 0 && fflush(stream) == 0)
+        for (const char *at = text; (at = strstr(at, "<heap nr=")) != NULL; at++)
+            reading->arenas++;
+    fclose(stream);
+    free(text);
+}
+
+/* Walks the lists of free chunks: milliseconds in a fragmented heap, so the GVL is released. */
+static void *read_without_gvl(void *data)
+{
+    struct reading *reading = data;
+
+    read_info(reading);
+    if (reading->done)
+        count_arenas(reading);
+    return NULL;
+}
+
+static VALUE hash_of_info(const struct info *info, uint64_t arenas)
 {
     VALUE hash = rb_hash_new();
 
@@ -148,6 +190,8 @@ static VALUE hash_of_info(const struct info *info)
     store(hash, "free_bytes", info->fordblks);
     store(hash, "large_blocks", info->hblks);
     store(hash, "large_bytes", info->hblkhd);
+    if (arenas > 0)
+        store(hash, "arenas", arenas);
     return hash;
 }
 
@@ -155,14 +199,13 @@ VALUE
 culet_stats_of_malloc(VALUE self)
 {
     struct question question;
-    struct info info = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     struct active_malloc library;
+    struct reading reading = {.library = &library};
 
     if (!culet_find_active_malloc(&library))
         return Qnil;
     if (read_culet(&library, &question))
         return hash_of_culet(&question.stats);
-    if (read_info(&library, &info))
-        return hash_of_info(&info);
-    return Qnil;
+    rb_thread_call_without_gvl(read_without_gvl, &reading, NULL, NULL);
+    return reading.done ? hash_of_info(&reading.info, reading.arenas) : Qnil;
 }

@@ -10,6 +10,7 @@
  *   used_bytes:   of these, in blocks that the program holds
  *   free_bytes:   of these, free, resident or returned
  *   large_blocks:, large_bytes: blocks with a mapping of their own
+ *   arenas:       number of arenas; missing under glibc if it does not tell
  * Under culet also every other member of struct culet_stats (allocator/src/stats.h) under its name, and
  *   classes:      an Array with a Hash per size class in use: block_bytes, slabs, used, free, cached
  * nil under an allocator without such a call.

@@ -13,6 +13,8 @@ require "puma/plugin"
 # - With `Culet::Warmup.requests = ["/", "/issues"]` below it, the parent requests these pages before all other
 #   before_fork hooks, so that these close the connections.
 # - A trim that waits for its minimum interval runs when the worker has no request (out_of_band).
+# - With CULET_METRICS, or `require "culet/metrics"` in the same file, the metrics of all processes are collected, and
+#   served on the port that CULET_METRICS says.
 #
 # The plugin has no `config` method, because Puma drops the first option of the user's file for a plugin that has one
 # (Hash#shift in DSL#_offer_plugins, Puma 5 to 8). Hooks are added when Puma starts its plugins, before it loads the
@@ -28,6 +30,7 @@ Puma::Plugin.create do
     warn("culet: no requests are sent: Culet::Warmup.requests needs workers and preload_app!") if
       Culet::Warmup.requests.any? && !(cluster && options[:preload_app])
     trim_between_requests(launcher, options)
+    collect_metrics(launcher)
   end
 
   private
@@ -66,5 +69,16 @@ Puma::Plugin.create do
     level = options.user_options.key?(:out_of_band) ? options.user_options : options.file_options
     hooks = Puma::DSL.new(level, launcher.config)
     hooks.out_of_band { Culet.trim if Culet::Trim.waits? }
+  end
+
+  # The launcher does not expose its workers, and Puma.stats resets figures that others may read.
+  def collect_metrics(launcher)
+    require "culet/metrics" unless ENV.fetch("CULET_METRICS", "").empty?
+    return unless defined?(Culet::Metrics)
+
+    Culet::Metrics.start(workers: lambda do
+      runner = launcher.instance_variable_get(:@runner)
+      Array(runner&.instance_variable_get(:@workers)).to_h { |worker| [worker.pid, worker.index] }
+    end)
   end
 end
