@@ -92,16 +92,14 @@ module Culet
       # @return [Array<Array(String, Hash{String => String}, Numeric)>] name, labels and value
       def samples = own.flat_map(&:last)
 
-      # Makes the figures of this process instruments of the libraries that are loaded.
+      # Makes the figures of this process instruments of the libraries that are loaded. With yabeda-prometheus, Yabeda
+      # exports them to prometheus-client.
       #
-      # @return [Array<Symbol>] of :OpenTelemetry, :PrometheusClient and :Yabeda those that were found
+      # @return [Array<Symbol>] of :OpenTelemetry, :PrometheusClient and :Yabeda those that got them
       def instrument
-        LIBRARIES.filter_map do |library, name|
-          next unless Object.const_defined?(library)
-
-          const_get(name).install
-          name
-        end
+        found = LIBRARIES.filter_map { |library, name| name if Object.const_defined?(library) }
+        found.delete(:PrometheusClient) if Object.const_defined?("Yabeda::Prometheus")
+        found.each { |name| const_get(name).install }
       end
 
       # @api private
