@@ -5,7 +5,7 @@ require_relative "increments"
 module Culet
   module Metrics
     # Sends the figures of this process to StatsD at intervals, in a thread: `Culet::Metrics::StatsD.new(client).start`,
-    # in each process. The client is statsd-instrument's (StatsD.singleton_client), dogstatsd-ruby's (Datadog::Statsd), or
+    # in each process. The client is that of statsd-instrument (StatsD.singleton_client), of dogstatsd-ruby, or
     # another that has `gauge`, and `count` or `increment` by a number, with tags:.
     class StatsD
       # @param client [#gauge]
