@@ -3,7 +3,7 @@
 require_relative "../culet"
 require_relative "runtime/metrics/families"
 require_relative "runtime/metrics/exposition"
-require_relative "runtime/metrics/figures"
+require_relative "runtime/metrics/report"
 require_relative "runtime/metrics/readings"
 require_relative "runtime/metrics/group"
 require_relative "runtime/metrics/hub"
@@ -59,6 +59,7 @@ module Culet
 
         hook_forks
         @workers = workers
+        forked unless @hub # fills its caches, see Hub#rehearse
         @hub ||= Hub.new(worker_names: -> { @workers&.call || {} }).start
         listen(address)
       end
@@ -121,7 +122,7 @@ module Culet
       # @api private
       # @return [void]
       def forked
-        @figures = @readings = nil
+        @report = @readings = nil
         @server&.abandon
         parent = @hub || @member
         @server = @hub = nil
@@ -139,8 +140,8 @@ module Culet
       end
 
       # @api private
-      # @return [Figures] of this process
-      def figures = @figures ||= Figures.new
+      # @return [Report] of this process
+      def report = @report ||= Report.new
 
       private
 
@@ -149,7 +150,7 @@ module Culet
       # @return [Array<Array(Hash, Array)>] labels and samples
       def own
         pid = ::Process.pid
-        [[{}, Group.samples], [{ "pid" => pid.to_s }, readings.call([pid]).fetch(pid, []) + figures.samples]]
+        [[{}, Group.samples], [{ "pid" => pid.to_s }, readings.call([pid]).fetch(pid, []) + report.samples]]
       end
 
       def listen(address)

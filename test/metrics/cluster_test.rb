@@ -103,7 +103,8 @@ class MetricsClusterTest < Minitest::Test
   def test_an_invalid_answer_ends_a_membership
     hub = Culet::Metrics::Hub.new(worker_names: -> { {} }).start
     door = hub.instance_variable_get(:@door)
-    answers = ["no JSON", "[[\"unknown\",{},1]]", "[[\"process_threads\",{},\"1\"]]", "{}"]
+    figures = Culet::Metrics::Report.new.message
+    answers = ["short", "\x7f".b * figures.bytesize, "#{figures}[", "#{figures}[[\"unknown\",{},1]]", "#{figures}[[\"culet_profile_site_bytes\",{},\"1\"]]"]
     sockets = answers.map { UNIXSocket.pair(:SEQPACKET) }
     sockets.map(&:last).each { |theirs| door.pass("member", theirs) }
     members = sockets.zip(answers).map do |(mine, _), answer|

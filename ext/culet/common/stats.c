@@ -55,6 +55,7 @@ static int read_culet(const struct active_malloc *library, struct question *ques
         return 0;
     AS_FUNCTION(culet_stats_function, ask, pointer);
     question->ask = ask;
+    memset(&question->stats, 0, sizeof(question->stats));
     rb_thread_call_without_gvl(ask_without_gvl, question, NULL, NULL);
     return question->done;
 }
@@ -208,4 +209,26 @@ culet_stats_of_malloc(VALUE self)
         return hash_of_culet(&question.stats);
     rb_thread_call_without_gvl(read_without_gvl, &reading, NULL, NULL);
     return reading.done ? hash_of_info(&reading.info, reading.arenas) : Qnil;
+}
+
+VALUE
+culet_malloc_totals(VALUE self)
+{
+    struct question question;
+    struct active_malloc library;
+    struct reading reading = {.library = &library};
+    const struct culet_stats *stats = &question.stats;
+
+    if (!culet_find_active_malloc(&library))
+        return Qnil;
+    if (read_culet(&library, &question))
+        return rb_ary_new_from_args(7, ULL2NUM(stats->used_bytes + stats->large_bytes), ULL2NUM(stats->free_bytes),
+                                    ULL2NUM(stats->free_returned_bytes), ULL2NUM(stats->cached_bytes),
+                                    ULL2NUM(stats->returned_bytes), ULL2NUM(stats->arenas),
+                                    ULL2NUM(stats->descriptor_bytes));
+    rb_thread_call_without_gvl(read_without_gvl, &reading, NULL, NULL);
+    if (!reading.done)
+        return Qnil;
+    return rb_ary_new_from_args(7, ULL2NUM(reading.info.uordblks + reading.info.hblkhd), ULL2NUM(reading.info.fordblks),
+                                Qnil, Qnil, Qnil, reading.arenas > 0 ? ULL2NUM(reading.arenas) : Qnil, Qnil);
 }

@@ -17,4 +17,11 @@
  */
 VALUE culet_stats_of_malloc(VALUE self);
 
+/*
+ * The totals alone, for readers that allocate little: an Array of the bytes that the program uses, with large blocks;
+ * that are free; of these, returned to the kernel; cached; returned since the start; the number of arenas; and bytes of
+ * descriptors. nil for what the allocator does not count, or in place of the Array.
+ */
+VALUE culet_malloc_totals(VALUE self);
+
 #endif

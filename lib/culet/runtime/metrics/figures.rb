@@ -1,138 +1,179 @@
 # frozen_string_literal: true
 
-require_relative "../../system/kernel_file"
-
 module Culet
   module Metrics
     # What a process knows of itself: Ruby's heap, malloc, trims, and the levels of its memory.
+    #
+    # An idle worker shares its heap with its parent, and each new object takes a slot of a shared page. So the figures
+    # are collected into the same objects each time.
     class Figures
+      # Name and labels of each value, in order. Levels have the names of the report's ledger, and add up to the
+      # resident memory.
+      KEYS = [
+        *%w[live free].map { |state| ["ruby_gc_heap_slots", { "state" => state }] },
+        *%w[minor major].map { |type| ["ruby_gc_collections_total", { "type" => type }] },
+        ["ruby_gc_time_seconds_total", {}], ["ruby_gc_allocated_objects_total", {}],
+        *%w[used free returned cached].map { |state| ["culet_malloc_memory_bytes", { "state" => state }] },
+        ["culet_malloc_returned_bytes_total", {}], ["culet_malloc_arenas", {}],
+        *%w[ruby_objects ruby_free_slots ruby_page_overhead malloc_used malloc_metadata malloc_free libraries_and_files
+            unexplained].map { |level| ["culet_memory_level_bytes", { "level" => level }] },
+        ["culet_trims_total", {}], ["culet_trims_skipped_total", {}], ["culet_trim_returned_bytes_total", {}],
+        ["culet_trim_seconds_total", {}]
+      ].each(&:freeze).freeze
+      # Of the first value of each part.
+      RUBY = 0
+      MALLOC = 6
+      LEVELS = 12
+      TRIMS = 20
       # Counting malloc's blocks takes longer the more there are, and under glibc requests that call malloc wait for it
       # then. So after a count, this many times its duration pass before the next.
       REST = 10_000
-      # The same for the profile's report, which runs beside requests.
-      SITES_REST = 1_000
-      # A site is named by its innermost frame of Ruby code, in so many characters.
-      SITE_LENGTH = 120
-      private_constant :REST, :SITES_REST, :SITE_LENGTH
+      # More than /proc/self/status.
+      STATUS_BYTES = 8 << 10
+      private_constant :RUBY, :MALLOC, :LEVELS, :TRIMS, :REST, :STATUS_BYTES
+
+      # @param packed [String] of `pack`
+      # @return [Array<Array(String, Hash{String => String}, Numeric)>, nil] name, labels and value; nil: it is invalid
+      def self.unpack(packed)
+        return unless packed.bytesize == KEYS.size * 8
+
+        KEYS.zip(packed.unpack("G*")).filter_map do |(name, labels), value|
+          next if value.nan?
+          return nil unless value.finite? && value.abs < 1e18
+
+          [name, labels, value == value.to_i ? value.to_i : value]
+        end
+      end
+
+      def initialize
+        @values = Array.new(KEYS.size)
+        @stat = {}
+        @status = File.open("/proc/self/status")
+        @text = +""
+      end
 
       # @return [Array<Array(String, Hash{String => String}, Numeric)>] name, labels and value
-      def samples
-        heap = GC.stat
-        malloc = rested(:malloc, REST) { Culet.stats if Culet.native? }
-        info + ruby(heap) + malloc(malloc) + levels(heap, malloc) + trims + sites
+      def samples = Figures.unpack(pack)
+
+      # @return [String] a number for each key, NaN for what is unknown
+      def pack
+        @values.fill(Float::NAN)
+        GC.stat(@stat)
+        ruby
+        malloc
+        levels
+        trims
+        @values.pack("G*")
       end
 
       private
 
-      # @return [Object] the value of the block, or an earlier one if too little time has passed since
-      def rested(name, rest)
-        @rested ||= {}
-        earlier, again = @rested[name]
-        now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
-        return earlier if again && now < again
-
-        value = yield
-        done = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
-        @rested[name] = [value, done + ((done - now) * rest)]
-        value
-      end
-
-      def info
-        @info ||= [["culet_process_info",
-                    { "version" => VERSION, "ruby" => RUBY_VERSION, "ruby_engine" => RUBY_ENGINE,
-                      "allocator" => Culet.native? ? Culet.allocator[:name] : "unknown" }, 1]].freeze
+      def set(index, value)
+        @values[index] = value if value
       end
 
       # Not every collector counts everything.
-      def ruby(stat)
-        [["ruby_gc_heap_slots", { "state" => "live" }, stat[:heap_live_slots]],
-         ["ruby_gc_heap_slots", { "state" => "free" }, stat[:heap_free_slots]],
-         ["ruby_gc_collections_total", { "type" => "minor" }, stat[:minor_gc_count]],
-         ["ruby_gc_collections_total", { "type" => "major" }, stat[:major_gc_count]],
-         ["ruby_gc_time_seconds_total", {}, GC.respond_to?(:total_time) ? GC.total_time / 1e9 : nil],
-         ["ruby_gc_allocated_objects_total", {}, stat[:total_allocated_objects]]].select(&:last)
+      def ruby
+        set(RUBY, @stat[:heap_live_slots])
+        set(RUBY + 1, @stat[:heap_free_slots])
+        set(RUBY + 2, @stat[:minor_gc_count])
+        set(RUBY + 3, @stat[:major_gc_count])
+        set(RUBY + 4, GC.total_time / 1e9) if GC.respond_to?(:total_time)
+        set(RUBY + 5, @stat[:total_allocated_objects])
       end
 
-      def malloc(stats)
-        return [] unless stats
+      def malloc
+        count_blocks if Culet.native? && now >= @next_count.to_f
+        return unless @malloc
 
-        returned, cached, freed, arenas = stats.values_at(:free_returned_bytes, :cached_bytes, :returned_bytes, :arenas)
-        used, free, large = stats.values_at(:used_bytes, :free_bytes, :large_bytes)
-        [["culet_malloc_memory_bytes", { "state" => "used" }, used + large],
-         ["culet_malloc_memory_bytes", { "state" => "free" }, [free - returned.to_i - cached.to_i, 0].max],
-         ["culet_malloc_memory_bytes", { "state" => "returned" }, returned],
-         ["culet_malloc_memory_bytes", { "state" => "cached" }, cached],
-         ["culet_malloc_returned_bytes_total", {}, freed],
-         ["culet_malloc_arenas", {}, arenas]].select(&:last)
+        used, free, returned, cached, total, arenas = @malloc
+        set(MALLOC, used)
+        set(MALLOC + 1, free - returned.to_i - cached.to_i)
+        set(MALLOC + 2, returned)
+        set(MALLOC + 3, cached)
+        set(MALLOC + 4, total)
+        set(MALLOC + 5, arenas)
       end
 
-      # Names as in the report's ledger. They add up to the resident memory.
-      def levels(heap, malloc)
-        status = KernelFile.content("/proc/self/status").to_s
-        anonymous, file, shared = %w[RssAnon RssFile RssShmem].map do |name|
-          status[/^#{name}:\s+(\d+) kB/, 1].to_i * 1024
-        end
-        ruby = ruby_levels(heap)
-        levels = ruby.merge("libraries_and_files" => file + shared)
-        levels.merge!(malloc_levels(malloc, anonymous - ruby.values.sum)) if malloc
-        levels["unexplained"] = anonymous + file + shared - levels.values.sum
-        levels.map { |level, bytes| ["culet_memory_level_bytes", { "level" => level }, bytes] }
+      def count_blocks
+        start = now
+        @malloc = Culet.send(:malloc_totals)
+        done = now
+        @next_count = done + ((done - start) * REST)
+      end
+
+      def levels
+        @status.pread(STATUS_BYTES, 0, @text)
+        anonymous = status("RssAnon:")
+        files = status("RssFile:") + status("RssShmem:")
+        known = ruby_levels
+        known += malloc_levels(anonymous - known)
+        set(LEVELS + 6, files)
+        set(LEVELS + 7, anonymous - known)
+      end
+
+      def status(field)
+        at = @text.index(field)
+        at ? @text.byteslice(at + field.bytesize, 16).to_i * 1024 : 0
       end
 
       # Ruby keeps slots of several sizes since 3.2, and counts live ones by size since 3.4.
-      def ruby_levels(stat)
-        pages, slots, live = stat.values_at(:heap_allocated_pages, :heap_available_slots, :heap_live_slots)
-        return {} unless pages && slots&.positive? && live
+      #
+      # @return [Integer] bytes in these levels
+      def ruby_levels
+        pages = @stat[:heap_allocated_pages]
+        slots = @stat[:heap_available_slots]
+        live = @stat[:heap_live_slots]
+        return 0 unless pages && live && slots&.positive?
 
-        all = slot_bytes { |heap| heap[:heap_eden_slots] } || slots * GC::INTERNAL_CONSTANTS.fetch(:RVALUE_SIZE)
-        objects = slot_bytes { |heap| heap[:heap_live_slots] } || all * live / slots
+        all = slot_bytes(:heap_eden_slots) || slots * GC::INTERNAL_CONSTANTS.fetch(:RVALUE_SIZE)
+        objects = slot_bytes(:heap_live_slots) || all * live / slots
         page_bytes = pages * GC::INTERNAL_CONSTANTS.fetch(:HEAP_PAGE_SIZE)
-        { "ruby_objects" => objects, "ruby_free_slots" => [all - objects, 0].max,
-          "ruby_page_overhead" => [page_bytes - all, 0].max }
+        set(LEVELS, objects)
+        set(LEVELS + 1, all - objects)
+        set(LEVELS + 2, [page_bytes - all, 0].max)
+        [page_bytes, all].max
       end
 
       # @return [Integer, nil] nil if this Ruby does not count it by size
-      def slot_bytes
+      def slot_bytes(key)
         return unless GC.respond_to?(:stat_heap)
 
-        counts = GC.stat_heap.each_value.map { |heap| [heap[:slot_size], yield(heap)] }
-        counts.sum { |size, count| size * count } if counts.flatten.all?
-      end
+        GC.stat_heap.each_value.sum do |heap|
+          return nil unless heap[key]
 
-      # What is free may have been returned, which glibc does not count: it has at most what the others leave.
-      def malloc_levels(stats, rest)
-        used = stats[:used_bytes] + stats[:large_bytes]
-        metadata = stats[:descriptor_bytes].to_i
-        free = stats[:free_bytes] - stats[:free_returned_bytes].to_i
-        { "malloc_used" => used, "malloc_metadata" => metadata,
-          "malloc_free" => free.clamp(0, [rest - used - metadata, 0].max) }
-      end
-
-      def trims
-        stats = Culet.native? ? Culet.trim_stats : {}
-        return [] unless stats[:active] || stats[:trims].to_i.positive?
-
-        [["culet_trims_total", {}, stats[:trims]], ["culet_trims_skipped_total", {}, stats[:skipped]],
-         ["culet_trim_returned_bytes_total", {}, stats[:returned_bytes]],
-         ["culet_trim_seconds_total", {}, stats[:seconds]]]
-      end
-
-      def sites
-        return [] unless Metrics.sites.positive? && Profile.respond_to?(:report) && Profile.running?
-
-        largest = rested(:sites, SITES_REST) { Profile.report(view: :live)["sites"].first(Metrics.sites) }
-        largest.each_with_index.flat_map do |site, index|
-          rank = { "rank" => (index + 1).to_s }
-          [["culet_profile_site_bytes", rank, site["bytes"]],
-           ["culet_profile_site_info", rank.merge("site" => site_name(site), "class" => site["class"].to_s), 1]]
+          heap[:slot_size] * heap[key]
         end
       end
 
-      def site_name(site)
-        frame = site["frames"].find { |one| one["line"] } || site["frames"].first || {}
-        text = [[frame["file"] || frame["library"], frame["line"]].compact.join(":"), frame["method"]].compact.join(" ")
-        text.scrub("?")[0, SITE_LENGTH]
+      # What is free may have been returned, which glibc does not count: it has at most what the others leave.
+      #
+      # @return [Integer] bytes in these levels
+      def malloc_levels(rest)
+        return 0 unless @malloc
+
+        used, free, returned, _, _, _, metadata = @malloc
+        metadata = metadata.to_i
+        free = (free - returned.to_i).clamp(0, [rest - used - metadata, 0].max)
+        set(LEVELS + 3, used)
+        set(LEVELS + 4, metadata)
+        set(LEVELS + 5, free)
+        used + metadata + free
       end
+
+      def trims
+        return unless Culet.native?
+
+        stats = Culet.trim_stats
+        return unless stats[:active] || stats[:trims].positive?
+
+        set(TRIMS, stats[:trims])
+        set(TRIMS + 1, stats[:skipped])
+        set(TRIMS + 2, stats[:returned_bytes])
+        set(TRIMS + 3, stats[:seconds])
+      end
+
+      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
     end
   end
 end

@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
-require "json"
 require "socket"
-require_relative "../../system/shape"
 require_relative "door"
 require_relative "member"
 
@@ -18,9 +16,7 @@ module Culet
       # How long the receiver of a text has.
       SEND = 2
       ANSWER_BYTES = 1 << 20
-      # What a member may answer.
-      ANSWER = [Shape.tuple(Shape.one_of(*FAMILIES.keys), Shape.map(Shape::TEXT, Shape::TEXT), Shape::NUMBER)].freeze
-      private_constant :ANSWER_BYTES, :ANSWER
+      private_constant :ANSWER_BYTES
 
       # A forked process: asked: whether an answer is due; at: when it came.
       Peer = Struct.new(:pid, :socket, :asked, :samples, :at)
@@ -38,6 +34,7 @@ module Culet
 
       # @return [self]
       def start
+        rehearse
         @thread = Thread.new { run }
         @thread.name = "culet-metrics"
         @thread.report_on_exception = false
@@ -67,7 +64,26 @@ module Culet
       # @raise [Culet::Error] when it does not answer in time
       def text(format) = @door.text(format)
 
+      protected
+
+      attr_reader :inbox
+
       private
+
+      # Runs what forked processes will run. That fills the caches in its code, some 0.4 MB, which they share then.
+      def rehearse
+        hub = Hub.new(worker_names: nil)
+        inbox = hub.inbox.dup
+        member = hub.join
+        _, _, _, control = inbox.recvmsg(scm_rights: true)
+        control.unix_rights.each do |socket|
+          socket.sendmsg_nonblock(Door::QUESTION)
+          socket.recv(ANSWER_BYTES)
+          socket.close
+        end
+        member.stop
+        inbox.close
+      end
 
       def close = [@inbox, *@peers.keys].each(&:close)
 
@@ -108,14 +124,12 @@ module Culet
         return if text == :wait_readable
         return forget(socket) if text.nil? || text.empty?
 
+        samples = Report.parse(text) or return forget(socket)
         peer = @peers.fetch(socket)
-        samples = JSON.parse(text)
-        return forget(socket) unless Shape.match?(samples, ANSWER)
-
         peer.asked = false
         peer.samples = samples
         peer.at = now
-      rescue JSON::ParserError, SystemCallError
+      rescue SystemCallError
         forget(socket)
       end
 
@@ -135,18 +149,18 @@ module Culet
       def collect
         ask
         deadline = now + WAIT
-        own = Metrics.figures.samples
+        own = Metrics.report.samples
         listen([deadline - now, 0].max) while @peers.each_value.any?(&:asked) && now < deadline
         [[{}, Group.samples], *processes(own)]
       end
 
       def ask
-        @peers.each_value do |peer|
+        @peers.each_value.to_a.each do |peer|
           next if peer.asked # its last question is unanswered
 
           peer.asked = true if peer.socket.sendmsg_nonblock(Door::QUESTION, exception: false) != :wait_writable
         rescue SystemCallError
-          nil # it has ended; its socket will say so
+          forget(peer.socket) # it has ended
         end
       end
 

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "json"
 require "socket"
 require_relative "door"
 
@@ -49,8 +48,9 @@ module Culet
       private
 
       def run
-        while (question = @socket.recv(Door::QUESTION.bytesize)) && !question.empty?
-          @socket.sendmsg_nonblock(JSON.generate(Metrics.figures.samples))
+        question = +""
+        while @socket.recv(Door::QUESTION.bytesize, 0, question) && !question.empty?
+          @socket.sendmsg_nonblock(Metrics.report.message)
         end
       rescue IOError, Errno::EPIPE, Errno::ECONNRESET
         nil # the hub has ended
