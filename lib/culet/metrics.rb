@@ -62,6 +62,10 @@ module Culet
         forked unless @hub # fills its caches, see Hub#rehearse
         @hub ||= Hub.new(worker_names: -> { @workers&.call || {} }).start
         listen(address)
+        true
+      rescue ArgumentError, SystemCallError, SocketError, ThreadError => e
+        warn("culet: metrics are not #{@hub ? "served" : "collected"}: #{e.message}")
+        false
       end
 
       # Serves and collects nothing any more. Forked processes go on alone.
@@ -156,13 +160,7 @@ module Culet
       def listen(address)
         @server&.stop
         @server = nil
-        return true if address.nil? || address.to_s.empty?
-
-        @server = Server.open(address)
-        true
-      rescue ArgumentError, SystemCallError, SocketError => e
-        warn("culet: metrics are not served: #{e.message}")
-        false
+        @server = Server.open(address) unless address.to_s.empty?
       end
 
       def hook_forks

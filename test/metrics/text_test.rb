@@ -98,6 +98,21 @@ class MetricsTextTest < Minitest::Test
     [-1, 101, "3", nil].each { |number| assert_raises(ArgumentError) { Culet::Metrics.sites = number } }
   end
 
+  def test_the_limit_that_culet_limit_keeps
+    refute_includes Culet::Metrics.text, "culet_limit"
+    samples = parse(run_ruby(<<~RUBY))
+      module Culet
+        module Limit
+          def self.status = { "limit_bytes" => 100, "source" => "setting", "used_bytes" => 60, "headroom_bytes" => 40, "steps" => [] }
+        end
+      end
+      Culet::Metrics.start
+      print Culet::Metrics.text
+    RUBY
+    limits = select(samples, "culet_limit_bytes") + select(samples, "culet_limit_used_bytes") + select(samples, "culet_limit_headroom_bytes")
+    assert_equal [[{}, 100.0], [{}, 60.0], [{}, 40.0]], limits.map { |one| [one.labels, one.value] }
+  end
+
   def test_promtool_finds_nothing_wrong
     promtool = program_or_skip("promtool")
     out, err, status = run_program(promtool, "check", "metrics", stdin: Culet::Metrics.text)

@@ -43,7 +43,7 @@ module Culet
 
       # @return [void]
       def stop
-        @thread.kill
+        @thread.kill.join
         close
         @door.close
       end

@@ -40,7 +40,7 @@ module Culet
 
       # @return [void]
       def stop
-        @thread.kill
+        @thread.kill.join
         @socket.close
         @door.close
       end
