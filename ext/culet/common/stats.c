@@ -55,7 +55,6 @@ static int read_culet(const struct active_malloc *library, struct question *ques
         return 0;
     AS_FUNCTION(culet_stats_function, ask, pointer);
     question->ask = ask;
-    memset(&question->stats, 0, sizeof(question->stats));
     rb_thread_call_without_gvl(ask_without_gvl, question, NULL, NULL);
     return question->done;
 }
@@ -117,41 +116,41 @@ static VALUE hash_of_culet(const struct culet_stats *stats)
 
 /* ---- glibc's mallinfo2, see mallinfo(3); also culet's answer while it is dormant ---- */
 
-struct reading {
-    const struct active_malloc *library;
-    struct info info;
-    uint64_t arenas; /* 0: unknown */
-    int done;
-};
-
-static void read_info(struct reading *reading)
+static int read_info(const struct active_malloc *library, struct info *info)
 {
     void *pointer;
 
-    if ((pointer = culet_malloc_function(reading->library, "mallinfo2")) != NULL) {
+    if ((pointer = culet_malloc_function(library, "mallinfo2")) != NULL) {
         AS_FUNCTION(mallinfo2_function, ask, pointer);
-        reading->info = ask();
-        reading->done = 1;
-        return;
+        *info = ask();
+        return 1;
     }
 #ifdef HAVE_STRUCT_MALLINFO_UORDBLKS
     /*
    * glibc before 2.33. Its fields are ints that wrap; read as unsigned they hold up to 4 GiB. The mallinfo of mimalloc
    * and tcmalloc has other meanings and is not read.
    */
-    if (culet_malloc_function(reading->library, "gnu_get_libc_version") != NULL &&
-        (pointer = culet_malloc_function(reading->library, "mallinfo")) != NULL) {
+    if (culet_malloc_function(library, "gnu_get_libc_version") != NULL &&
+        (pointer = culet_malloc_function(library, "mallinfo")) != NULL) {
         AS_FUNCTION(mallinfo_function, ask, pointer);
         struct mallinfo old = ask();
-        reading->info.arena = (unsigned int)old.arena;
-        reading->info.hblks = (unsigned int)old.hblks;
-        reading->info.hblkhd = (unsigned int)old.hblkhd;
-        reading->info.uordblks = (unsigned int)old.uordblks;
-        reading->info.fordblks = (unsigned int)old.fordblks;
-        reading->done = 1;
+        info->arena = (unsigned int)old.arena;
+        info->hblks = (unsigned int)old.hblks;
+        info->hblkhd = (unsigned int)old.hblkhd;
+        info->uordblks = (unsigned int)old.uordblks;
+        info->fordblks = (unsigned int)old.fordblks;
+        return 1;
     }
 #endif
+    return 0;
 }
+
+struct reading {
+    const struct active_malloc *library;
+    struct info info;
+    uint64_t arenas; /* 0: unknown */
+    int done;
+};
 
 /* glibc reports its arenas in malloc_info(3) alone: an element "heap" for each. */
 static void count_arenas(struct reading *reading)
@@ -176,7 +175,7 @@ static void *read_without_gvl(void *data)
 {
     struct reading *reading = data;
 
-    read_info(reading);
+    reading->done = read_info(reading->library, &reading->info);
     if (reading->done)
         count_arenas(reading);
     return NULL;
@@ -219,6 +218,7 @@ culet_malloc_totals(VALUE self)
     struct reading reading = {.library = &library};
     const struct culet_stats *stats = &question.stats;
 
+    memset(&question, 0, sizeof(question)); /* an older library fills less */
     if (!culet_find_active_malloc(&library))
         return Qnil;
     if (read_culet(&library, &question))

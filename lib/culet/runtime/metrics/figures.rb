@@ -30,7 +30,9 @@ module Culet
       REST = 10_000
       # More than /proc/self/status.
       STATUS_BYTES = 8 << 10
-      private_constant :RUBY, :MALLOC, :LEVELS, :TRIMS, :REST, :STATUS_BYTES
+      # Of a Ruby that does not say how large a slot is.
+      LEAST_SLOT = 40
+      private_constant :LEAST_SLOT, :RUBY, :MALLOC, :LEVELS, :TRIMS, :REST, :STATUS_BYTES
 
       # @param packed [String] of `pack`
       # @return [Array<Array(String, Hash{String => String}, Numeric)>, nil] name, labels and value; nil: it is invalid
@@ -48,6 +50,7 @@ module Culet
       def initialize
         @values = Array.new(KEYS.size)
         @stat = {}
+        @heaps = {}
         @status = File.open("/proc/self/status")
         @text = +""
       end
@@ -59,6 +62,7 @@ module Culet
       def pack
         @values.fill(Float::NAN)
         GC.stat(@stat)
+        GC.stat_heap(nil, @heaps) if GC.respond_to?(:stat_heap)
         ruby
         malloc
         levels
@@ -117,18 +121,20 @@ module Culet
         at ? @text.byteslice(at + field.bytesize, 16).to_i * 1024 : 0
       end
 
-      # Ruby keeps slots of several sizes since 3.2, and counts live ones by size since 3.4.
+      # Ruby keeps slots of several sizes since 3.2, and counts live ones by size since 3.4. Another collector than
+      # Ruby's own may have neither slots nor pages.
       #
       # @return [Integer] bytes in these levels
       def ruby_levels
         pages = @stat[:heap_allocated_pages]
         slots = @stat[:heap_available_slots]
         live = @stat[:heap_live_slots]
-        return 0 unless pages && live && slots&.positive?
+        page = GC::INTERNAL_CONSTANTS[:HEAP_PAGE_SIZE]
+        return 0 unless pages && live && page && slots&.positive?
 
-        all = slot_bytes(:heap_eden_slots) || slots * GC::INTERNAL_CONSTANTS.fetch(:RVALUE_SIZE)
+        all = slot_bytes(:heap_eden_slots) || slots * GC::INTERNAL_CONSTANTS.fetch(:RVALUE_SIZE, LEAST_SLOT)
         objects = slot_bytes(:heap_live_slots) || all * live / slots
-        page_bytes = pages * GC::INTERNAL_CONSTANTS.fetch(:HEAP_PAGE_SIZE)
+        page_bytes = pages * page
         set(LEVELS, objects)
         set(LEVELS + 1, all - objects)
         set(LEVELS + 2, [page_bytes - all, 0].max)
@@ -137,9 +143,9 @@ module Culet
 
       # @return [Integer, nil] nil if this Ruby does not count it by size
       def slot_bytes(key)
-        return unless GC.respond_to?(:stat_heap)
+        return if @heaps.empty?
 
-        GC.stat_heap.each_value.sum do |heap|
+        @heaps.each_value.sum do |heap|
           return nil unless heap[key]
 
           heap[:slot_size] * heap[key]
