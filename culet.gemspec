@@ -26,7 +26,7 @@ Gem::Specification.new do |spec|
               "scope/{Makefile,format.h,src/**/*}",
               "layouts/*.h", "profile/*.{c,h}", "part.mk", "syscall_counter/{Makefile,syscall_counter.h,src/*}",
               "{README,CHANGELOG,SECURITY}.md", "LICENSE.txt", "docs/{README,json,limits}.md",
-              "docs/guide/*.md", base: __dir__]
+              "docs/guide/*.md", "fleet/*", base: __dir__]
   spec.files = files.reject do |path|
     path.end_with?(".o", ".so", ".part", "mkmf.log") || File.directory?(File.join(__dir__, path))
   end

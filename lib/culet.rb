@@ -10,8 +10,8 @@ require_relative "culet/native"
 # The extension defines:
 # - Culet.allocator: a Hash with the malloc of this process (:name, :version, :library); :active is true if it is culet
 # - Culet.stats: a Hash of bytes and blocks of that malloc, or nil if it has no statistics. glibc: :heap_bytes,
-#   :used_bytes, :free_bytes, :large_blocks, :large_bytes; culet: these, all of allocator/src/stats.h, and :classes, an
-#   Array with one Hash for each size class in use
+#   :used_bytes, :free_bytes, :large_blocks, :large_bytes, :arenas; culet: these, all of allocator/src/stats.h, and
+#   :classes, an Array with one Hash for each size class in use
 # - Culet.trim: returns free memory to the kernel; an Integer, by how many bytes RSS fell
 # - Culet.trim_stats: a Hash with the statistics of the trims of this process
 module Culet

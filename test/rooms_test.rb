@@ -7,7 +7,7 @@ require_relative "test_helper"
 class RoomsTest < Minitest::Test
   LIBRARY = File.join(TestHelper::ROOT, "lib")
   # What a program requires by name and runs with.
-  ENTRIES = %w[culet culet/auto culet/require culet/agent culet/unused culet/profile culet/limit culet/blackbox].freeze
+  ENTRIES = %w[culet culet/auto culet/require culet/agent culet/unused culet/profile culet/limit culet/blackbox culet/metrics].freeze
   # A folder => what its files may not require.
   FORBIDDEN = { "text" => %w[system runtime scope tools cli], "system" => %w[text runtime scope tools cli], "runtime" => %w[text scope tools cli],
                 "scope" => %w[text runtime tools cli], "tools" => %w[cli] }.freeze

@@ -9,9 +9,9 @@ require "json"
 class StatsTest < Minitest::Test
   BYTES = %i[mapped_bytes heap_bytes used_bytes free_bytes cached_bytes slab_bytes run_bytes free_resident_bytes
              free_returned_bytes large_bytes descriptor_bytes returned_bytes].freeze
-  COUNTS = %i[segments runs large_blocks purges forks threads].freeze
+  COUNTS = %i[segments runs large_blocks purges forks threads arenas].freeze
   CLASS_KEYS = %i[block_bytes slabs used free cached].freeze
-  GLIBC_KEYS = %i[heap_bytes used_bytes free_bytes large_blocks large_bytes].freeze
+  GLIBC_KEYS = %i[heap_bytes used_bytes free_bytes large_blocks large_bytes arenas].freeze
 
   SEGMENT_BYTES = 4 << 20
 
@@ -189,7 +189,7 @@ class StatsTest < Minitest::Test
       figures[INFO_COUNTS.fetch(type)] = count.to_i if count
     end
     figures[:mapped_bytes] = text[/<system type="current" size="(\d+)"/, 1].to_i
-    %w[threads forks].each { |name| figures[name.to_sym] = text[/<#{name} count="(\d+)"/, 1].to_i }
+    %w[threads arenas forks].each { |name| figures[name.to_sym] = text[/<#{name} count="(\d+)"/, 1].to_i }
     text.scan(/<size from="\d+" to="(\d+)" slabs="(\d+)" used="(\d+)" free="(\d+)" cached="(\d+)"/) do |size, *counts|
       CLASS_KEYS.drop(1).zip(counts) { |key, count| figures[:"#{key}_of_#{size}"] = count.to_i }
     end

@@ -161,6 +161,7 @@ static void write_totals(const struct culet_stats *s, FILE *stream)
     write_total(stream, "descriptor", s->descriptor_bytes);
     fprintf(stream, "<system type=\"current\" size=\"%" PRIu64 "\"/>\n", s->mapped_bytes);
     fprintf(stream, "<threads count=\"%" PRIu64 "\"/>\n", s->threads);
+    fprintf(stream, "<arenas count=\"%" PRIu64 "\"/>\n", s->arenas);
     fprintf(stream, "<forks count=\"%" PRIu64 "\"/>\n", s->forks);
 }
 

@@ -143,6 +143,7 @@ static void gather(struct culet_stats *s)
     s->purges = pages.purges;
     s->forks = culet_heap_forks();
     s->threads = culet_arena_threads();
+    s->arenas = culet_arena_count();
 }
 
 int culet_stats(struct culet_stats *out, size_t bytes)

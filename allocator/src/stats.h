@@ -52,6 +52,7 @@ struct culet_stats {
     uint64_t threads; /* that have allocated and have not ended */
     uint64_t classes; /* entries of `class` that are filled */
     struct culet_stats_class class[CULET_STATS_CLASSES];
+    uint64_t arenas; /* that threads have used */
 };
 
 /* Fills *out.

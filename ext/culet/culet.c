@@ -138,6 +138,7 @@ RUBY_FUNC_EXPORTED void Init_culet(void)
     culet = rb_define_module("Culet");
     rb_define_singleton_method(culet, "allocator", culet_allocator, 0);
     rb_define_singleton_method(culet, "stats", culet_stats_of_malloc, 0);
+    rb_define_private_method(rb_singleton_class(culet), "malloc_totals", culet_malloc_totals, 0);
     rb_define_private_method(rb_singleton_class(culet), "admit_reader", culet_admit_reader, 1);
     culet_init_agent(culet);
     culet_init_feature_index(culet);

@@ -7,7 +7,8 @@ module Culet
   # `require "culet/sidekiq"` in an initializer, or in the file of -r: a Sidekiq server returns free memory after major
   # garbage collections (culet/auto, configured by CULET_TRIM), and collects and trims once in each quiet period. With
   # CULET_BLACKBOX, jobs have labels. With CULET_LIMIT, or culet/limit loaded before, the server keeps its memory limit
-  # (see Limit::Sidekiq). Other processes that require it are unchanged. Quiet periods need Sidekiq 6.5 or later.
+  # (see Limit::Sidekiq). With CULET_METRICS, the server serves its metrics on that port. Other processes that require it
+  # are unchanged. Quiet periods need Sidekiq 6.5 or later.
   module Sidekiq
     # @param config [Sidekiq::Config] of a server process
     # @return [void]
@@ -15,6 +16,7 @@ module Culet
       require_relative "auto"
       label_jobs(config)
       keep_limit(config)
+      serve_metrics
       return unless Culet.native? && Culet.trim_stats[:active]
 
       periods = QuietPeriods.new
@@ -45,11 +47,18 @@ module Culet
       Limit::Sidekiq.install(config)
     end
 
+    def self.serve_metrics
+      return if ENV.fetch("CULET_METRICS", "").empty?
+
+      require_relative "metrics"
+      Metrics.start
+    end
+
     def self.warn_without_heartbeat
       warn("culet: free memory is returned after garbage collections, but not in quiet periods: " \
            "these need Sidekiq 6.5, and this is #{::Sidekiq::VERSION}")
     end
-    private_class_method :label_jobs, :listen, :keep_limit, :warn_without_heartbeat
+    private_class_method :label_jobs, :listen, :keep_limit, :serve_metrics, :warn_without_heartbeat
   end
 end
 

@@ -4,7 +4,7 @@
 #
 #   bundle exec ruby -Ilib test/signatures/conformance.rb
 require "rbs"
-%w[culet auto require feature_index agent unused profile limit blackbox limits].each { |part| require part == "culet" ? part : "culet/#{part}" }
+%w[culet auto require feature_index agent unused profile limit blackbox metrics limits].each { |part| require part == "culet" ? part : "culet/#{part}" }
 
 loader = RBS::EnvironmentLoader.new
 loader.add(path: Pathname(File.expand_path("../../sig", __dir__)))

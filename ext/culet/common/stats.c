@@ -1,6 +1,9 @@
 #include "common/stats.h"
 
 #include <ruby/thread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #ifdef HAVE_MALLOC_H
 #include <malloc.h>
 #endif
@@ -13,6 +16,8 @@
 struct info {
     size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
 };
+
+typedef int malloc_info_function(int, FILE *);
 
 typedef struct info mallinfo2_function(void);
 #ifdef HAVE_STRUCT_MALLINFO_UORDBLKS
@@ -110,6 +115,7 @@ static VALUE hash_of_culet(const struct culet_stats *stats)
     STORE(hash, stats, purges);
     STORE(hash, stats, forks);
     STORE(hash, stats, threads);
+    STORE(hash, stats, arenas);
     if (stats->filled_bytes >= offsetof(struct culet_stats, class) + sizeof(stats->class))
         culet_hash_set(hash, "classes", array_of_classes(stats));
     return hash;
@@ -146,7 +152,43 @@ static int read_info(const struct active_malloc *library, struct info *info)
     return 0;
 }
 
-static VALUE hash_of_info(const struct info *info)
+struct reading {
+    const struct active_malloc *library;
+    struct info info;
+    uint64_t arenas; /* 0: unknown */
+    int done;
+};
+
+/* glibc reports its arenas in malloc_info(3) alone: an element "heap" for each. */
+static void count_arenas(struct reading *reading)
+{
+    void *pointer = culet_malloc_function(reading->library, "malloc_info");
+    char *text = NULL;
+    size_t length = 0;
+    FILE *stream;
+
+    if (pointer == NULL || (stream = open_memstream(&text, &length)) == NULL)
+        return;
+    AS_FUNCTION(malloc_info_function, write_info, pointer);
+    if (write_info(0, stream) == 0 && fflush(stream) == 0)
+        for (const char *at = text; (at = strstr(at, "<heap nr=")) != NULL; at++)
+            reading->arenas++;
+    fclose(stream);
+    free(text);
+}
+
+/* Walks the lists of free chunks: milliseconds in a fragmented heap, so the GVL is released. */
+static void *read_without_gvl(void *data)
+{
+    struct reading *reading = data;
+
+    reading->done = read_info(reading->library, &reading->info);
+    if (reading->done)
+        count_arenas(reading);
+    return NULL;
+}
+
+static VALUE hash_of_info(const struct info *info, uint64_t arenas)
 {
     VALUE hash = rb_hash_new();
 
@@ -155,6 +197,8 @@ static VALUE hash_of_info(const struct info *info)
     store(hash, "free_bytes", info->fordblks);
     store(hash, "large_blocks", info->hblks);
     store(hash, "large_bytes", info->hblkhd);
+    if (arenas > 0)
+        store(hash, "arenas", arenas);
     return hash;
 }
 
@@ -162,16 +206,38 @@ VALUE
 culet_stats_of_malloc(VALUE self)
 {
     struct question question;
-    struct info info = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     struct active_malloc library;
+    struct reading reading = {.library = &library};
 
     if (!culet_find_active_malloc(&library))
         return Qnil;
     if (read_culet(&library, &question))
         return hash_of_culet(&question.stats);
-    if (read_info(&library, &info))
-        return hash_of_info(&info);
-    return Qnil;
+    rb_thread_call_without_gvl(read_without_gvl, &reading, NULL, NULL);
+    return reading.done ? hash_of_info(&reading.info, reading.arenas) : Qnil;
+}
+
+VALUE
+culet_malloc_totals(VALUE self)
+{
+    struct question question;
+    struct active_malloc library;
+    struct reading reading = {.library = &library};
+    const struct culet_stats *stats = &question.stats;
+
+    memset(&question, 0, sizeof(question)); /* an older library fills less */
+    if (!culet_find_active_malloc(&library))
+        return Qnil;
+    if (read_culet(&library, &question))
+        return rb_ary_new_from_args(7, ULL2NUM(stats->used_bytes + stats->large_bytes), ULL2NUM(stats->free_bytes),
+                                    ULL2NUM(stats->free_returned_bytes), ULL2NUM(stats->cached_bytes),
+                                    ULL2NUM(stats->returned_bytes), ULL2NUM(stats->arenas),
+                                    ULL2NUM(stats->descriptor_bytes));
+    rb_thread_call_without_gvl(read_without_gvl, &reading, NULL, NULL);
+    if (!reading.done)
+        return Qnil;
+    return rb_ary_new_from_args(7, ULL2NUM(reading.info.uordblks + reading.info.hblkhd), ULL2NUM(reading.info.fordblks),
+                                Qnil, Qnil, Qnil, reading.arenas > 0 ? ULL2NUM(reading.arenas) : Qnil, Qnil);
 }
 
 static struct culet_malloc_sums sums_of_culet(const struct culet_stats *stats)

@@ -12,6 +12,7 @@
  *   used_bytes:   of these, in blocks that the program holds
  *   free_bytes:   of these, free, resident or returned
  *   large_blocks:, large_bytes: blocks with a mapping of their own
+ *   arenas:       number of arenas; missing under glibc if it does not tell
  * Under culet also every other member of struct culet_stats (allocator/src/stats.h) under its name, and
  *   classes:      an Array with a Hash per size class in use: block_bytes, slabs, used, free, cached
  * nil under an allocator without such a call.
@@ -26,5 +27,12 @@ struct culet_malloc_sums {
 
 /* In any thread. Takes milliseconds in a large heap. Returns 0 under an allocator without such a call. */
 int culet_malloc_sums(struct culet_malloc_sums *sums);
+
+/*
+ * The totals alone, for readers that allocate little: an Array of the bytes that the program uses, with large blocks;
+ * that are free; of these, returned to the kernel; cached; returned since the start; the number of arenas; and bytes of
+ * descriptors. nil for what the allocator does not count, or in place of the Array.
+ */
+VALUE culet_malloc_totals(VALUE self);
 
 #endif

@@ -16,6 +16,8 @@ require "puma/plugin"
 # - With CULET_BLACKBOX, requests have labels (Culet::Profile::Rack).
 # - With `require "culet/limit"` in the same file, or CULET_LIMIT in the environment, the server keeps its memory limit:
 #   see Culet::Limit::Puma.
+# - With CULET_METRICS, or `require "culet/metrics"` in the same file, the metrics of all processes are collected, and
+#   served on the port that CULET_METRICS says.
 #
 # The plugin has no `config` method, because Puma drops the first option of the user's file for a plugin that has one
 # (Hash#shift in DSL#_offer_plugins, Puma 5 to 8). Hooks are added when Puma starts its plugins, before it loads the
@@ -33,6 +35,7 @@ Puma::Plugin.create do
     trim_between_requests(launcher, options)
     label_requests(launcher.config)
     keep_limit(launcher, options)
+    collect_metrics(launcher)
   end
 
   private
@@ -95,5 +98,16 @@ Puma::Plugin.create do
   def between_requests(launcher, options, &block)
     level = options.user_options.key?(:out_of_band) ? options.user_options : options.file_options
     Puma::DSL.new(level, launcher.config).out_of_band(&block)
+  end
+
+  # The launcher does not expose its workers, and Puma.stats resets figures that others may read.
+  def collect_metrics(launcher)
+    require "culet/metrics" unless ENV.fetch("CULET_METRICS", "").empty?
+    return unless defined?(Culet::Metrics)
+
+    Culet::Metrics.start(workers: lambda do
+      runner = launcher.instance_variable_get(:@runner)
+      Array(runner&.instance_variable_get(:@workers)).to_h { |worker| [worker.pid, worker.index] }
+    end)
   end
 end

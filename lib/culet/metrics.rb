@@ -1,0 +1,186 @@
+# frozen_string_literal: true
+
+require_relative "../culet"
+require_relative "runtime/metrics/families"
+require_relative "runtime/metrics/exposition"
+require_relative "runtime/metrics/report"
+require_relative "runtime/metrics/readings"
+require_relative "runtime/metrics/group"
+require_relative "runtime/metrics/hub"
+require_relative "runtime/metrics/server"
+
+module Culet
+  # `require "culet/metrics"` makes the memory of this process available to monitoring systems. Nothing runs until
+  # Culet::Metrics.start, which collects the figures of this process and of those it forks later, and serves them over
+  # HTTP if there is a port: CULET_METRICS=9394, or `start(9394)`. `plugin :culet` in Puma and culet/sidekiq call it.
+  #
+  # `use Culet::Metrics::Rack` serves the same at /metrics of the application. `Culet::Metrics.instrument` makes the
+  # figures of this process instruments of OpenTelemetry, prometheus-client and Yabeda; Culet::Metrics::StatsD sends
+  # them.
+  module Metrics
+    { Rack: "rack", OpenTelemetry: "opentelemetry", PrometheusClient: "prometheus_client", Yabeda: "yabeda",
+      StatsD: "statsd" }.each do |constant, file|
+      autoload constant, File.expand_path("runtime/metrics/#{file}", __dir__)
+    end
+
+    # Content type by format.
+    CONTENT_TYPES = { prometheus: "text/plain; version=0.0.4; charset=utf-8",
+                      openmetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8" }.freeze
+    # A constant that a library defines => the constant above that makes its instruments.
+    LIBRARIES = { "OpenTelemetry::SDK::Metrics" => :OpenTelemetry, "Prometheus::Client" => :PrometheusClient,
+                  "Yabeda" => :Yabeda }.freeze
+    private_constant :LIBRARIES
+
+    class << self
+      # Sites of the profile that are reported, the largest first, if culet/profile runs. Each costs two series per
+      # process, and their report some 10 ms per minute.
+      #
+      # @return [Integer] 0 by default: none
+      def sites = @sites ||= 0
+
+      # @param number [Integer] 0 to 100
+      def sites=(number)
+        unless number.is_a?(Integer) && number.between?(0, 100)
+          raise ArgumentError, "#{number.inspect} is not a number of sites from 0 to 100"
+        end
+
+        @sites = number
+      end
+
+      # Collects the figures of this process, and of those it forks from now on. In a forked process, whose parent
+      # collects already, it does nothing. Further calls replace the address.
+      #
+      # @param address [String, Integer, nil] where to serve them: a port of 127.0.0.1, or "HOST:PORT"; nil: nowhere.
+      #   Default: CULET_METRICS
+      # @param workers [#call, nil] returns the label `worker` by process number
+      # @return [Boolean] whether they are collected and, with an address, served; otherwise a warning says why not
+      def start(address = ENV.fetch("CULET_METRICS", nil), workers: nil)
+        return false if @member
+
+        hook_forks
+        @workers = workers
+        forked unless @hub # fills its caches, see Hub#rehearse
+        @hub ||= Hub.new(worker_names: -> { @workers&.call || {} }).start
+        listen(address)
+        true
+      rescue ArgumentError, SystemCallError, SocketError, ThreadError => e
+        warn("culet: metrics are not #{@hub ? "served" : "collected"}: #{e.message}")
+        false
+      end
+
+      # Serves and collects nothing any more. Forked processes go on alone.
+      #
+      # @return [void]
+      def stop
+        [@server, @hub, @member].each { |part| part&.stop }
+        @server = @hub = @member = nil
+      end
+
+      # The figures of this process and of those that it forked since `start`; in a forked process the same, from its
+      # parent. A process that does not report within half a second is shown with its last report. Nothing is stopped,
+      # and no request waits.
+      #
+      # @param format [Symbol] :prometheus or :openmetrics
+      # @return [String]
+      # @raise [ArgumentError] for another format
+      # @raise [Culet::Error] when the parent does not answer within five seconds
+      def text(format: :prometheus)
+        unless CONTENT_TYPES.key?(format)
+          raise ArgumentError, "format: #{format.inspect} is not :prometheus or :openmetrics"
+        end
+
+        (@hub || @member)&.text(format) || Exposition.new(format).text(own)
+      end
+
+      # The figures of this process alone.
+      #
+      # @return [Array<Array(String, Hash{String => String}, Numeric)>] name, labels and value
+      def samples = own.flat_map(&:last)
+
+      # Makes the figures of this process instruments of the libraries that are loaded. With yabeda-prometheus, Yabeda
+      # exports them to prometheus-client.
+      #
+      # @return [Array<Symbol>] of :OpenTelemetry, :PrometheusClient and :Yabeda those that got them
+      def instrument
+        found = LIBRARIES.filter_map { |library, name| name if Object.const_defined?(library) }
+        found.delete(:PrometheusClient) if Object.const_defined?("Yabeda::Prometheus")
+        found.each { |name| const_get(name).install }
+      end
+
+      # @api private
+      # @param accept [String, nil] the request's header
+      # @return [Symbol] the format that it prefers
+      def negotiate(accept)
+        qualities = accept.to_s.b.split(",").filter_map do |part|
+          type, *parameters = part.split(";").map(&:strip)
+          quality = parameters.filter_map { |text| text[/\Aq=(\d(?:\.\d{1,3})?)\z/i, 1] }.first
+          [type.to_s.downcase, quality ? quality.to_f : 1.0]
+        end
+        best = ->(types) { qualities.filter_map { |type, quality| quality if types.include?(type) }.max || 0.0 }
+        openmetrics = best.call(%w[application/openmetrics-text])
+        openmetrics.positive? && openmetrics >= best.call(%w[text/plain]) ? :openmetrics : :prometheus
+      end
+
+      # In a forked child: the parent's threads are gone.
+      #
+      # @api private
+      # @return [void]
+      def forked
+        @report = @readings = nil
+        @server&.abandon
+        parent = @hub || @member
+        @server = @hub = nil
+        @member = parent&.join
+      end
+
+      # The process goes on as its own child, without threads.
+      #
+      # @api private
+      # @return [void]
+      def daemonized
+        @hub = @hub&.restart
+        @member = @member&.join
+        @server&.start
+      end
+
+      # @api private
+      # @return [Report] of this process
+      def report = @report ||= Report.new
+
+      private
+
+      def readings = @readings ||= Readings.new
+
+      # @return [Array<Array(Hash, Array)>] labels and samples
+      def own
+        pid = ::Process.pid
+        [[{}, Group.samples], [{ "pid" => pid.to_s }, readings.call([pid]).fetch(pid, []) + report.samples]]
+      end
+
+      def listen(address)
+        @server&.stop
+        @server = nil
+        @server = Server.open(address) unless address.to_s.empty?
+      end
+
+      def hook_forks
+        return if @hooked
+
+        @hooked = true
+        ::Process.singleton_class.prepend(Forks)
+      end
+    end
+
+    # Tells forked processes who collects their figures.
+    #
+    # @api private
+    module Forks
+      # @return [Integer]
+      def _fork = super.tap { |pid| Metrics.forked if pid.zero? }
+
+      # @return [Integer]
+      def daemon(...) = super.tap { Metrics.daemonized }
+    end
+    private_constant :Forks
+  end
+end

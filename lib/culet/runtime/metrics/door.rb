@@ -1,0 +1,86 @@
+# frozen_string_literal: true
+
+require "io/wait"
+require "socket"
+require_relative "../../errors"
+
+module Culet
+  module Metrics
+    # The way to the hub, which forked processes inherit: one end of a pair of sockets without a name, so that no other
+    # process can find it, and nothing is left behind. What is passed through it is a message and a socket.
+    class Door
+      # The socket is of a process that answers questions. Any other message is the format of a text, to be sent to the
+      # socket.
+      MEMBER = "member"
+      # The hub asks a member for its figures.
+      QUESTION = "?"
+      # How long the hub may take for a text, in seconds.
+      PATIENCE = 5
+      private_constant :PATIENCE
+
+      # @param socket [UNIXSocket]
+      def initialize(socket)
+        @socket = socket
+      end
+
+      # @return [void]
+      def close = @socket.close
+
+      # @param message [String]
+      # @param other [UNIXSocket] is closed here
+      # @return [void]
+      # @raise [SystemCallError] if there is no hub any more
+      def pass(message, other)
+        @socket.sendmsg_nonblock(message, 0, nil, Socket::AncillaryData.unix_rights(other))
+      ensure
+        other.close
+      end
+
+      # @param format [Symbol]
+      # @return [String, nil] the text of a scrape; nil if there is no hub any more
+      # @raise [Culet::Error] when it does not answer in time
+      def text(format)
+        mine, theirs = UNIXSocket.pair
+        pass(format.to_s, theirs)
+        read(mine)
+      rescue Errno::EPIPE, Errno::ECONNRESET, Errno::ECONNREFUSED
+        nil
+      rescue IO::WaitWritable
+        raise Error, SILENCE
+      ensure
+        mine&.close
+      end
+
+      # A process that is forked meanwhile has the socket too, so the end of a text is not the end of the stream.
+      #
+      # @param text [String]
+      # @return [String] the text after its size, as `text` receives it
+      def self.pack(text) = [text.bytesize].pack("Q>") << text.b
+
+      SILENCE = "the process that collects the metrics does not answer"
+      SIZE_BYTES = 8
+      private_constant :SILENCE, :SIZE_BYTES
+
+      private
+
+      def read(socket)
+        bytes = "".b
+        deadline = now + PATIENCE
+        until complete?(bytes)
+          part = socket.read_nonblock(1 << 18, exception: false)
+          return if part.nil? && bytes.empty?
+          raise Error, SILENCE if part.nil? || now >= deadline
+
+          part == :wait_readable ? socket.wait_readable(0.1) : bytes << part
+        end
+        bytes.byteslice(SIZE_BYTES..).force_encoding(Encoding::UTF_8)
+      end
+
+      def complete?(bytes)
+        bytes.bytesize >= SIZE_BYTES && bytes.bytesize >= SIZE_BYTES + bytes.unpack1("Q>")
+      end
+
+      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+    end
+  end
+end

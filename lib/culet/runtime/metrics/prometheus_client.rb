@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+module Culet
+  module Metrics
+    # The figures of this process in a registry of prometheus-client, whose exporter shows them with the application's
+    # own.
+    module PrometheusClient
+      # One collection serves all metrics that are read within so many seconds.
+      FRESH = 0.5
+      private_constant :FRESH
+
+      # A metric as Prometheus::Client's formats read it.
+      Metric = Struct.new(:name, :type, :docstring, :source) do
+        # @return [Hash{Hash => Numeric}] value by labels
+        def values = source.call(name)
+
+        # @return [Numeric, nil] the value with these labels
+        def get(labels: {}) = values[labels]
+      end
+
+      class << self
+        # @param registry [Prometheus::Client::Registry]
+        # @return [void]
+        def install(registry: ::Prometheus::Client.registry)
+          FAMILIES.each_value do |family|
+            next if registry.exist?(family.name.to_sym) # installed already, or of another library
+
+            type = family.type == :info ? :gauge : family.type
+            registry.register(Metric.new(family.name.to_sym, type, family.help, method(:values)))
+          end
+          nil
+        end
+
+        private
+
+        def values(name)
+          now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+          collect(now) unless @pid == ::Process.pid && now < @until
+          @samples.select { |sample, _, _| sample == name.to_s }
+                  .to_h { |_, labels, value| [labels.transform_keys(&:to_sym), value] }
+        end
+
+        def collect(now)
+          @samples = Metrics.samples
+          @until = now + FRESH
+          @pid = ::Process.pid
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+module Culet
+  module Metrics
+    # The sites of the profile that hold most memory, if culet/profile runs and Metrics.sites says how many.
+    class Sites
+      # After a report, this many times its duration pass before the next.
+      REST = 1_000
+      # A site is named by its innermost frame of Ruby code, in so many characters.
+      LENGTH = 120
+      private_constant :REST, :LENGTH
+
+      # @return [Array<Array(String, Hash{String => String}, Numeric)>] name, labels and value
+      def samples
+        return [] unless Metrics.sites.positive? && Culet::Profile.respond_to?(:report) && Culet::Profile.running?
+
+        report if now >= @next_report.to_f
+        @samples
+      end
+
+      private
+
+      def report
+        start = now
+        sites = Culet::Profile.report(view: :live)["sites"].first(Metrics.sites)
+        @samples = sites.each_with_index.flat_map { |site, index| pair(site, (index + 1).to_s) }
+        done = now
+        @next_report = done + ((done - start) * REST)
+      end
+
+      def pair(site, rank)
+        [["culet_profile_site_bytes", { "rank" => rank }, site["bytes"]],
+         ["culet_profile_site_info", { "rank" => rank, "site" => name(site), "class" => site["class"].to_s }, 1]]
+      end
+
+      def name(site)
+        frame = site["frames"].find { |one| one["line"] } || site["frames"].first || {}
+        place = [frame["file"] || frame["library"], frame["line"]].compact.join(":")
+        [place, frame["method"]].compact.join(" ").scrub("?")[0, LENGTH]
+      end
+
+      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+    end
+  end
+end
