@@ -55,6 +55,30 @@ class LiveTest < Minitest::Test
     end
   end
 
+  def test_the_black_box_has_the_limit_and_the_steps
+    Dir.mktmpdir do |boxes|
+      with_real_group(100 * MEBIBYTE) do |folder|
+        code = "#{CACHE}; Process.kill(:KILL, Process.pid)"
+        _out, err, status = run_in_group(folder, "-rculet/limit", "-e", code, env: { "CULET_BLACKBOX" => boxes })
+        assert_equal 9, status.termsig, err
+        out, err, status = run_culet("autopsy", boxes, "--json")
+        assert_predicate status, :success?, err
+        limits, steps = JSON.parse(out)["notes"].partition { |note| note["kind"] == "limit" }
+        assert_equal([["control group #{folder}", 100 * MEBIBYTE]], limits.map { |note| note.values_at("text", "bytes") })
+        assert_equal ["step"], steps.map { |note| note["kind"] }.uniq
+        assert_includes steps.map { |note| note["text"] }, "callbacks"
+        assert_operator steps.map { |note| note["bytes"] }.max, :>, 30 * MEBIBYTE
+      end
+    end
+  end
+
+  def test_without_the_setting_there_is_no_black_box
+    with_real_group(100 * MEBIBYTE) do |folder|
+      out, err, = run_in_group(folder, "-rculet/limit", "-e", "p Culet::BlackBox.running?", env: { "CULET_BLACKBOX" => nil })
+      assert_equal ["false\n", ""], [out, err]
+    end
+  end
+
   def test_far_from_the_limit_nothing_is_done
     with_real_group(512 * MEBIBYTE) do |folder|
       out, err, status = run_in_group(folder, "-rculet/limit", "-rjson", "-e", "load(ARGV[0]); #{REPORT}", GARBAGE)

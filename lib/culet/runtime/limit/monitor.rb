@@ -43,6 +43,7 @@ module Culet
         @wakeup = IO.for_fd(Limit.send(:event_descriptor))
         @counts = Limit.send(:counts)
         watch
+        note_limit
         @thread = Thread.new { run }
         @thread.name = "culet-limit"
         @thread.report_on_exception = false
@@ -130,6 +131,7 @@ module Culet
           woken = @wakeup.wait_readable(reported? && Limit.cluster ? CLUSTER : REREAD)
           used_bytes if reported?
           reread unless woken
+          note_limit
           next unless woken
 
           @wakeup.read_nonblock(8, exception: false)
@@ -151,7 +153,17 @@ module Culet
 
         Limit.log.call("culet: the memory limit is #{History.size(source.bytes)} now (#{source.description})")
         @source = source
+        @noted = nil
         watch
+      end
+
+      # Once in each black box. It may begin later than this, and a forked process begins another.
+      def note_limit
+        box = BlackBox.path if defined?(BlackBox.path)
+        return if box.nil? || box == @noted
+
+        BlackBox.limit(@source.bytes, @source.description)
+        @noted = box
       end
 
       # The last limit is kept: a file may be unreadable for a moment.
