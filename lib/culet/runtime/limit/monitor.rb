@@ -26,12 +26,14 @@ module Culet
       # @param settings [Settings]
       # @param source [Source]
       # @param history [History, nil]
-      def initialize(settings, source, history: nil)
+      # @param forked [Boolean] whether this is the monitor of a forked child
+      def initialize(settings, source, history: nil, forked: false)
         @settings = settings
         @source = source
         @history = history || History.new(Limit.log)
         @counts = {}
         @stopping = false
+        @forked = forked
         @reread = 0
         rebuild
       end
@@ -61,7 +63,7 @@ module Culet
       # @return [Monitor] that of a forked child, with a history of its own
       def forked
         close
-        Monitor.new(@settings, Source.new(@settings)).start
+        Monitor.new(@settings, Source.new(@settings), forked: true).start
       end
 
       # Takes over callbacks and the restart.
@@ -111,7 +113,7 @@ module Culet
         old = [*@files&.compact, *@notifications]
         group = @source.group
         @files = group ? [group.usage_file, group.stat_file].map { |path| open_if_readable(path) } : [nil, nil]
-        @notifications = Notifications.new(@source, alarm_bytes: (@source.bytes * Ladder::ALARM).to_i,
+        @notifications = Notifications.new(@source, alarm_bytes: (@source.bytes * Ladder::ALARM unless @forked)&.to_i,
                                                     event_descriptor: -> { Limit.send(:event_descriptor) })
         problem = Limit.send(:watch, @source.bytes, reported? ? :reported : @source.kind, @files[0]&.fileno,
                              @files[1]&.fileno, @wakeup.fileno, @notifications.ios.map(&:fileno))
