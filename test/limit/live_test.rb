@@ -1,11 +1,13 @@
 # frozen_string_literal: true
 
 require "limit/limit_helper"
+require "tempfile"
 
 # Programs in real control groups, killed without culet/limit.
 class LiveTest < Minitest::Test
   include LimitHelper
 
+  WORKLOADS = "#{ROOT}/bench/limit/workload".freeze
   GARBAGE = "#{ROOT}/workloads/garbage.rb".freeze
   REPORT = "require 'json'; warn(JSON.generate(Culet::Limit.status))"
 
@@ -21,6 +23,20 @@ class LiveTest < Minitest::Test
       assert_includes document["steps"].map { |step| step["step"] }, "tighten"
       assert_match(/^culet: limit 28.0 MiB: tighten \(Ruby collects after [\d.]+ .iB of malloc\) freed 0 bytes, [\d.]+ MiB in use/, err)
     end
+  end
+
+  # Needs 77 MiB without.
+  def test_a_large_file_read_in_slices
+    Tempfile.create("lines") do |file|
+      file.write("#{"x" * 127}\n" * (40 * 8192))
+      file.flush
+      assert_lives_only_with_limit(40 * MEBIBYTE, "#{WORKLOADS}/slices.rb", file.path)
+    end
+  end
+
+  # A collection comes too late where Ruby does not count the memory.
+  def test_images_that_ruby_does_not_count
+    assert_lives_only_with_limit(100 * MEBIBYTE, "#{WORKLOADS}/images.rb")
   end
 
   # A cache that only a callback can give up.
@@ -152,6 +168,14 @@ class LiveTest < Minitest::Test
   end
 
   private
+
+  def assert_lives_only_with_limit(bytes, *words)
+    with_real_group(bytes) do |folder|
+      assert_equal [false, 9], ended(run_in_group(folder, "-rculet/agent", *words))
+      _out, err, status = run_in_group(folder, "-rculet/limit", *words)
+      assert_predicate status, :success?, err
+    end
+  end
 
   # @return [Array] whether it succeeded, and the signal that ended it
   def ended((_out, _err, status)) = [status.success? || false, status.termsig]

@@ -7,7 +7,7 @@ require "json"
 #
 # - leaking: every request keeps 24 KB
 # - bursting: one request of a hundred makes a document of 15 MB, and keeps nothing
-# - native: every request has two buffers of 400 KB, which Ruby does not count
+# - native: every request has two buffers of 400 KB outside of Ruby's heap
 # - forking: one request of twenty forks a process that makes 15 MB
 KINDS = {
   "leaking" => ->(_number, kept) { kept << ("x" * 24_000) },
