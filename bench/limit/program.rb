@@ -3,18 +3,19 @@
 require "rbconfig"
 
 module Limits
-  # A Ruby program with the agent, and with culet/limit or without.
+  # A Ruby program with the agent, and with culet/limit or without, and with a black box or without.
   class Program
-    # The threads of culet/limit.
-    THREAD = "culet-limit"
+    # The threads of culet/limit and of the black box.
+    THREADS = %w[culet-limit culet-blackbox].freeze
     # Time to start, in seconds.
     WARM_UP = 1.0
 
     # @param code [String]
     # @param limit [String, nil] nil: without culet/limit
-    def initialize(code, limit:)
+    # @param box [String, nil] the folder of the black box
+    def initialize(code, limit:, box: nil)
       @part = limit ? "culet/limit" : "culet/agent"
-      @environment = { "CULET_LIMIT" => limit, "RUBYOPT" => nil }
+      @environment = { "CULET_LIMIT" => limit, "CULET_BLACKBOX" => box, "RUBYOPT" => nil }
       @code = "puts; $stdout.flush; #{code}"
     end
 
@@ -35,7 +36,7 @@ module Limits
     end
 
     # @param seconds [Integer]
-    # @return [Float] processor time of the threads of culet/limit, in percent of one processor
+    # @return [Float] processor time of these threads, in percent of one processor
     def cpu_percent(seconds)
       before = nanoseconds
       sleep(seconds)
@@ -52,7 +53,7 @@ module Limits
     # The first number of schedstat: time on a processor.
     def nanoseconds
       Dir.glob("/proc/#{@pid}/task/*").sum do |task|
-        File.read("#{task}/comm").chomp == THREAD ? File.read("#{task}/schedstat").to_i : 0
+        THREADS.include?(File.read("#{task}/comm").chomp) ? File.read("#{task}/schedstat").to_i : 0
       end
     end
   end

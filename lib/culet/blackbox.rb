@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
 require_relative "../culet"
-require_relative "runtime/blackbox/control_group"
 require_relative "runtime/blackbox/folder"
 require_relative "runtime/blackbox/head"
 require_relative "runtime/blackbox/hooks"
 require_relative "runtime/blackbox/settings"
 require_relative "runtime/profile/labels"
+require_relative "system/memory_group"
 
 module Culet
   # With CULET_BLACKBOX=DIR, every process that loads a part of culet keeps a file of 256 KiB in DIR, and so does each
@@ -146,7 +146,7 @@ module Culet
       # @return [Boolean]
       def open_file
         @file = @folder.create
-        files = ControlGroup.files
+        files = MemoryGroup.files
         map(@file.fileno, Head.text(files), files, Head.page_bytes)
         true
       rescue SystemCallError, NoMemoryError => e

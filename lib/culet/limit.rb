@@ -105,6 +105,22 @@ module Culet
                            ends: -> { @ends || ending == ::Process.pid })
       end
 
+      # For servers whose workers decide for themselves.
+      #
+      # @api private
+      # @param seconds [Numeric]
+      # @return [Boolean] whether no process that shares this one's limit has restarted for so long; then this one may
+      def claim_restart(seconds) = claim((seconds * 1000).to_i)
+
+      # Each_boundary returns true from now on.
+      #
+      # @api private
+      # @return [String]
+      def end_at_boundary
+        @ends = true
+        "this process ends at its next boundary"
+      end
+
       # The process that a restart ends: itself, or a worker. Those forked from this one see it.
       #
       # @api private
@@ -193,11 +209,6 @@ module Culet
         hook_forks
         @monitor = Monitor.new(settings, @source).start
         true
-      end
-
-      def end_at_boundary
-        @ends = true
-        "this process ends at its next boundary"
       end
 
       def hook_forks

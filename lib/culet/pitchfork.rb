@@ -14,6 +14,8 @@ module Culet
   # - Molds and workers return free memory after major garbage collections (culet/auto, configured by CULET_TRIM). The
   #   monitor, which does not load the application, is unchanged.
   # - A trim that waits for its minimum interval runs when a request is complete.
+  # - With `require "culet/limit"` above it, or CULET_LIMIT in the environment, the workers keep the memory limit: see
+  #   Culet::Limit::Pitchfork.
   module Pitchfork
     # Adds to the hooks that the file has set above. A Pitchfork hook has one block, so a hook set below would replace
     # this.
@@ -23,6 +25,7 @@ module Culet
     def self.configure(configurator)
       warm_up_molds(configurator)
       trim_between_requests(configurator) if Culet.native?
+      keep_limit(configurator)
     end
 
     def self.warm_up_molds(configurator)
@@ -43,8 +46,25 @@ module Culet
       end
     end
 
+    def self.keep_limit(configurator)
+      require_relative "limit" if ENV.fetch("CULET_LIMIT", "off") != "off"
+      return unless defined?(Limit::Monitor) && Limit.active?
+
+      require_relative "runtime/limit/pitchfork"
+      earlier_fork = block_of(configurator, :after_worker_fork)
+      configurator.after_worker_fork do |server, worker|
+        earlier_fork&.call(server, worker)
+        Limit::Pitchfork.begin_worker
+      end
+      earlier = block_of(configurator, :after_request_complete)
+      configurator.after_request_complete do |server, worker, environment|
+        earlier&.call(server, worker, environment)
+        Limit::Pitchfork.after_request
+      end
+    end
+
     # @return [Proc, nil]
     def self.block_of(configurator, hook) = configurator[hook].then { |block| block if block.respond_to?(:call) }
-    private_class_method :warm_up_molds, :trim_between_requests, :block_of
+    private_class_method :warm_up_molds, :trim_between_requests, :keep_limit, :block_of
   end
 end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "box_helper"
-require "culet/runtime/blackbox/control_group"
+require "culet/system/memory_group"
 
 # What ended a process: the kernel's log, the signal, the counts and the figures, each alone and in their order.
 class AutopsyCauseTest < Minitest::Test
@@ -117,7 +117,7 @@ class AutopsyControlGroupTest < Minitest::Test
 
   def test_no_group_that_counts_memory
     [[2, ""], [2, "3:cpu:/\n"], [2, "damaged"], [1, "0::/\n"], [2, "0::/../..\n"]].each { |version, groups| assert_equal [nil] * 5, find(version, groups) }
-    assert_equal [nil] * 5, Culet::BlackBox::ControlGroup.files(File.join(@root, "none"))
+    assert_equal [nil] * 5, Culet::MemoryGroup.files(root: File.join(@root, "none"))
   end
 
   private
@@ -135,11 +135,11 @@ class AutopsyControlGroupTest < Minitest::Test
 
   # @return [Array<String, nil>] what is found by a /proc of this tree
   def find(version, groups, root: "/")
-    proc = File.join(@root, "proc")
+    proc = File.join(@root, "proc/self")
     FileUtils.mkdir_p(proc)
     kind = version == 2 ? "cgroup2 cgroup2 rw" : "cgroup cgroup rw,memory"
-    File.write(File.join(proc, "mountinfo"), "20 1 0:5 / / rw - ext4 /dev/x rw\n30 20 0:26 #{root} #{mount.gsub(" ") { "\\040" }} rw,nosuid shared:9 - #{kind}\n")
+    File.write(File.join(proc, "mountinfo"), "20 1 0:5 / / rw - ext4 /dev/x rw\n30 20 0:26 #{root} /a\\040mount rw,nosuid shared:9 - #{kind}\n")
     File.write(File.join(proc, "cgroup"), groups)
-    Culet::BlackBox::ControlGroup.files(proc)
+    Culet::MemoryGroup.files(root: @root)
   end
 end

@@ -1,11 +1,13 @@
 # frozen_string_literal: true
 
 require "limit/limit_helper"
+require "tempfile"
 
 # Programs in real control groups, killed without culet/limit.
 class LiveTest < Minitest::Test
   include LimitHelper
 
+  WORKLOADS = "#{ROOT}/bench/limit/workload".freeze
   GARBAGE = "#{ROOT}/workloads/garbage.rb".freeze
   REPORT = "require 'json'; warn(JSON.generate(Culet::Limit.status))"
 
@@ -21,6 +23,20 @@ class LiveTest < Minitest::Test
       assert_includes document["steps"].map { |step| step["step"] }, "tighten"
       assert_match(/^culet: limit 28.0 MiB: tighten \(Ruby collects after [\d.]+ .iB of malloc\) freed 0 bytes, [\d.]+ MiB in use/, err)
     end
+  end
+
+  # Needs 77 MiB without.
+  def test_a_large_file_read_in_slices
+    Tempfile.create("lines") do |file|
+      file.write("#{"x" * 127}\n" * (40 * 8192))
+      file.flush
+      assert_lives_only_with_limit(40 * MEBIBYTE, "#{WORKLOADS}/slices.rb", file.path)
+    end
+  end
+
+  # A collection comes too late where Ruby does not count the memory.
+  def test_images_that_ruby_does_not_count
+    assert_lives_only_with_limit(100 * MEBIBYTE, "#{WORKLOADS}/images.rb")
   end
 
   # A cache that only a callback can give up.
@@ -52,6 +68,30 @@ class LiveTest < Minitest::Test
       out, err, status = run_in_group(folder, "-rculet/limit", "-rjson", "-e", code)
       assert_predicate status, :success?, err
       assert_equal "survived\n", out
+    end
+  end
+
+  def test_the_black_box_has_the_limit_and_the_steps
+    Dir.mktmpdir do |boxes|
+      with_real_group(100 * MEBIBYTE) do |folder|
+        code = "#{CACHE}; Process.kill(:KILL, Process.pid)"
+        _out, err, status = run_in_group(folder, "-rculet/limit", "-e", code, env: { "CULET_BLACKBOX" => boxes })
+        assert_equal 9, status.termsig, err
+        out, err, status = run_culet("autopsy", boxes, "--json")
+        assert_predicate status, :success?, err
+        limits, steps = JSON.parse(out)["notes"].partition { |note| note["kind"] == "limit" }
+        assert_equal([["control group #{folder}", 100 * MEBIBYTE]], limits.map { |note| note.values_at("text", "bytes") })
+        assert_equal ["step"], steps.map { |note| note["kind"] }.uniq
+        assert_includes steps.map { |note| note["text"] }, "callbacks"
+        assert_operator steps.map { |note| note["bytes"] }.max, :>, 30 * MEBIBYTE
+      end
+    end
+  end
+
+  def test_without_the_setting_there_is_no_black_box
+    with_real_group(100 * MEBIBYTE) do |folder|
+      out, err, = run_in_group(folder, "-rculet/limit", "-e", "p Culet::BlackBox.running?", env: { "CULET_BLACKBOX" => nil })
+      assert_equal ["false\n", ""], [out, err]
     end
   end
 
@@ -128,6 +168,14 @@ class LiveTest < Minitest::Test
   end
 
   private
+
+  def assert_lives_only_with_limit(bytes, *words)
+    with_real_group(bytes) do |folder|
+      assert_equal [false, 9], ended(run_in_group(folder, "-rculet/agent", *words))
+      _out, err, status = run_in_group(folder, "-rculet/limit", *words)
+      assert_predicate status, :success?, err
+    end
+  end
 
   # @return [Array] whether it succeeded, and the signal that ended it
   def ended((_out, _err, status)) = [status.success? || false, status.termsig]

@@ -44,6 +44,15 @@ class MemoryGroupTest < Minitest::Test
     end
   end
 
+  def test_the_group_of_the_process_itself
+    groups = { "/" => {}, "/a" => { "memory.max" => "100", "memory.current" => "1" }, "/a/b" => { "memory.max" => "max", "memory.current" => "1" } }
+    with_unified_groups("/a/b", **groups) do |root|
+      own, problems = Culet::MemoryGroup.own(root: root)
+      assert_equal ["#{root}/sys/fs/c group/a/b", nil, []], [own.folder, own.limit_bytes, problems]
+      assert_equal "#{root}/sys/fs/c group/a/memory.max", Culet::MemoryGroup.files(root: root)[1]
+    end
+  end
+
   def test_a_file_without_a_number_is_a_sentence
     { "12x" => /has no number of bytes/, "\xff\xfe" => /has no number of bytes/, "-5" => /has no number of bytes/ }.each do |text, sentence|
       with_unified_groups("/a", "/a" => { "memory.max" => text }) do |root|

@@ -7,6 +7,7 @@
  *   report(bytes)                                    the usage of a cluster, for the processes that watch it
  *   reported                                         the bytes last reported
  *   ending_process = pid, ending                     the process that a restart ends, for those forked from this one
+ *   claim(milliseconds)                              whether nobody has claimed for so long; then this process has
  *   full?(bytes)                                     whether as many bytes are in use
  *   event_descriptor                                 a new eventfd
  */
@@ -18,6 +19,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/job.h"
@@ -50,6 +52,7 @@ static void on_collection(int major)
 struct shared {
     _Atomic uint64_t used; /* the bytes in use of a cluster, as its parent reports them */
     _Atomic uint64_t ending;
+    _Atomic uint64_t claimed; /* milliseconds of CLOCK_MONOTONIC; 0: never */
 };
 static struct shared *shared;
 
@@ -86,6 +89,19 @@ static VALUE limit_set_ending(VALUE self, VALUE pid)
 static VALUE limit_ending(VALUE self)
 {
     return ULL2NUM(atomic_load(&shared_page()->ending));
+}
+
+/* For restarts that every process decides about itself: one in a while. */
+static VALUE limit_claim(VALUE self, VALUE milliseconds)
+{
+    struct timespec time;
+    uint64_t last = atomic_load(&shared_page()->claimed), now;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    now = (uint64_t)time.tv_sec * 1000 + (uint64_t)time.tv_nsec / 1000000;
+    if (last != 0 && now < last + NUM2ULL(milliseconds))
+        return Qfalse;
+    return atomic_compare_exchange_strong(&shared_page()->claimed, &last, now) ? Qtrue : Qfalse;
 }
 
 static VALUE limit_full(VALUE self, VALUE bytes)
@@ -193,6 +209,7 @@ void culet_init_limit(VALUE culet)
     rb_define_private_method(methods, "reported", limit_reported, 0);
     rb_define_private_method(methods, "ending_process=", limit_set_ending, 1);
     rb_define_private_method(methods, "ending", limit_ending, 0);
+    rb_define_private_method(methods, "claim", limit_claim, 1);
     rb_define_private_method(methods, "full?", limit_full, 1);
     rb_define_private_method(methods, "event_descriptor", limit_event_descriptor, 0);
 }

@@ -12,8 +12,10 @@ module Culet
     UNLIMITED_BYTES = 1 << 60
     # More than any of these files; a larger one is not the kernel's.
     MOST_BYTES = 1 << 20
-    FILES = { 1 => { limits: %w[memory.limit_in_bytes], usage: "memory.usage_in_bytes" },
-              2 => { limits: %w[memory.max memory.high], usage: "memory.current" } }.freeze
+    FILES = { 1 => { limits: %w[memory.limit_in_bytes], usage: "memory.usage_in_bytes",
+                     kills: "memory.oom_control", pressure: nil },
+              2 => { limits: %w[memory.max memory.high], usage: "memory.current",
+                     kills: "memory.events", pressure: "memory.pressure" } }.freeze
     private_constant :UNLIMITED_BYTES, :MOST_BYTES, :FILES
 
     class << self
@@ -25,6 +27,31 @@ module Culet
         problems = []
         groups = folders(pid, root, problems).filter_map { |folder, version| read(folder, version, problems) }
         [groups.min_by { |group| group.limit_bytes - (group.used_bytes || 0) }, problems]
+      end
+
+      # @param pid [Integer, String] a process number, or "self"
+      # @param root [String] as above
+      # @return [Array(MemoryGroup, Array<String>)] the group of the process itself, with a limit or without, or nil if
+      #   it is in none that counts memory; and sentences as above
+      def own(pid = "self", root: "/")
+        problems = []
+        groups = folders(pid, root, problems).map { |folder, version| new(folder, version, nil) }
+        found = groups.find { |group| File.readable?(group.usage_file) }
+        [found && (read(found.folder, found.version, problems) || found), problems]
+      end
+
+      # What a black box reads: of the tightest group, or of the process's own if there is no limit. Kills are those
+      # that its own group counts: version 1 counts them nowhere else.
+      #
+      # @param root [String] as above
+      # @return [Array<String, nil>] the files of use, limit, statistics, kills and pressure; all nil if the process is
+      #   in no group that counts memory
+      def files(root: "/")
+        own, = own(root: root)
+        return Array.new(5) unless own
+
+        group = tightest(root: root).first || own
+        [group.usage_file, group.limit_file, group.stat_file, own.kills_file, group.pressure_file]
       end
 
       # @param path [String]
@@ -137,12 +164,12 @@ module Culet
     # @return [Integer] 1 or 2
     attr_reader :version
 
-    # @return [Integer]
+    # @return [Integer, nil] nil: it has none
     attr_reader :limit_bytes
 
     # @param folder [String]
     # @param version [Integer] 1 or 2
-    # @param limit_bytes [Integer]
+    # @param limit_bytes [Integer, nil]
     def initialize(folder, version, limit_bytes)
       @folder = folder
       @version = version
@@ -160,6 +187,15 @@ module Culet
 
     # @return [String] the file with the charged bytes
     def usage_file = file(FILES.fetch(version)[:usage])
+
+    # @return [String] the file with the limit that the kernel kills at
+    def limit_file = file(FILES.fetch(version)[:limits].first)
+
+    # @return [String] the file with the number of killed processes
+    def kills_file = file(FILES.fetch(version)[:kills])
+
+    # @return [String, nil] the file with the time lost for lack of memory; nil in version 1
+    def pressure_file = FILES.fetch(version)[:pressure]&.then { |name| file(name) }
 
     # @return [String] the file with what they consist of
     def stat_file = file("memory.stat")

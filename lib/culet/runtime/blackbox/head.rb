@@ -15,7 +15,7 @@ module Culet
 
       module_function
 
-      # @param files [Array<String, nil>] of ControlGroup
+      # @param files [Array<String, nil>] of MemoryGroup.files
       # @return [String]
       def text(files)
         values = process.merge("group_used" => files[0], "group_limit" => files[1], "group_kills" => files[3])

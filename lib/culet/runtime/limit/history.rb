@@ -2,7 +2,7 @@
 
 module Culet
   module Limit
-    # The last steps of the ladder, and their lines in the log.
+    # The last steps of the ladder, their lines in the log, and their notes in the black box if there is one.
     class History
       # Steps that are kept.
       MOST = 64
@@ -35,6 +35,7 @@ module Culet
       def add(step, freed:, used:, limit:, detail: nil)
         # a new Array each time: a trap handler may read it, and cannot lock
         @steps = [*@steps, { "at" => Time.now.to_f, "step" => step, "freed_bytes" => freed }].last(MOST)
+        BlackBox.step(step, freed_bytes: freed) if defined?(BlackBox.step)
         @log.call("culet: limit #{self.class.size(limit)}: #{step}#{" (#{detail})" if detail} freed " \
                   "#{self.class.size(freed)}, #{self.class.size(used)} in use (#{used * 100 / limit} %)")
       end

@@ -26,12 +26,14 @@ module Culet
       # @param settings [Settings]
       # @param source [Source]
       # @param history [History, nil]
-      def initialize(settings, source, history: nil)
+      # @param forked [Boolean] whether this is the monitor of a forked child
+      def initialize(settings, source, history: nil, forked: false)
         @settings = settings
         @source = source
         @history = history || History.new(Limit.log)
         @counts = {}
         @stopping = false
+        @forked = forked
         @reread = 0
         rebuild
       end
@@ -43,6 +45,7 @@ module Culet
         @wakeup = IO.for_fd(Limit.send(:event_descriptor))
         @counts = Limit.send(:counts)
         watch
+        note_limit
         @thread = Thread.new { run }
         @thread.name = "culet-limit"
         @thread.report_on_exception = false
@@ -60,7 +63,7 @@ module Culet
       # @return [Monitor] that of a forked child, with a history of its own
       def forked
         close
-        Monitor.new(@settings, Source.new(@settings)).start
+        Monitor.new(@settings, Source.new(@settings), forked: true).start
       end
 
       # Takes over callbacks and the restart.
@@ -110,7 +113,7 @@ module Culet
         old = [*@files&.compact, *@notifications]
         group = @source.group
         @files = group ? [group.usage_file, group.stat_file].map { |path| open_if_readable(path) } : [nil, nil]
-        @notifications = Notifications.new(@source, alarm_bytes: (@source.bytes * Ladder::ALARM).to_i,
+        @notifications = Notifications.new(@source, alarm_bytes: (@source.bytes * Ladder::ALARM unless @forked)&.to_i,
                                                     event_descriptor: -> { Limit.send(:event_descriptor) })
         problem = Limit.send(:watch, @source.bytes, reported? ? :reported : @source.kind, @files[0]&.fileno,
                              @files[1]&.fileno, @wakeup.fileno, @notifications.ios.map(&:fileno))
@@ -130,6 +133,7 @@ module Culet
           woken = @wakeup.wait_readable(reported? && Limit.cluster ? CLUSTER : REREAD)
           used_bytes if reported?
           reread unless woken
+          note_limit
           next unless woken
 
           @wakeup.read_nonblock(8, exception: false)
@@ -151,7 +155,17 @@ module Culet
 
         Limit.log.call("culet: the memory limit is #{History.size(source.bytes)} now (#{source.description})")
         @source = source
+        @noted = nil
         watch
+      end
+
+      # Once in each black box. It may begin later than this, and a forked process begins another.
+      def note_limit
+        box = BlackBox.path if defined?(BlackBox.path)
+        return if box.nil? || box == @noted
+
+        BlackBox.limit(@source.bytes, @source.description)
+        @noted = box
       end
 
       # The last limit is kept: a file may be unreadable for a moment.

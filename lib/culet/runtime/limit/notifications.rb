@@ -18,7 +18,8 @@ module Culet
       attr_reader :names
 
       # @param source [Source]
-      # @param alarm_bytes [Integer] usage from which a control group of version 1 is to report
+      # @param alarm_bytes [Integer, nil] usage from which a control group of version 1 is to report; nil: it is not to,
+      #   because the kernel takes 10 to 30 ms to register that, too long for each forked process
       # @param event_descriptor [#call] makes an eventfd
       # @param environment [Hash, ENV]
       def initialize(source, alarm_bytes:, event_descriptor:, environment: ENV)
@@ -27,7 +28,9 @@ module Culet
         @kept = []
         add("systemd") { systemd(environment) }
         add("pressure") { pressure(source.group.file("memory.pressure")) } if source.group&.version == 2
-        add("threshold") { threshold(source.group, alarm_bytes, event_descriptor.call) } if source.group&.version == 1
+        return unless alarm_bytes && source.group&.version == 1
+
+        add("threshold") { threshold(source.group, alarm_bytes, event_descriptor.call) }
       end
 
       # @return [void]

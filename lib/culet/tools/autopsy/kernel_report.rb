@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require "time"
-require_relative "../../runtime/blackbox/control_group"
 require_relative "../../system/kernel_file"
+require_relative "../../system/memory_group"
 require_relative "../../text/view"
 
 module Culet
@@ -22,7 +22,7 @@ module Culet
       def initialize(log, **options)
         super(**options)
         @log = log
-        @files = BlackBox::ControlGroup.files
+        @files = MemoryGroup.files
       end
 
       # @return [Hash{String => Object}] the keys of docs/json.md

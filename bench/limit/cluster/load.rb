@@ -1,0 +1,98 @@
+# frozen_string_literal: true
+
+require "net/http"
+
+module Limits
+  # Requests of four clients, each of which waits a moment after an answer.
+  class Load
+    CLIENTS = 4
+    PAUSE = 0.02
+    OPTIONS = { open_timeout: 30, read_timeout: 30, max_retries: 0 }.freeze
+    # Between two looks at the usage, in seconds.
+    LOOK = 0.25
+    # Share of the limit below which throughput counts.
+    BELOW = 0.85
+    private_constant :CLIENTS, :PAUSE, :OPTIONS, :LOOK, :BELOW
+
+    # @return [Float] seconds
+    def self.now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+    # @param port [Integer]
+    # @return [Boolean]
+    def self.answers?(port)
+      Net::HTTP.get_response("127.0.0.1", "/1", port).is_a?(Net::HTTPOK)
+    rescue SystemCallError, IOError
+      false
+    end
+
+    # @param port [Integer]
+    # @param group [Group]
+    def initialize(port, group)
+      @port = port
+      @group = group
+      @lock = Mutex.new
+      @answered = @number = @below = 0
+      @below_seconds = @longest = @peak = 0.0
+      @failures = []
+    end
+
+    # @param seconds [Integer]
+    # @return [self]
+    def run(seconds)
+      @deadline = self.class.now + seconds
+      clients = Array.new(CLIENTS) { Thread.new { client } }
+      watch
+      clients.each(&:join)
+      self
+    end
+
+    # @return [Hash]
+    def figures
+      { failed: @failures.size, first_failure: @failures.first, answered: @answered, longest: @longest, peak: @peak,
+        rate: @below_seconds.zero? ? nil : @below / @below_seconds }
+    end
+
+    private
+
+    def client
+      while self.class.now < @deadline
+        number = @lock.synchronize { @number += 1 }
+        request(number)
+        sleep PAUSE
+      end
+    end
+
+    def request(number)
+      began = self.class.now
+      response = Net::HTTP.start("127.0.0.1", @port, **OPTIONS) do |http|
+        http.get("/#{number}", "connection" => "close")
+      end
+      raise IOError, "status #{response.code}" unless response.is_a?(Net::HTTPOK)
+
+      took = self.class.now - began
+      @lock.synchronize do
+        @answered += 1
+        @longest = [@longest, took].max
+      end
+    rescue SystemCallError, IOError, Timeout::Error, Net::HTTPBadResponse => e
+      @lock.synchronize { @failures << "#{e.class}: #{e.message}" }
+    end
+
+    # Counts the answers of the time in which the usage was below.
+    def watch
+      share = @group.used_share
+      while self.class.now < @deadline
+        before = share
+        began = self.class.now
+        answered = @answered
+        sleep LOOK
+        share = @group.used_share
+        @peak = [@peak, share].max
+        next if [before, share].max >= BELOW
+
+        @below += @answered - answered
+        @below_seconds += self.class.now - began
+      end
+    end
+  end
+end

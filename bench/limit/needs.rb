@@ -1,0 +1,66 @@
+# frozen_string_literal: true
+
+require "rbconfig"
+require_relative "group"
+
+module Limits
+  # A program in control groups: the least limit in which it survives, and how long it takes in a limit.
+  class Needs
+    # Starts of a program that must all survive.
+    STARTS = 3
+    # A program that makes no progress counts as killed.
+    PATIENCE = 120
+    MOST = 1024
+    private_constant :STARTS, :PATIENCE, :MOST
+
+    # @param words [Array<String>] what Ruby runs
+    # @param part [String, nil] of culet, which it loads
+    def initialize(words, part:)
+      @command = [RbConfig.ruby, "-I#{Bench::ROOT}/lib", *("-r#{part}" if part), *words]
+      @environment = { "RUBYOPT" => nil, "CULET_LIMIT" => nil, "CULET_TRIM" => nil, "CULET_BLACKBOX" => nil }
+    end
+
+    # @return [Integer] MiB, by bisection
+    # @raise [Culet::Error] if it does not survive in a GiB
+    def mebibytes
+      low = 4
+      high = MOST
+      raise Culet::Error, "#{@command.last} does not survive in #{MOST} MiB" unless survives?(high)
+
+      while high - low > 1
+        middle = (low + high) / 2
+        if survives?(middle)
+          high = middle
+        else
+          low = middle
+        end
+      end
+      high
+    end
+
+    # @param mebibytes [Integer] the limit
+    # @return [Float, nil] seconds; nil: it did not survive
+    def seconds(mebibytes)
+      Group.with(mebibytes << 20) do |group|
+        began = now
+        pid = spawn(@environment, *group.command(*@command), out: File::NULL, err: File::NULL)
+        status = wait(pid, began)
+        now - began if status.success?
+      end
+    end
+
+    private
+
+    def survives?(mebibytes) = STARTS.times.all? { seconds(mebibytes) }
+
+    def wait(pid, began)
+      until (_pid, status = Process.wait2(pid, Process::WNOHANG))
+        Process.kill(:KILL, pid) if now - began > PATIENCE
+        sleep 0.005
+      end
+      status
+    end
+
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  end
+end

@@ -1,0 +1,28 @@
+# frozen_string_literal: true
+
+require "limit/limit_helper"
+require "servers/server_helper"
+
+# A real Pitchfork that leaks, in a real control group.
+class LimitPitchforkTest < Minitest::Test
+  include LimitHelper
+  include ServerHelper
+
+  COMMAND = ["pitchfork", "-c", File.expand_path("pitchfork.rb", __dir__), File.expand_path("leak.ru", __dir__)].freeze
+  JOIN = ["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"'].freeze
+  RESTART = /^culet: limit [\d.]+ MiB: restart \(worker (\d+) with [\d.]+ MiB of private memory ends/
+
+  def test_workers_that_leak_end_after_a_request
+    with_real_group(250 * MEBIBYTE) do |folder|
+      with_server(*JOIN, folder, *COMMAND, env: { "INTERVAL" => "2", "BYTES" => "600000" }) do |server|
+        assert_settles(-> { "two restarts, not #{server.output}" }) do
+          at_once(server, "/leak", 2).each { |body| assert_match(/\A\d+\z/, body) }
+          server.output.scan(RESTART).size >= 2
+        end
+        ended = server.output.scan(RESTART).flatten
+        assert_equal ended.uniq, ended, "each worker once"
+        assert_match(/^oom_kill 0$/, File.read("#{folder}/memory.oom_control"))
+      end
+    end
+  end
+end
