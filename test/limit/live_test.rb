@@ -21,7 +21,7 @@ class LiveTest < Minitest::Test
       assert_equal [28 * MEBIBYTE, "control group #{folder}"], document.values_at("limit_bytes", "source")
       assert_operator document["native"]["tightened"], :>, 10
       assert_includes document["steps"].map { |step| step["step"] }, "tighten"
-      assert_match(/^culet: limit 28.0 MiB: tighten \(Ruby collects after [\d.]+ .iB of malloc\) freed 0 bytes, [\d.]+ MiB in use/, err)
+      assert_match(/^culet: limit 29.4 MB: tighten \(Ruby collects after [\d.]+ .B of malloc\) freed 0 bytes, [\d.]+ MB in use/, err)
     end
   end
 
@@ -53,7 +53,7 @@ class LiveTest < Minitest::Test
       out, err, status = run_in_group(folder, "-rculet/limit", "-rjson", "-e", CACHE)
       assert_predicate status, :success?, err
       assert_equal "survived\n", out
-      assert_match(/^culet: limit 100.0 MiB: callbacks \(1 of them\) freed \d/, err)
+      assert_match(/^culet: limit 104.9 MB: callbacks \(1 of them\) freed \d/, err)
     end
   end
 
@@ -132,7 +132,7 @@ class LiveTest < Minitest::Test
       out, err, status = run_in_group(folder, "-rculet/limit", "-rjson", "-e", code)
       assert_predicate status, :success?, err
       assert_equal 150 * MEBIBYTE, JSON.parse(out)["limit_bytes"]
-      assert_equal "culet: the memory limit is 150.0 MiB now (control group #{folder})\n", err
+      assert_equal "culet: the memory limit is 157.3 MB now (control group #{folder})\n", err
     end
   end
 

@@ -11,7 +11,7 @@ class LimitPumaTest < Minitest::Test
 
   COMMAND = ["puma", "-C", File.expand_path("puma.rb", __dir__), File.expand_path("leak.ru", __dir__)].freeze
   JOIN = ["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"'].freeze
-  RESTART = /^culet: limit [\d.]+ MiB: restart \(worker (\d+) with [\d.]+ MiB of private memory ends/
+  RESTART = /^culet: limit [\d.]+ MB: restart \(worker (\d+) with [\d.]+ MB of private memory ends/
 
   def test_a_leaking_cluster_in_a_control_group_is_restarted_worker_by_worker
     check_cluster_in_a_group

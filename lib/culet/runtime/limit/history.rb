@@ -6,11 +6,11 @@ module Culet
     class History
       # Steps that are kept.
       MOST = 64
-      UNITS = [["GiB", 1 << 30], ["MiB", 1 << 20], ["KiB", 1 << 10]].freeze
+      UNITS = [["GB", 10**9], ["MB", 10**6], ["kB", 10**3]].freeze
       private_constant :UNITS
 
       # @param bytes [Integer]
-      # @return [String] e.g. "12.5 MiB"
+      # @return [String] e.g. "12.5 MB"
       def self.size(bytes)
         unit, one = UNITS.find { |_, least| bytes >= least } || ["bytes", 1]
         one == 1 ? "#{bytes} #{unit}" : format("%<number>.1f %<unit>s", number: bytes.fdiv(one), unit: unit)
