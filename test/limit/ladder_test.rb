@@ -37,7 +37,7 @@ class LadderTest < Minitest::Test
     ladder(Frees.new("first", 10, @usage), Frees.new("second", 100, @usage), Frees.new("third", 100, @usage)).call
     assert_equal %w[first second], @history.steps.map { |step| step["step"] }
     assert_equal([10, 100], @history.steps.map { |step| step["freed_bytes"] })
-    assert_equal "culet: limit 1000 bytes: first freed 10 bytes, 890 bytes in use (89 %)", @lines.first
+    assert_equal "culet: limit 1.0 kB: first freed 10 bytes, 890 bytes in use (89 %)", @lines.first
   end
 
   def test_below_the_alarm_level_nothing_is_done
