@@ -107,11 +107,11 @@ static void thin(void)
 
 static void capture(struct pending *sample)
 {
-    uint64_t start = culet_windows_now();
+    struct culet_windows_span span = culet_windows_begin();
 
     sample->label = culet_labels_refresh();
     sample->count = api->capture(sample->words, CULET_PROFILE_FRAMES);
-    culet_windows_cost(culet_windows_now() - start);
+    culet_windows_end(span);
 }
 
 /* The object is not initialized yet, and no object can be allocated here: the rest follows when the window closes. */
@@ -315,17 +315,17 @@ static void close_window(void)
 
 static VALUE switch_window(VALUE unused)
 {
-    uint64_t start;
+    struct culet_windows_span span;
     bool wanted = culet_windows_wanted() && sampler.active;
 
     if (wanted == sampler.enabled)
         return Qnil;
-    start = culet_windows_now();
+    span = culet_windows_begin();
     if (wanted)
         open_window();
     else
         close_window();
-    culet_windows_cost(culet_windows_now() - start);
+    culet_windows_end(span);
     if (!wanted)
         culet_liveness_update();
     return Qnil;

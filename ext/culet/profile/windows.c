@@ -33,11 +33,12 @@ static struct {
     _Atomic bool waiting;       /* the thread waits for a job to run */
     _Atomic uint32_t jobs;      /* that have run */
     _Atomic uint32_t wakeups;   /* futex: incremented to wake the thread */
-    _Atomic uint64_t closes;    /* when the window closes, without hook_time */
-    _Atomic uint64_t hook_time; /* of the hook and the jobs, in the window */
+    _Atomic uint64_t closes;    /* when the window closes, without the next two */
+    _Atomic uint64_t hook_time; /* of the hook, in the window */
+    _Atomic uint64_t span_time; /* of jobs and stacks, in the window */
     _Atomic double share;       /* of the time that windows cover */
     double mean_cost;           /* of a window */
-    _Atomic uint64_t cost;      /* of the jobs, outside of a window */
+    _Atomic uint64_t cost;      /* processor time of jobs, stacks and the thread of the objects */
     uint64_t random;            /* of the jobs */
 } windows;
 
@@ -78,12 +79,13 @@ double culet_windows_share(void)
  */
 static uint64_t closing_time(void)
 {
-    return atomic_load(&windows.closes) + atomic_load(&windows.hook_time);
+    return atomic_load(&windows.closes) + atomic_load(&windows.hook_time) + atomic_load(&windows.span_time);
 }
 
 static void open_window(uint64_t time, uint64_t duration)
 {
     atomic_store(&windows.hook_time, 0);
+    atomic_store(&windows.span_time, 0);
     atomic_store(&windows.closes, time + duration);
     atomic_store(&windows.wanted, true);
 }
@@ -133,9 +135,29 @@ bool culet_windows_wanted(void)
     return atomic_load(&windows.wanted);
 }
 
+static uint64_t thread_time(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (uint64_t)time.tv_sec * SECOND + (uint64_t)time.tv_nsec;
+}
+
 void culet_windows_cost(uint64_t nanoseconds)
 {
-    atomic_fetch_add(atomic_load(&windows.wanted) ? &windows.hook_time : &windows.cost, nanoseconds);
+    atomic_fetch_add(&windows.cost, nanoseconds);
+}
+
+struct culet_windows_span culet_windows_begin(void)
+{
+    return (struct culet_windows_span){culet_windows_now(), thread_time()};
+}
+
+void culet_windows_end(struct culet_windows_span began)
+{
+    if (atomic_load(&windows.wanted))
+        atomic_fetch_add(&windows.span_time, culet_windows_now() - began.time);
+    culet_windows_cost(thread_time() - began.thread_time);
 }
 
 /* ---- the thread ---- */
@@ -185,21 +207,13 @@ static void wait_for_ruby(uint32_t jobs)
         sleep_until_closed();
 }
 
-static double processor_time(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return (double)time.tv_sec * SECOND + (double)time.tv_nsec;
-}
-
 /* Where windows are expensive, they are rarer. */
 static double update_gap(double *processor)
 {
     double before = *processor, gap;
     double cost = (double)(atomic_exchange(&windows.cost, 0) + atomic_load(&windows.hook_time));
 
-    *processor = processor_time();
+    *processor = (double)thread_time();
     windows.mean_cost += (cost + *processor - before - windows.mean_cost) / AVERAGED;
     gap = windows.mean_cost / COST_SHARE;
     return gap > GAP_TIME ? gap : GAP_TIME;
@@ -219,7 +233,7 @@ static void run_window(void)
 static void *run_thread(void *unused)
 {
     uint64_t random = culet_windows_seed();
-    double processor = processor_time();
+    double processor = (double)thread_time();
 
     (void)unused;
     prctl(PR_SET_NAME, "culet-profile", 0, 0, 0);

@@ -31,8 +31,16 @@ bool culet_windows_wanted(void);
 /* Called by the hook for each object. Closes the window in time where the thread is late. */
 void culet_windows_count(void);
 
-/* Time that sampling took, in a job or in the hook. Windows become rarer if they are expensive. */
+/* Processor time that sampling took. Windows become rarer if they are expensive. */
 void culet_windows_cost(uint64_t nanoseconds);
+
+/* What sampling does in a job or in the hook: the time is no part of a window, the processor time is its cost. On a busy
+ * machine the one may be many times the other. */
+struct culet_windows_span {
+    uint64_t time, thread_time; /* in nanoseconds */
+};
+struct culet_windows_span culet_windows_begin(void);
+void culet_windows_end(struct culet_windows_span began);
 
 /* The share of time that windows cover. */
 double culet_windows_share(void);
