@@ -118,7 +118,7 @@ module Bench
                   by_contender("profile-cost", metrics: [name], ratio: %w[512k off])
                 end,
                 by_contender("profile-cost", metrics: ["CPU time of a sample"]),
-                chart: [3, metric(/\A(instructions per operation|peak RSS)\z/)])]
+                chart: [2, metric(/\Apeak RSS\z/)])]
       end
 
       def trims
