@@ -9,7 +9,8 @@ class LiveTest < Minitest::Test
 
   WORKLOADS = "#{ROOT}/bench/limit/workload".freeze
   GARBAGE = "#{ROOT}/workloads/garbage.rb".freeze
-  REPORT = "require 'json'; warn(JSON.generate(Culet::Limit.status))"
+  # Steps of the extension are listed as soon as the Ruby thread of the limit runs.
+  REPORT = "require 'json'; 100.times { Culet::Limit.status['steps'].empty? && sleep(0.05) }; warn(JSON.generate(Culet::Limit.status))"
 
   # It needs 50 MB without culet/limit once a library is loaded.
   def test_a_program_that_makes_garbage_lives_in_a_limit_that_kills_it
