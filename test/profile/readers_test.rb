@@ -145,7 +145,7 @@ class ProfileReadersTest < Minitest::Test
       env = TestHelper::NEUTRAL.merge("HOME" => home)
       daemon = spawn(env, "node", program, "--daemon", path, "--session", "test", out: File::NULL, err: File::NULL)
       run = ->(*words) { run_program("node", program, *words, "--session", "test", env: env) }
-      ready(run)
+      ready(run, File.join(home, ".profiler-cli"))
       yield ->(*words) { JSON.parse(answer(*run.call(*words, "--json"))) }
     ensure
       Process.kill(:KILL, daemon)
@@ -161,8 +161,10 @@ class ProfileReadersTest < Minitest::Test
     0
   end
 
-  def ready(run)
+  # A question to a session that is half set up removes it.
+  def ready(run, folder)
     limit = now + 90
+    sleep(0.05) until %w[test.json test.sock].all? { |name| File.exist?(File.join(folder, name)) } || now > limit
     sleep(0.05) until (status = run.call("status", "--json")).last.success? || now > limit
     answer(*status)
   end
