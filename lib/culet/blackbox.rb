@@ -6,6 +6,7 @@ require_relative "runtime/blackbox/head"
 require_relative "runtime/blackbox/hooks"
 require_relative "runtime/blackbox/settings"
 require_relative "runtime/profile/labels"
+require_relative "system/background_thread"
 require_relative "system/memory_group"
 
 module Culet
@@ -112,7 +113,7 @@ module Culet
 
         @mutex.synchronize do
           @children << pid
-          @watcher = Thread.new { watch_children } unless @watcher&.alive?
+          @watcher = BackgroundThread.start("culet-blackbox") { watch_children } unless @watcher&.alive?
         end
       end
 
@@ -206,7 +207,6 @@ module Culet
       end
 
       def watch_children
-        Thread.current.name = "culet-blackbox"
         until @mutex.synchronize { @children.empty? }
           sleep(WATCH_SECONDS)
           @mutex.synchronize { @children.dup }.each { |pid| look_at(pid) }

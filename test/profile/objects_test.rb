@@ -109,6 +109,17 @@ class ProfileObjectsTest < Minitest::Test
     assert_equal [true, "", "0\n"], [status.success?, err, out]
   end
 
+  # A thread inherits what its creator defers; here, its own end.
+  def test_a_program_that_defers_interrupts_ends
+    assert_equal "2\n", ruby(<<~RUBY)
+      Culet::Profile.start(sample_bytes: 64)
+      Thread.handle_interrupt(Object => :never) do
+        during(60) { 1000.times { +"x" }; break if Thread.list.size > 1 }
+      end
+      p Thread.list.size
+    RUBY
+  end
+
   def test_objects_are_live_until_they_are_collected
     assert_equal "[true, true, true, true]\n", ruby(<<~RUBY)
       class Kept; end

@@ -19,6 +19,7 @@ class StressProgram
     trap("USR1") { 50.times { "signal" * 100 } }
     PARTS.map { |name| thread(name) }.each(&:join)
     GC.stress = false
+    50.times { @kept << ("k" * 500_000) } # the profile may have been restarted just now
     Culet::Profile.write(@path)
     puts @problems.pop until @problems.empty?
     puts "done"

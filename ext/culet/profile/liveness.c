@@ -245,9 +245,8 @@ static __attribute__((noinline)) void clear_stack(void)
 }
 
 /* It sleeps as a thread that waits for others, so Ruby still finds a deadlock of the program's threads. */
-static VALUE run_thread(void *unused)
+static VALUE follow(RB_BLOCK_CALL_FUNC_ARGLIST(unused, data))
 {
-    set_up_thread();
     while (liveness.active || liveness.added_count > 0) {
         store_added();
         if (check_is_due())
@@ -258,6 +257,19 @@ static VALUE run_thread(void *unused)
             rb_thread_sleep_deadly();
     }
     return Qnil;
+}
+
+/*
+ * A thread inherits what Thread.handle_interrupt defers where it is created. Ruby's end waits for a thread that defers
+ * everything.
+ */
+static VALUE run_thread(void *unused)
+{
+    VALUE immediate = rb_hash_new();
+
+    set_up_thread();
+    rb_hash_aset(immediate, rb_cObject, culet_symbol("immediate"));
+    return rb_block_call(rb_cThread, rb_intern("handle_interrupt"), 1, &immediate, follow, Qnil);
 }
 
 /* A thread that the program has killed, or a fork, is replaced. */

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "io/wait"
+require_relative "../../system/background_thread"
 
 module Culet
   module Limit
@@ -46,8 +47,7 @@ module Culet
         @counts = Limit.send(:counts)
         watch
         note_limit
-        @thread = Thread.new { run }
-        @thread.name = "culet-limit"
+        @thread = BackgroundThread.start("culet-limit") { run }
         @thread.report_on_exception = false
         self
       end

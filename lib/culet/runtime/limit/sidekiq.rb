@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../../system/background_thread"
+
 module Culet
   module Limit
     # A Sidekiq that keeps its memory limit: at the limit it accepts no more jobs (TSTP), finishes those it has, and
@@ -56,7 +58,7 @@ module Culet
 
         Limit.ending = ::Process.pid
         @signal.call(:TSTP)
-        @finishing = Thread.new { wait_and_end }
+        @finishing = BackgroundThread.start("culet-limit-end") { wait_and_end }
         "this process accepts no more jobs, and ends when those it has are done"
       end
 

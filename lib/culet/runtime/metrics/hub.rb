@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
+require_relative "../../system/background_thread"
 require_relative "door"
 require_relative "member"
 
@@ -35,8 +36,7 @@ module Culet
       # @return [self]
       def start
         rehearse
-        @thread = Thread.new { run }
-        @thread.name = "culet-metrics"
+        @thread = BackgroundThread.start("culet-metrics") { run }
         @thread.report_on_exception = false
         self
       end

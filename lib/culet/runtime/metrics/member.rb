@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
+require_relative "../../system/background_thread"
 require_relative "door"
 
 module Culet
@@ -21,8 +22,7 @@ module Culet
         @door = door
         @socket, theirs = UNIXSocket.pair(:SEQPACKET)
         door.pass(Door::MEMBER, theirs)
-        @thread = Thread.new { run }
-        @thread.name = "culet-metrics"
+        @thread = BackgroundThread.start("culet-metrics") { run }
       end
 
       # @param format [Symbol]

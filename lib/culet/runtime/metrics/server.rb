@@ -3,6 +3,7 @@
 require "io/wait"
 require "socket"
 require_relative "../../errors"
+require_relative "../../system/background_thread"
 
 module Culet
   module Metrics
@@ -42,8 +43,7 @@ module Culet
 
       # @return [void]
       def start
-        @thread = Thread.new { run }
-        @thread.name = "culet-metrics-http"
+        @thread = BackgroundThread.start("culet-metrics-http") { run }
       end
 
       # @return [void]

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../system/background_thread"
 require_relative "increments"
 
 module Culet
@@ -22,8 +23,7 @@ module Culet
 
       # @return [self]
       def start
-        @thread = Thread.new { run }
-        @thread.name = "culet-statsd"
+        @thread = BackgroundThread.start("culet-statsd") { run }
         self
       end
 
