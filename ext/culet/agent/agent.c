@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "agent/copy.h"
+#include "agent/figures.h"
 #include "agent/listener.h"
 #include "agent/objects.h"
 #include "agent/statistics.h"
@@ -181,6 +182,7 @@ static VALUE agent_start(VALUE self)
     rb_funcall(rb_const_get(rb_cObject, rb_intern("Signal")), rb_intern("trap"), 2, INT2FIX(number),
                rb_proc_new(answer, Qnil));
     ruby_vm_at_exit(stop_at_exit);
+    culet_figures_prepare();
     started = 1;
     return culet_listener_start(number) == 0 ? Qtrue : Qfalse;
 }

@@ -11,6 +11,7 @@
 
 #define LONGEST_MS 600000 /* upper bound of every limit */
 #define SEND_MS 10000     /* for the client to receive the answer */
+#define KEEP_MS 60000     /* for the next request for figures to arrive */
 
 int64_t culet_now_ms(void)
 {
@@ -48,6 +49,11 @@ static int parse_request(const char *line, struct culet_request *request, long *
     long limit_ms;
 
     memset(request, 0, sizeof(*request));
+    if (strcmp(line, "culet-agent 1 figures") == 0) {
+        request->kind = CULET_FIGURES;
+        *wait_ms = 0;
+        return 1;
+    }
     if (sscanf(line, "culet-agent 1 strings from=%llu collect=%d content=%d limit_ms=%ld wait_ms=%ld", &from,
                &request->strings.collect, &request->strings.content, &limit_ms, wait_ms) == 5) {
         request->kind = CULET_STRINGS;
@@ -101,6 +107,14 @@ void culet_client_read(struct culet_client *client)
     }
 }
 
+static void begin_to_send(struct culet_client *client)
+{
+    client->sent = 0;
+    client->stage = CLIENT_SENDING;
+    client->until = culet_now_ms() + SEND_MS;
+    culet_client_send(client);
+}
+
 void culet_client_answer(struct culet_client *client, struct culet_buffer *buffer, const char *error)
 {
     int length;
@@ -113,10 +127,27 @@ void culet_client_answer(struct culet_client *client, struct culet_buffer *buffe
     }
     client->head_length = (size_t)length < sizeof(client->head) ? (size_t)length : sizeof(client->head) - 1;
     client->head[client->head_length - 1] = '\n';
-    client->sent = 0;
-    client->stage = CLIENT_SENDING;
-    client->until = culet_now_ms() + SEND_MS;
-    culet_client_send(client);
+    begin_to_send(client);
+}
+
+void culet_client_answer_figures(struct culet_client *client)
+{
+    char figures[CULET_FIGURES_BYTES];
+    size_t length = culet_figures_write(figures);
+    int line = snprintf(client->head, sizeof(client->head), "ok %zu\n", length);
+
+    memcpy(client->head + line, figures, length);
+    client->head_length = (size_t)line + length;
+    begin_to_send(client);
+}
+
+/* For the next request. */
+static void begin_to_read(struct culet_client *client)
+{
+    client->stage = CLIENT_READING;
+    client->length = 0;
+    client->since = culet_now_ms();
+    client->until = client->since + KEEP_MS;
 }
 
 void culet_client_send(struct culet_client *client)
@@ -136,7 +167,10 @@ void culet_client_send(struct culet_client *client)
         else if (errno != EINTR)
             break; /* the client is gone */
     }
-    culet_client_close(client);
+    if (client->sent == whole && client->request.kind == CULET_FIGURES)
+        begin_to_read(client);
+    else
+        culet_client_close(client);
 }
 
 void culet_client_close(struct culet_client *client)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "agent/credentials.h"
+#include "agent/figures.h"
 #include "agent/listener.h"
 
 #define CULET_LINE_BYTES 128
@@ -35,7 +36,7 @@ struct culet_client {
     struct culet_copy copy;
     pid_t copy_pid; /* 0: not known yet */
     int copy_whole;
-    char head[CULET_ERROR_BYTES + 16]; /* first line of the answer */
+    char head[CULET_FIGURES_BYTES + 16]; /* first line of the answer; the whole one, of figures */
     size_t head_length, sent;
     struct culet_buffer buffer;
 };
@@ -52,7 +53,10 @@ void culet_client_read(struct culet_client *client);
 /* Starts to send an answer: the buffer, which the client owns from now on, or an error message. */
 void culet_client_answer(struct culet_client *client, struct culet_buffer *buffer, const char *error);
 
-/* Sends what the socket takes, and closes the client at the end. */
+/* Starts to send the figures. */
+void culet_client_answer_figures(struct culet_client *client);
+
+/* Sends what the socket takes. At the end the client is closed, or READING again after the figures. */
 void culet_client_send(struct culet_client *client);
 
 /* Closes the client's descriptors and frees its answer. */

@@ -25,6 +25,16 @@ void culet_agent_unlock(void)
 
 /* ---- the thread ---- */
 
+/* Of a request for figures the answer is sent at once, and Ruby's counts are noted for the next. */
+static void answer_figures(struct culet_client *client)
+{
+    if (client->stage != CLIENT_QUEUED || client->request.kind != CULET_FIGURES)
+        return;
+    culet_client_answer_figures(client);
+    if (!culet_agent.ended)
+        culet_figures_refresh();
+}
+
 static void serve(struct culet_client *client, short events, short copy_events, int64_t now)
 {
     if (client->stage == CLIENT_COPYING && copy_events != 0) {
@@ -32,6 +42,7 @@ static void serve(struct culet_client *client, short events, short copy_events, 
     } else if (client->stage == CLIENT_READING && events != 0) {
         culet_agent_lock();
         culet_client_read(client);
+        answer_figures(client);
         culet_agent_unlock();
     } else if (client->stage == CLIENT_SENDING && events != 0) {
         culet_agent_lock();
@@ -167,6 +178,7 @@ static void in_child(void)
     }
     culet_agent.copy = (struct culet_copy){-1, -1};
     culet_buffer_free(&culet_agent.buffer);
+    culet_figures_reset();
     culet_agent.state = AGENT_IDLE;
     culet_agent.current = NULL;
     if (!culet_agent.ended && !culet_agent.no_child)

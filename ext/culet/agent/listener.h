@@ -10,7 +10,10 @@
  *   -> culet-agent 1 profile action=status|start|stop|write sample_bytes=N limit_ms=N wait_ms=N LF
  *                                                                           the memory profile (profile/ruby_profile.h)
  *   -> culet-agent 1 limit limit_ms=N wait_ms=N LF                                      the memory limit (limit/limit.h)
+ *   -> culet-agent 1 figures LF                                                         the figures (agent/figures.h)
  *   <- ok BYTES LF and that many bytes; or: error MESSAGE LF; or: busy LF (try again)
+ *
+ * The listener's thread answers the request for figures itself, and keeps the connection for the next one, for a minute.
  *
  * The main thread handles one request at a time, in order of arrival. A client that is slow to send its request or to
  * receive its answer is dropped after some seconds and delays no other client.
@@ -24,7 +27,7 @@
 #include "common/buffer.h"
 #include "profile/ruby_profile.h"
 
-enum culet_request_kind { CULET_OBJECTS, CULET_STRINGS, CULET_UNUSED, CULET_PROFILE, CULET_LIMIT };
+enum culet_request_kind { CULET_OBJECTS, CULET_STRINGS, CULET_UNUSED, CULET_PROFILE, CULET_LIMIT, CULET_FIGURES };
 
 struct culet_request {
     enum culet_request_kind kind;

@@ -8,6 +8,7 @@
 #include "blackbox/events.h"
 #include "blackbox/ledger.h"
 #include "blackbox/ticker.h"
+#include "common/ruby_stats.h"
 #include "common/values.h"
 #include "trim/gc_watch.h"
 
@@ -59,7 +60,7 @@ void culet_blackbox_leave(uint64_t event)
 static void on_collection(int major)
 {
     if (culet_box_mapped())
-        culet_ledger_note_ruby();
+        culet_ruby_stats_note();
 }
 
 static void reset_in_child(void)

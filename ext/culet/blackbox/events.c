@@ -7,6 +7,7 @@
 
 #include "blackbox/box.h"
 #include "blackbox/ledger.h"
+#include "common/ruby_stats.h"
 
 #define SLOTS 128 /* of the table */
 #define GROUP 64  /* slots in a word */
@@ -78,7 +79,7 @@ uint64_t culet_events_begin(const char *label, size_t length)
                                      .thread = thread_number(),
                                      .resident_before = culet_ledger_resident(),
                                      .resident_after = CULET_BOX_UNKNOWN,
-                                     .objects_before = culet_ledger_objects(),
+                                     .objects_before = culet_ruby_stat_now(CULET_RUBY_OBJECTS),
                                      .objects_after = CULET_BOX_UNKNOWN};
     length = fitting(label, length);
     memcpy(event.label, label, length);
@@ -127,7 +128,7 @@ static void finish(char *slot, uint64_t number)
 
     event.ended = now;
     event.resident_after = culet_ledger_resident();
-    event.objects_after = culet_ledger_objects();
+    event.objects_after = culet_ruby_stat_now(CULET_RUBY_OBJECTS);
     culet_ledger_note_ruby_if_old(now);
     culet_box_write(CULET_BOX_FINISHED, culet_box_slot(CULET_BOX_FINISHED, atomic_fetch_add(&ended, 1)), number, now,
                     &event, bytes_of(length));

@@ -3,7 +3,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ruby.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +10,8 @@
 #include <unistd.h>
 
 #include "blackbox/box.h"
+#include "common/ruby_stats.h"
 #include "common/stats.h"
-#include "common/values.h"
 
 #define STAT_BYTES 16384 /* of memory.stat, which version 2 keeps extending */
 #define SHARE 1000       /* a reading may take this part of the time */
@@ -21,23 +20,8 @@
 #define RUBY_NANOSECONDS UINT64_C(500000000)
 #define UNKNOWN CULET_BOX_UNKNOWN
 
-/* Members of GC.stat; which of them there are depends on Ruby's version and collector. */
-enum { COUNT, MAJOR, LIVE, ALL, PAGES, MALLOC, OLDMALLOC, OBJECTS, STATS };
-static const char *const stat_names[STATS] = {
-    "count",
-    "major_gc_count",
-    "heap_live_slots",
-    "heap_available_slots",
-    "heap_allocated_pages",
-    "malloc_increase_bytes",
-    "oldmalloc_increase_bytes",
-    "total_allocated_objects",
-};
-
-static VALUE stat_keys[STATS]; /* 0: unknown */
 static struct culet_ledger_group group;
 static uint64_t page_bytes, ruby_page_bytes;
-static _Atomic uint64_t ruby_time, ruby_stats[STATS];
 static _Atomic uint64_t last_resident;
 
 /* A reading that takes long: when it is due again. */
@@ -219,50 +203,25 @@ static void read_group_stat(uint64_t now)
 
 /* ---- Ruby ---- */
 
-void culet_ledger_note_ruby(void)
-{
-    for (int i = 0; i < STATS; i++)
-        if (stat_keys[i] != 0)
-            atomic_store_explicit(&ruby_stats[i], rb_gc_stat(stat_keys[i]), memory_order_relaxed);
-    atomic_store_explicit(&ruby_time, culet_box_now(), memory_order_relaxed);
-}
-
 void culet_ledger_note_ruby_if_old(uint64_t now)
 {
-    uint64_t last = atomic_load_explicit(&ruby_time, memory_order_relaxed);
-
-    if (now - last > RUBY_NANOSECONDS)
-        culet_ledger_note_ruby();
-}
-
-uint64_t culet_ledger_objects(void)
-{
-    return stat_keys[OBJECTS] != 0 ? rb_gc_stat(stat_keys[OBJECTS]) : UNKNOWN;
-}
-
-static uint64_t ruby_stat(int which)
-{
-    return stat_keys[which] != 0 ? atomic_load_explicit(&ruby_stats[which], memory_order_relaxed) : UNKNOWN;
+    if (now - culet_ruby_stats_time() > RUBY_NANOSECONDS)
+        culet_ruby_stats_note();
 }
 
 static void copy_ruby(struct culet_box_ledger *ledger)
 {
-    uint64_t pages = ruby_stat(PAGES);
+    uint64_t pages = culet_ruby_stat_noted(CULET_RUBY_PAGES);
 
-    ledger->ruby_time = atomic_load(&ruby_time);
-    ledger->slots_live = ruby_stat(LIVE);
-    ledger->slots_all = ruby_stat(ALL);
+    ledger->ruby_time = culet_ruby_stats_time();
+    ledger->slots_live = culet_ruby_stat_noted(CULET_RUBY_LIVE_SLOTS);
+    ledger->slots_all = culet_ruby_stat_noted(CULET_RUBY_SLOTS);
     ledger->ruby_pages = pages == UNKNOWN || ruby_page_bytes == 0 ? UNKNOWN : pages * ruby_page_bytes;
-    ledger->gc_count = ruby_stat(COUNT);
-    ledger->gc_major = ruby_stat(MAJOR);
-    ledger->malloc_increase = ruby_stat(MALLOC);
-    ledger->oldmalloc_increase = ruby_stat(OLDMALLOC);
-    ledger->allocated_objects = ruby_stat(OBJECTS);
-}
-
-static VALUE read_stat(VALUE key)
-{
-    return SIZET2NUM(rb_gc_stat(key));
+    ledger->gc_count = culet_ruby_stat_noted(CULET_RUBY_COLLECTIONS);
+    ledger->gc_major = culet_ruby_stat_noted(CULET_RUBY_MAJORS);
+    ledger->malloc_increase = culet_ruby_stat_noted(CULET_RUBY_MALLOC_INCREASE);
+    ledger->oldmalloc_increase = culet_ruby_stat_noted(CULET_RUBY_OLDMALLOC_INCREASE);
+    ledger->allocated_objects = culet_ruby_stat_noted(CULET_RUBY_OBJECTS);
 }
 
 /* ---- */
@@ -304,18 +263,8 @@ void culet_ledger_reset(void)
 
 void culet_ledger_prepare(const struct culet_ledger_group *files, uint64_t page)
 {
-    int failure;
-
     group = *files;
     ruby_page_bytes = page;
     page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-    for (int i = 0; i < STATS; i++) {
-        VALUE key = culet_symbol(stat_names[i]);
-        failure = 0;
-        (void)rb_protect(read_stat, key, &failure);
-        if (failure)
-            rb_set_errinfo(Qnil); /* ArgumentError: unknown key */
-        stat_keys[i] = failure ? 0 : key;
-    }
-    culet_ledger_note_ruby();
+    culet_ruby_stats_prepare();
 }

@@ -16,14 +16,8 @@ struct culet_ledger_group {
 /* Finds the symbols of GC.stat. With the GVL, not during GC. May raise. */
 void culet_ledger_prepare(const struct culet_ledger_group *group, uint64_t ruby_page_bytes);
 
-/* Notes Ruby's figures for the next ledger. In a Ruby thread, or during GC. Allocates nothing. */
-void culet_ledger_note_ruby(void);
-
-/* As culet_ledger_note_ruby, if the figures are older than half a second. */
+/* Notes Ruby's figures for the next ledger if they are older than half a second. In a Ruby thread. Allocates nothing. */
 void culet_ledger_note_ruby_if_old(uint64_t now);
-
-/* Objects that the process has allocated so far. As culet_ledger_note_ruby. */
-uint64_t culet_ledger_objects(void);
 
 /* Reads the resident size and the group's use. */
 void culet_ledger_read_fast(struct culet_box_ledger *ledger);

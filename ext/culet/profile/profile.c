@@ -139,10 +139,15 @@ static VALUE profile_stop(VALUE self)
     return Qnil;
 }
 
+bool culet_profile_running(void)
+{
+    return api->running();
+}
+
 /* Culet::Profile.running?: whether the process samples. */
 static VALUE profile_running(VALUE self)
 {
-    return api->running() ? Qtrue : Qfalse;
+    return culet_profile_running() ? Qtrue : Qfalse;
 }
 
 /* Culet::Profile.sample_bytes: the mean distance of two samples. */

@@ -3,6 +3,7 @@
 #define CULET_RUBY_PROFILE_H
 
 #include <ruby.h>
+#include <stdbool.h>
 
 #include "common/buffer.h"
 #include "profile/profile.h"
@@ -22,5 +23,8 @@ void culet_init_profile(VALUE culet);
  * whether what malloc returns is sampled. In a Ruby thread. May raise.
  */
 void culet_profile_answer(const struct culet_profile_request *request, struct culet_buffer *buffer);
+
+/* Whether the process samples. In any thread. */
+bool culet_profile_running(void);
 
 #endif

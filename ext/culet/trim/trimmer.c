@@ -384,6 +384,17 @@ void culet_trimmer_swept(void)
         wake_thread();
 }
 
+uint64_t culet_trimmer_totals(uint64_t *returned)
+{
+    uint64_t trims;
+
+    pthread_mutex_lock(&trimmer.stats_lock);
+    trims = trimmer.stats.trims;
+    *returned = trimmer.stats.returned_bytes;
+    pthread_mutex_unlock(&trimmer.stats_lock);
+    return trims;
+}
+
 struct culet_trimmer_stats culet_trimmer_stats(void)
 {
     uint64_t resident = resident_bytes();

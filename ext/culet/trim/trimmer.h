@@ -52,6 +52,9 @@ int culet_trimmer_trim_if_due(int swept);
 /* Whether a trim is pending that could run now, when no request waits for it. */
 int culet_trimmer_pending(int swept);
 
+/* The number of trims so far. returned: how many bytes they returned. Reads no file. */
+uint64_t culet_trimmer_totals(uint64_t *returned);
+
 /* The statistics. */
 struct culet_trimmer_stats culet_trimmer_stats(void);
 

@@ -1,0 +1,76 @@
+#include "common/ruby_stats.h"
+
+#include <ruby.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <time.h>
+
+#include "common/values.h"
+
+static const char *const names[CULET_RUBY_STATS] = {
+    "count",
+    "minor_gc_count",
+    "major_gc_count",
+    "time",
+    "heap_live_slots",
+    "heap_available_slots",
+    "heap_allocated_pages",
+    "malloc_increase_bytes",
+    "oldmalloc_increase_bytes",
+    "total_allocated_objects",
+};
+
+static VALUE keys[CULET_RUBY_STATS]; /* Symbols; 0: unknown to this Ruby */
+static _Atomic uint64_t noted[CULET_RUBY_STATS], noted_at;
+
+static VALUE read_stat(VALUE key)
+{
+    return SIZET2NUM(rb_gc_stat(key));
+}
+
+static VALUE supported_key(const char *name)
+{
+    VALUE key = culet_symbol(name);
+    int failure = 0;
+
+    (void)rb_protect(read_stat, key, &failure);
+    if (failure)
+        rb_set_errinfo(Qnil); /* ArgumentError: unknown key */
+    return failure ? 0 : key;
+}
+
+void culet_ruby_stats_prepare(void)
+{
+    static bool prepared;
+
+    for (int i = 0; i < CULET_RUBY_STATS && !prepared; i++)
+        keys[i] = supported_key(names[i]);
+    prepared = true;
+    culet_ruby_stats_note();
+}
+
+uint64_t culet_ruby_stat_now(enum culet_ruby_stat stat)
+{
+    return keys[stat] != 0 ? rb_gc_stat(keys[stat]) : CULET_RUBY_UNKNOWN;
+}
+
+void culet_ruby_stats_note(void)
+{
+    struct timespec time;
+
+    for (int i = 0; i < CULET_RUBY_STATS; i++)
+        atomic_store_explicit(&noted[i], culet_ruby_stat_now((enum culet_ruby_stat)i), memory_order_relaxed);
+    clock_gettime(CLOCK_REALTIME, &time);
+    atomic_store_explicit(&noted_at, (uint64_t)time.tv_sec * UINT64_C(1000000000) + (uint64_t)time.tv_nsec,
+                          memory_order_relaxed);
+}
+
+uint64_t culet_ruby_stats_time(void)
+{
+    return atomic_load_explicit(&noted_at, memory_order_relaxed);
+}
+
+uint64_t culet_ruby_stat_noted(enum culet_ruby_stat stat)
+{
+    return keys[stat] != 0 ? atomic_load_explicit(&noted[stat], memory_order_relaxed) : CULET_RUBY_UNKNOWN;
+}

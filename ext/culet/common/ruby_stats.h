@@ -1,0 +1,39 @@
+/* common/ruby_stats.h - counts of Ruby's heap, noted by Ruby threads for readers in native threads. */
+#ifndef CULET_COMMON_RUBY_STATS_H
+#define CULET_COMMON_RUBY_STATS_H
+
+#include <stdint.h>
+
+#define CULET_RUBY_UNKNOWN UINT64_MAX
+
+/* Members of GC.stat; which of them there are depends on Ruby's version and collector. */
+enum culet_ruby_stat {
+    CULET_RUBY_COLLECTIONS,
+    CULET_RUBY_MINORS,
+    CULET_RUBY_MAJORS,
+    CULET_RUBY_MILLISECONDS, /* of all collections */
+    CULET_RUBY_LIVE_SLOTS,
+    CULET_RUBY_SLOTS,
+    CULET_RUBY_PAGES,
+    CULET_RUBY_MALLOC_INCREASE,
+    CULET_RUBY_OLDMALLOC_INCREASE,
+    CULET_RUBY_OBJECTS, /* allocated so far */
+    CULET_RUBY_STATS
+};
+
+/* Finds out which of them Ruby has, and notes them. Further calls only note. With the GVL, not during GC. May raise. */
+void culet_ruby_stats_prepare(void);
+
+/* Notes all of them. In a Ruby thread, or during GC. Allocates nothing. */
+void culet_ruby_stats_note(void);
+
+/* When they were noted, in nanoseconds of CLOCK_REALTIME; 0: never. In any thread, as the next function. */
+uint64_t culet_ruby_stats_time(void);
+
+/* As noted; CULET_RUBY_UNKNOWN if Ruby lacks it. */
+uint64_t culet_ruby_stat_noted(enum culet_ruby_stat stat);
+
+/* As it is now. In a Ruby thread, or during GC. */
+uint64_t culet_ruby_stat_now(enum culet_ruby_stat stat);
+
+#endif
