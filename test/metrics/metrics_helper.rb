@@ -63,12 +63,12 @@ module MetricsHelper
 
   # @return [String, nil] the path of a program of Debian's package prometheus
   def program(name)
-    ENV.fetch("PATH").split(":").map { |folder| File.join(folder, name) }.find { |path| File.executable?(path) }
+    [*ENV.fetch("PATH").split(":"), "#{TestHelper::ROOT}/tmp/prometheus/usr/bin"].map { |folder| File.join(folder, name) }.find { |path| File.executable?(path) }
   end
 
   # @return [String] the path
   # @raise [Minitest::Skip] where it is not installed
   def program_or_skip(name)
-    program(name) || skip("there is no #{name}; install it with `apt-get install prometheus`")
+    program(name) || skip("there is no #{name}; run `bin/setup`")
   end
 end
