@@ -28,6 +28,7 @@ module Culet
       "profile" => [:Profile, "find the code that holds the memory of a program"],
       "autopsy" => [:Autopsy, "find out what killed a process, and what it held"],
       "limit" => [:Limit, "show the memory limit of a process and what keeps it"],
+      "live" => [:Live, "show the memory of processes as a page that moves"],
       "compare" => [:Compare, "compare allocators on Ruby workloads"],
       "trace" => [:Trace, "record every allocation of a program"],
       "replay" => [:Replay, "replay a recorded trace on several allocators"],
