@@ -15,7 +15,7 @@ module Culet
       # From one reading to the next: each pauses the process for some milliseconds.
       LEAST_SECONDS = 2.0
       # A reading takes at most this part of the time.
-      SHARE = 10
+      SHARE = 5
       # Cells that are compared, and sent, together.
       RUN_CELLS = 64
       Reading = Struct.new(:version, :facts, :planes)

@@ -1,7 +1,9 @@
 // A chart over time: areas on top of each other, or lines. uPlot draws it; the axes, marks and events are ours.
 
-const EVENT_LANE = 9;
+// Events stand above the plot.
+const LANE = 18;
 const NEAR_PIXELS = 6;
+const TIMES_HEIGHT = 30;
 const AXIS_WIDTH = 74;
 
 class Chart {
@@ -9,6 +11,8 @@ class Chart {
   constructor(root, { stacked, sync, hover, pick, tip }) {
     Object.assign(this, { root, stacked, sync, hover, pick, tip, marks: [], events: [], plot: null });
     new ResizeObserver(() => this.resize()).observe(root);
+    root.addEventListener("mousemove", (event) => this.point(event));
+    root.addEventListener("mouseleave", () => this.tip.show(null));
     DARK.addEventListener("change", () => this.rebuild());
   }
 
@@ -47,8 +51,7 @@ class Chart {
     this.plot.setScale("x", { min: this.range[0], max: this.range[1] });
     const over = this.plot.over;
     over.addEventListener("click", () => { if (known(this.plot.cursor.idx)) this.pick(this.plot.cursor.idx); });
-    over.addEventListener("mousemove", (event) => this.point(event));
-    over.addEventListener("mouseleave", () => { this.tip.show(null); this.hover(null); });
+    over.addEventListener("mouseleave", () => this.hover(null));
   }
 
   resize() {
@@ -61,10 +64,10 @@ class Chart {
     const axis = { stroke: styled("--muted"), grid: { stroke: styled("--line"), width: 1 }, ticks: { stroke: styled("--line"), width: 1 }, font: "12px system-ui, sans-serif" };
     const order = this.stacked ? [...this.series].reverse() : this.series;
     return {
-      ...this.size(), legend: { show: false }, padding: [8, 4, 0, 0],
+      ...this.size(), legend: { show: false }, padding: [this.stacked ? LANE : 8, 26, 0, 0],
       cursor: { y: false, drag: { setScale: false, x: false, y: false }, points: { show: !this.stacked, size: 6 }, sync: { key: this.sync, scales: ["x", null] } },
       scales: { x: { time: true, auto: false }, y: { range: (plot, low, high) => [0, Math.max(high || 0, this.limit || 0, 1) * 1.04] } },
-      axes: [{ ...axis, values: (plot, splits, number, space, step) => this.ticks(splits, step) }, { ...axis, size: AXIS_WIDTH, values: (plot, splits) => splits.map((value) => bytesText(value)) }],
+      axes: [{ ...axis, size: TIMES_HEIGHT, values: (plot, splits, number, space, step) => this.ticks(splits, step) }, { ...axis, size: AXIS_WIDTH, values: (plot, splits) => splits.map((value) => bytesText(value)) }],
       series: [{}, ...order.map((one) => this.line(one))],
       hooks: { draw: [(plot) => this.decorate(plot)], setCursor: [(plot) => { if (plot.cursor.event) this.hover(plot.cursor.idx); }] },
     };
@@ -80,22 +83,20 @@ class Chart {
     return { label: one.title, stroke: colour, width: one.width || 1.6, dash: one.dash, points: { show: false } };
   }
 
-  // Marked moments as lines, events as ticks along the lower edge.
+  // Marked moments as lines, events as pins.
   decorate(plot) {
     const { ctx, bbox } = plot;
     const ratio = uPlot.pxRatio;
-    ctx.save();
-    ctx.beginPath();
-    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
-    ctx.clip();
     for (const event of this.events) {
       const left = Math.round(plot.valToPos(event.at, "x", true));
-      ctx.fillStyle = styled("--paper");
-      ctx.fillRect(left - 2 * ratio, bbox.top + bbox.height - (EVENT_LANE + 1) * ratio, 4 * ratio, (EVENT_LANE + 1) * ratio);
+      if (left < bbox.left || left > bbox.left + bbox.width) continue;
       ctx.fillStyle = themed(eventKind(event));
-      ctx.fillRect(left - ratio, bbox.top + bbox.height - EVENT_LANE * ratio, 2 * ratio, EVENT_LANE * ratio);
+      ctx.beginPath();
+      ctx.moveTo(left - 4 * ratio, bbox.top - 11 * ratio);
+      ctx.lineTo(left + 4 * ratio, bbox.top - 11 * ratio);
+      ctx.lineTo(left, bbox.top - 2 * ratio);
+      ctx.fill();
     }
-    ctx.restore();
     for (const mark of this.marks) this.mark(plot, mark, ratio);
     if (this.limit) this.drawLimit(plot, ratio);
   }
@@ -136,11 +137,11 @@ class Chart {
 
   // The events near the pointer, as a tooltip.
   point(event) {
+    if (!this.plot) return;
     const box = this.plot.over.getBoundingClientRect();
     const left = event.clientX - box.left;
-    const low = event.clientY - box.top > box.height - 3 * EVENT_LANE;
-    const near = low ? this.events.filter((one) => Math.abs(this.plot.valToPos(one.at, "x") - left) <= NEAR_PIXELS) : [];
-    this.tip.show(near.length ? near.slice(0, 8).map((one) => `${clock(one.at)}  ${one.text}`) : null, event);
+    const near = event.clientY < box.top + 4 ? this.events.filter((one) => Math.abs(this.plot.valToPos(one.at, "x") - left) <= NEAR_PIXELS) : [];
+    this.tip.show(near.length ? near.slice(0, 8).map((one) => `${clock(one.at)} ${known(one.pid) ? `process ${one.pid}` : ""}: ${one.text}`) : null, event);
   }
 }
 

@@ -114,7 +114,7 @@ class Page {
   cards(state) {
     const total = state.total || {};
     const card = (title, value, ...more) => element("div", {}, element("b", {}, title), element("span", {}, value), ...more);
-    const made = [card("PSS, all processes", bytesText(total.pss_bytes)), card("Private", bytesText(total.private_bytes)), card("Growth of private", signedBytes(total.growth_bytes), element("small", { className: "muted" }, "since the start"))];
+    const made = [card("PSS, all processes", bytesText(total.pss_bytes)), card("Private", bytesText(total.private_bytes)), card("Growth of private", signedBytes(total.growth_bytes), element("small", { className: "muted" }, "since culet live started"))];
     if (total.swap_bytes > 0) made.push(card("Swapped out", bytesText(total.swap_bytes)));
     const limit = state.limit;
     if (limit && known(limit.limit_bytes)) {
@@ -165,7 +165,7 @@ class Page {
 
   legend(id, series, at, sum) {
     const root = document.getElementById(id);
-    const rows = series.map((one) => element("li", {}, element("i"), element("span", {}, one.title), element("b", {}, bytesText(one.values[at]))));
+    const rows = series.map((one) => element("li", {}, element("i"), element("span", { title: one.title }, one.title), element("b", {}, bytesText(one.values[at]))));
     if (sum) rows.push(element("li", { className: "sum" }, element("span", {}, this.hovered === null ? "together" : `together at ${clock(this.moments[at].at)}`), element("b", {}, bytesText(sumOf(series.map((one) => one.values[at]))))));
     update(root, rows);
     series.forEach((one, index) => { root.children[index].firstElementChild.style.background = themed(one); });

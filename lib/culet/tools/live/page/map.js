@@ -118,6 +118,7 @@ class MapPanel {
     this.requests += 1;
     const answer = await (await fetch(`map?pid=${this.pid}&version=${this.reading ? this.reading.version : ""}`)).json();
     if (answer.error) throw new Error(answer.error);
+    if (this.reading && answer.version === this.reading.version) return;
     const next = await (this.reading || new Reading({}, [], 0)).next(answer);
     if (round === this.round) this.show(next, answer);
   }

@@ -53,8 +53,12 @@ class Stacks {
     return [...largest.keys()].sort((one, other) => largest.get(other) - largest.get(one));
   }
 
+  // The number first: a long title is cut.
   name(moments, key) {
-    for (let at = moments.length - 1; at >= 0; at--) if (moments[at].state.processes[key]) return processName(moments[at].state.processes[key]);
+    for (let at = moments.length - 1; at >= 0; at--) if (moments[at].state.processes[key]) {
+      const { pid, title } = moments[at].state.processes[key];
+      return `${pid} ${title}`;
+    }
     return key;
   }
 

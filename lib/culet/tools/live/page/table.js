@@ -53,8 +53,8 @@ class ProcessTable {
 
   row(key, process, columns, before, seconds, subject, pids) {
     const classes = [key === subject && "selected", pids.has(process.parent_pid) && "child"].filter(Boolean).join(" ");
-    const button = element("button", { type: "button", "data-key": key, "aria-pressed": String(key === subject) }, processName(process));
-    return element("tr", { className: classes }, element("th", { scope: "row" }, element("i"), button),
+    const button = element("button", { type: "button", "data-key": key, "aria-pressed": String(key === subject) }, element("i"), element("span", {}, processName(process)));
+    return element("tr", { className: classes }, element("th", { scope: "row" }, button),
       ...columns.map((column) => this.cell(column, process, before, seconds)));
   }
 
