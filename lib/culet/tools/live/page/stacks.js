@@ -27,7 +27,7 @@ class Stacks {
     const kinds = by === "levels" ? LEVELS : PARTS_OF_SHARING;
     const value = by === "levels" ? levelOf : (process, key) => process[key];
     return kinds.map((kind) => ({ ...kind, values: moments.map(({ state }) => this.sum(state, subject, (process) => value(process, kind.key))) }))
-      .filter((part) => part.values.some((one) => one))
+      .filter((part) => part.values.some((one) => one > 0))
       .map((part) => (part.key === "undivided" && subject !== "all" ? { ...part, title: "resident, no culet/agent" } : part));
   }
 
