@@ -18,7 +18,7 @@ module Culet
       EVERY_SECONDS = 1.0
       MOST_PORT = 65_535
       # Pages whose process has ended, or that were closed a moment ago, may connect again.
-      GRACE_SECONDS = 5.0
+      GRACE_SECONDS = 3.0
       STEP_SECONDS = 0.2
       private_constant :EVERY_SECONDS, :MOST_PORT, :GRACE_SECONDS, :STEP_SECONDS
 

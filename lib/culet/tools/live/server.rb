@@ -20,7 +20,7 @@ module Culet
       MOST_CONNECTIONS = 64
       REQUEST_SECONDS = 10
       # For requests that are being answered when the server ends.
-      END_SECONDS = 1.0
+      END_SECONDS = 0.2
       private_constant :ADDRESS, :MOST_CONNECTIONS, :REQUEST_SECONDS, :END_SECONDS
 
       # @return [Integer]
