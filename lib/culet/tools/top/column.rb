@@ -1,0 +1,89 @@
+# frozen_string_literal: true
+
+require_relative "../../text/numbers"
+require_relative "../../text/size"
+
+module Culet
+  module Top
+    # One column of the table: what it shows of a process, and how.
+    class Column
+      MINUTE = 60
+      HOUR = 3600
+      DAY = 86_400
+      private_constant :MINUTE, :HOUR, :DAY
+
+      # @return [Symbol] key in the order of columns
+      attr_reader :name
+
+      # @return [String] at most as wide as the column
+      attr_reader :heading
+
+      # @return [Integer] columns of the terminal
+      attr_reader :width
+
+      # @return [String] one line for the help
+      attr_reader :about
+
+      # @param name [Symbol]
+      # @param heading [String]
+      # @param kind [Symbol] :size, :growth, :count, :share, :rate, :age or :number
+      # @param width [Integer] columns of the terminal
+      # @param about [String]
+      # @yieldparam process [Hash] of a moment
+      # @yieldreturn [Numeric, nil]
+      def initialize(name, heading, kind, width, about, &value)
+        @name = name
+        @heading = heading
+        @about = about
+        @kind = kind
+        @width = width
+        @value = value
+      end
+
+      # @param process [Hash] of a moment
+      # @return [Numeric, nil] nil: not known
+      def value(process) = @value.call(process)
+
+      # @return [Boolean] whether the largest value comes first, unless the order is reversed
+      def descending? = %i[age number].none?(@kind)
+
+      # @param process [Hash] of a moment
+      # @param unit [Numeric] bytes of the unit of all sizes
+      # @param at [Float] seconds since 1970, for the age
+      # @return [String] "-" where the value is not known
+      def cell(process, unit:, at:)
+        value = value(process)
+        value.nil? ? "-" : text(value, unit, at)
+      end
+
+      private
+
+      def text(value, unit, at)
+        case @kind
+        when :size then size(value, unit)
+        when :growth then "#{"+" if value.positive?}#{size(value, unit, room: width - 1)}"
+        when :count then thousands(value)
+        when :share then Text::Numbers.decimal(value, 0)
+        when :rate then Text::Numbers.decimal(value, value.abs < 100 ? 1 : 0)
+        when :age then age(at - value)
+        else value.to_s
+        end
+      end
+
+      def size(bytes, unit, room: width)
+        text = Text::Size.cell(bytes, unit: unit)
+        text.size > room ? Text::Size.cell(bytes, digits: 0, unit: unit) : text
+      end
+
+      def thousands(count) = count < 1000 ? count.to_s : "#{Text::Numbers.grouped(count / 1000)}k"
+
+      def age(seconds)
+        seconds = [seconds, 0].max.to_i
+        return format("%dd%02dh", seconds / DAY, seconds % DAY / HOUR) if seconds >= DAY
+        return format("%dh%02dm", seconds / HOUR, seconds % HOUR / MINUTE) if seconds >= HOUR
+
+        format("%d:%02d", seconds / MINUTE, seconds % MINUTE)
+      end
+    end
+  end
+end
