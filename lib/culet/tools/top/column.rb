@@ -61,7 +61,7 @@ module Culet
       def text(value, unit, at)
         case @kind
         when :size then size(value, unit)
-        when :growth then "#{"+" if value.positive?}#{size(value, unit, room: width - 1)}"
+        when :growth then growth(size(value, unit, room: width - 1))
         when :count then thousands(value)
         when :share then Text::Numbers.decimal(value, 0)
         when :rate then Text::Numbers.decimal(value, value.abs < 100 ? 1 : 0)
@@ -74,6 +74,8 @@ module Culet
         text = Text::Size.cell(bytes, unit: unit)
         text.size > room ? Text::Size.cell(bytes, digits: 0, unit: unit) : text
       end
+
+      def growth(text) = text.match?(/\A[0.]+\z|\A-/) ? text : "+#{text}"
 
       def thousands(count) = count < 1000 ? count.to_s : "#{Text::Numbers.grouped(count / 1000)}k"
 

@@ -13,7 +13,8 @@ module Culet
               ["Space", "Pause"]].freeze
       ABOUT = [["q", "quit"], ["< >  s S", "sort by the next column"], ["r", "reverse the order"],
                ["t", "tree or list"], ["/", "filter by title or process number; Enter keeps it, Esc clears it"],
-               ["Space", "pause, and go on"], ["Up Down PgUp PgDn", "scroll; also k and j"], ["Left Right", "scroll the titles"],
+               ["Space", "pause, and go on"], ["Up Down PgUp PgDn", "scroll; also k and j"],
+               ["Left Right", "scroll the titles"],
                ["h ?", "this page; any other key leaves it"]].freeze
       private_constant :ABOUT
 

@@ -26,7 +26,7 @@ module Culet
 
       def matches?(process)
         text = @state.filter.downcase
-        text.empty? || process["pid"].to_s.include?(text) || process["title"].to_s.downcase.include?(text)
+        text.empty? || process["pid"].to_s.include?(text) || title(process).downcase.include?(text)
       end
 
       # Unknown values are last in either order; equal ones are in the order of their numbers.
@@ -41,7 +41,9 @@ module Culet
         known + unknown
       end
 
-      def value(process, column) = column ? column.value(process) : process["title"].to_s
+      def title(process) = process["title"].to_s.scrub
+
+      def value(process, column) = column ? column.value(process) : title(process)
 
       # A process whose parent is not shown stands at the top.
       def tree(shown)
