@@ -3,6 +3,8 @@
 require_relative "../errors"
 require_relative "processes/memory"
 require_relative "processes/cpu"
+require_relative "processes/stat"
+require_relative "processes/rollups"
 require_relative "processes/living_thread"
 require_relative "processes/tree"
 require_relative "processes/trimming"

@@ -30,11 +30,10 @@ module Culet
         found
       end
 
-      private
-
       # Children belong to the thread that forked them, hence the loop over threads. The `children` file needs a
       # kernel with CONFIG_PROC_CHILDREN; without it every process is asked for its parent.
       #
+      # @param pid [Integer]
       # @return [Array<Integer>, nil] nil when the process has ended
       def children(pid)
         threads = Dir.children("/proc/#{pid}/task")
@@ -44,6 +43,8 @@ module Culet
       rescue *GONE_OR_FORBIDDEN
         nil
       end
+
+      private
 
       def of_thread(pid, thread)
         File.read("/proc/#{pid}/task/#{thread}/children").split.map(&:to_i)

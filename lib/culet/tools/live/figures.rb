@@ -1,0 +1,109 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "../../errors"
+require_relative "../../system/processes"
+require_relative "../../system/shape"
+require_relative "../agent/endpoint"
+
+module Culet
+  module Live
+    # The figures that the agent of one process reports, over a connection that is kept. No call waits.
+    class Figures
+      QUESTION = "culet-agent 1 figures\n"
+      # More than an answer has.
+      MOST_BYTES = 4096
+      ANSWER = Shape.map(Shape::TEXT, Shape::COUNT)
+      # Seconds to the next attempt where there is no agent: a young process may start one soon.
+      RETRY = 10
+      RETRY_YOUNG = 1
+      private_constant :QUESTION, :MOST_BYTES, :ANSWER, :RETRY, :RETRY_YOUNG
+
+      # @return [Hash{String => Integer}, nil] the last answer; nil: the process has no agent, or has not answered yet
+      attr_reader :last
+
+      # @param pid [Integer]
+      def initialize(pid)
+        @pid = pid
+        @born = now
+        @next_attempt = @born
+        @text = +"".b
+      end
+
+      # Sends the question, unless an answer is due.
+      #
+      # @return [BasicSocket, nil] what to wait for; nil: no answer is due
+      def ask
+        connect if @socket.nil? && now >= @next_attempt
+        return unless @socket
+        return @socket if @asked
+
+        @asked = true if @socket.write_nonblock(QUESTION, exception: false) == QUESTION.bytesize
+        @socket
+      rescue SystemCallError
+        lose
+      end
+
+      # Reads what has come.
+      #
+      # @return [Boolean] whether the answer is complete, or none is to be expected
+      def receive
+        return true unless @socket
+
+        got = @socket.read_nonblock(MOST_BYTES, exception: false)
+        return false if got == :wait_readable
+        return !lose if got.nil?
+
+        @text << got
+        complete
+      rescue SystemCallError
+        !lose
+      end
+
+      # @return [void]
+      def close
+        @socket&.close
+        @socket = nil
+      end
+
+      private
+
+      def connect
+        @next_attempt = now + (now - @born < RETRY ? RETRY_YOUNG : RETRY)
+        @socket = Agent::Endpoint.new(Processes::Live.new(@pid)).connect
+      rescue Error, SystemCallError
+        nil # it has none for this user, or it has ended
+      end
+
+      # @return [nil]
+      def lose
+        close
+        @text.clear
+        @last = nil
+        @asked = false
+        nil
+      end
+
+      def complete
+        head, rest = @text.split("\n", 2)
+        length = head[/\Aok (\d{1,4})\z/, 1]&.to_i if rest
+        return !lose if @text.bytesize > MOST_BYTES || (rest && length.nil?)
+        return false unless rest && rest.bytesize >= length
+
+        @asked = false
+        @last = parse(rest.byteslice(0, length)) or lose
+        @text.clear
+        true
+      end
+
+      def parse(text)
+        answer = JSON.parse(text.force_encoding(Encoding::UTF_8))
+        answer if Shape.match?(answer, ANSWER)
+      rescue JSON::ParserError
+        nil
+      end
+
+      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+    end
+  end
+end

@@ -1,0 +1,119 @@
+# frozen_string_literal: true
+
+require_relative "../../system/processes"
+require_relative "figures"
+
+module Culet
+  module Live
+    # One process of the tree: what stays the same, and what two moments are needed for.
+    class Member
+      # A title is read again after so many seconds, and at each moment of a process's first ones: servers set it after
+      # the fork.
+      TITLE_SECONDS = 10
+      # Collections are counted over so many seconds.
+      RATE_SECONDS = 60
+      RUBY = %r{/(?:libruby|ruby)[^/]*\z}
+      private_constant :TITLE_SECONDS, :RATE_SECONDS, :RUBY
+
+      # @return [Integer]
+      attr_reader :pid
+
+      # @return [Processes::Stat::Reading]
+      attr_reader :stat
+
+      # @return [Figures] of its agent
+      attr_reader :figures
+
+      # @return [String]
+      attr_reader :title
+
+      # @param pid [Integer]
+      # @return [Member, nil] nil when there is no such process, or none that has memory
+      def self.find(pid)
+        member = new(pid)
+        return member if member.refresh
+
+        member.close
+        nil
+      rescue *Processes::GONE_OR_FORBIDDEN
+        nil
+      end
+
+      # @param pid [Integer]
+      # @raise [SystemCallError] when there is no such process
+      def initialize(pid)
+        @pid = pid
+        @file = Processes::Stat.new(pid)
+        @figures = Figures.new(pid)
+        @first_seen = now
+        @collections = []
+        @ruby = ruby?
+      end
+
+      # Reads the counters of the kernel.
+      #
+      # @return [Boolean] false when the process has ended
+      def refresh
+        reading = @file.read or return false
+        @stat = reading
+        read_title
+        true
+      end
+
+      # @return [Boolean] whether it began after the sampler did
+      def young? = now - @first_seen < TITLE_SECONDS
+
+      # @param private_bytes [Integer, nil]
+      # @return [Integer, nil] since the first such reading
+      def growth(private_bytes)
+        return unless private_bytes
+
+        @first_private ||= private_bytes
+        private_bytes - @first_private
+      end
+
+      # @return [Float, nil] collections per minute, over the last minute or since the sampler started
+      def collections_per_minute
+        count = @figures.last&.fetch("collections", nil) or return
+        @collections << [now, count]
+        @collections.shift while @collections.size > 2 && @collections.first.first < now - RATE_SECONDS
+        (from, first), (to, last) = @collections.values_at(0, -1)
+        (60 * (last - first) / (to - from)).round(1) if to > from
+      end
+
+      # @param boot_time [Float] of the machine, in seconds since 1970
+      # @return [Hash{String => Object}] what tells the process from others
+      def identity(boot_time)
+        { "pid" => @pid, "parent_pid" => @stat.parent_pid, "start_ticks" => @stat.start_ticks,
+          "started_at" => (boot_time + @stat.start_ticks.fdiv(Processes::Cpu::TICKS_PER_SECOND)).round(2),
+          "title" => @title, "ruby" => @ruby }
+      end
+
+      # @return [void]
+      def close
+        @file.close
+        @figures.close
+      end
+
+      private
+
+      def read_title
+        return if @title && !young? && now < @next_title
+
+        identity = Processes::Identity.new(@pid)
+        return if @title && identity.command_line.empty? # the process is ending
+
+        @title = identity.title
+        @next_title = now + TITLE_SECONDS
+      end
+
+      def ruby?
+        File.foreach("/proc/#{@pid}/maps", encoding: Encoding::BINARY).any? { |line| line.chomp.match?(RUBY) }
+      rescue *Processes::GONE_OR_FORBIDDEN
+        Processes::Identity.new(@pid).names.any? { |name| name.start_with?("ruby") }
+      end
+
+      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+    end
+  end
+end

@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+require "agent/agent_helper"
+
+# The request for figures, and the connection that it keeps.
+class AgentFiguresTest < Minitest::Test
+  include AgentHelper
+
+  QUESTION = "culet-agent 1 figures\n"
+
+  def test_a_connection_answers_again_and_again
+    with_agent("#{SAY_UP}; sleep") do |pid|
+      socket = endpoint(pid)
+      first, second = Array.new(2) { question(socket) }
+      assert_operator first["live_slots"], :<=, first["slots"]
+      assert_operator first["malloc_used_bytes"], :>, 100_000
+      assert_operator second["allocated_objects"], :>=, first["allocated_objects"]
+      assert_equal 0, first["profile"]
+    ensure
+      socket&.close
+    end
+  end
+
+  def test_figures_follow_a_busy_process
+    with_agent("#{SAY_UP}; loop { Array.new(1000) { +'' } }") do |pid|
+      socket = endpoint(pid)
+      counts = Array.new(20) { sleep(0.05).then { question(socket)["allocated_objects"] } }
+      assert_operator counts.uniq.size, :>, 3
+      assert_equal counts.sort, counts
+    ensure
+      socket&.close
+    end
+  end
+
+  # Nothing runs in an idle process, so its pages stay shared with its parent's.
+  def test_an_idle_process_stays_asleep
+    with_agent("#{SAY_UP}; sleep") do |pid|
+      socket = endpoint(pid)
+      2.times { question(socket) }
+      before = switches(pid)
+      10.times { question(socket) }
+      assert_equal before, switches(pid)
+    ensure
+      socket&.close
+    end
+  end
+
+  def test_other_requests_are_answered_beside_a_kept_connection
+    with_agent("#{SAY_UP}; sleep") do |pid|
+      socket = endpoint(pid)
+      question(socket)
+      assert ask(pid).fact("objects")["complete"]
+      question(socket)
+      socket.write("anything else\n")
+      assert_match(/\Aerror its agent belongs to another version/, socket.read)
+    ensure
+      socket&.close
+    end
+  end
+
+  private
+
+  def question(socket)
+    socket.write(QUESTION)
+    length = socket.gets[/\Aok (\d+)\n\z/, 1].to_i
+    JSON.parse(socket.read(length))
+  end
+
+  # @return [Integer] how often the main thread went to sleep
+  def switches(pid) = File.read("/proc/#{pid}/task/#{pid}/status")[/^voluntary_ctxt_switches:\s+(\d+)/, 1].to_i
+end

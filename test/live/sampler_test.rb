@@ -1,0 +1,155 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "../test_helper"
+require "culet"
+require "culet/tools/live/sampler"
+
+# The moments of Culet::Live::Sampler, of real processes.
+class SamplerTest < Minitest::Test
+  include TestHelper
+
+  # Forks workers, then one more for each line of input. The master has the agent, and so do they.
+  CLUSTER = <<~RUBY
+    $stdout.sync = true
+    def work
+      fork do
+        Process.setproctitle("worker of cluster")
+        kept = "x" * 5_000_000
+        sleep
+      end
+    end
+    workers = Array.new(2) { work }
+    $stdout.puts workers.join(" ")
+    while gets
+      $stdout.puts work
+    end
+    Process.kill(:KILL, 0)
+  RUBY
+  AGENT = %w[-rculet/agent -rculet/auto].freeze
+
+  def test_figures_are_those_of_the_kernel
+    with_cluster(*AGENT) do |root, sampler|
+      moment = settled(sampler) { |one| one["processes"].all? { |process| process["figures"] } }
+      assert_equal 3, moment["processes"].size
+      moment["processes"].each { |process| assert_like_the_kernel(process) }
+      assert_equal root, moment["processes"].first["pid"]
+      assert_equal([root] * 2, moment["processes"].drop(1).map { |process| process["parent_pid"] })
+      assert_equal moment["processes"].sum { |process| process["pss_bytes"] }, moment["total"]["pss_bytes"]
+    end
+  end
+
+  def test_levels_add_up_to_the_resident_memory
+    with_cluster(*AGENT) do |_, sampler|
+      moment = settled(sampler) { |one| one["processes"].all? { |process| process.dig("figures", "live_slots") } }
+      moment["processes"].each do |process|
+        assert_equal process["rss_bytes"], process["figures"]["levels"].values.sum
+        assert_operator process["figures"]["levels"]["ruby_objects"], :>, 100_000
+      end
+      worker = moment["processes"].last["figures"]
+      assert_operator worker["malloc_used_bytes"], :>, 5_000_000
+      assert_operator worker["minor_gcs"], :>, 0
+      refute worker["profile"]
+    end
+  end
+
+  def test_processes_come_and_go
+    with_cluster do |_, sampler, input|
+      first = sampler.call
+      assert_empty first["events"]
+      assert(first["processes"].all? { |process| process["figures"].nil? && process["ruby"] })
+      gone = first["processes"].last["pid"]
+      Process.kill(:KILL, gone)
+      moment = settled(sampler) { |one| one["processes"].size == 2 }
+      assert_equal([["exit", gone]], moment["events"].map { |event| event.values_at("kind", "pid") })
+      input.puts
+      moment = settled(sampler) { |one| one["processes"].size == 3 }
+      assert_equal(["fork"], moment["events"].map { |event| event["kind"] } - ["restart"])
+    end
+  end
+
+  def test_a_process_with_the_title_of_one_that_ended_replaces_it
+    with_cluster do |_, sampler, input|
+      settled(sampler) { |one| one["processes"].count { |process| process["title"] == "worker of cluster" } == 2 }
+      Process.kill(:KILL, sampler.call["processes"].last["pid"])
+      settled(sampler) { |one| one["processes"].size == 2 }
+      input.puts
+      moment = settled(sampler) { |one| one["events"].any? { |event| event["kind"] == "restart" } }
+      assert_equal moment["processes"].last["pid"], moment["events"].last["pid"]
+    end
+  end
+
+  def test_a_stopped_process_delays_no_moment
+    with_cluster(*AGENT) do |_, sampler|
+      moment = settled(sampler) { |one| one["processes"].all? { |process| process["figures"] } }
+      worker = moment["processes"].last["pid"]
+      Process.kill(:STOP, worker)
+      3.times { assert_equal 3, sampler.call["processes"].size }
+      Process.kill(:CONT, worker)
+      settled(sampler) { |one| one["processes"].last["figures"] }
+    end
+  end
+
+  def test_there_is_no_moment_after_the_end
+    with_cluster do |root, sampler|
+      pids = sampler.call["processes"].map { |process| process["pid"] }
+      Process.kill(:KILL, *pids)
+      Process.wait(root)
+      deadline = now + PATIENCE_SECONDS
+      sleep 0.05 while (moment = sampler.call) && now < deadline
+      assert_nil moment
+    end
+  end
+
+  def test_a_moment_is_json
+    with_cluster(*AGENT) do |_, sampler|
+      moment = settled(sampler) { |one| one["processes"].all? { |process| process["figures"] } }
+      assert_equal moment, JSON.parse(JSON.generate(moment))
+    end
+  end
+
+  private
+
+  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+  # Yields the root's number, a sampler that follows it, and its input.
+  def with_cluster(*options)
+    input, output = Array.new(2) { IO.pipe }
+    root = spawn(RbConfig.ruby, "-I#{ROOT}/lib", *options, "-e", CLUSTER, in: input[0], out: output[1], pgroup: true)
+    [input[0], output[1]].each(&:close)
+    assert output[0].wait_readable(PATIENCE_SECONDS), "the cluster did not start"
+    sampler = Culet::Live::Sampler.new([root])
+    yield root, sampler, input[1]
+  ensure
+    sampler&.close
+    end_cluster(root)
+    [*input, *output].each { |io| io.close unless io.closed? }
+  end
+
+  def end_cluster(root)
+    Process.kill(:KILL, -root)
+    Process.wait(root)
+  rescue Errno::ESRCH, Errno::ECHILD
+    nil # the test has ended and waited for it
+  end
+
+  # @return [Hash] the first moment for which the block is true
+  def settled(sampler)
+    deadline = now + PATIENCE_SECONDS
+    loop do
+      moment = sampler.call
+      return moment if yield(moment)
+
+      flunk "no such moment within #{PATIENCE_SECONDS} s; the last: #{moment}" if now > deadline
+      sleep 0.05
+    end
+  end
+
+  def assert_like_the_kernel(process)
+    rollup = Culet::Processes::Memory.rollup(process["pid"])
+    { "rss_bytes" => rollup["rss_bytes"], "pss_bytes" => rollup["pss_bytes"],
+      "private_bytes" => rollup["private_clean_bytes"] + rollup["private_dirty_bytes"] }.each do |name, bytes|
+      assert_in_delta bytes, process[name], bytes / 20 + 200_000, name
+    end
+  end
+end
