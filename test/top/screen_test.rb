@@ -132,7 +132,7 @@ class TopScreenTest < Minitest::Test
   def test_a_page_has_everything
     text = Culet::Top::Page.new(moment([process(100), process(101, 100, figures: nil)]), columns: nil, color: false, unicode: true).to_s
     assert_match(/^  101 .* └─ worker 101$/, text)
-    assert_match(/^No figures of malloc, slots and GC from 101: require "culet\/agent" there\.$/, text)
+    assert_match(%r{^No figures of malloc, slots and GC from 101: require "culet/agent" there\.$}, text)
     assert_match(/ AGE TITLE$/, text)
     refute_match(/\e|▼/, text)
   end

@@ -32,6 +32,9 @@ class Tmux
   # @return [String] what is on the screen
   def screen = tmux("capture-pane", "-p")
 
+  # @return [String] the same with its styles
+  def styled = tmux("capture-pane", "-p", "-e")
+
   # @return [Array<String>] "1" and "0": alternate screen, cursor visible, lines wrapped
   def modes = tmux("display-message", "-p", '#{alternate_on} #{cursor_flag} #{wrap_flag}').split
 

@@ -50,6 +50,8 @@ module Culet
 
       def totals
         TOTALS.each_with_object(Line.new) do |(name, key), line|
+          next if name == "swap" && @moment["total"][key].to_i.zero?
+
           text = amount(@moment["total"][key], signed: name == "growth")
           add(line, "#{name} #{text}", (:bold if name == "PSS"))
         end

@@ -49,7 +49,8 @@ module Culet
       def key(process) = process.values_at("pid", "start_ticks")
 
       def without_agent(processes)
-        missing = processes.select { |process| process["ruby"] && process["figures"].nil? }.map { |one| one["pid"] }
+        missing = processes.select { |process| process["ruby"] && process["pss_bytes"] && process["figures"].nil? }
+        missing.map! { |process| process["pid"] }
         return if missing.empty?
 
         names = missing.first(MOST_NAMED).map(&:to_s)
