@@ -50,8 +50,8 @@ class TopScreenTest < Minitest::Test
   def test_wider_terminals_show_more_columns
     headings = [40, 80, 120, 200].map { |columns| frame(moment([process(100)]), rows: 24, columns: columns).grep(/PID/).first.split.map { |word| word.delete("▼") } }
     headings.each_cons(2) { |narrow, wide| assert_equal narrow[0..-2], wide.first(narrow.size - 1) }
-    assert_equal %w[PID PSS PRIVATE SHR% TITLE], headings[0]
-    assert_equal %w[PID PSS PRIVATE SHR% GROWTH MALLOC M.FREE SLOTS GC/MIN TITLE], headings[1]
+    assert_equal %w[PID PSS PRIV SHR% TITLE], headings[0]
+    assert_equal %w[PID PSS PRIV SHR% GROWTH MALLOC FREE SLOTS GC/M TITLE], headings[1]
     assert_equal Culet::Top::Columns::ALL.map(&:heading) + ["TITLE"], headings[3]
   end
 
@@ -63,6 +63,20 @@ class TopScreenTest < Minitest::Test
     assert_includes line, " +1.0 "
   end
 
+  def test_no_figure_is_wider_than_its_column
+    [0, 1, 999, 9999, 10_000, 99_949, 10**6, 10**7 - 1, 10**7, 999_949_999, 10**9, 99_949_999_999, 10**11, 10**14].each do |number|
+      figures = Moments::FIGURES.to_h { |name, value| [name, value.is_a?(Numeric) ? number : value] }.merge("gc_per_minute" => [number, 10**5].min)
+      bytes = %w[rss_bytes pss_bytes private_bytes shared_bytes swap_bytes growth_bytes].to_h { |name| [name.to_sym, number] }
+      unit = Culet::Text::Size.unit(number).last
+      figures = figures.merge(figures.slice("live_slots", "free_slots", "major_gcs").transform_values { |count| [count, 10**9].min })
+      one = process(4_194_304, figures: figures, threads: [number, 999].min, started_at: 1_764_000_003.5 - [number, 10**9].min, **bytes)
+      [one, one.merge("growth_bytes" => -number)].product(Culet::Top::Columns::ALL.drop(1)).each do |row, column|
+        cell = column.cell(row, unit: unit, at: 1_764_000_003.5)
+        assert_operator cell.size, :<=, column.width, "#{column.heading}: #{cell}"
+      end
+    end
+  end
+
   def test_unknown_figures_are_a_dash_and_sort_last
     processes = [hidden(100), process(101, figures: nil), process(102)]
     %w[t].each { |key| @state.press(key, sortable: [:pss]) }
@@ -70,7 +84,7 @@ class TopScreenTest < Minitest::Test
       keys.each { |key| @state.press(key, sortable: [:pss]) }
       rows = rows_of(moment(processes), columns: 80)
       assert_equal "100 - - - - - - - -".split, rows.last.split.first(9)
-      assert_equal %w[- - - -], rows.find { |row| row.start_with?("  101") }.split[5, 4]
+      assert_equal %w[- - - -], rows.find { |row| row.start_with?(" 101") }.split[5, 4]
     end
   end
 
@@ -78,7 +92,7 @@ class TopScreenTest < Minitest::Test
     processes = [process(100, 1), process(101, 100), process(102, 100), process(103, 101), process(200, 1)]
     assert_equal [[200, []], [100, []], [102, [false]], [101, [true]], [103, [true, true]]], tree(processes)
     titles = rows_of(moment(processes)).map { |line| line[/ (\D+\d+)\z/, 1] }
-    assert_equal ["worker 200", "worker 100", "├─ worker 102", "└─ worker 101", "   └─ worker 103"], titles
+    assert_equal ["worker 200", "worker 100", "├ worker 102", "└ worker 101", "  └ worker 103"], titles
     @state.press("r", sortable: [:pss])
     assert_equal [100, 101, 103, 102, 200], tree(processes).map(&:first)
     @state.press("t", sortable: [:pss])
@@ -105,12 +119,12 @@ class TopScreenTest < Minitest::Test
     processes = (100..199).map { |pid| process(pid) }
     first = rows_of(moment(processes), rows: 24)
     assert_operator first.size, :<, 24
-    assert_match(/\A  199 /, first.first)
+    assert_match(/\A 199 /, first.first)
     @state.press(:page_down, sortable: [:pss])
-    assert_match(/\A  #{199 - first.size} /, rows_of(moment(processes), rows: 24).first)
+    assert_match(/\A #{199 - first.size} /, rows_of(moment(processes), rows: 24).first)
     @state.press(:end, sortable: [:pss])
-    assert_match(/\A  100 /, rows_of(moment(processes), rows: 24).last)
-    assert_match(/\A  101 /, rows_of(moment(processes.first(2)), rows: 24).first) # which are fewer now
+    assert_match(/\A 100 /, rows_of(moment(processes), rows: 24).last)
+    assert_match(/\A 101 /, rows_of(moment(processes.first(2)), rows: 24).first) # which are fewer now
   end
 
   def test_the_limit_and_what_is_left
@@ -131,7 +145,7 @@ class TopScreenTest < Minitest::Test
 
   def test_a_page_has_everything
     text = Culet::Top::Page.new(moment([process(100), process(101, 100, figures: nil)]), columns: nil, color: false, unicode: true).to_s
-    assert_match(/^  101 .* └─ worker 101$/, text)
+    assert_match(/^ 101 .*└ worker 101$/, text)
     assert_match(%r{^No figures of malloc, slots and GC from 101: require "culet/agent" there\.$}, text)
     assert_match(/ AGE TITLE$/, text)
     refute_match(/\e|▼/, text)

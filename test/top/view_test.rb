@@ -29,13 +29,13 @@ class TopViewTest < Minitest::Test
     with_tree do |pid|
       with_terminal do |terminal|
         start(terminal, pid, "--every", "0.2")
-        terminal.wait_for { |text| titles(text) == ["tree: master", "├─ tree: worker one", "└─ tree: worker two"].sort }
+        terminal.wait_for { |text| titles(text) == ["tree: master", "├ tree: worker one", "└ tree: worker two"].sort }
         one = child(pid, "worker one")
         Process.kill(:KILL, one)
-        terminal.wait_for { |text| titles(text) == ["tree: master", "└─ tree: worker two"] }
+        terminal.wait_for { |text| titles(text) == ["tree: master", "└ tree: worker two"] }
         terminal.wait_for(/^\d\d:\d\d:\d\d +#{one}  ended: tree: worker one$/)
         Process.kill(:USR1, pid)
-        terminal.wait_for { |text| titles(text) == ["tree: master", "├─ tree: worker three", "└─ tree: worker two"].sort || titles(text).size == 3 }
+        terminal.wait_for { |text| titles(text) == ["tree: master", "├ tree: worker three", "└ tree: worker two"].sort || titles(text).size == 3 }
         assert_match(/^\d\d:\d\d:\d\d +\d+  started: tree: /, terminal.wait_for(/started: /))
         terminal.press("q")
       end
@@ -47,7 +47,7 @@ class TopViewTest < Minitest::Test
       with_terminal do |terminal|
         start(terminal, pid, "--every", "0.2")
         workers = %w[one two].map { |name| child(pid, "worker #{name}") }
-        terminal.wait_for { |text| rows(text).first.to_s.start_with?(pid.to_s.rjust(5)) }
+        terminal.wait_for { |text| rows(text).first.to_s.start_with?(pid.to_s.rjust(4)) }
         terminal.press("t", "<") # a list by the number of the process
         terminal.wait_for { |text| rows(text).map(&:to_i) == [pid, *workers.sort] }
         terminal.press("r")
@@ -57,7 +57,7 @@ class TopViewTest < Minitest::Test
         terminal.press("Escape")
         terminal.wait_for { |text| rows(text).size == 3 }
         terminal.press("h")
-        assert_match(/^  M.FREE +free memory of malloc/, terminal.wait_for(/^Keys/))
+        assert_match(/^  FREE +free memory that malloc keeps/, terminal.wait_for(/^Keys/))
         terminal.press("h")
         terminal.wait_for { |text| rows(text).size == 3 }
         terminal.press("Space")
@@ -134,5 +134,5 @@ class TopViewTest < Minitest::Test
   # @return [Array<String>] the rows, also those whose titles are cut
   def table(screen) = screen.lines(chomp: true).grep(/\A *\d+ +\d+\.\d /)
 
-  def titles(text) = rows(text).map { |row| row[/ ((?:[├└]─ )?tree: .*)\z/, 1] }.sort
+  def titles(text) = rows(text).map { |row| row[/ ((?:[├└] )?tree: .*)\z/, 1] }.sort
 end

@@ -10,7 +10,11 @@ module Culet
       MINUTE = 60
       HOUR = 3600
       DAY = 86_400
-      private_constant :MINUTE, :HOUR, :DAY
+      # A count is in millions from here.
+      MILLIONS = 10_000_000
+      # An age is in days alone from here.
+      DAYS = 100 * DAY
+      private_constant :MINUTE, :HOUR, :DAY, :MILLIONS, :DAYS
 
       # @return [Symbol] key in the order of columns
       attr_reader :name
@@ -62,9 +66,9 @@ module Culet
         case @kind
         when :size then size(value, unit)
         when :growth then growth(size(value, unit, room: width - 1))
-        when :count then thousands(value)
+        when :count then short(value, 1000)
         when :share then Text::Numbers.decimal(value, 0)
-        when :rate then Text::Numbers.decimal(value, value.abs < 100 ? 1 : 0)
+        when :rate then value < 99.95 ? Text::Numbers.decimal(value, 1) : short(value.round, 10_000)
         when :age then age(at - value)
         else value.to_s
         end
@@ -77,10 +81,16 @@ module Culet
 
       def growth(text) = text.match?(/\A[0.]+\z|\A-/) ? text : "+#{text}"
 
-      def thousands(count) = count < 1000 ? count.to_s : "#{Text::Numbers.grouped(count / 1000)}k"
+      # @param limit [Integer] from which a count is in thousands
+      def short(count, limit)
+        return count.to_s if count < limit
+
+        count < MILLIONS ? "#{count / 1000}k" : "#{count / 1_000_000}M"
+      end
 
       def age(seconds)
         seconds = [seconds, 0].max.to_i
+        return "#{seconds / DAY}d" if seconds >= DAYS
         return format("%dd%02dh", seconds / DAY, seconds % DAY / HOUR) if seconds >= DAY
         return format("%dh%02dm", seconds / HOUR, seconds % HOUR / MINUTE) if seconds >= HOUR
 

@@ -18,19 +18,19 @@ module Culet
 
       # Every column but the title.
       ALL = [
-        Column.new(:pid, "PID", :number, 5, "process number", &own["pid"]),
+        Column.new(:pid, "PID", :number, 4, "process number", &own["pid"]),
         Column.new(:pss, "PSS", :size, 6, "resident memory, shared pages divided among processes", &own["pss_bytes"]),
-        Column.new(:private, "PRIVATE", :size, 7, "resident memory of this process alone", &own["private_bytes"]),
+        Column.new(:private, "PRIV", :size, 6, "resident memory of this process alone", &own["private_bytes"]),
         Column.new(:shared, "SHR%", :share, 4, "share of its resident memory that others have too", &shared),
-        Column.new(:growth, "GROWTH", :growth, 6, "growth of PRIVATE since culet started", &own["growth_bytes"]),
+        Column.new(:growth, "GROWTH", :growth, 6, "growth of PRIV since culet started", &own["growth_bytes"]),
         Column.new(:malloc, "MALLOC", :size, 6, "memory that malloc handed out", &figure["malloc_used_bytes"]),
-        Column.new(:malloc_free, "M.FREE", :size, 6, "free memory of malloc", &figure["malloc_free_bytes"]),
-        Column.new(:slots, "SLOTS", :count, 6, "Ruby's slots in use (k: thousands)", &figure["live_slots"]),
-        Column.new(:gc, "GC/MIN", :rate, 6, "garbage collections per minute", &figure["gc_per_minute"]),
-        Column.new(:rss, "RSS", :size, 7, "resident memory", &own["rss_bytes"]),
+        Column.new(:malloc_free, "FREE", :size, 5, "free memory that malloc keeps", &figure["malloc_free_bytes"]),
+        Column.new(:slots, "SLOTS", :count, 5, "Ruby's slots in use, in thousands (k)", &figure["live_slots"]),
+        Column.new(:gc, "GC/M", :rate, 4, "garbage collections per minute", &figure["gc_per_minute"]),
+        Column.new(:rss, "RSS", :size, 6, "resident memory", &own["rss_bytes"]),
         Column.new(:free_slots, "F.SLOTS", :count, 7, "Ruby's free slots", &figure["free_slots"]),
         Column.new(:major, "MAJOR", :count, 5, "major collections since the start", &figure["major_gcs"]),
-        Column.new(:swap, "SWAP", :size, 6, "memory in swap space", &own["swap_bytes"]),
+        Column.new(:swap, "SWAP", :size, 5, "memory in swap space", &own["swap_bytes"]),
         Column.new(:trimmed, "TRIMMED", :size, 7, "memory that trims returned", &figure["trim_returned_bytes"]),
         Column.new(:threads, "THR", :count, 4, "threads", &own["threads"]),
         Column.new(:age, "AGE", :age, 6, "time since the start of the process", &own["started_at"])

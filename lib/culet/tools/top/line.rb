@@ -7,7 +7,8 @@ module Culet
     # One line of the screen: pieces of text with a style, cut at the width of the terminal.
     class Line
       # Select Graphic Rendition of ECMA-48; the colours are those of Text::Colors.
-      STYLES = { bold: "1", dim: "2", reverse: "7", good: "38;5;36", fair: "38;5;178", bad: "38;5;166" }.freeze
+      STYLES = { bold: "1", dim: "2", reverse: "7", selected: "1;7", good: "38;5;36", fair: "38;5;178",
+bad: "38;5;166" }.freeze
       # Besides what Lines.printable replaces: invisible characters, line separators, and those of fonts of one's own,
       # whose width no terminal agrees on.
       UNCERTAIN = /[\p{Cf}\p{Zl}\p{Zp}\p{Co}]/
@@ -28,17 +29,12 @@ module Culet
 
       # @param text [String] without control characters
       # @param columns [Integer] of the terminal
-      # @param mark [String] in place of the end that is cut off
       # @return [String] of at most that many columns
-      def self.cut(text, columns, mark: "")
+      def self.cut(text, columns)
         return text if Text::Lines.width(text) <= columns
-        return "" if columns < mark.size
+        return text[0, columns] if text.ascii_only?
 
-        room = columns - mark.size
-        return text[0, room] + mark if text.ascii_only?
-
-        kept = text.each_grapheme_cluster.take_while { |cluster| (room -= Text::Lines.width(cluster)) >= 0 }
-        kept.join + mark
+        text.each_grapheme_cluster.take_while { |cluster| (columns -= Text::Lines.width(cluster)) >= 0 }.join
       end
 
       def initialize

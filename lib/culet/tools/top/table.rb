@@ -9,8 +9,8 @@ module Culet
     # The table of a moment: headings and a line for each process.
     class Table
       # The drawing of a tree before a title: the levels above, and its own.
-      UNICODE = { above: ["│  ", "   "], own: ["├─ ", "└─ "], up: "▲", down: "▼", more: "…" }.freeze
-      ASCII = { above: ["|  ", "   "], own: ["|- ", "`- "], up: "^", down: "v", more: ".." }.freeze
+      UNICODE = { above: ["│ ", "  "], own: ["├ ", "└ "], up: "▲", down: "▼" }.freeze
+      ASCII = { above: ["| ", "  "], own: ["|-", "`-"], up: "^", down: "v" }.freeze
       private_constant :UNICODE, :ASCII
 
       # @return [Array<Column>] those that fit
@@ -41,10 +41,10 @@ module Culet
         @columns.each_with_index do |column, index|
           sorted = marked && column.name == @state.sort
           room = column_width(column) + (index.zero? ? 0 : 1)
-          line.add("#{mark if sorted}#{column.heading}".rjust(room), sorted ? :bold : :reverse)
+          line.add("#{mark if sorted}#{column.heading}".rjust(room), sorted ? :selected : :reverse)
         end
         sorted = marked && @state.sort == :title
-        line.add(" TITLE#{mark if sorted}", sorted ? :bold : :reverse)
+        line.add(" TITLE#{mark if sorted}", sorted ? :selected : :reverse)
         line.add(" " * [@width - line.width, 0].max, :reverse) if @width.finite?
         line
       end
@@ -59,7 +59,7 @@ module Culet
         numbers = cells.join
         title = "#{branches(row.branches)}#{Line.clean(row.process["title"], unicode: @unicode)}"
         title = title.each_grapheme_cluster.drop(@state.shift).join if @state.shift.positive?
-        title = Line.cut(title, [@width - numbers.size - 1, 0].max, mark: @signs[:more])
+        title = Line.cut(title, [@width - numbers.size - 1, 0].max)
         Line.new.add("#{numbers} #{title}")
       end
 
