@@ -153,7 +153,9 @@ class ProfileRubyFramesTest < Minitest::Test
   end
 
   def test_ractors
-    stream = profile(<<~RUBY, flags: ["-W0"], every: 20)
+    # Rubies before 3.2 cannot report objects beside Ractors.
+    warning = /\Aculet: the profile samples no more objects: this version of Ruby cannot report them beside Ractors\n\z/
+    stream = profile(<<~RUBY, flags: ["-W0"], every: 20, warning: warning)
       def work = ("x" * 50_701).size
       ractors = Array.new(3) { Ractor.new { 200.times { Array.new(20) { |i| "n\#{i}" * 10 } }; work } }
       ractors.each { |ractor| ractor.respond_to?(:value) ? ractor.value : ractor.take }

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <ruby/debug.h>
 #include <ruby/ractor.h>
+#include <ruby/version.h>
 #include <ruby/vm.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,6 +26,8 @@
 #define SAMPLES 2      /* of a window, on average */
 #define AVERAGED 64    /* windows in the averages */
 
+#define BESIDE_RACTORS "this version of Ruby cannot report them beside Ractors"
+
 /* A sample, until the window's end. */
 struct pending {
     VALUE object;
@@ -39,6 +42,7 @@ struct pending {
 static struct {
     bool active;             /* between start and stop */
     bool enabled;            /* the hook */
+    bool beside_ractors;     /* a Ractor was started where Ruby cannot have both */
     double mean;             /* distance between two samples in a window, in bytes */
     double distance;         /* to the next one */
     unsigned thinned;        /* of a sample in a window, 1 in 2^thinned is kept */
@@ -78,6 +82,9 @@ static void mark(void *unused)
 static const rb_data_type_t roots_type = {.wrap_struct_name = "culet/profile_objects", .function = {.dmark = mark}};
 
 /* ---- the hook ---- */
+
+static void job(void *unused);
+static struct culet_job window_job = {.function = job};
 
 /* Whether programs can have the object. Others have no class, or are internal. */
 static bool is_visible(VALUE object)
@@ -136,6 +143,40 @@ static void take(VALUE object, size_t size)
     sampler.pending_count++;
 }
 
+#if RUBY_API_VERSION_MAJOR == 3 && RUBY_API_VERSION_MINOR < 2
+/* Not in Ruby's headers: NULL once there has been a second Ractor. */
+extern const void *ruby_single_main_ractor;
+
+/*
+ * Before Ruby 3.2 a Ractor crashes that allocates while another one's hook is on (Bug #18464). Returns whether this is
+ * one that is to start.
+ */
+static bool stop_for_ractor(VALUE object)
+{
+    if (RB_BUILTIN_TYPE(object) != T_DATA || rb_class_inherited_p(RBASIC_CLASS(object), rb_cRactor) != Qtrue)
+        return false;
+    rb_tracepoint_disable(hook);
+    sampler.beside_ractors = true;
+    culet_job_trigger(&window_job);
+    return true;
+}
+
+static bool has_ractors(void)
+{
+    return ruby_single_main_ractor == NULL;
+}
+#else
+static bool stop_for_ractor(VALUE object)
+{
+    return false;
+}
+
+static bool has_ractors(void)
+{
+    return false;
+}
+#endif
+
 static void at_allocation(VALUE tracepoint, void *unused)
 {
     VALUE object = rb_tracearg_object(rb_tracearg_from_tracepoint(tracepoint));
@@ -144,6 +185,8 @@ static void at_allocation(VALUE tracepoint, void *unused)
     culet_windows_count();
     sampler.seen++;
     if (!is_visible(object))
+        return;
+    if (stop_for_ractor(object))
         return;
     sampler.visible++;
     sampler.bytes += size;
@@ -318,6 +361,8 @@ static VALUE switch_window(VALUE unused)
     struct culet_windows_span span;
     bool wanted = culet_windows_wanted() && sampler.active;
 
+    sampler.beside_ractors |= has_ractors();
+    wanted = wanted && !sampler.beside_ractors;
     if (wanted == sampler.enabled)
         return Qnil;
     span = culet_windows_begin();
@@ -354,13 +399,13 @@ static void job(void *unused)
     if (failure) {
         give_up(rb_obj_classname(rb_errinfo()));
         rb_set_errinfo(Qnil);
+    } else if (sampler.active && sampler.beside_ractors) {
+        give_up(BESIDE_RACTORS);
     } else if (sampler.active && (error = culet_windows_start()) != 0) {
         give_up(strerror(error));
     }
     errno = saved_errno;
 }
-
-static struct culet_job window_job = {.function = job};
 
 /* If Ruby's queue is full, the window's next job comes later. */
 static void trigger_job(void)
@@ -418,6 +463,8 @@ void culet_objects_start(void)
     reset();
     culet_liveness_start();
     sampler.active = true;
+    if (sampler.beside_ractors || has_ractors())
+        give_up(BESIDE_RACTORS);
 }
 
 void culet_objects_stop(void)

@@ -22,6 +22,7 @@
 
 #define COST_SHARE 0.002 /* of a core, for all that a window costs */
 #define AVERAGED 64      /* windows in the averages */
+#define FIRST 64         /* windows that are closer to each other, so that a short profile has some too */
 
 enum { NO_THREAD, STARTING, RUNNING };
 
@@ -39,6 +40,7 @@ static struct {
     _Atomic uint64_t span_time; /* of jobs and stacks, in the window */
     _Atomic double share;       /* of the time that windows cover */
     double mean_cost;           /* of a window */
+    unsigned first;             /* of the FIRST windows, those that were open; the thread's */
     _Atomic uint64_t cost;      /* processor time of jobs, stacks and the thread of the objects */
     uint64_t random;            /* of the jobs */
 } windows;
@@ -211,7 +213,7 @@ static void wait_for_ruby(uint32_t jobs)
         sleep_until_closed();
 }
 
-/* Where windows are expensive, they are rarer. */
+/* Where windows are expensive, they are rarer; the first ones are not. */
 static double update_gap(double *processor)
 {
     double before = *processor, gap;
@@ -219,8 +221,8 @@ static double update_gap(double *processor)
 
     *processor = (double)thread_time();
     windows.mean_cost += (cost + *processor - before - windows.mean_cost) / AVERAGED;
-    gap = windows.mean_cost / COST_SHARE;
-    return gap > GAP_TIME ? gap : GAP_TIME;
+    gap = fmax(windows.mean_cost / COST_SHARE, GAP_TIME);
+    return windows.first < FIRST ? gap * ++windows.first / FIRST : gap;
 }
 
 static void run_window(void)
@@ -261,7 +263,8 @@ int culet_windows_start(void)
     if (!atomic_compare_exchange_strong(&windows.state, &none, STARTING))
         return 0;
     atomic_store(&windows.ended, false);
-    atomic_store(&windows.share, WINDOW_TIME / (double)(WINDOW_TIME + GAP_TIME));
+    atomic_store(&windows.share, WINDOW_TIME / (double)(WINDOW_TIME + GAP_TIME / FIRST));
+    windows.first = 0;
     windows.random = culet_windows_seed();
     error = culet_thread_start(&windows.thread, run_thread, NULL);
     atomic_store(&windows.state, error == 0 ? RUNNING : NO_THREAD);

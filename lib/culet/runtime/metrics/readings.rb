@@ -6,9 +6,11 @@ module Culet
   module Metrics
     # What the kernel knows of processes, from /proc: nothing waits, and no process is stopped.
     class Readings
+      # Seconds of processor time per process that a scrape spends on what processes share.
+      BUDGET = 0.0005
       # Fields of smaps_rollup.
       SHARING = %w[shared_clean_bytes shared_dirty_bytes private_clean_bytes private_dirty_bytes anonymous_bytes].freeze
-      private_constant :SHARING
+      private_constant :BUDGET, :SHARING
 
       def initialize
         @rollups = Processes::Rollups.new
@@ -18,7 +20,7 @@ module Culet
       # @return [Hash{Integer => Array}] samples of those that live
       def call(pids)
         stats = pids.to_h { |pid| [pid, stat(pid)] }.compact
-        rollups = @rollups.call(stats.transform_values(&:start_ticks))
+        rollups = @rollups.call(stats.transform_values(&:start_ticks), seconds: BUDGET * stats.size)
         stats.to_h { |pid, reading| [pid, basic(reading) + sharing(rollups[pid])] }
       end
 

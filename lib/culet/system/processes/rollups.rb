@@ -7,24 +7,20 @@ module Culet
     # smaps_rollup of many processes, repeatedly. The kernel walks all pages of a process for it, some 13 ms per GB. So
     # a round takes no more than some processor time: the oldest figures are read again, and those of new processes.
     class Rollups
-      # Seconds of processor time per process and round.
-      BUDGET = 0.0005
       # time: of the reading, of CLOCK_MONOTONIC; start: which process has the number; figures: as of Memory.rollup
       Entry = Struct.new(:time, :start, :figures)
-      private_constant :BUDGET
 
-      # @param least [Float] seconds of processor time that a round may take in any case
-      def initialize(least: 0.0)
-        @least = least
+      def initialize
         @entries = {}
       end
 
       # @param starts [Hash{Integer => Object}] for each process number, what tells the process from a later one of the
       #   same number
+      # @param seconds [Float] of processor time that the round may take
       # @return [Hash{Integer => Entry}] time and figures of those that may be read
-      def call(starts)
+      def call(starts, seconds:)
         @entries.select! { |pid, entry| starts[pid] == entry.start }
-        deadline = processor_time + [@least, BUDGET * starts.size].max
+        deadline = processor_time + seconds
         starts.keys.sort_by { |pid| @entries[pid]&.time || 0 }.each do |pid|
           break if @entries[pid] && processor_time > deadline
 

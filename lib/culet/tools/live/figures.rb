@@ -3,7 +3,6 @@
 require "json"
 require_relative "../../errors"
 require_relative "../../system/processes"
-require_relative "../../system/shape"
 require_relative "../agent/endpoint"
 
 module Culet
@@ -13,11 +12,13 @@ module Culet
       QUESTION = "culet-agent 1 figures\n"
       # More than an answer has.
       MOST_BYTES = 4096
-      ANSWER = Shape.map(Shape::TEXT, Shape::COUNT)
+      # More figures than it has, and larger ones.
+      MOST_FIGURES = 64
+      LARGEST = 1 << 56
       # Seconds to the next attempt where there is no agent: a young process may start one soon.
       RETRY = 10
       RETRY_YOUNG = 1
-      private_constant :QUESTION, :MOST_BYTES, :ANSWER, :RETRY, :RETRY_YOUNG
+      private_constant :QUESTION, :MOST_BYTES, :MOST_FIGURES, :LARGEST, :RETRY, :RETRY_YOUNG
 
       # @return [Hash{String => Integer}, nil] the last answer; nil: the process has no agent, or has not answered yet
       attr_reader :last
@@ -98,7 +99,9 @@ module Culet
 
       def parse(text)
         answer = JSON.parse(text.force_encoding(Encoding::UTF_8))
-        answer if Shape.match?(answer, ANSWER)
+        return unless answer.is_a?(Hash) && answer.size <= MOST_FIGURES
+
+        answer if answer.each_value.all? { |number| number.is_a?(Integer) && number.between?(0, LARGEST) }
       rescue JSON::ParserError
         nil
       end

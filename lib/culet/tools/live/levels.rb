@@ -7,12 +7,14 @@ module Culet
     module Levels
       module_function
 
-      # @param resident [Integer] bytes
-      # @param anonymous [Integer] bytes of them that no file has
+      # @param memory [Hash{String => Integer}] of Member#memory
       # @param figures [Hash{String => Integer}] of the agent
-      # @return [Hash{String => Integer}] level to bytes
-      def call(resident:, anonymous:, figures:)
-        rest = anonymous = [anonymous, resident].min
+      # @return [Hash{String => Integer}, nil] level to bytes; nil: the process may not be read
+      def call(memory, figures)
+        resident, anonymous = memory.values_at("rss_bytes", "anonymous_bytes")
+        return unless anonymous
+
+        rest = anonymous = anonymous.clamp(0, resident)
         levels = {}
         wanted(figures).each do |name, bytes|
           levels[name] = [bytes, rest].min

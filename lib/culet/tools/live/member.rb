@@ -12,8 +12,10 @@ module Culet
       TITLE_SECONDS = 10
       # Collections are counted over so many seconds.
       RATE_SECONDS = 60
+      # Figures that a change of the private memory changes.
+      PRIVATE = %w[rss_bytes pss_bytes private_bytes anonymous_bytes].freeze
       RUBY = %r{/(?:libruby|ruby)[^/]*\z}
-      private_constant :TITLE_SECONDS, :RATE_SECONDS, :RUBY
+      private_constant :TITLE_SECONDS, :RATE_SECONDS, :PRIVATE, :RUBY
 
       # @return [Integer]
       attr_reader :pid
@@ -63,13 +65,17 @@ module Culet
       # @return [Boolean] whether it began after the sampler did
       def young? = now - @first_seen < TITLE_SECONDS
 
-      # @param private_bytes [Integer, nil]
-      # @return [Integer, nil] since the first such reading
-      def growth(private_bytes)
-        return unless private_bytes
+      # @param rollup [Processes::Rollups::Entry, nil] the last reading of smaps_rollup
+      # @return [Hash{String => Integer}] "rss_bytes", "pss_bytes", "private_bytes", "shared_bytes", "swap_bytes",
+      #   "growth_bytes", "anonymous_bytes"; "rss_bytes" alone if there is no such reading
+      def memory(rollup)
+        resident = @stat.resident_bytes
+        return { "rss_bytes" => resident } unless rollup
 
-        @first_private ||= private_bytes
-        private_bytes - @first_private
+        note(rollup, resident) unless rollup.time == @rollup_time
+        change = resident - @resident_then
+        moved = PRIVATE.to_h { |name| [name, [@memory[name] + change, 0].max] }
+        { **@memory, **moved, "growth_bytes" => moved["private_bytes"] - @first_private }
       end
 
       # @return [Float, nil] collections per minute, over the last minute or since the sampler started
@@ -96,6 +102,18 @@ module Culet
       end
 
       private
+
+      # The resident memory in smaps_rollup and that in stat differ by some pages: the kernel counts the latter in
+      # batches.
+      def note(rollup, resident)
+        @rollup_time = rollup.time
+        @resident_then = resident
+        figures = rollup.figures
+        @memory = { **figures.slice("rss_bytes", "pss_bytes", "swap_bytes", "anonymous_bytes"),
+          "private_bytes" => figures["private_clean_bytes"] + figures["private_dirty_bytes"],
+                    "shared_bytes" => figures["shared_clean_bytes"] + figures["shared_dirty_bytes"] }
+        @first_private ||= @memory["private_bytes"]
+      end
 
       def read_title
         return if @title && !young? && now < @next_title

@@ -9,7 +9,9 @@ require_relative "tree"
 
 module Culet
   module Live
-    # Reads the memory of process trees again and again. No process is stopped or waited for.
+    # Reads the memory of process trees again and again. No process is stopped or waited for. The kernel takes long to
+    # find out what a process shares: that is read in turns, and in between the resident memory says by how much the
+    # private memory has changed.
     #
     # A moment is a Hash for JSON:
     # - "at": seconds since 1970; "seconds": what reading it took
@@ -27,16 +29,18 @@ module Culet
       SUMS = %w[rss_bytes pss_bytes private_bytes shared_bytes swap_bytes growth_bytes].freeze
       # How long the agents have for their answers, in seconds. Later ones count at the next moment.
       WAIT = 0.1
-      # Processor time that may be spent on smaps_rollup in any case, in seconds.
-      ROLLUPS = 0.005
+      # They are waited for together.
+      PAUSE = 0.002
+      # Seconds of processor time for smaps_rollup.
+      BUDGET = 0.002
       COUNTS = %w[minor_gcs major_gcs allocated_objects trims trim_returned_bytes].freeze
-      private_constant :WAIT, :ROLLUPS, :COUNTS
+      private_constant :WAIT, :PAUSE, :BUDGET, :COUNTS
 
       # @param roots [Array<Integer>] process numbers; their descendants are followed too
       def initialize(roots)
         @tree = Tree.new(roots)
         @limits = Limits.new(roots)
-        @rollups = Processes::Rollups.new(least: ROLLUPS)
+        @rollups = Processes::Rollups.new
         @events = Events.new
         @members = {}
         @boot_time = ::Process.clock_gettime(::Process::CLOCK_REALTIME) - ::Process.clock_gettime(::Process::CLOCK_BOOTTIME)
@@ -83,6 +87,7 @@ module Culet
         waiting = @members.each_value.to_h { |member| [member.figures.ask, member.figures] }
         waiting.delete(nil)
         deadline = now + WAIT
+        sleep(PAUSE) if waiting.size > 1
         until waiting.empty?
           ready, = IO.select(waiting.keys, nil, nil, [deadline - now, 0].max)
           break unless ready
@@ -92,35 +97,23 @@ module Culet
       end
 
       def describe
-        rollups = @rollups.call(@members.transform_values { |member| member.stat.start_ticks })
+        starts = @members.transform_values { |member| member.stat.start_ticks }
+        rollups = @rollups.call(starts, seconds: BUDGET)
         @members.each_value.map do |member|
-          figures = rollups[member.pid]&.figures
-          { **member.identity(@boot_time), **memory(member, figures), "cpu_seconds" => member.stat.cpu_seconds.round(2),
-            "threads" => member.stat.threads, "figures" => own_figures(member, figures) }
+          memory = member.memory(rollups[member.pid])
+          { **member.identity(@boot_time), **SUMS.to_h { |name| [name, memory[name]] },
+            "cpu_seconds" => member.stat.cpu_seconds.round(2), "threads" => member.stat.threads,
+            "figures" => own_figures(member, memory) }
         end
       end
 
-      def memory(member, rollup)
-        resident = member.stat.resident_bytes
-        return SUMS.to_h { |name| [name, nil] }.merge("rss_bytes" => resident) unless rollup
-
-        own = rollup["private_clean_bytes"] + rollup["private_dirty_bytes"]
-        { "rss_bytes" => rollup["rss_bytes"], "pss_bytes" => rollup["pss_bytes"], "private_bytes" => own,
-          "shared_bytes" => rollup["shared_clean_bytes"] + rollup["shared_dirty_bytes"],
-          "swap_bytes" => rollup["swap_bytes"], "growth_bytes" => member.growth(own) }
-      end
-
-      def own_figures(member, rollup)
+      def own_figures(member, memory)
         found = member.figures.last or return
         live, slots = found.values_at("live_slots", "slots")
-        { "levels" => rollup && levels(rollup, found), "malloc_used_bytes" => found["malloc_used_bytes"],
+        { "levels" => Levels.call(memory, found), "malloc_used_bytes" => found["malloc_used_bytes"],
           "malloc_free_bytes" => found["malloc_free_bytes"], "live_slots" => live,
           "free_slots" => live && slots && [slots - live, 0].max, **found.slice(*COUNTS),
           "gc_per_minute" => member.collections_per_minute, "profile" => found["profile"] == 1 }
-      end
-
-      def levels(rollup, figures)
-        Levels.call(resident: rollup["rss_bytes"], anonymous: rollup["anonymous_bytes"], figures: figures)
       end
 
       def total(processes)
