@@ -27,6 +27,7 @@ module Culet
       "strings" => [:Strings, "find duplicate strings and what sharing them would free"],
       "profile" => [:Profile, "find the code that holds the memory of a program"],
       "autopsy" => [:Autopsy, "find out what killed a process, and what it held"],
+      "top" => [:Top, "watch the memory of process trees on a terminal"],
       "limit" => [:Limit, "show the memory limit of a process and what keeps it"],
       "live" => [:Live, "show the memory of processes as a page that moves"],
       "compare" => [:Compare, "compare allocators on Ruby workloads"],

@@ -3,7 +3,7 @@
 require_relative "page_helper"
 require "json"
 require "map/browser"
-require_relative "npm_package"
+require "npm_package"
 require_relative "stream_maker"
 
 # The files of a profile in the programs that they are for: speedscope in a browser, and the code of the Firefox
