@@ -13,7 +13,7 @@ class LiveVerbTest < Minitest::Test
   def test_a_wrong_call_is_a_sentence
     Dir.mktmpdir do |folder|
       File.write("#{folder}/a.live", "{}\n")
-      { [] => [2, /no process given; write `culet live PID`/], ["--", "ruby"] => [2, /does not run a command/], ["1", "--port", "70000"] => [2, /--port takes a whole number from 1 to 65535/],
+      { ["--", "ruby"] => [2, /does not run a command/], ["1", "--port", "70000"] => [2, /--port takes a whole number from 1 to 65535/],
         ["./a.live", "1"] => [2, /processes or one recording, not both/], ["a.live", "--record", "b"] => [2, /--record needs processes; a.live is a recording already/],
         ["a.live"] => [1, /a.live is not a recording/], ["./none.live"] => [1, /cannot read .\/none.live|is not a file/], ["999999999"] => [1, /there is no process 999999999/],
         ["no-process-of-this-name"] => [1, /no process has "no-process-of-this-name"/], [Process.pid.to_s, "--record", "#{folder}/none/x"] => [1, /cannot write .*none/] }.each do |words, (code, sentence)|

@@ -2,6 +2,7 @@
 
 require "json"
 require_relative "command"
+require_relative "duration"
 require_relative "subjects"
 require_relative "../system/processes"
 require_relative "../tools/compare/interruption"
@@ -23,13 +24,15 @@ module Culet
       private_constant :EVERY_SECONDS, :MOST_PORT, :GRACE_SECONDS, :STEP_SECONDS
 
       # @return [String] the usage of the verb
-      def banner = "culet live PID|NAME ... | FILE"
+      def banner = "culet live [PID|NAME ... | FILE]"
 
       # @return [Array<String>] examples for --help
       def examples
-        ["culet live puma                          a server by name, with its workers",
+        ["culet live                               every Ruby program of this machine",
+         "culet live puma                          a server by name, with its workers",
          "culet live 4242 --port 8123              at a port of your choice",
          "culet live puma --record puma.live       record it as well, until Ctrl-C",
+         "culet live puma --record a.live --for 1h  for an hour",
          "culet live puma.live                     play a recording"]
       end
 
@@ -37,7 +40,7 @@ module Culet
       def execute(words, command)
         check(words, command)
         @interruption = Culet::Compare::Interruption.new
-        @interruption.watch { file?(words.first) ? play(words.first) : watch(words) }
+        @interruption.watch { words.any? && file?(words.first) ? play(words.first) : watch(words) }
         EXIT_OK
       end
 
@@ -53,13 +56,13 @@ module Culet
         parser.on("--record FILE", "write what the page shows to FILE, which `culet live FILE` plays") do |v|
           options[:record] = v
         end
+        parser.on("--for TIME", "end after TIME (30s, 5m; default: at Ctrl-C, or with the last process)") do |v|
+          options[:for] = Duration.seconds("--for", v)
+        end
       end
 
       def check(words, command)
         raise UsageError, "`culet live` does not run a command; give a process, e.g. `culet live puma`" if command
-        if words.empty?
-          raise UsageError, "no process given; write `culet live PID`, `culet live puma` or `culet live FILE`"
-        end
 
         files = words.select { |word| file?(word) }
         return if files.empty?
@@ -76,24 +79,35 @@ module Culet
         recording.notes.each { |note| err.puts("culet: #{path}: #{note}") }
         page = Culet::Live::Page.new(subject: recording.subject, every_seconds: recording.every_seconds,
                                      recording: true, notes: recording.notes)
-        serve(history, page) { pause until @interruption.requested? }
+        serve(history, page) { pause until over? }
       end
 
       def watch(words)
         require_relative "../tools/live/sampler"
         require_relative "../tools/live/sources"
         require_relative "../tools/live/watch"
-        roots = first_named(words, files: false).map { |word| Processes::Live.find(word).pid }
+        roots = roots(words)
         sampler = Culet::Live::Sampler.new(roots)
         observe(sampler, subject(words, roots))
       ensure
         sampler&.close
       end
 
-      # "puma", or the title of a process that was given by its number.
+      def roots(words)
+        return first_named(words, files: false).map { |word| Processes::Live.find(word).pid } if words.any?
+
+        require_relative "../tools/top/ruby_processes"
+        pids = Culet::Top::RubyProcesses.roots
+        return pids if pids.any?
+
+        raise Error, "no Ruby program runs here that you may read; give a process number, or run culet as root"
+      end
+
+      # The title of the page.
       def subject(words, roots)
-        name = roots.size == 1 && words.first.match?(/\A\d+\z/) ? Processes::Identity.new(roots.first).title : words.join(", ")
-        roots.size == 1 ? "#{name} (process #{roots.first})" : name
+        return "#{Processes::Identity.new(roots.first).title} (process #{roots.first})" if roots.size == 1
+
+        words.empty? ? "all Ruby programs" : words.join(", ")
       end
 
       def observe(sampler, subject)
@@ -115,8 +129,8 @@ module Culet
       end
 
       def follow(watch, history, server)
-        watch.follow { @interruption.requested? }
-        return if @interruption.requested?
+        watch.follow { over? }
+        return if over?
 
         history.finish
         err.puts("culet: all processes have ended#{"; the page stays until it is closed" if server.pages.positive?}")
@@ -127,13 +141,21 @@ module Culet
       def linger(server)
         left = (GRACE_SECONDS / STEP_SECONDS).round
         seen = left
-        until @interruption.requested? || left.zero?
+        until over? || left.zero?
           pause
           left = server.pages.positive? ? seen : left - 1
         end
       end
 
       def pause = sleep(STEP_SECONDS)
+
+      # Whether a signal came, or the time of --for has passed.
+      def over?
+        @started ||= now
+        @interruption.requested? || (options.key?(:for) && now >= @started + options[:for])
+      end
+
+      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
 
       def serve(history, page, sources = {})
         require_relative "../tools/live/server"
