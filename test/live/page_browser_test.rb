@@ -11,6 +11,19 @@ class LivePageBrowserTest < Minitest::Test
   include Layout
 
   READY = "document.documentElement && document.documentElement.dataset.live"
+  # Controls that a keyboard cannot reach, or that have no name.
+  UNREACHABLE = <<~JAVASCRIPT
+    Array.from(document.querySelectorAll("button, select, input, summary")).filter(function (one) {
+      var named = one.textContent.trim() || (one.labels && one.labels.length) || one.getAttribute("aria-label");
+      return one.getClientRects().length && (one.tabIndex < 0 || !named);
+    }).map(function (one) { return one.outerHTML; })
+  JAVASCRIPT
+  # Elements with code in their attributes.
+  HANDLERS = <<~JAVASCRIPT
+    Array.from(document.querySelectorAll("*")).filter(function (one) {
+      return one.getAttributeNames().some(function (name) { return name.startsWith("on"); });
+    }).map(function (one) { return one.outerHTML; })
+  JAVASCRIPT
   HOSTILE = "<img src=x onerror=alert(1)> __proto__ \u202e"
 
   def setup
@@ -77,7 +90,7 @@ class LivePageBrowserTest < Minitest::Test
       browser.evaluate("culetLive.timeline.go(40)")
       browser.key("b")
       settle(browser)
-      rows = browser.evaluate("Array.from(document.querySelectorAll('#comparison tbody tr'), function (row) { return Array.from(row.children, function (cell) { return cell.textContent; }); })")
+      rows = rows(browser, "#comparison tbody tr")
       assert_equal ["All processes", "puma 6.6.0 [shop] (10)", "puma: cluster worker 11 (11)", "puma: cluster worker 12 (12), ended"], rows.map(&:first)
       assert_equal ["+3.00 MB", "+3.00 MB", "0"], rows[2][1, 3], "it grew by 100 kB per moment"
       assert_equal ["−42.0 MB", "−32.0 MB", "−20.0 MB"], rows[3][1, 3], "it has ended"
@@ -94,8 +107,9 @@ class LivePageBrowserTest < Minitest::Test
     all = Array.new(8) { |number| moment(number, [process(11), process(12)], events: events.select { |one| one["at"] == START + number }) }
     shown(all) do |browser, _|
       count(browser, 8)
-      assert_equal ["something", HOSTILE, "a major collection"], browser.evaluate("Array.from(document.querySelectorAll('#events tbody td:last-child'), function (one) { return one.textContent; })")
-      left, top = browser.evaluate("(function () { var plot = culetLive.stack.plot, box = plot.over.getBoundingClientRect(); return [box.left + plot.valToPos(#{START + 4}, 'x'), box.top - 6]; }())")
+      assert_equal ["something", HOSTILE, "a major collection"], rows(browser, "#events tbody tr").map(&:last)
+      box = "culetLive.stack.plot.over.getBoundingClientRect()"
+      left, top = browser.evaluate("[#{box}.left + culetLive.stack.plot.valToPos(#{START + 4}, 'x'), #{box}.top - 6]")
       browser.mouse("mouseMoved", left, top)
       assert_match(/process 12: <img/, browser.evaluate("document.getElementById('tip').textContent"))
       browser.evaluate("document.querySelector('#kinds input').click()")
@@ -147,9 +161,8 @@ class LivePageBrowserTest < Minitest::Test
       Browser.use do |browser|
         browser.open(server.url, ready: READY)
         count(browser, 60)
-        unreachable = "Array.from(document.querySelectorAll('button, select, input, summary')).filter(function (one) { return one.getClientRects().length && (one.tabIndex < 0 || !(one.textContent.trim() || one.labels && one.labels.length || one.getAttribute('aria-label'))); }).map(function (one) { return one.outerHTML; })"
-        assert_empty browser.evaluate(unreachable)
-        assert_equal 0, browser.evaluate("Array.from(document.querySelectorAll('*')).filter(function (one) { return one.getAttributeNames().some(function (name) { return name.startsWith('on'); }); }).length")
+        assert_empty browser.evaluate(UNREACHABLE)
+        assert_empty browser.evaluate(HANDLERS)
         browser.evaluate("document.querySelectorAll('#processes tbody button')[1].focus()")
         browser.key("Enter") && settle(browser)
         assert_equal "BUTTON", browser.evaluate("document.activeElement.tagName"), "drawing takes no focus away"
@@ -188,6 +201,11 @@ class LivePageBrowserTest < Minitest::Test
       end
       assert_empty notes.string
     end
+  end
+
+  # The texts of the cells of a table.
+  def rows(browser, selector)
+    browser.evaluate("Array.from(document.querySelectorAll(#{selector.dump}), function (row) { return Array.from(row.children, function (cell) { return cell.textContent; }); })")
   end
 
   def settle(browser) = browser.evaluate("new Promise(function (done) { requestAnimationFrame(function () { requestAnimationFrame(done); }); })")

@@ -147,7 +147,7 @@ class LivePumaTest < Minitest::Test
     wait("!culetLive.store.last.state.order.some(function (key) { return key.startsWith('#{victim}-'); })")
     wait("!document.getElementById('processes').textContent.includes('(#{victim})')")
     wait("culetLive.lines.series.find(function (one) { return one.key.startsWith('#{victim}-'); }).values.at(-1) === null")
-    wait("Array.from(document.querySelectorAll('#events tbody tr'), function (row) { return row.textContent; }).some(function (text) { return text.includes('#{victim}') && text.includes('exit'); })")
+    wait("Array.from(document.querySelectorAll('#events tbody tr')).some(function (row) { return /#{victim}.*exit/.test(row.textContent); })")
     wait("culetLive.store.last.state.order.length === 3")
   end
 

@@ -15,8 +15,9 @@ class LiveVerbTest < Minitest::Test
       File.write("#{folder}/a.live", "{}\n")
       { ["--", "ruby"] => [2, /does not run a command/], ["1", "--port", "70000"] => [2, /--port takes a whole number from 1 to 65535/],
         ["./a.live", "1"] => [2, /processes or one recording, not both/], ["a.live", "--record", "b"] => [2, /--record needs processes; a.live is a recording already/],
-        ["a.live"] => [1, /a.live is not a recording/], ["./none.live"] => [1, /cannot read .\/none.live|is not a file/], ["999999999"] => [1, /there is no process 999999999/],
-        ["no-process-of-this-name"] => [1, /no process has "no-process-of-this-name"/], [Process.pid.to_s, "--record", "#{folder}/none/x"] => [1, /cannot write .*none/] }.each do |words, (code, sentence)|
+        ["a.live"] => [1, /a.live is not a recording/], ["./none.live"] => [1, /none.live is not a file/], ["999999999"] => [1, /there is no process 999999999/],
+        ["no-process-of-this-name"] => [1, /no process has "no-process-of-this-name"/], [Process.pid.to_s, "--for", "x"] => [2, /--for takes a duration/],
+        [Process.pid.to_s, "--record", "#{folder}/none/x"] => [1, /cannot write .*none/] }.each do |words, (code, sentence)|
         out, err, status = run_culet("live", *words, chdir: folder)
         assert_match sentence, err
         assert_equal [code, "", 1], [status.exitstatus, out, err.lines.size], words.inspect
@@ -52,7 +53,7 @@ class LiveVerbTest < Minitest::Test
           assert_equal %w[url port], JSON.parse(live.address).keys
           status, err = live.end_with(:TERM)
           assert_equal 0, status.exitstatus
-          assert_match(/\Aculet: wrote #{folder}\/a.live: \d+ moments\n\z/, err)
+          assert_match(%r{\Aculet: wrote #{folder}/a.live: \d+ moments\n\z}, err)
         end
         recorded = Recording.new("#{folder}/a.live").history.after(0, 0)
         assert_operator recorded.size, :>=, 3
@@ -71,6 +72,13 @@ class LiveVerbTest < Minitest::Test
       end
       recording = Recording.new("#{folder}/a.live")
       assert_operator recording.history.after(0, 0).size, :>=, 2
+    end
+  end
+
+  def test_it_ends_when_the_time_is_over
+    with_program(RbConfig.ruby, "-e", "puts; $stdout.flush; sleep") do |pid|
+      out, err, status = run_culet("live", pid.to_s, "--for", "1s")
+      assert_equal [0, "", 1], [status.exitstatus, err, out.lines.size]
     end
   end
 

@@ -11,13 +11,12 @@ module Culet
     class Page
       PARTS = File.expand_path("page", __dir__)
       SHARED = File.expand_path("../map/assets", __dir__)
-      SCRIPTS = ["#{PARTS}/uplot/uPlot.iife.min.js",
-                 *%w[theme data blocks picture sharing changes words view pointer].map { |name| "#{SHARED}/#{name}.js" },
-                 *%w[figures store levels chart stacks timeline events table comparison map sites main].map do |name|
-                   "#{PARTS}/#{name}.js"
-                 end].freeze
+      OF_THE_MAP = %w[theme data blocks picture sharing changes words view pointer].freeze
+      OWN = %w[figures store levels chart stacks timeline events table comparison map sites main].freeze
+      SCRIPTS = ["#{PARTS}/uplot/uPlot.iife.min.js", *OF_THE_MAP.map { |name| "#{SHARED}/#{name}.js" },
+                 *OWN.map { |name| "#{PARTS}/#{name}.js" }].freeze
       STYLES = ["#{PARTS}/uplot/uPlot.min.css", "#{PARTS}/page.css"].freeze
-      private_constant :PARTS, :SHARED, :SCRIPTS, :STYLES
+      private_constant :PARTS, :SHARED, :OF_THE_MAP, :OWN, :SCRIPTS, :STYLES
 
       # @param subject [String] what is watched
       # @param every_seconds [Float] from one moment to the next

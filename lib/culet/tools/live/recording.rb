@@ -82,8 +82,8 @@ module Culet
           raise Error, "#{@path} is not a recording; `culet live --record FILE` makes one"
         end
         unless head["culet_live"].eql?(Recorder::FORMAT)
-          raise Error, "#{@path} has version #{head["culet_live"].inspect[0, 20]} of the format, and this culet reads " \
-                       "version #{Recorder::FORMAT}; open it with the culet that made it"
+          raise Error, "#{@path} has version #{head["culet_live"].inspect[0, 20]} of the format, and this culet " \
+                       "reads version #{Recorder::FORMAT}; open it with the culet that made it"
         end
 
         Shape.check(head, HEAD, name: @path)

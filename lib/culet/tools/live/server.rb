@@ -10,8 +10,8 @@ require_relative "event_stream"
 
 module Culet
   module Live
-    # Serves the page on 127.0.0.1 to who has its address. The address has a token, because other users of the machine can
-    # connect too; requests under another name, or from another page, are refused.
+    # Serves the page on 127.0.0.1 to who has its address. The address has a token, because other users of the machine
+    # can connect too. Requests under another name, or from another page, are refused.
     class Server
       ADDRESS = "127.0.0.1"
       # Pages that are connected at a time.
@@ -129,9 +129,8 @@ module Culet
       # A page of elsewhere whose name leads to 127.0.0.1 has another Host; one that fetches from here another Origin.
       def from_here?(request)
         hosts = %w[127.0.0.1 localhost [::1]].map { |name| "#{name}:#{port}" }
-        origin, site = request["origin"], request["sec-fetch-site"]
-        hosts.include?(request["host"]) && (origin.nil? || hosts.include?(origin.delete_prefix("http://"))) &&
-          [nil, "none", "same-origin"].include?(site)
+        hosts.include?(request["host"]) && [nil, *hosts.map { |host| "http://#{host}" }].include?(request["origin"]) &&
+          [nil, "none", "same-origin"].include?(request["sec-fetch-site"])
       end
 
       def route(path, request, response)

@@ -30,7 +30,7 @@ module Culet
         @lock.synchronize do
           @used = now
           read if @due <= now
-          @document or raise Error, "the profile of process #{@pid} could not be read; it is tried again in some seconds"
+          @document or raise Error, "the profile of process #{@pid} could not be read; it is read again in a moment"
         end
       end
 

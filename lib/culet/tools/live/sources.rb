@@ -39,14 +39,20 @@ module Culet
 
       def feed(kind, query)
         pid = Integer(query["pid"].to_s, 10, exception: false)
-        raise Error, "process #{query["pid"].to_s[0, 20].inspect} is not watched, or has ended" unless @pids.call.include?(pid)
+        unless @pids.call.include?(pid)
+          raise Error, "process #{query["pid"].to_s[0, 20].inspect} is not watched, or has ended"
+        end
 
         @lock.synchronize do
           feeds = @feeds[kind]
-          found = feeds[pid] ||= kind.new(pid)
-          feeds.delete(feeds.min_by { |_, feed| feed == found ? Float::INFINITY : feed.used }.first) if feeds.size > MOST_FEEDS
-          found
+          forget(feeds) unless feeds.key?(pid)
+          feeds[pid] ||= kind.new(pid)
         end
+      end
+
+      # Makes room for one more.
+      def forget(feeds)
+        feeds.delete(feeds.min_by { |_, feed| feed.used }.first) if feeds.size >= MOST_FEEDS
       end
     end
   end

@@ -4,6 +4,8 @@
 const LANE = 18;
 const NEAR_PIXELS = 6;
 const TIMES_HEIGHT = 30;
+// Pixels from one time to the next, at least.
+const TIMES_SPACE = 82;
 const AXIS_WIDTH = 74;
 
 class Chart {
@@ -67,7 +69,7 @@ class Chart {
       ...this.size(), legend: { show: false }, padding: [this.stacked ? LANE : 8, 26, 0, 0],
       cursor: { y: false, drag: { setScale: false, x: false, y: false }, points: { show: !this.stacked, size: 6 }, sync: { key: this.sync, scales: ["x", null] } },
       scales: { x: { time: true, auto: false }, y: { range: (plot, low, high) => [0, Math.max(high || 0, this.limit || 0, 1) * 1.04] } },
-      axes: [{ ...axis, size: TIMES_HEIGHT, values: (plot, splits, number, space, step) => this.ticks(splits, step) }, { ...axis, size: AXIS_WIDTH, values: (plot, splits) => splits.map((value) => bytesText(value)) }],
+      axes: [{ ...axis, size: TIMES_HEIGHT, space: TIMES_SPACE, values: (plot, splits, number, space, step) => this.ticks(splits, step) }, { ...axis, size: AXIS_WIDTH, values: (plot, splits) => splits.map((value) => bytesText(value)) }],
       series: [{}, ...order.map((one) => this.line(one))],
       hooks: { draw: [(plot) => this.decorate(plot)], setCursor: [(plot) => { if (plot.cursor.event) this.hover(plot.cursor.idx); }] },
     };
