@@ -39,6 +39,7 @@ Gem::Specification.new do |spec|
   spec.add_dependency "ruby-progressbar", "~> 1.13"
   spec.add_dependency "terminal-table", ">= 3.0", "< 5"
   spec.add_dependency "vega", ">= 0.4", "< 1"
+  spec.add_dependency "webrick", "~> 1.8"
 
   spec.add_development_dependency "minitest", "~> 5.15"
   spec.add_development_dependency "rake", ">= 12.3", "< 14"

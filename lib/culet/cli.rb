@@ -27,6 +27,8 @@ module Culet
       "strings" => [:Strings, "find duplicate strings and what sharing them would free"],
       "profile" => [:Profile, "find the code that holds the memory of a program"],
       "autopsy" => [:Autopsy, "find out what killed a process, and what it held"],
+      "top" => [:Top, "watch the memory of process trees on a terminal"],
+      "live" => [:Live, "watch the memory of process trees in a browser"],
       "limit" => [:Limit, "show the memory limit of a process and what keeps it"],
       "compare" => [:Compare, "compare allocators on Ruby workloads"],
       "trace" => [:Trace, "record every allocation of a program"],

@@ -38,7 +38,7 @@ class Browser
     [theirs, answers].each { |io| io.nonblock = false }
     @log = File.join(folder, "log")
     @pid = spawn({ "LD_PRELOAD" => nil, "HOME" => folder }, PROGRAM, *FLAGS, "--user-data-dir=#{folder}/profile", "--window-size=#{WINDOW.join(",")}",
-                 "--host-resolver-rules=MAP * ~NOTFOUND", "about:blank", in: File::NULL, out: @log, err: @log, 3 => theirs, 4 => answers, pgroup: true)
+                 "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "about:blank", in: File::NULL, out: @log, err: @log, 3 => theirs, 4 => answers, pgroup: true)
     [theirs, answers].each(&:close)
     @buffer = +"".b
     @number = 0
@@ -65,13 +65,13 @@ class Browser
   # @param scheme [String] "light" or "dark": what the page is told that its reader likes
   def colors(scheme) = call("Emulation.setEmulatedMedia", features: [{ name: "prefers-color-scheme", value: scheme }])
 
-  # Opens a file and waits until its script says how it went.
+  # Opens a file, or an address of this machine, and waits until its script says how it went.
   #
   # @param before [String, nil] JavaScript that runs before the page's own
   # @return [String] "drawn" or "failed"
   def open(path, before: nil, ready: "document.documentElement.dataset.map")
     call("Page.addScriptToEvaluateOnNewDocument", source: before) if before
-    call("Page.navigate", url: "file://#{path}")
+    call("Page.navigate", url: path.start_with?("http:") ? path : "file://#{path}")
     evaluate(<<~JAVASCRIPT)
       new Promise(function (done) { (function look() {
         var state = document.readyState === "complete" && #{ready};

@@ -30,14 +30,14 @@ module Culet
 
       # @return [Hash{Symbol => String}] part => zlib stream in base64; empty parts are omitted
       def parts
-        @parts ||= { facts: JSON.generate(facts), cells: planes, blocks: blocks, slots: slots }
+        @parts ||= { facts: JSON.generate(facts), cells: planes.join, blocks: blocks, slots: slots }
                    .reject { |_, bytes| bytes.empty? }.transform_values { |bytes| Packing.base64(bytes) }
       end
 
-      private
+      # @return [Array<String>] the planes of the cells: their states, and the low and high bytes of what is in use
+      def planes = [@model.cells.states, *@model.cells.used_planes]
 
-      def planes = [@model.cells.states, *@model.cells.used_planes].join
-
+      # @return [Hash{String => Object}] everything about the map but its cells
       def facts
         { "subject" => @totals.subject, "moment" => moment, "caption" => @caption, "tables" => @tables,
           "sharing" => @sharing, "pause" => pause, "problems" => problems, "totals" => @totals.rows,
@@ -47,6 +47,8 @@ module Culet
           "rows" => @model.rows, "heading_rows" => @model.heading_rows, "cells" => @model.cells.size,
           "sections" => @model.sections.map { |section| section(section) }, "mappings" => mappings }
       end
+
+      private
 
       def problems
         why = @snapshot.allocator.why

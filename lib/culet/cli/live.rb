@@ -1,0 +1,177 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "command"
+require_relative "duration"
+require_relative "subjects"
+require_relative "../system/processes"
+require_relative "../tools/compare/interruption"
+require_relative "../tools/live/history"
+require_relative "../tools/live/page"
+require_relative "../tools/live/recorder"
+
+module Culet
+  module CLI
+    # `culet live`: the memory of processes as a page that moves.
+    class Live < Command
+      include Subjects
+
+      EVERY_SECONDS = 1.0
+      MOST_PORT = 65_535
+      # Pages whose process has ended, or that were closed a moment ago, may connect again.
+      GRACE_SECONDS = 3.0
+      STEP_SECONDS = 0.2
+      private_constant :EVERY_SECONDS, :MOST_PORT, :GRACE_SECONDS, :STEP_SECONDS
+
+      # @return [String] the usage of the verb
+      def banner = "culet live [PID|NAME ... | FILE]"
+
+      # @return [Array<String>] examples for --help
+      def examples
+        ["culet live                               every Ruby program of this machine",
+         "culet live puma                          a server by name, with its workers",
+         "culet live 4242 --port 8123              at a port of your choice",
+         "culet live puma --record puma.live       record it as well, until Ctrl-C",
+         "culet live puma --record a.live --for 1h  for an hour",
+         "culet live puma.live                     play a recording"]
+      end
+
+      # @return [Integer] exit status
+      def execute(words, command)
+        check(words, command)
+        @interruption = Culet::Compare::Interruption.new
+        @interruption.watch { words.any? && file?(words.first) ? play(words.first) : watch(words) }
+        EXIT_OK
+      end
+
+      private
+
+      def define(parser)
+        parser.separator("Serves a page on 127.0.0.1 that shows the memory of a process and its children, second by " \
+                         "second, and prints its address. Only who has the address can open it. Ctrl-C ends it.")
+        parser.separator("")
+        parser.on("--port N", "port to listen on (default: a free one)") do |v|
+          options[:port] = whole("--port", v, most: MOST_PORT)
+        end
+        parser.on("--record FILE", "write what the page shows to FILE, which `culet live FILE` plays") do |v|
+          options[:record] = v
+        end
+        parser.on("--for TIME", "end after TIME (30s, 5m; default: at Ctrl-C, or with the last process)") do |v|
+          options[:for] = Duration.seconds("--for", v)
+        end
+      end
+
+      def check(words, command)
+        raise UsageError, "`culet live` does not run a command; give a process, e.g. `culet live puma`" if command
+
+        files = words.select { |word| file?(word) }
+        return if files.empty?
+        raise UsageError, "give processes or one recording, not both" if words.size > 1
+        raise UsageError, "--record needs processes; #{words.first} is a recording already" if options[:record]
+      end
+
+      def file?(word) = !word.match?(/\A\d+\z/) && !name?(word, true)
+
+      def play(path)
+        require_relative "../tools/live/recording"
+        recording = Culet::Live::Recording.new(path)
+        history = recording.history
+        recording.notes.each { |note| err.puts("culet: #{path}: #{note}") }
+        page = Culet::Live::Page.new(subject: recording.subject, every_seconds: recording.every_seconds,
+                                     recording: true, notes: recording.notes)
+        serve(history, page) { pause until over? }
+      end
+
+      def watch(words)
+        require_relative "../tools/live/sampler"
+        require_relative "../tools/live/sources"
+        require_relative "../tools/live/watch"
+        roots = roots(words)
+        sampler = Culet::Live::Sampler.new(roots)
+        observe(sampler, subject(words, roots))
+      ensure
+        sampler&.close
+      end
+
+      def roots(words)
+        return first_named(words, files: false).map { |word| Processes::Live.find(word).pid } if words.any?
+
+        require_relative "../tools/top/ruby_processes"
+        pids = Culet::Top::RubyProcesses.roots
+        return pids if pids.any?
+
+        raise Error, "no Ruby program runs here that you may read; give a process number, or run culet as root"
+      end
+
+      # The title of the page.
+      def subject(words, roots)
+        return "#{Processes::Identity.new(roots.first).title} (process #{roots.first})" if roots.size == 1
+
+        words.empty? ? "all Ruby programs" : words.join(", ")
+      end
+
+      def observe(sampler, subject)
+        history = Culet::Live::History.new
+        recorder = recorder(subject)
+        watch = Culet::Live::Watch.new(sampler, history: history, recorder: recorder, every_seconds: EVERY_SECONDS)
+        raise Error, "the process has ended" unless watch.begin
+
+        page = Culet::Live::Page.new(subject: subject, every_seconds: EVERY_SECONDS)
+        serve(history, page, Culet::Live::Sources.new { watch.pids }.to_h) { |server| follow(watch, history, server) }
+      ensure
+        recorder&.close
+        err.puts("culet: wrote #{recorder.path}: #{Text::Numbers.count(recorder.frames, "moment")}") if recorder
+      end
+
+      def recorder(subject)
+        path = options[:record] or return
+        Culet::Live::Recorder.new(path, subject: subject, every_seconds: EVERY_SECONDS)
+      end
+
+      def follow(watch, history, server)
+        watch.follow { over? }
+        return if over?
+
+        history.finish
+        err.puts("culet: all processes have ended#{"; the page stays until it is closed" if server.pages.positive?}")
+        linger(server)
+      end
+
+      # A page that is shown the end may be reloaded.
+      def linger(server)
+        left = (GRACE_SECONDS / STEP_SECONDS).round
+        seen = left
+        until over? || left.zero?
+          pause
+          left = server.pages.positive? ? seen : left - 1
+        end
+      end
+
+      def pause = sleep(STEP_SECONDS)
+
+      # Whether a signal came, or the time of --for has passed.
+      def over?
+        @started ||= now
+        @interruption.requested? || (options.key?(:for) && now >= @started + options[:for])
+      end
+
+      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+
+      def serve(history, page, sources = {})
+        require_relative "../tools/live/server"
+        server = Culet::Live::Server.new(history: history, page: page, sources: sources, notes: err,
+                                         port: options.fetch(:port, 0))
+        server.start
+        announce(server)
+        yield server
+      ensure
+        server&.close
+      end
+
+      def announce(server)
+        deliver(options[:json] ? JSON.generate({ "url" => server.url, "port" => server.port }) : server.url)
+        out.flush
+      end
+    end
+  end
+end

@@ -1,0 +1,108 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "command"
+require_relative "subjects"
+require_relative "../tools/top"
+
+module Culet
+  module CLI
+    # `culet top`: the memory of process trees, once a second.
+    class Top < Command
+      include Subjects
+
+      LEAST_SECONDS = 0.2
+      MOST_SECONDS = 3600
+      private_constant :LEAST_SECONDS, :MOST_SECONDS
+
+      # @return [String] the usage of the verb
+      def banner = "culet top [PID|NAME...]"
+
+      # @return [Array<String>] examples for --help
+      def examples
+        ["culet top                   every Ruby program of this machine",
+         "culet top puma              a server by name, with its workers",
+         "culet top 4242 --every 5    every five seconds",
+         "culet top puma | cat        one table, after a second",
+         "culet top puma --json       the same as JSON"]
+      end
+
+      # @return [Integer] exit status
+      def execute(words, command)
+        raise UsageError, "`culet top` does not run a command; give a process number or a name" if command
+
+        roots = roots(words)
+        sampler = Culet::Live::Sampler.new(roots)
+        begin
+          view? ? view(sampler, roots) : print_once(sampler, roots)
+        ensure
+          sampler.close
+        end
+      end
+
+      private
+
+      def define(parser)
+        parser.separator("Shows the memory of processes and their children: what they share, malloc, Ruby's slots " \
+                         "and collections, the limit, and growth since the start. The key h explains columns and " \
+                         "keys, q quits. Without a terminal one table is printed.")
+        parser.separator("")
+        parser.on("--every SECONDS", "read every SECONDS seconds (default: 1; #{LEAST_SECONDS} to " \
+                                     "#{MOST_SECONDS})") { |v| options[:every] = interval(v) }
+      end
+
+      def interval(text)
+        seconds = positive("--every", text, most: MOST_SECONDS)
+        return seconds if seconds >= LEAST_SECONDS
+
+        raise UsageError, "--every takes #{LEAST_SECONDS} seconds at least, not #{shortened(text)}"
+      end
+
+      def every = options.fetch(:every, 1)
+
+      def roots(words)
+        return first_named(words, files: false).map { |word| Processes::Live.find(word).pid } if words.any?
+
+        pids = Culet::Top::RubyProcesses.roots
+        return pids if pids.any?
+
+        raise Error, "no Ruby program runs here that you may read; give a process number, or run culet as root"
+      end
+
+      # @return [Boolean] whether there is a terminal to show the view on
+      def view?
+        return false if options[:json] || options[:out] || !out.tty? || ENV["TERM"] == "dumb"
+
+        require "io/console"
+        !IO.console.nil?
+      end
+
+      def view(sampler, roots)
+        require_relative "../tools/top/view"
+        outcome = Culet::Top::View.new(sampler, console: IO.console, every: every, color: color?).call
+        return EXIT_SIGNAL + ::Signal.list.fetch(outcome) if outcome.is_a?(String)
+
+        out.puts("culet: #{ended(roots)}") if outcome == :ended
+        EXIT_OK
+      end
+
+      def print_once(sampler, roots)
+        moment = Culet::Top.moment(sampler, every: every) or raise Error, ended(roots)
+        deliver(options[:json] ? JSON.pretty_generate(moment) : table(moment))
+        EXIT_OK
+      end
+
+      def table(moment)
+        columns = page_columns
+        Text::Lines.within(columns) { Culet::Top::Page.new(moment, columns: columns, color: color?).to_s }
+      end
+
+      # @return [String] a sentence's end
+      def ended(roots)
+        return "process #{roots.first} has ended" if roots.size == 1
+
+        "all #{roots.size} processes have ended"
+      end
+    end
+  end
+end

@@ -1,0 +1,195 @@
+# frozen_string_literal: true
+
+require "digest"
+require "json"
+require "securerandom"
+require "webrick"
+require_relative "../../errors"
+require_relative "client"
+require_relative "event_stream"
+
+module Culet
+  module Live
+    # Serves the page on 127.0.0.1 to who has its address. The address has a token, because other users of the machine
+    # can connect too. Requests under another name, or from another page, are refused.
+    class Server
+      ADDRESS = "127.0.0.1"
+      # Pages that are connected at a time.
+      MOST_PAGES = 16
+      # Connections, with those that have not sent a request yet.
+      MOST_CONNECTIONS = 64
+      REQUEST_SECONDS = 10
+      # For requests that are being answered when the server ends.
+      END_SECONDS = 0.2
+      private_constant :ADDRESS, :MOST_CONNECTIONS, :REQUEST_SECONDS, :END_SECONDS
+
+      # @return [Integer]
+      attr_reader :port
+
+      # @param history [History]
+      # @param page [Page]
+      # @param sources [Hash{String => #call}] further paths: each is called with the query, a Hash, and returns a Hash
+      # @param port [Integer] 0: one that the kernel chooses
+      # @param notes [#puts] gets a line for each error
+      # @param stall_seconds [Float] see Client
+      # @raise [Culet::Error] when the port is taken
+      def initialize(history:, page:, notes:, sources: {}, port: 0, stall_seconds: Client::STALL_SECONDS)
+        @history = history
+        @page = page
+        @sources = sources
+        @notes = notes
+        @stall = stall_seconds
+        @token = SecureRandom.urlsafe_base64(24)
+        @pages = 0
+        @lock = Mutex.new
+        listen(port)
+      end
+
+      # @return [String] the address of the page
+      def url = "http://#{ADDRESS}:#{port}/#{@token}/"
+
+      # @return [Integer] pages that are connected
+      def pages = @lock.synchronize { @pages }
+
+      # Answers requests in threads, until `close`.
+      #
+      # @return [void]
+      def start
+        @thread = Thread.new { @server.start }
+      end
+
+      # Disconnects all pages and ends.
+      #
+      # @return [void]
+      def close
+        @history.stop
+        @server.shutdown
+        @thread&.join(END_SECONDS)
+      end
+
+      # Answers one request.
+      #
+      # @param request [WEBrick::HTTPRequest]
+      # @param response [WEBrick::HTTPResponse]
+      # @return [void]
+      def answer(request, response)
+        HEADERS.each { |name, value| response[name] = value }
+        path = path_below_token(request)
+        return refuse(response, 404, "There is no such page.") unless path && from_here?(request)
+        return refuse(response, 405, "Only GET is answered.") unless %w[GET HEAD].include?(request.request_method)
+
+        route(path, request, response)
+      rescue Error => e
+        json(response, { "error" => e.message }, status: 409)
+      rescue StandardError => e
+        @notes.puts("culet: a request failed: #{e.class}: #{e.message}")
+        refuse(response, 500, "The request failed; see the terminal of culet live.")
+      end
+
+      HEADERS = { "Cache-Control" => "no-store", "X-Content-Type-Options" => "nosniff",
+                  "Referrer-Policy" => "no-referrer", "X-Frame-Options" => "DENY",
+                  "Cross-Origin-Resource-Policy" => "same-origin", "Cross-Origin-Opener-Policy" => "same-origin",
+                  "Content-Security-Policy" => "default-src 'none'; frame-ancestors 'none'" }.freeze
+      private_constant :HEADERS
+
+      # Hands every request to the server, whatever its path and method.
+      class Servlet < WEBrick::HTTPServlet::AbstractServlet
+        # @param request [WEBrick::HTTPRequest]
+        # @param response [WEBrick::HTTPResponse]
+        # @return [void]
+        def service(request, response) = @options.first.answer(request, response)
+      end
+      private_constant :Servlet
+
+      private
+
+      def listen(port)
+        # WEBrick logs each refused request; what fails in an answer is reported here.
+        log = WEBrick::BasicLog.new(File::NULL, WEBrick::BasicLog::FATAL)
+        @server = WEBrick::HTTPServer.new(BindAddress: ADDRESS, Port: port, Logger: log, AccessLog: [],
+                                          MaxClients: MOST_CONNECTIONS, RequestTimeout: REQUEST_SECONDS,
+                                          DoNotReverseLookup: true, ServerSoftware: "culet")
+        @server.mount("/", Servlet, self)
+        @port = @server[:Port]
+      rescue Errno::EADDRINUSE
+        raise Error, "port #{port} is in use; give another one, or leave --port out"
+      rescue Errno::EACCES
+        raise Error, "port #{port} may not be used without being root; give one above 1023, or leave --port out"
+      end
+
+      # @return [String, nil] nil without the right token
+      def path_below_token(request)
+        _, token, path = request.path.split("/", 3)
+        path if path && same?(token, @token)
+      end
+
+      # How long it takes tells nothing about the token: digests are compared.
+      def same?(one, other) = Digest::SHA256.digest(one) == Digest::SHA256.digest(other)
+
+      # A page of elsewhere whose name leads to 127.0.0.1 has another Host; one that fetches from here another Origin.
+      def from_here?(request)
+        hosts = %w[127.0.0.1 localhost [::1]].map { |name| "#{name}:#{port}" }
+        hosts.include?(request["host"]) && [nil, *hosts.map { |host| "http://#{host}" }].include?(request["origin"]) &&
+          [nil, "none", "same-origin"].include?(request["sec-fetch-site"])
+      end
+
+      def route(path, request, response)
+        case path
+        when "" then send_page(response)
+        when "moments" then stream(request, response)
+        else
+          source = @sources[path] or return refuse(response, 404, "There is no such page.")
+          json(response, source.call(request.query))
+        end
+      end
+
+      def send_page(response)
+        response["Content-Security-Policy"] = @page.policy
+        send_body(response, @page.to_s, "text/html; charset=utf-8")
+      end
+
+      def stream(request, response)
+        return refuse(response, 503, "Too many pages are open; close one.") unless enter
+
+        response["Content-Type"] = "text/event-stream; charset=utf-8"
+        events = EventStream.new(@history, request["last-event-id"].to_s[/\A\d{1,12}\z/].to_i)
+        response.keep_alive = false
+        response.body = lambda do |socket|
+          events.call(client(socket))
+        ensure
+          leave
+        end
+      end
+
+      def enter
+        @lock.synchronize { (@pages += 1) if @pages < MOST_PAGES }
+      end
+
+      def leave
+        @lock.synchronize { @pages -= 1 }
+      end
+
+      def json(response, document, status: 200)
+        response.status = status
+        send_body(response, JSON.generate(document), "application/json; charset=utf-8")
+      end
+
+      def refuse(response, status, sentence)
+        response.status = status
+        send_body(response, "#{sentence}\n", "text/plain; charset=utf-8")
+      end
+
+      def send_body(response, text, type)
+        response["Content-Type"] = type
+        response["Content-Length"] = text.bytesize.to_s
+        response.body = lambda do |socket|
+          client(socket).write(text)
+        rescue Client::Lost
+          response.keep_alive = false
+        end
+      end
+
+      def client(socket) = Client.new(socket, stall_seconds: @stall)
+    end
+  end
+end

@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+require_relative "../../errors"
+require_relative "../../system/shape"
+require_relative "merge_patch"
+
+module Culet
+  module Live
+    # A moment of the sampler as a document of which only changes are sent: processes by key instead of a list, and no
+    # member that is null. Events belong to one moment, and stand beside the state.
+    module State
+      # A title and a time are all that each process has.
+      OPTIONAL = Shape.optional(Shape::COUNT)
+      SIGNED = Shape.optional(Shape::INTEGER)
+      NUMBER = Shape.optional(Shape::NUMBER)
+      FIGURES = {
+        "levels" => Shape.optional(Shape.map(Shape::TEXT, Shape::INTEGER)),
+        "malloc_used_bytes" => OPTIONAL, "malloc_free_bytes" => OPTIONAL, "live_slots" => OPTIONAL,
+        "free_slots" => OPTIONAL, "minor_gcs" => OPTIONAL, "major_gcs" => OPTIONAL, "gc_per_minute" => NUMBER,
+        "allocated_objects" => OPTIONAL, "trims" => OPTIONAL, "trim_returned_bytes" => OPTIONAL,
+        "profile" => Shape.optional(Shape::BOOLEAN)
+      }.freeze
+      MEMORY = { "rss_bytes" => OPTIONAL, "pss_bytes" => OPTIONAL, "private_bytes" => OPTIONAL,
+                 "shared_bytes" => OPTIONAL, "swap_bytes" => OPTIONAL, "growth_bytes" => SIGNED }.freeze
+      PROCESS = { "pid" => Shape::COUNT, "title" => Shape::TEXT, "parent_pid" => OPTIONAL, "start_ticks" => OPTIONAL,
+                  "started_at" => NUMBER, "ruby" => Shape.optional(Shape::BOOLEAN), **MEMORY, "cpu_seconds" => NUMBER,
+                  "threads" => OPTIONAL, "figures" => Shape.optional(FIGURES) }.freeze
+      LIMIT = { "limit_bytes" => OPTIONAL, "used_bytes" => OPTIONAL, "headroom_bytes" => SIGNED,
+                "source" => Shape.optional(Shape::TEXT) }.freeze
+      EVENT = { "at" => Shape::SECONDS, "pid" => Shape.optional(Shape.nullable(Shape::COUNT)), "kind" => Shape::TEXT,
+                "text" => Shape::TEXT, "bytes" => Shape.optional(Shape.nullable(Shape::INTEGER)) }.freeze
+      STATE = { "at" => Shape::SECONDS, "seconds" => NUMBER, "order" => [Shape::TEXT],
+                "processes" => Shape.map(Shape::TEXT, PROCESS), "total" => Shape.optional(MEMORY),
+                "limit" => Shape.optional(LIMIT) }.freeze
+      # The last second that a date of the page can show as four digits of a year.
+      LAST_SECOND = 253_402_300_799
+      # More than any machine runs of one program.
+      MOST_PROCESSES = 4096
+      private_constant :OPTIONAL, :SIGNED, :NUMBER, :FIGURES, :MEMORY, :PROCESS, :LIMIT, :EVENT, :STATE, :LAST_SECOND,
+                       :MOST_PROCESSES
+
+      module_function
+
+      # @param moment [Hash] of Live::Sampler
+      # @return [Hash] the state
+      def of(moment)
+        processes = moment.fetch("processes").to_h { |process| [key(process), MergePatch.compact(process)] }
+        MergePatch.compact(moment.except("processes", "events"))
+                  .merge("order" => processes.keys, "processes" => processes)
+      end
+
+      # @param process [Hash]
+      # @return [String] what tells a process from a later one of the same number
+      def key(process) = "#{process.fetch("pid")}-#{process["start_ticks"]}"
+
+      # @param state [Hash] from a file
+      # @param events [Array]
+      # @param name [String] the origin, for the sentence
+      # @return [Hash] the state
+      # @raise [Culet::Error] when it has another shape
+      def check(state, events, name:)
+        Shape.check(state, STATE, name: name)
+        Shape.check(events, [EVENT], name: name)
+        late = [state, *events].map { |one| one["at"] }.max > LAST_SECOND
+        raise Error, "#{name} is damaged: a time is after the year 9999" if late
+        raise Error, "#{name} is damaged: it has too many processes" if state["order"].size > MOST_PROCESSES
+        return state if state["order"].sort == state["processes"].keys.sort
+
+        raise Error, "#{name} is damaged: the order is not that of its processes"
+      end
+    end
+  end
+end

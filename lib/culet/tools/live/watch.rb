@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+require_relative "encoder"
+require_relative "state"
+
+module Culet
+  module Live
+    # Takes moments at a fixed distance, and hands them to the history and to the recorder.
+    class Watch
+      # Pause between two looks for a signal.
+      STEP_SECONDS = 0.2
+      private_constant :STEP_SECONDS
+
+      # @return [Hash, nil] the last state
+      attr_reader :state
+
+      # @param sampler [#call] a moment, or nil once all processes have ended
+      # @param history [History]
+      # @param recorder [Recorder, nil]
+      # @param every_seconds [Float] from one moment to the next
+      def initialize(sampler, history:, every_seconds:, recorder: nil)
+        @sampler = sampler
+        @history = history
+        @recorder = recorder
+        @every = every_seconds
+        @encoder = Encoder.new
+        @state = nil
+      end
+
+      # Takes the first moment.
+      #
+      # @return [Boolean] false: all processes have ended
+      def begin
+        @due = now + @every
+        take
+      end
+
+      # Takes moments until all processes have ended, or it is stopped.
+      #
+      # @yieldreturn [Boolean] whether to stop
+      # @return [void]
+      def follow
+        until yield
+          wait = @due - now
+          next sleep(wait.clamp(0, STEP_SECONDS)) if wait.positive?
+
+          # After a pause of the machine no moments are made up for.
+          @due = [@due + @every, now].max
+          take or break
+        end
+      end
+
+      # @return [Array<Integer>] process numbers of the last moment
+      def pids = @state ? @state["processes"].values.map { |process| process["pid"] } : []
+
+      private
+
+      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+
+      def take
+        moment = @sampler.call or return false
+        state = State.of(moment)
+        # The clock may be set back, the axis of time may not.
+        state["at"] = [state["at"], @state["at"]].max if @state
+        @state = state
+        frame = @encoder.call(state, moment.fetch("events"))
+        @history.add(frame)
+        @recorder&.add(frame)
+        true
+      end
+    end
+  end
+end

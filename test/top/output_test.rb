@@ -1,0 +1,97 @@
+# frozen_string_literal: true
+
+require_relative "top_helper"
+
+# `culet top` without a terminal: one table, or one document.
+class TopOutputTest < Minitest::Test
+  include TopHelper
+
+  MEMORY = { "rss_bytes" => %w[Rss], "pss_bytes" => %w[Pss], "private_bytes" => %w[Private_Clean Private_Dirty], "shared_bytes" => %w[Shared_Clean Shared_Dirty] }.freeze
+
+  def test_a_table
+    with_tree do |pid|
+      text = culet("top", pid, "--every", "0.2")
+      assert_match(/\Aculet top  \d\d:\d\d:\d\d  3 processes  sizes in MB\nPSS [\d.]+ MB  growth /, text)
+      assert_match(/^ *PID +PSS +PRIV +SHR% .* AGE TITLE$/, text)
+      assert_equal [pid, child(pid, "worker one"), child(pid, "worker two")].sort, rows(text).map(&:to_i).sort
+      assert_equal ["├ ", "└ "], rows(text).drop(1).map { |row| row[/[├└] /] }
+      refute_match(/\e/, text)
+      assert_match(/\e\[/, culet("top", pid, "--color", "--every", "0.2"))
+    end
+  end
+
+  def test_a_document_agrees_with_the_kernel
+    with_tree do |pid|
+      moment = JSON.parse(culet("top", pid, "--json", "--every", "0.2"))
+      assert_equal %w[at seconds processes total limit events].sort, moment.keys.sort
+      assert_equal [pid, child(pid, "worker one"), child(pid, "worker two")], moment["processes"].map { |process| process["pid"] }
+      moment["processes"].each do |process|
+        text = File.read("/proc/#{process["pid"]}/smaps_rollup")
+        MEMORY.each do |key, names|
+          kernel = names.sum { |name| text[/^#{name}:\s+(\d+) kB/, 1].to_i * 1024 }
+          assert_in_delta kernel, process[key], kernel * 0.01, key
+        end
+        assert_equal 0, process["growth_bytes"] / 1_000_000
+        refute_nil process.dig("figures", "gc_per_minute") # which takes two readings
+      end
+      assert_equal moment["total"]["pss_bytes"], moment["processes"].sum { |process| process["pss_bytes"] }
+    end
+  end
+
+  def test_a_file_and_names
+    with_tree do |pid|
+      Dir.mktmpdir do |folder|
+        out, err, status = run_culet("top", "tree: master", "--every", "0.2", "--out", "#{folder}/table.txt", env: NEUTRAL)
+        assert_equal ["", "culet: wrote #{folder}/table.txt\n", true], [out, err, status.success?]
+        assert_equal pid, rows(File.read("#{folder}/table.txt")).first.to_i
+      end
+    end
+  end
+
+  def test_without_words_it_shows_the_ruby_programs
+    with_tree(agent: false) do |pid|
+      processes = JSON.parse(culet("top", "--json", "--every", "0.2"))["processes"]
+      assert_includes processes.map { |process| process["pid"] }, pid
+      refute_includes processes.map { |process| process["title"] }, "ruby culet"
+      refute_includes processes.map { |process| process["pid"] }, Process.pid # which started culet
+    end
+  end
+
+  def test_a_process_of_another_user
+    skip "only root can start processes of other users" unless Process.uid.zero?
+
+    with_program("setpriv", "--reuid=65534", "--clear-groups", RbConfig.ruby, "--disable-gems", "-e", "$0 = 'tree: hidden'; system('true'); #{WAITING}") do |pid|
+      out, err, status = run_program("setpriv", "--reuid=65533", "--clear-groups", *culet_command, "top", pid, "--every", "0.2", env: NEUTRAL.merge("LC_ALL" => "C.UTF-8", "HOME" => "/tmp"))
+      assert_equal ["", true], [err, status.success?], out
+      assert_match(/^ *#{pid} +- +- +- +- /, out)
+      assert_match(/^process #{pid} belongs to nobody; run culet as that user or as root\.$/, out)
+      refute_match(/agent/, out) # which would not help
+    end
+  end
+
+  def test_wrong_usage_and_no_such_process
+    { ["--every", "0.1"] => [2, "--every takes 0.2 seconds at least"], ["--every", "4000"] => [2, "--every takes a number above 0, at most 3600"],
+      ["999999999"] => [1, "there is no process 999999999"],
+      ["no such name"] => [1, "no process has \"no such name\""], ["1", "--", "true"] => [2, "does not run a command"] }.each do |words, (status, sentence)|
+      out, err, found = run_culet("top", *words)
+      assert_equal ["", status], [out, found.exitstatus], err
+      assert_includes err, sentence
+      assert_equal 1, err.lines.size
+    end
+  end
+
+  def test_processes_that_end_between_the_readings
+    with_program(RbConfig.ruby, "--disable-gems", "-e", "puts; $stdout.flush; sleep 1.5") do |pid|
+      out, err, status = run_culet("top", pid.to_s, "--every", "3")
+      assert_equal ["", "culet: process #{pid} has ended\n", 1], [out, err, status.exitstatus]
+    end
+  end
+
+  private
+
+  def culet(*words)
+    out, err, status = run_culet(*words.map(&:to_s), env: NEUTRAL.merge("LC_ALL" => "C.UTF-8"))
+    assert_equal ["", 0], [err, status.exitstatus]
+    out.force_encoding(Encoding::UTF_8)
+  end
+end
