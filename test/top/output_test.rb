@@ -8,6 +8,9 @@ class TopOutputTest < Minitest::Test
 
   MEMORY = { "rss_bytes" => %w[Rss], "pss_bytes" => %w[Pss], "private_bytes" => %w[Private_Clean Private_Dirty], "shared_bytes" => %w[Shared_Clean Shared_Dirty] }.freeze
 
+  # culet maps the same libraries, so that the share of the others is larger once it has ended.
+  CHANGES = { "pss_bytes" => 300_000, "private_bytes" => 300_000, "shared_bytes" => 300_000 }.freeze
+
   def test_a_table
     with_tree do |pid|
       text = culet("top", pid, "--every", "0.2")
@@ -29,10 +32,10 @@ class TopOutputTest < Minitest::Test
         text = File.read("/proc/#{process["pid"]}/smaps_rollup")
         MEMORY.each do |key, names|
           kernel = names.sum { |name| text[/^#{name}:\s+(\d+) kB/, 1].to_i * 1024 }
-          assert_in_delta kernel, process[key], kernel * 0.01, key
+          assert_in_delta kernel, process[key], [kernel * 0.01, CHANGES[key].to_i].max, key
         end
         assert_equal 0, process["growth_bytes"] / 1_000_000
-        refute_nil process.dig("figures", "gc_per_minute") # which takes two readings
+        refute_nil process.dig("figures", "gc_per_minute"), "which takes two readings"
       end
       assert_equal moment["total"]["pss_bytes"], moment["processes"].sum { |process| process["pss_bytes"] }
     end

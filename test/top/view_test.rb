@@ -58,6 +58,8 @@ class TopViewTest < Minitest::Test
         terminal.wait_for { |text| rows(text).size == 3 }
         terminal.press("h")
         assert_match(/^  FREE +free memory that malloc keeps/, terminal.wait_for(/^Keys/))
+        terminal.press("PageDown")
+        assert_match(/^Up Down Scroll  Other keys Back$/, terminal.wait_for(/^  AGE +time since the start/))
         terminal.press("h")
         terminal.wait_for { |text| rows(text).size == 3 }
         terminal.press("Space")

@@ -71,7 +71,7 @@ module Culet
 
       # @return [Boolean] whether there is a terminal to show the view on
       def view?
-        return false if options[:json] || options[:out] || !out.tty? || ENV["TERM"] == "dumb"
+        return false if options[:json] || options[:out] || !out.tty? || ["dumb", ""].include?(ENV["TERM"].to_s)
 
         require "io/console"
         !IO.console.nil?

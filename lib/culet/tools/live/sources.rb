@@ -38,7 +38,7 @@ module Culet
       private
 
       def feed(kind, query)
-        pid = Integer(query["pid"].to_s, 10, exception: false)
+        pid = query["pid"].to_s[/\A\d{1,9}\z/]&.to_i
         unless @pids.call.include?(pid)
           raise Error, "process #{query["pid"].to_s[0, 20].inspect} is not watched, or has ended"
         end

@@ -11,11 +11,17 @@ module Culet
       # As the key line has them, in the order of importance.
       KEYS = [["q", "Quit"], ["h", "Help"], ["/", "Filter"], ["<>", "Sort"], ["r", "Reverse"], ["t", "Tree"],
               ["Space", "Pause"]].freeze
-      ABOUT = [["q", "quit"], ["< >  s S", "sort by the next column"], ["r", "reverse the order"],
-               ["t", "tree or list"], ["/", "filter by title or process number; Enter keeps it, Esc clears it"],
-               ["Space", "pause, and go on"], ["Up Down PgUp PgDn", "scroll; also k and j"],
+      # Below the page.
+      LEAVING = [["Up Down", "Scroll"], ["Other keys", "Back"]].freeze
+      ABOUT = [["q", "quit"],
+               ["< >", "sort by the column to the left or right; also S and s"],
+               ["r", "reverse the order"],
+               ["t", "tree or list"],
+               ["/", "filter by title or process number; Enter keeps it, Esc clears it"],
+               ["Space", "pause, and go on"],
+               ["Up Down PgUp PgDn", "scroll; also k and j"],
                ["Left Right", "scroll the titles"],
-               ["h ?", "this page; any other key leaves it"]].freeze
+               ["h ?", "this page"]].freeze
       private_constant :ABOUT
 
       module_function

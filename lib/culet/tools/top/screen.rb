@@ -51,8 +51,9 @@ module Culet
 
       def help(rows, columns)
         lines = Help.lines(columns)
-        offset = @state.scroll_within(lines.size, rows)
-        lines.drop(offset)
+        room = [rows - 1, 1].max
+        shown = lines[@state.scroll_within(lines.size, room), room]
+        [*shown, *[Line.new] * (room - shown.size), keys(Line.new, columns, Help::LEAVING)]
       end
 
       def view(moment, rows, columns, history, notes)
@@ -105,7 +106,7 @@ module Culet
         if @state.filter != ""
           line.add("Filter: #{Line.clean(@state.filter, unicode: @unicode)}", :fair).add("  Esc", :bold).add(" Clear")
         end
-        keys(line, columns)
+        keys(line, columns, Help::KEYS)
       end
 
       # The cursor is a space in reverse.
@@ -113,8 +114,8 @@ module Culet
         line.add("Filter: ", :bold).add(last_part(@state.filter, columns - 9)).add(" ", :reverse)
       end
 
-      def keys(line, columns)
-        Help::KEYS.each do |key, text|
+      def keys(line, columns, list)
+        list.each do |key, text|
           gap = line.width.zero? ? "" : "  "
           break if line.width + gap.size + key.size + 1 + text.size > columns
 

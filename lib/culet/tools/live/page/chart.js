@@ -115,6 +115,8 @@ class Chart {
     ctx.lineTo(bbox.left + bbox.width, top);
     ctx.stroke();
     ctx.font = `600 ${11 * ratio}px system-ui, sans-serif`;
+    ctx.textAlign = "left";
+    ctx.textBaseline = "alphabetic";
     ctx.fillText("limit", bbox.left + 6 * ratio, top + 13 * ratio);
     ctx.restore();
   }

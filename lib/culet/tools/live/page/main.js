@@ -114,7 +114,7 @@ class Page {
   cards(state) {
     const total = state.total || {};
     const card = (title, value, ...more) => element("div", {}, element("b", {}, title), element("span", {}, value), ...more);
-    const made = [card("PSS, all processes", bytesText(total.pss_bytes)), card("Private", bytesText(total.private_bytes)), card("Growth of private", signedBytes(total.growth_bytes), element("small", { className: "muted" }, "since culet live started"))];
+    const made = [card("PSS, all processes", bytesText(total.pss_bytes)), card("Private", bytesText(total.private_bytes)), card("Growth of private", signedBytes(total.growth_bytes), element("small", { className: "muted" }, this.settings.recording ? "since the recording started" : "since culet live started"))];
     if (total.swap_bytes > 0) made.push(card("Swapped out", bytesText(total.swap_bytes)));
     const limit = state.limit;
     if (limit && known(limit.limit_bytes)) {
