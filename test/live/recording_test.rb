@@ -18,13 +18,14 @@ class LiveRecordingTest < Minitest::Test
     end
   end
 
-  def test_a_long_recording_is_thinned_and_keeps_its_events
-    with_recording(moments(250)) do |path|
+  def test_a_long_recording_is_thinned_and_keeps_its_events_and_its_end
+    all = moments(251).tap { |list| list.last["events"] << event(250, 11, "exit") }
+    with_recording(all) do |path|
       recording = Recording.new(path, most_moments: 100)
       found = recording.history.after(0, 0)
-      assert_equal 84, found.size
-      assert_equal(states(frames(moments(250))).each_slice(3).map(&:first), states(found))
-      assert_equal(1, found.sum { |frame| JSON.parse(frame.text).fetch("events", []).size })
+      expected = states(frames(all))
+      assert_equal [*expected.each_slice(3).map(&:first), expected.last], states(found)
+      assert_equal(2, found.sum { |frame| JSON.parse(frame.text).fetch("events", []).size })
       assert_equal ["one of 3 moments is shown"], recording.notes
     end
   end

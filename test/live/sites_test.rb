@@ -43,7 +43,8 @@ class LiveSitesTest < Minitest::Test
     skip "no browser to open the page with; install one with `apt-get install chromium`" unless Browser::PROGRAM
 
     asked = []
-    answer = { "at" => START, "total_bytes" => 5_000_000, "rows" => [{ "name" => "<b>cart.rb:7", "bytes" => 4_000_000, "low_bytes" => 3_000_000, "high_bytes" => 5_000_000, "share" => 0.8 }] }
+    answer = { "at" => START, "total_bytes" => 5_000_000, "rows" => [{ "name" => "<b>cart.rb:7", "bytes" => 4_000_000, "share" => 0.8, "low_bytes" => 3_000_000,
+                                                                       "high_bytes" => 5_000_000 }] }
     sites = ->(query) { asked << query["pid"].to_s and answer }
     running = process(11).tap { |one| one["figures"]["profile"] = true }
     with_server(history(frames([moment(0, [running, process(12)])])), sources: { "sites" => sites }) do |server, _|
@@ -55,7 +56,8 @@ class LiveSitesTest < Minitest::Test
         assert_empty asked
         browser.evaluate("culetLive.choose('11-1011')")
         wait(browser, "document.querySelectorAll('#sites tbody tr').length === 1")
-        assert_equal ["<b>cart.rb:7", "4.00 MB", "3.00 MB to 5.00 MB", "80.0 %"], browser.evaluate("Array.from(document.querySelectorAll('#sites tbody td'), function (one) { return one.textContent; })")
+        cells = browser.evaluate("Array.from(document.querySelectorAll('#sites tbody td'), function (one) { return one.textContent; })")
+        assert_equal ["<b>cart.rb:7", "4.00 MB", "3.00 MB to 5.00 MB", "80.0 %"], cells
         assert_equal ["11"], asked
       end
     end

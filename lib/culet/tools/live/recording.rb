@@ -20,8 +20,11 @@ module Culet
       # Moments that a page shows; of a longer recording each second, third ... one.
       MOST_MOMENTS = 3600
       MOST_EVENTS = 10_000
+      # Of the frames that a page is sent.
+      MOST_SENT_BYTES = 512 << 20
       DEPTH = 8
-      private_constant :HEAD, :MOST_BYTES, :MOST_LINE_BYTES, :MOST_MOMENTS, :MOST_EVENTS, :DEPTH
+      private_constant :HEAD, :MOST_BYTES, :MOST_LINE_BYTES, :MOST_MOMENTS, :MOST_EVENTS,
+                       :MOST_SENT_BYTES, :DEPTH
 
       # @return [String] what was recorded
       attr_reader :subject
@@ -48,22 +51,15 @@ module Culet
       def history
         stride = [-(-lines / @most), 1].max
         @notes << "one of #{stride} moments is shown" if stride > 1
-        history = History.new(most_frames: @most + 1, most_bytes: MOST_BYTES)
-        encoder = Encoder.new
-        events = []
-        before = 0
-        each_state.with_index do |(state, more), index|
-          events = [*events, *more].last(MOST_EVENTS)
-          next unless (index % stride).zero?
+        # The last moment is shown in any case.
+        @history = History.new(most_frames: @most + 1, most_bytes: MOST_SENT_BYTES)
+        @encoder = Encoder.new
+        @sent = @before = 0
+        thin(stride)
+        raise Error, "#{@path} has no moment yet" if @before.zero?
 
-          before = check(state, events, before)
-          history.add(encoder.call(state, events))
-          events = []
-        end
-        raise Error, "#{@path} has no moment yet" if before.zero?
-
-        history.finish
-        history
+        @history.finish
+        @history
       end
 
       private
@@ -164,10 +160,31 @@ module Culet
 
       def events(frame) = frame["events"].is_a?(Array) ? frame["events"] : []
 
-      # @return [Numeric] the moment's time
-      def check(state, events, before)
+      # Adds one of `stride` moments, with the events of those that are left out.
+      def thin(stride)
+        events = []
+        left_out = nil
+        each_state.with_index do |(state, more), index|
+          events = [*events, *more].last(MOST_EVENTS)
+          next left_out = state unless (index % stride).zero?
+
+          add(state, events)
+          events = []
+          left_out = nil
+        end
+        add(left_out, events) if left_out
+      end
+
+      def add(state, events)
         at = State.check(state, events, name: name).fetch("at")
-        at >= before ? at : raise(Error, "#{name} is damaged: its time is before that of an earlier line")
+        raise Error, "#{name} is damaged: its time is before that of an earlier line" if at < @before
+
+        frame = @encoder.call(state, events)
+        @sent += frame.text.bytesize
+        raise Error, "#{@path} has too many processes to show" if @sent > MOST_SENT_BYTES
+
+        @before = at
+        @history.add(frame)
       end
 
       # The line that was read last.
