@@ -77,16 +77,25 @@ RUN_fork_locks := env $(TLS_PATHS) $(RUN_fork_locks)
 
 $(eval $(call PROGRAM,TESTS,double_free_race))
 
+# Programs for musl are run by env, so that the library is not preloaded into the script's own, which glibc would report.
+ifeq ($(LIBC),musl)
+MISUSE_PRELOAD := ""
+MISUSE_COMMAND := env LD_PRELOAD=$(PRELOAD)
+else
+MISUSE_PRELOAD := $(PRELOAD)
+endif
+
 # The mistakes are meant, so the compiler need not report them.
 $(TEST_BUILD)/programs/misuse: PROGRAM_CFLAGS += -O0 -Wno-use-after-free -Wno-free-nonheap-object
 TESTS += misuse
 DEPS_misuse := $(TEST_BUILD)/programs/misuse $(BUILD)/libculet.so test/programs/misuse.sh
-RUN_misuse := sh test/programs/misuse.sh $(PRELOAD) "" $(abspath $(TEST_BUILD))/programs/misuse
+RUN_misuse := sh test/programs/misuse.sh $(MISUSE_PRELOAD) "" $(abspath $(TEST_BUILD))/programs/misuse $(MISUSE_COMMAND)
 
 $(TEST_BUILD)/programs/hardened: PROGRAM_CFLAGS += -O0 -Wno-use-after-free -Wno-free-nonheap-object
 TESTS += hardened
 DEPS_hardened := $(TEST_BUILD)/programs/hardened $(BUILD)/libculet.so test/programs/misuse.sh
-RUN_hardened := env CULET_HARDEN=3 sh test/programs/misuse.sh $(PRELOAD) "" $(abspath $(TEST_BUILD))/programs/hardened
+RUN_hardened := env CULET_HARDEN=3 sh test/programs/misuse.sh $(MISUSE_PRELOAD) "" $(abspath $(TEST_BUILD))/programs/hardened \
+	$(MISUSE_COMMAND)
 
 TESTS += probes
 DEPS_probes := $(TEST_BUILD)/programs/probes $(BUILD)/libculet.so test/programs/probes.sh

@@ -3,10 +3,10 @@
 #define PROGRAMS_H
 
 #include "check.h"
+#include "libc.h"
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <malloc.h>
 #include <pthread.h>
 
 struct heap_info { /* mallinfo2's layout; glibc's header has it since 2.33 */
