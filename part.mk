@@ -18,10 +18,11 @@ override BUILD := $(abspath $(BUILD))
 CFLAGS ?= -O2 -g
 
 # musl-gcc knows musl's headers only. The kernel's are added by links, because glibc's are in the same folders.
+# Its linker makes no table of frames unless asked to; the compilers of musl's distributions ask.
 ifeq ($(LIBC),musl)
 KERNEL_HEADERS := $(BUILD)/kernel-headers
 $(shell mkdir -p $(KERNEL_HEADERS) && ln -sfn /usr/include/linux /usr/include/asm-generic $(KERNEL_HEADERS) && \
   ln -sfn $(firstword $(wildcard /usr/include/asm /usr/include/$(shell uname -m)-linux-gnu/asm)) $(KERNEL_HEADERS)/asm)
-CC += -idirafter $(KERNEL_HEADERS)
+CC += -idirafter $(KERNEL_HEADERS) -Wl,--eh-frame-hdr
 endif
 WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla

@@ -49,6 +49,12 @@ static inline size_t smaps_bytes(const char *name)
     return strtoul(at + strlen(name), NULL, 10) * 1024;
 }
 
+/* musl's least stack has 2 KB, in which a thread can do next to nothing. */
+static inline size_t least_stack(void)
+{
+    return PTHREAD_STACK_MIN > 16384 ? (size_t)PTHREAD_STACK_MIN : 16384;
+}
+
 static inline void start_thread(pthread_t *thread, void *(*body)(void *), void *data)
 {
     int error = pthread_create(thread, NULL, body, data);
