@@ -211,3 +211,19 @@ DEPS_$(1)-checked := $(DEPS_$(1)) $(DEBUG_PRELOAD)
 RUN_$(1)-checked := $(subst $(PRELOAD),$(DEBUG_PRELOAD),$(RUN_$(1)))
 endef
 $(foreach name,api cxx fuzz fork fork_handlers fork_locks conditions loading real,$(eval $(call DEBUG_RUN,$(name))))
+
+# ---- musl ----
+
+# What musl itself does not do, by name:
+#   - fork takes the lock on the list of open streams, which has no name, after the fork handlers (docs/limits.md);
+#   - a child of a raw fork that forks waits for the loader's lock if another thread of its parent held it;
+#   - up to 1.2.3, a forked child whose main thread has ended can start no threads.
+# A shell is linked with glibc, and cannot have the library preloaded.
+ifeq ($(LIBC),musl)
+MUSL_WITHOUT := fork_beside_a_flush_of_all_streams fork_within_a_flush_of_all_streams raw_forks_beside_busy_threads \
+	main_thread_ends_first spawn_with_live_threads
+TESTS_OF = $(shell sed -n 's/^TEST(\(.*\))$$/\1/p' test/programs/programs.h test/programs/$(1).c)
+RUN_fork := $(RUN_fork) $(filter-out $(MUSL_WITHOUT),$(call TESTS_OF,fork))
+RUN_fork_locks := $(RUN_fork_locks) $(filter-out $(MUSL_WITHOUT),$(call TESTS_OF,fork_locks))
+RUN_conditions := $(RUN_conditions) $(filter-out $(MUSL_WITHOUT),$(call TESTS_OF,conditions))
+endif
