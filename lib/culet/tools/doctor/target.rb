@@ -45,7 +45,7 @@ module Culet
       # @return [SearchOrder]
       def search_order = @search_order ||= SearchOrder.new(self)
 
-      # @return [String, nil] "glibc", "jemalloc", "tcmalloc", "mimalloc", "rpmalloc", "culet"; nil for an unknown one
+      # @return [String, nil] "glibc", "musl", "jemalloc", "tcmalloc", "mimalloc", "rpmalloc", "culet"; nil for an unknown one
       def allocator
         return @allocator if defined?(@allocator)
 
@@ -104,6 +104,8 @@ module Culet
         return unless path
         return Allocators.of_library(path) || by_symbol(path) unless libc?(path)
 
+        return "musl" if musl?(path)
+
         "glibc" if elf(path)&.defines?("gnu_get_libc_version")
       end
 
@@ -114,7 +116,10 @@ module Culet
           .find { |symbol, _| elf(path)&.defines?(symbol) }&.last
       end
 
-      def libc?(path) = File.basename(path).match?(/\Alibc[.-]/)
+      def libc?(path) = File.basename(path).match?(/\A(libc[.-]|ld-musl-)/)
+
+      # One file is both loader and C library: ld-musl-x86_64.so.1, or libc.so in a directory of musl's.
+      def musl?(path) = path.match?(%r{/ld-musl-[^/]*\z|-musl/[^/]*\z|/libc\.musl-[^/]*\z})
 
       def read_elf(path)
         file = opened(path)
