@@ -210,7 +210,7 @@ class GemInstallTest < Minitest::Test
     File.chmod(0o755, compiler)
     install(env: on("linux-musl").merge("CC" => compiler))
     assert_empty compiled
-    assert_match(/linux\/futex\.h\) are missing; install linux-headers/, record)
+    assert_match(%r{linux/futex\.h\) are missing; install linux-headers}, record)
   end
 
   def test_a_source_that_does_not_compile_fails_the_installation

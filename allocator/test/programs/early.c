@@ -54,7 +54,7 @@ __attribute__((destructor)) static void last(void)
 TEST(allocated_before_main)
 {
     atexit(at_exit);
-    #ifdef __GLIBC__
+#ifdef __GLIBC__
     CHECK_EQUAL(stages, 4);
 #else
     CHECK_EQUAL(stages, 3); /* musl calls no preinit functions */

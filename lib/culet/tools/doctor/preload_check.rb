@@ -40,7 +40,7 @@ module Culet
       def ineffective(word)
         name = Allocators.of_library(word)
         text = "LD_PRELOAD names #{word}, which is not loaded: #{reason(word)}"
-        remedy = if name && !%w[glibc musl].include?(name) then "`culet run --allocator #{name} -- COMMAND` preloads the right file."
+        remedy = if name && name != "glibc" then "`culet run --allocator #{name} -- COMMAND` preloads the right file."
                  else "Correct the path, or remove it from LD_PRELOAD."
                  end
         bad("preload", text, remedy)
