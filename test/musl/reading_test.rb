@@ -7,7 +7,7 @@ class MuslReadingTest < Minitest::Test
   include TargetHelper
 
   BLOCKS = 5000
-  PROGRAM = <<~C
+  PROGRAM = <<~C.freeze
     #include <signal.h>
     #include <stdio.h>
     #include <stdlib.h>
