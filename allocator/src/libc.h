@@ -1,4 +1,6 @@
-/* libc.h - libc's own allocator, which serves while culet is dormant. */
+/* libc.h - libc's own allocator, which serves while culet is dormant.
+ *
+ * musl's loader and dlsym use musl's malloc directly, so nothing comes here from inside them. */
 #ifndef CULET_LIBC_H
 #define CULET_LIBC_H
 

@@ -10,6 +10,9 @@
 /* Areas between two looks at the clock. */
 #define PER_CHECK 16u
 
+/* A thread may have been stopped while it changed the metas: the process is released and paused again. */
+#define MOST_TRIES 8u
+
 /* ---- metas ---- */
 
 static uint32_t half_word_at(const unsigned char *bytes)
@@ -154,11 +157,25 @@ static int compare(const void *a, const void *b)
     return (one->end < other->end) - (one->end > other->end);
 }
 
-void culet_musl_groups_read(struct culet_reading *reading, struct culet_musl *heap)
+static void read_once(struct culet_reading *reading, struct culet_musl *heap)
 {
+    heap->area_count = heap->group_count = 0;
+    heap->inconsistent = heap->unreadable = 0;
+    heap->yielded = false;
+    memset(heap->slots, 0, sizeof heap->slots);
     read_areas(reading, heap);
     compare_counts(reading, heap);
     verify(reading, heap);
+}
+
+void culet_musl_groups_read(struct culet_reading *reading, struct culet_musl *heap)
+{
+    for (unsigned tries = 1; read_once(reading, heap), heap->inconsistent && tries < MOST_TRIES; tries++) {
+        if (reading->pages.exhausted)
+            break;
+        culet_target_release(&reading->target);
+        culet_reading_pause(reading);
+    }
     if (heap->group_count)
         qsort(heap->groups, heap->group_count, sizeof *heap->groups, compare);
     if (heap->area_count)
