@@ -45,7 +45,7 @@ class MuslPartsTest < Minitest::Test
   end
 
   def make(part, target)
-    out, err, status = run_program("make", "--no-print-directory", "-s", "-C", File.join(ROOT, part), "LIBC=musl", target,
+    out, err, status = run_program("make", "--no-print-directory", "-s", "-j2", "-C", File.join(ROOT, part), "LIBC=musl", target,
                                    env: NEUTRAL.merge("MAKEFLAGS" => nil), patience: BUILD_SECONDS)
     assert_predicate status, :success?, out + err
     out
