@@ -99,18 +99,24 @@ class NativeBuild
   def platform_lacks
     os = RbConfig::CONFIG["host_os"]
     return "culet's native part is for Linux, and this is #{os}" unless os.include?("linux")
-    return "culet's allocator needs glibc, and this Ruby uses musl" if os.include?("musl")
 
     processor = RbConfig::CONFIG["host_cpu"]
     "culet's allocator is for x86-64 and aarch64, and this is #{processor}" unless processor.match?(PROCESSORS)
   end
 
   def tools_lack
-    return "there is no C compiler (#{compiler}) on PATH; install gcc and libc6-dev" unless program(compiler)
+    return "there is no C compiler (#{compiler}) on PATH; install #{compiler_packages}" unless program(compiler)
     return NO_MAKE unless make
+    return "the C compiler (#{compiler}) cannot build a small program; install #{library_package}" unless compiles?
 
-    "the C compiler (#{compiler}) cannot build a small program; install libc6-dev" unless compiles?
+    "Linux's C headers (linux/futex.h) are missing; install #{kernel_package}" unless compiles?("linux/futex.h")
   end
+
+  # The packages of Debian, and of Alpine where the C library is musl.
+  def musl? = RbConfig::CONFIG["host_os"].include?("musl")
+  def compiler_packages = musl? ? "build-base" : "gcc and libc6-dev"
+  def library_package = musl? ? "musl-dev" : "libc6-dev"
+  def kernel_package = musl? ? "linux-headers" : "linux-libc-dev"
 
   def headers_lack
     directory = RbConfig::CONFIG["rubyhdrdir"].to_s
@@ -126,9 +132,9 @@ class NativeBuild
 
   def program(name) = self.class.program(name)
 
-  def compiles?
+  def compiles?(header = "stddef.h")
     source = File.join(@scratch, "probe.c")
-    File.write(source, "#include <stdlib.h>\nint main(void) { return malloc(1) == NULL; }\n")
+    File.write(source, "#include <stdlib.h>\n#include <#{header}>\nint main(void) { return malloc(1) == NULL; }\n")
     _, status = Open3.capture2e(compiler, source, "-o", File.join(@scratch, "probe"))
     status.success?
   end

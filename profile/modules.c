@@ -181,10 +181,21 @@ static bool read_headers(uintptr_t start, struct culet_module *module, struct cu
     return true;
 }
 
+/* What the loader reports to debuggers: glibc exports it, musl its address. */
+extern struct r_debug _r_debug __attribute__((weak));
+extern struct r_debug *_dl_debug_addr __attribute__((weak));
+
+static uintptr_t first_in_list(void)
+{
+    if (&_r_debug)
+        return (uintptr_t)_r_debug.r_map;
+    return &_dl_debug_addr ? (uintptr_t)_dl_debug_addr->r_map : 0;
+}
+
 /* In the loader's list, which another thread may be changing: its parts are read only where memory can be read. */
 static bool find_in_list(uintptr_t address, struct culet_module *module, struct culet_readable *readable)
 {
-    uintptr_t at = (uintptr_t)_r_debug.r_map;
+    uintptr_t at = first_in_list();
     struct link_map map;
 
     for (unsigned i = 0; at && i < 4 * MODULES; i++, at = (uintptr_t)map.l_next) {

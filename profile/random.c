@@ -1,15 +1,14 @@
 #include "random.h"
 
 #include "profile.h"
+#include "tls.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <time.h>
 
-#define TLS _Thread_local __attribute__((tls_model("initial-exec")))
-
 static _Atomic uint64_t mean = CULET_PROFILE_DEFAULT_BYTES;
-static TLS uint64_t state;
+static CULET_TLS uint64_t state;
 
 void culet_profile_set_mean(uint64_t bytes)
 {

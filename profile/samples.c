@@ -2,16 +2,15 @@
 
 #include "futex.h"
 #include "random.h"
+#include "tls.h"
 #include "unwind.h"
 #include "writer.h"
 
 #include <time.h>
 
-#define TLS static _Thread_local __attribute__((tls_model("initial-exec")))
-
-TLS bool inside;
-TLS bool forking; /* the thread holds the lock, from prepare on */
-TLS uint32_t label;
+static CULET_TLS bool inside;
+static CULET_TLS bool forking; /* the thread holds the lock, from prepare on */
+static CULET_TLS uint32_t label;
 
 static struct culet_futex lock;
 static struct culet_tables tables;  /* [lock] */

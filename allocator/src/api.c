@@ -118,7 +118,7 @@ static void *get(size_t bytes, size_t alignment, bool *zeroed, const void *calle
 
 static void *get_from(size_t bytes, const void *caller)
 {
-    return culet_heap_dormant() ? __libc_malloc(bytes) : get(bytes, CULET_ALIGNMENT, NULL, caller);
+    return culet_heap_dormant() ? culet_libc_malloc(bytes) : get(bytes, CULET_ALIGNMENT, NULL, caller);
 }
 
 static __attribute__((noinline)) void *malloc_slow(size_t bytes)
@@ -190,7 +190,7 @@ static __attribute__((noinline)) void *calloc_slow(size_t bytes)
     void *block;
 
     if (CULET_UNLIKELY(culet_heap_dormant()))
-        return __libc_calloc(1, bytes);
+        return culet_libc_calloc(1, bytes);
     if (culet_bin_profiled() && !culet_harden_level && bytes <= CULET_SMALL_MAX && (block = calloc_claim(bytes)))
         return memset(block, 0, bytes);
     block = get(bytes, CULET_ALIGNMENT, &zeroed, CALLER());
@@ -229,7 +229,7 @@ static __attribute__((noinline)) void free_not_slab(void *block, const char *fun
     if (!block || (culet_checked_is_empty(block) && culet_checked_put_empty(block)))
         return;
     if (!span && culet_heap_dormant())
-        __libc_free(block);
+        culet_libc_free(block);
     else if (span && culet_abandoned())
         return;
     else if (culet_entry_is_checked_slab(culet_pagemap_entry((uintptr_t)block)))
@@ -454,7 +454,7 @@ static __attribute__((noinline)) void *resize(void *block, size_t bytes, uintptr
 {
     struct culet_span *span = culet_entry_span(entry);
     if (CULET_UNLIKELY(!span) && !culet_checked_is_empty(block) && culet_heap_dormant())
-        return __libc_realloc(block, bytes);
+        return culet_libc_realloc(block, bytes);
 
     size_t usable_bytes = usable("realloc", block, entry);
     if (bytes == 0) {
@@ -503,7 +503,7 @@ static bool power_of_two(size_t n)
 /* Aligned memory for an alignment that is a power of two. */
 static void *aligned(size_t alignment, size_t bytes, const void *caller)
 {
-    return culet_heap_dormant() ? __libc_memalign(alignment, bytes) : get(bytes, alignment, NULL, caller);
+    return culet_heap_dormant() ? culet_libc_memalign(alignment, bytes) : get(bytes, alignment, NULL, caller);
 }
 
 /* As in glibc, an alignment that is not a power of two is rounded up to one. */

@@ -4,6 +4,7 @@
 #include "arena.h"
 #include "checked.h"
 #include "harden.h"
+#include "libc.h"
 #include "lock.h"
 #include "meta.h"
 #include "profile_file.h"
@@ -99,6 +100,7 @@ static void after_fork_in_child(void)
 /* pthread_atfork may allocate, which the EARLY heap serves. Registered first, the handlers run innermost. */
 static enum culet_state set_up(void)
 {
+    culet_libc_setup();
     if (culet_program_dormant())
         return CULET_DORMANT;
     culet_harden_setup(culet_program_hardening());

@@ -1,15 +1,19 @@
-/* libc.h - libc's own allocator, which serves while culet is dormant. */
+/* libc.h - libc's own allocator, which serves while culet is dormant.
+ *
+ * musl's loader and dlsym use musl's malloc directly, so nothing comes here from inside them. */
 #ifndef CULET_LIBC_H
 #define CULET_LIBC_H
 
 #include <stddef.h>
 
-/* glibc exports its allocator under these names too; dlsym could allocate and recurse. */
-extern void *__libc_malloc(size_t bytes);
-extern void __libc_free(void *block);
-extern void *__libc_calloc(size_t count, size_t bytes);
-extern void *__libc_realloc(void *block, size_t bytes);
-extern void *__libc_memalign(size_t alignment, size_t bytes);
+/* Finds libc's functions. Before the heap is set up, because an abandoned child must not wait for the loader's lock. */
+void culet_libc_setup(void);
+
+void *culet_libc_malloc(size_t bytes);
+void culet_libc_free(void *block);
+void *culet_libc_calloc(size_t count, size_t bytes);
+void *culet_libc_realloc(void *block, size_t bytes);
+void *culet_libc_memalign(size_t alignment, size_t bytes);
 size_t culet_libc_malloc_usable_size(void *block);
 
 /* The next symbol: the definition of a function after this library's. NULL if there is none. */

@@ -41,11 +41,12 @@
 #ifndef CULET_TYPES_H
 #define CULET_TYPES_H
 
+#include "list.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/queue.h>
 
 #define CULET_LIKELY(x) __builtin_expect(!!(x), 1)
 #define CULET_UNLIKELY(x) __builtin_expect(!!(x), 0)

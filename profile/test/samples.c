@@ -710,6 +710,8 @@ TEST(an_output_that_fails_ends_it)
 
 /* ---- modules ---- */
 
+#ifdef __GLIBC__ /* musl has no library to make a copy of */
+
 static bool copy_file(const char *from, const char *to)
 {
     FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
@@ -759,6 +761,7 @@ TEST(modules_have_their_ids_and_paths)
     path[readlink("/proc/self/exe", path, sizeof path - 1)] = '\0';
     find_id(path, id);
 }
+#endif
 
 /* ---- stacks ---- */
 
@@ -791,19 +794,25 @@ TEST(a_stack_begins_at_the_caller)
 {
     uint64_t words[CULET_PROFILE_FRAMES];
     uintptr_t start, end;
-    size_t count = capture_here(words, CULET_PROFILE_FRAMES);
+    size_t count = capture_here(words, CULET_PROFILE_FRAMES), native = count;
 
     CHECK(count > 2, "%zu frames", count);
     CHECK(api->function((uintptr_t)capture_here, &start, &end), "the function is not known");
     CHECK(words[0] >= start && words[0] <= end, "%lx is not in %lx to %lx", (long)words[0], (long)start, (long)end);
+#ifdef __GLIBC__
     CHECK(words[count - 1] >> CULET_WORD_SHIFT == CULET_WORD_NATIVE, "a whole stack is marked");
+#else
+    /* musl's own code, which calls main, has no tables of frames. */
+    CHECK_EQUAL(words[count - 1], culet_word_mark(CULET_MARK_TRUNCATED));
+    native--;
+#endif
     CHECK_EQUAL(capture_here(words, 2), 2);
     CHECK_EQUAL(words[1], culet_word_mark(CULET_MARK_TRUNCATED));
     CHECK_EQUAL(capture_here(words, 0), 0);
     CHECK(api->start(1), "no memory");
     api->set_frames(make_frames);
     CHECK_EQUAL(capture_here(words, 5), 1);
-    CHECK(words[0] == culet_word_ruby(1, 2) && frames_max == 5 && frames_count == count, "%zu frames", frames_count);
+    CHECK(words[0] == culet_word_ruby(1, 2) && frames_max == 5 && frames_count == native, "%zu frames", frames_count);
     CHECK(frames_first >= start && frames_first <= end, "%lx", (long)frames_first);
     CHECK(!culet_profile_inside(), "still inside");
     api->set_frames(NULL);

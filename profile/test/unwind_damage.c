@@ -87,6 +87,7 @@ TEST(frame_pointers_may_point_anywhere)
     }
 }
 
+#ifdef __GLIBC__ /* musl has no makecontext */
 /* Two fibers at the same place, the second of which has the smaller stack. */
 static ucontext_t outside, within;
 static uintptr_t wrong;
@@ -122,6 +123,7 @@ TEST(stacks_may_shrink_between_two_walks)
     CHECK_EQUAL(frames, 2);
     CHECK(!complete, "a stack that ends in the middle is complete");
 }
+#endif
 
 /* ---- tables ---- */
 
@@ -160,7 +162,12 @@ TEST(damaged_tables_are_survived)
         for (unsigned i = 0; i < 200; i++)
             found += culet_cfi_find(&damaged, (uintptr_t)copy + random_below(at), &rule, &function, &readable);
     }
-    CHECK(found > 1000, "only %u functions were found", found);
+#ifdef __GLIBC__
+    const unsigned least = 1000;
+#else
+    const unsigned least = 20; /* musl's tables have few functions */
+#endif
+    CHECK(found > least, "only %u functions were found", found);
 }
 
 #if defined(__x86_64__)

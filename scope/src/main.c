@@ -18,8 +18,9 @@
 
 /* In this order: the first that finds its heap serves malloc; the last names the mappings that are still unnamed. */
 static const struct culet_walker *const walkers[] = {
-    &culet_culet_walker,   &culet_foreign_allocators_walker, &culet_glibc_walker, &culet_ruby_walker,
-    &culet_mapping_walker,
+    &culet_culet_walker, &culet_foreign_allocators_walker,
+    &culet_musl_walker,  &culet_glibc_walker,
+    &culet_ruby_walker,  &culet_mapping_walker,
 };
 #define WALKERS (sizeof walkers / sizeof *walkers)
 

@@ -23,6 +23,7 @@ struct culet_reading {
     const char *active_malloc;    /* name of the allocator that serves malloc; NULL: unknown so far */
     const char *malloc_by_pages;  /* name of the allocator that gets all unexplained anonymous memory; NULL: none */
     const char *libc;             /* path of the C library, if it serves malloc; else NULL */
+    bool libc_is_musl;            /* that library is musl */
     struct culet_buffer problems; /* sentences, each with its NUL */
 };
 

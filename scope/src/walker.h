@@ -24,6 +24,7 @@ struct culet_walker {
 extern const struct culet_walker culet_culet_walker;
 extern const struct culet_walker culet_foreign_allocators_walker;
 extern const struct culet_walker culet_glibc_walker;
+extern const struct culet_walker culet_musl_walker;
 extern const struct culet_walker culet_ruby_walker;
 extern const struct culet_walker culet_mapping_walker;
 

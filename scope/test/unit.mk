@@ -1,7 +1,10 @@
 # Unit tests: everything but main.c in a library, under the sanitizers.
 
-UNIT_CFLAGS := -std=gnu11 -pthread $(INCLUDES) -I$(CHECK) $(WARNINGS) -O1 -g -fno-omit-frame-pointer \
-               -fsanitize=address,undefined -fno-sanitize-recover=all
+# gcc has no sanitizers for musl.
+ifneq ($(LIBC),musl)
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
+endif
+UNIT_CFLAGS := -std=gnu11 -pthread $(INCLUDES) -I$(CHECK) $(WARNINGS) -O1 -g -fno-omit-frame-pointer $(SANITIZE)
 UNIT_OBJECTS := $(patsubst src/%.c,$(TEST_BUILD)/unit/src/%.o,$(filter-out src/main.c,$(SOURCES)))
 
 $(TEST_BUILD)/unit/src/%.o: src/%.c $(HEADERS) test/unit.mk
@@ -33,4 +36,6 @@ $(TEST_BUILD)/hostile/%: test/hostile/%.c $(wildcard test/hostile/*.h) test/read
 	$(CC) $(UNIT_CFLAGS) -Itest -DSCOPE='"$(BUILD)/culet-scope"' -DTARGETS='"$(TEST_BUILD)/targets"' -DLIBCULET='"$(LIBCULET)"' \
 	    -o $@ $< $(TEST_BUILD)/hostile/main.o $(TEST_BUILD)/unit/libscope.a
 
+ifneq ($(LIBC),musl)
 TESTS += $(patsubst test/hostile/%.c,$(TEST_BUILD)/hostile/%,$(wildcard test/hostile/*.c))
+endif

@@ -14,6 +14,10 @@
 #include <string.h>
 #include <sys/types.h>
 
+/* musl before 1.2.4 declares these as macros; programs that were linked earlier call them by name. */
+#undef open64
+#undef openat64
+
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
 /* Looks the next symbol up at the first call; `next` has its type. */

@@ -75,20 +75,6 @@ class ForeignAllocatorsTest < Minitest::Test
     end
   end
 
-  # Another C library, where there is one to try it with.
-  def test_musl
-    skip "musl-gcc is not installed" unless system("command -v musl-gcc > /dev/null")
-
-    in_directory do |directory|
-      program = File.join(directory, "other")
-      compile("-o", program, source: MAIN, directory: directory, with: "musl-gcc")
-      with_talker(program) do |pid, _, _|
-        assert_equal %w[musl pages], told(pid).first(2)
-        assert_includes read(pid).mappings.map { |mapping| mapping.to_h["label"] }, "attributed to musl's heap"
-      end
-    end
-  end
-
   private
 
   # A malloc that only grows.

@@ -18,6 +18,26 @@
 EXPORT void free_sized(void *block, size_t bytes);
 EXPORT void free_aligned_sized(void *block, size_t alignment, size_t bytes);
 
+/* musl does not declare it. */
+EXPORT void *pvalloc(size_t bytes);
+
+/* Calls of the next allocator that call other malloc functions by name, which come back here: musl's calloc calls malloc,
+ * its aligned functions aligned_alloc. One request is one event. glibc's functions do not. */
+#ifdef __GLIBC__
+#define nested false
+#define NESTING(call) (call)
+#else
+static _Thread_local bool nested __attribute__((tls_model("initial-exec")));
+#define NESTING(call)                                                                                                  \
+    ({                                                                                                                 \
+        bool before = nested;                                                                                          \
+        nested = true;                                                                                                 \
+        __typeof__(call) result = (call);                                                                              \
+        nested = before;                                                                                               \
+        result;                                                                                                        \
+    })
+#endif
+
 static void *out_of_memory(void)
 {
     errno = ENOMEM;
@@ -32,7 +52,8 @@ EXPORT void *malloc(size_t bytes)
         return culet_early_malloc(bytes, 1);
 
     void *block = culet_next.malloc(bytes);
-    culet_hook_malloc(bytes, block);
+    if (!nested)
+        culet_hook_malloc(bytes, block);
     return block;
 }
 
@@ -87,8 +108,9 @@ EXPORT void *calloc(size_t count, size_t bytes)
     if (__builtin_expect(!culet_next_ready(), 0))
         return culet_early_malloc(total, 1);
 
-    void *block = culet_next.calloc(count, bytes);
-    culet_hook_calloc(total, block);
+    void *block = NESTING(culet_next.calloc(count, bytes));
+    if (!nested)
+        culet_hook_calloc(total, block);
     return block;
 }
 
@@ -142,8 +164,9 @@ EXPORT void *memalign(size_t alignment, size_t bytes)
     if (__builtin_expect(!culet_next_ready(), 0))
         return culet_early_malloc(bytes, alignment);
 
-    void *block = culet_next.memalign(alignment, bytes);
-    culet_hook_aligned(round_up_to_power(alignment), bytes, block);
+    void *block = NESTING(culet_next.memalign(alignment, bytes));
+    if (!nested)
+        culet_hook_aligned(round_up_to_power(alignment), bytes, block);
     return block;
 }
 
@@ -152,8 +175,9 @@ EXPORT void *aligned_alloc(size_t alignment, size_t bytes)
     if (__builtin_expect(!culet_next_ready(), 0))
         return culet_early_malloc(bytes, alignment);
 
-    void *block = culet_next.aligned_alloc(alignment, bytes);
-    culet_hook_aligned(round_up_to_power(alignment), bytes, block);
+    void *block = NESTING(culet_next.aligned_alloc(alignment, bytes));
+    if (!nested)
+        culet_hook_aligned(round_up_to_power(alignment), bytes, block);
     return block;
 }
 
@@ -164,8 +188,8 @@ EXPORT int posix_memalign(void **block, size_t alignment, size_t bytes)
         return *block ? 0 : ENOMEM;
     }
 
-    int error = culet_next.posix_memalign(block, alignment, bytes);
-    if (!error)
+    int error = NESTING(culet_next.posix_memalign(block, alignment, bytes));
+    if (!error && !nested)
         culet_hook_aligned(round_up_to_power(alignment), bytes, *block);
     return error;
 }
@@ -177,8 +201,9 @@ EXPORT void *valloc(size_t bytes)
     if (__builtin_expect(!culet_next_ready(), 0))
         return culet_early_malloc(bytes, page);
 
-    void *block = culet_next.valloc(bytes);
-    culet_hook_aligned(page, bytes, block);
+    void *block = NESTING(culet_next.valloc(bytes));
+    if (!nested)
+        culet_hook_aligned(page, bytes, block);
     return block;
 }
 
@@ -189,7 +214,11 @@ EXPORT void *pvalloc(size_t bytes)
     if (__builtin_expect(!culet_next_ready(), 0))
         return culet_early_malloc(bytes, page);
 
-    void *block = culet_next.pvalloc(bytes);
-    culet_hook_aligned(page, bytes ? (bytes + page - 1) & ~(page - 1) : page, block);
+    size_t whole = bytes ? (bytes + page - 1) & ~(page - 1) : page;
+    if (whole < bytes)
+        return out_of_memory();
+    void *block = culet_next.pvalloc ? NESTING(culet_next.pvalloc(bytes)) : NESTING(culet_next.memalign(page, whole));
+    if (!nested)
+        culet_hook_aligned(page, whole, block);
     return block;
 }

@@ -150,7 +150,13 @@ static const char *describe(int error, char *text, size_t bytes)
 {
     if (!error)
         return "";
-    return error == ESTALE ? "it was truncated or replaced" : strerror_r(error, text, bytes);
+    if (error == ESTALE)
+        return "it was truncated or replaced";
+#ifdef __GLIBC__
+    return strerror_r(error, text, bytes);
+#else
+    return strerror_r(error, text, bytes) == 0 ? text : "unknown error";
+#endif
 }
 
 void culet_file_stop(enum culet_trace_stop reason, const char *message, int error)

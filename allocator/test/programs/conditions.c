@@ -148,8 +148,7 @@ TEST(smallest_stack)
     pthread_t thread;
 
     pthread_attr_init(&attributes);
-    CHECK(pthread_attr_setstacksize(&attributes, (size_t)PTHREAD_STACK_MIN) == 0, "a stack of %ld bytes",
-          (long)PTHREAD_STACK_MIN);
+    CHECK(pthread_attr_setstacksize(&attributes, least_stack()) == 0, "a stack of %zu bytes", least_stack());
     for (int i = 0; i < 20; i++) {
         CHECK(pthread_create(&thread, &attributes, use_small_stack, NULL) == 0, "pthread_create");
         join_thread(thread);

@@ -54,7 +54,11 @@ __attribute__((destructor)) static void last(void)
 TEST(allocated_before_main)
 {
     atexit(at_exit);
+#ifdef __GLIBC__
     CHECK_EQUAL(stages, 4);
+#else
+    CHECK_EQUAL(stages, 3); /* musl calls no preinit functions */
+#endif
     for (unsigned i = 0; i < stages; i++) {
         CHECK(filled(block[i], 'a' + (int)i, 1000 * (i + 1)), "the block of stage %u changed", i);
         CHECK(malloc_usable_size(block[i]) >= 1000 * (i + 1), "the block of stage %u is too small", i);

@@ -11,6 +11,14 @@
 
 #define FUZZ(name) CULET_NAME(name)
 
+#if !defined(__GLIBC__) && !defined(CULET_PREFIXED)
+/* Of the preloaded library only. */
+#pragma weak malloc_trim
+#pragma weak malloc_info
+#pragma weak mallinfo2
+#pragma weak pvalloc
+#endif
+
 /* Printed with every failure, to repeat the run. */
 static uint64_t fuzz_seed = 1;
 

@@ -1,8 +1,9 @@
 /* misuse.c - mistakes that must end with a diagnostic and SIGABRT. `misuse NAME` makes one of them, `misuse` lists all
  * with the expected diagnostic. misuse.sh inserts the addresses that the program prints into it. Built with -O0. */
+#include "libc.h"
+
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>

@@ -3,10 +3,10 @@
 #define PROGRAMS_H
 
 #include "check.h"
+#include "libc.h"
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <malloc.h>
 #include <pthread.h>
 
 struct heap_info { /* mallinfo2's layout; glibc's header has it since 2.33 */
@@ -47,6 +47,12 @@ static inline size_t smaps_bytes(const char *name)
     const char *at = strstr(text, name);
     CHECK(at != NULL, "smaps_rollup has no %s", name);
     return strtoul(at + strlen(name), NULL, 10) * 1024;
+}
+
+/* musl's least stack has 2 KB, in which a thread can do next to nothing. */
+static inline size_t least_stack(void)
+{
+    return PTHREAD_STACK_MIN > 16384 ? (size_t)PTHREAD_STACK_MIN : 16384;
 }
 
 static inline void start_thread(pthread_t *thread, void *(*body)(void *), void *data)

@@ -79,6 +79,7 @@ TEST(another_thread_returns_nothing)
     CHECK(resident_bytes(deepest, DEEP - CULET_STACK_MARGIN) > HALF, "the main thread's stack was given back");
 }
 
+#ifdef __GLIBC__ /* musl has no makecontext */
 static void release_in_context(void)
 {
     elsewhere = release();
@@ -100,5 +101,6 @@ TEST(a_fiber_of_the_main_thread_returns_nothing)
     CHECK(elsewhere == 0, "%zu bytes returned", elsewhere);
     CHECK(resident_bytes(deepest, DEEP - CULET_STACK_MARGIN) > HALF, "the main thread's stack was given back");
 }
+#endif
 
 CHECK_MAIN

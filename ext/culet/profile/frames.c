@@ -12,6 +12,7 @@
 #include "profile/labels.h"
 #include "profile/memory.h"
 #include "profile/names.h"
+#include "profile/tls.h"
 
 #define FRAMES ((uint32_t)1 << 18)
 #define LINE_MASK 0xffffffu
@@ -37,7 +38,7 @@ static uint32_t count, named;
 static uint32_t collections;
 static _Atomic bool enabled;
 static struct culet_futex lock;
-static _Thread_local __attribute__((tls_model("initial-exec"))) bool holding; /* the lock */
+static CULET_TLS bool holding; /* the lock */
 
 /*
  * A signal handler that interrupts the table's owner must not wait for the lock, nor another library's fork handler, which

@@ -114,10 +114,14 @@ static bool foreign_recognize(struct culet_reading *reading, void *context)
             (struct foreign_allocator){.library = reading->program, .name = name_by_symbol(reading, reading->program)};
     else if (malloc && malloc->inode && !is_libc(malloc))
         *foreign = (struct foreign_allocator){.library = malloc->path, .name = name_of(reading, malloc->path)};
-    else if (is_musl(libc))
-        *foreign = (struct foreign_allocator){.library = libc->path, .name = "musl"};
-    else
+    else {
+        /* Of musl's the entry is not always known. */
+        if (is_musl(libc)) {
+            reading->libc = libc->path;
+            reading->libc_is_musl = true;
+        }
         return false;
+    }
     foreign->in_program = strcmp(foreign->library, reading->program) == 0;
     if (foreign->name)
         reading->active_malloc = reading->malloc_by_pages = foreign->name;

@@ -6,6 +6,8 @@
 #define CHECK_SECONDS 7200 /* thousands of readings on a busy machine */
 #include "victim.h"
 
+#include "layouts/musl_heap.h"
+
 #define MOST_AT_ONCE 4
 
 static const char *const modes[] = {NULL, NULL, NULL, NULL, "--stop", "--live"};
@@ -263,6 +265,58 @@ TEST(culet)
 TEST(culet_with_huge_blocks)
 {
     fuzz_culet("heap large 2 24", 300);
+}
+
+/* ---- musl's ---- */
+
+/* The context, and the first areas with their metas and the heads of their groups. */
+static void find_musl(struct victim *victim, uint64_t context)
+{
+    uint64_t area = word_of(victim, context + MUSL_CONTEXT_FIRST_AREA);
+
+    victim->image.count = 0;
+    add_words(&victim->image, "context", context, 80);
+    add_words(&victim->image, "slots of classes", context + MUSL_CONTEXT_SLOTS, 8 * MUSL_CLASSES);
+    for (unsigned i = 0; area && i < 8; i++, area = word_of(victim, area + MUSL_AREA_NEXT)) {
+        add_words(&victim->image, "areas", area, MUSL_AREA_METAS);
+        for (uint64_t n = 0; n < MUSL_AREA_META_COUNT; n++) {
+            uint64_t meta = area + MUSL_AREA_METAS + n * MUSL_META_BYTES,
+                     group = word_of(victim, meta + MUSL_META_GROUP);
+            if (!group)
+                continue;
+            add_words(&victim->image, "metas", meta, MUSL_META_BYTES);
+            add_words(&victim->image, "groups", group, MUSL_GROUP_HEADER_BYTES);
+        }
+    }
+}
+
+static void fuzz_musl(const char *command, unsigned count)
+{
+    struct target target = start_frozen(command);
+    struct victim victim;
+    long kilobytes;
+
+    kill(target.pid, SIGCONT);
+    read_line(&target);
+    await_state(target.pid, 'T');
+    open_memory(&victim, target.pid);
+    struct result result = read_sanitized(victim.pid, NULL, &kilobytes);
+    check_stream(&result);
+    CHECK(contains(&result, "\"name\":\"musl\"") && contains(&result, "\"level\":\"blocks\""),
+          "the process does not run on musl");
+    find_musl(&victim, number_of(&result, "arena", 0, "address"));
+    free(result.stream);
+    fuzz(&victim, count);
+    end(&target);
+}
+
+TEST(musl)
+{
+    fuzz_musl("musl_heap mixed 1", 500);
+}
+TEST(musl_with_large_blocks)
+{
+    fuzz_musl("musl_heap large 12", 150);
 }
 
 /* ---- Ruby's ---- */

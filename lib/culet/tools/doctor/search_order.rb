@@ -82,7 +82,7 @@ module Culet
 
       def defines_malloc?(path) = @target.elf(path)&.defines?("malloc")
 
-      def libc?(path) = File.basename(path).match?(/\Alibc(\.so|-\d|\.musl)/)
+      def libc?(path) = File.basename(path).match?(/\A(libc(\.so|-\d|\.musl)|ld-musl-)/)
     end
   end
 end

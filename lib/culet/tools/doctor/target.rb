@@ -9,6 +9,9 @@ module Culet
   class Doctor
     # The process, with the facts that several checks use.
     class Target
+      # musl's one file is both loader and C library: ld-musl-x86_64.so.1, or libc.so in a directory of musl's.
+      MUSL = %r{/ld-musl-[^/]*\z|-musl/libc\.so\z|/libc\.musl-[^/]*\z}
+
       # @return [Processes::Live]
       attr_reader :live
 
@@ -45,7 +48,7 @@ module Culet
       # @return [SearchOrder]
       def search_order = @search_order ||= SearchOrder.new(self)
 
-      # @return [String, nil] "glibc", "jemalloc", "tcmalloc", "mimalloc", "rpmalloc", "culet"; nil for an unknown one
+      # @return [String, nil] "glibc", "musl", "jemalloc", "tcmalloc", "mimalloc", "rpmalloc", "culet"; nil: unknown
       def allocator
         return @allocator if defined?(@allocator)
 
@@ -104,6 +107,8 @@ module Culet
         return unless path
         return Allocators.of_library(path) || by_symbol(path) unless libc?(path)
 
+        return "musl" if MUSL.match?(path)
+
         "glibc" if elf(path)&.defines?("gnu_get_libc_version")
       end
 
@@ -114,7 +119,7 @@ module Culet
           .find { |symbol, _| elf(path)&.defines?(symbol) }&.last
       end
 
-      def libc?(path) = File.basename(path).match?(/\Alibc[.-]/)
+      def libc?(path) = File.basename(path).match?(/\A(libc[.-]|ld-musl-)/)
 
       def read_elf(path)
         file = opened(path)

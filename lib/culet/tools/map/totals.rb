@@ -23,7 +23,7 @@ module Culet
 
       # Terms of an allocator's manual; nil: the figure is always 0 there, and has no row.
       TERMS = { "glibc" => { "tcache_bytes" => "malloc: free, in tcaches", "trim_bytes" => "malloc_trim would return" },
-                "culet" => { "tcache_bytes" => nil } }.freeze
+                "culet" => { "tcache_bytes" => nil }, "musl" => { "tcache_bytes" => nil, "trim_bytes" => nil } }.freeze
       private_constant :TERMS
 
       # @param snapshot [Scope::Snapshot]

@@ -1,0 +1,124 @@
+/* The walker of musl's heap. */
+#include "base/clock.h"
+#include "malloc_records.h"
+#include "musl/musl_find.h"
+#include "musl/musl_groups.h"
+#include "musl/musl_walk.h"
+#include "walker.h"
+
+#include <string.h>
+
+/* The context may be found in a program without a C library of its own: one that is linked statically. */
+static bool musl_recognize(struct culet_reading *reading, void *context)
+{
+    struct culet_musl *heap = context;
+
+    if (reading->active_malloc || (reading->libc && !reading->libc_is_musl))
+        return false;
+    heap->library = reading->libc ? reading->libc : "";
+    if (!culet_musl_find(reading, heap, reading->libc ? reading->libc : reading->program)) {
+        if (!reading->libc)
+            return false;
+        heap->lost = true;
+        reading->malloc_by_pages = culet_musl_walker.name;
+    }
+    reading->active_malloc = culet_musl_walker.name;
+    return true;
+}
+
+static void musl_walk(struct culet_reading *reading, void *context)
+{
+    struct culet_musl *heap = context;
+    uint64_t began = culet_now();
+
+    if (heap->lost)
+        return;
+    culet_reading_pause(reading);
+    culet_musl_groups_read(reading, heap);
+    culet_musl_walk_areas(reading, heap);
+    culet_musl_walk_groups(reading, heap);
+    culet_reading_resume(reading);
+    heap->walk_ns = culet_now() - began;
+    if (heap->unreadable)
+        culet_reading_problem(reading, "A part of the metadata of musl's heap is in swap: the blocks that it describes "
+                                       "are missing in the figures.");
+    if (heap->inconsistent)
+        culet_reading_problem(reading,
+                              "%llu parts of musl's heap changed while they were read: their bytes are missing in the "
+                              "figures. --stop reads the whole heap in one pause.",
+                              (unsigned long long)heap->inconsistent);
+}
+
+/* ---- writing ---- */
+
+static void write_arena(const struct culet_musl *heap)
+{
+    culet_arena_record_write(&(struct culet_arena_record){.id = CULET_MUSL_ARENA,
+                                                          .name = "musl",
+                                                          .address = heap->context,
+                                                          .system_bytes = heap->system_bytes,
+                                                          .used_bytes = heap->used_bytes,
+                                                          .free_bytes = heap->system_bytes - heap->used_bytes});
+}
+
+/* Areas count as far as they are in memory; headers and remainders of groups wholly. */
+static void add_region(struct culet_malloc_record *total, const struct culet_region *region)
+{
+    struct culet_region_sum sum = culet_region_sum(region);
+
+    if (strcmp(region->kind, "metadata") == 0) {
+        total->metadata_bytes += sum.used_resident;
+        total->metadata_resident_bytes += sum.used_resident;
+        return;
+    }
+    total->metadata_bytes += sum.overhead;
+    total->metadata_resident_bytes += sum.overhead_resident;
+    total->used_resident_bytes += sum.used_resident;
+    total->free_bytes += sum.free;
+    total->free_resident_bytes += sum.free_resident;
+    total->free_swapped_bytes += sum.free_swapped;
+}
+
+static void write_malloc(const struct culet_reading *reading, const struct culet_musl *heap)
+{
+    struct culet_malloc_record total = {.arenas = 1,
+                                        .heaps = heap->heaps,
+                                        .used_bytes = heap->used_bytes,
+                                        .mmapped_bytes = heap->large_bytes,
+                                        .mmapped_chunks = heap->large_blocks,
+                                        .chunks = reading->regions.block_count,
+                                        .walk_ns = heap->walk_ns};
+
+    for (size_t i = 0; i < reading->regions.count; i++) {
+        const struct culet_region *region = reading->regions.all[i];
+        if (region->arena == CULET_MUSL_ARENA && region->malloc)
+            add_region(&total, region);
+    }
+    culet_malloc_record_write(&total, &reading->target.pauses);
+}
+
+static void musl_write(struct culet_reading *reading, void *context)
+{
+    const struct culet_musl *heap = context;
+
+    culet_allocator_record_write(&(struct culet_allocator_record){
+        .name = culet_musl_walker.name,
+        .library = heap->library,
+        .by_pages = heap->lost,
+        .why = heap->lost
+                   ? "musl's heap was not found (it is read from musl 1.2.1 on): unexplained anonymous memory is "
+                     "attributed to it, page by page."
+                   : ""});
+    if (heap->lost)
+        return;
+    write_arena(heap);
+    write_malloc(reading, heap);
+    culet_histogram_write(&heap->sizes);
+    culet_free_runs_write(&reading->regions);
+}
+
+const struct culet_walker culet_musl_walker = {.name = "musl",
+                                               .context_bytes = sizeof(struct culet_musl),
+                                               .recognize = musl_recognize,
+                                               .walk = musl_walk,
+                                               .write = musl_write};
