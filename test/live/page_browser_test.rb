@@ -50,6 +50,22 @@ class LivePageBrowserTest < Minitest::Test
     end
   end
 
+  # Many moments are thinned for drawing, and a peak of one second stays.
+  def test_a_long_window_keeps_its_peaks
+    all = Array.new(1500) { |number| moment(number, [process(11, bytes: number == 777 ? 90_000_000 : 50_000_000 + number)]) }
+    shown(all) do |browser, _|
+      count(browser, 1500)
+      browser.evaluate("(function () { var list = document.getElementById('window'); list.value = '0'; list.dispatchEvent(new Event('change')); culetLive.timeline.go(1201); }())")
+      settle(browser)
+      times, lines = browser.evaluate("[culetLive.stack.times, culetLive.lines.series[0].values]")
+      assert_includes 300..700, times.size
+      assert_equal [START, START + 1499], [times.first, times.last]
+      assert_equal times, times.uniq.sort
+      assert_includes times, START + 1201
+      assert_equal [START + 777, 80_000_000], times.zip(lines).max_by(&:last)
+    end
+  end
+
   def test_one_process_by_click_and_by_list
     shown(moments(20)) do |browser, _|
       browser.evaluate("document.querySelectorAll('#processes tbody button')[1].click()")

@@ -5,6 +5,8 @@ require_relative "command"
 require_relative "duration"
 require_relative "subjects"
 require_relative "../system/processes"
+require_relative "../text/numbers"
+require_relative "../text/size"
 require_relative "../tools/compare/interruption"
 require_relative "../tools/live/history"
 require_relative "../tools/live/page"
@@ -21,7 +23,9 @@ module Culet
       # Pages whose process has ended, or that were closed a moment ago, may connect again.
       GRACE_SECONDS = 3.0
       STEP_SECONDS = 0.2
-      private_constant :EVERY_SECONDS, :MOST_PORT, :GRACE_SECONDS, :STEP_SECONDS
+      # Larger recordings take seconds to read.
+      SLOW_BYTES = 10 << 20
+      private_constant :EVERY_SECONDS, :MOST_PORT, :GRACE_SECONDS, :STEP_SECONDS, :SLOW_BYTES
 
       # @return [String] the usage of the verb
       def banner = "culet live [PID|NAME ... | FILE]"
@@ -75,6 +79,7 @@ module Culet
       def play(path)
         require_relative "../tools/live/recording"
         recording = Culet::Live::Recording.new(path)
+        err.puts("culet: reading #{path}, #{Text::Size.human(File.size(path))}") if File.size(path) > SLOW_BYTES
         history = recording.history
         recording.notes.each { |note| err.puts("culet: #{path}: #{note}") }
         page = Culet::Live::Page.new(subject: recording.subject, every_seconds: recording.every_seconds,

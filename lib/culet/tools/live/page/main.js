@@ -78,7 +78,8 @@ class Page {
     this.showStatus();
     if (!this.store.last) return;
     const { moment, index } = this.timeline;
-    this.moments = this.timeline.window;
+    this.window = this.timeline.window;
+    this.moments = this.timeline.thinned(this.window);
     this.timeline.render();
     this.offerSubjects(moment.state);
     document.getElementById("moment").textContent = `${day(moment.at)} ${clock(moment.at)}, ${counted(moment.state.order.length, "process").replace(/ss+s$/, "sses")}`;
@@ -136,7 +137,7 @@ class Page {
   charts(moment) {
     const by = this.division();
     const times = this.moments.map((one) => one.at);
-    const events = this.events.in(this.moments);
+    const events = this.events.in(this.window);
     const marks = [this.timeline.a && { at: this.timeline.a.at, text: "A" }, this.timeline.b && { at: this.timeline.b.at, text: "B" }, !this.timeline.following && { at: moment.at }].filter(Boolean);
     const common = { times, range: this.timeline.range, marks };
     const parts = this.stacks.parts(this.moments, this.subject, by);

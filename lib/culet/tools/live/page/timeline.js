@@ -1,6 +1,8 @@
 // The moment that the page shows: the last one, or one that was chosen; the window of the charts; marks A and B.
 
 const FRAME_MILLISECONDS = 100;
+// More than these are not told apart on most screens, and take long to draw.
+const MOST_POINTS = 600;
 
 class Timeline {
   constructor(store, settings, change) {
@@ -101,6 +103,25 @@ class Timeline {
   get window() {
     const [from, to] = this.range;
     return this.store.moments.slice(this.store.indexAt(from), this.store.indexAt(to) + 2);
+  }
+
+  // Of these moments at most about MOST_POINTS: of each run the one with the largest total, so that peaks stay; and the first,
+  // the last and the chosen one. Runs are counted from the first frame, so that points stay while the window moves.
+  thinned(moments) {
+    const length = Math.ceil(moments.length / MOST_POINTS);
+    if (length < 2) return moments;
+    const total = ({ state }) => (state.total && state.total.pss_bytes) || 0;
+    const kept = new Set([moments[0], moments[moments.length - 1], this.moment]);
+    let largest = moments[0];
+    for (const moment of moments) {
+      if (Math.floor(moment.n / length) !== Math.floor(largest.n / length)) {
+        kept.add(largest);
+        largest = moment;
+      } else if (total(moment) > total(largest)) {
+        largest = moment;
+      }
+    }
+    return moments.filter((moment) => kept.has(moment));
   }
 
   key(event) {
