@@ -63,7 +63,7 @@ module Culet
         root = checkout
         list << File.join(root, "allocator/build") << __dir__ if root
         [activated_directory, *installed_directories].compact.each { |directory| list << File.join(directory, "culet") }
-        list << __dir__
+        list << File.join(__dir__, RUBY_VERSION[/\A\d+\.\d+/]) << __dir__
         $LOAD_PATH.each { |directory| list << File.join(directory.to_s, "culet") }
       end.lazy
     end
