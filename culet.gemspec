@@ -25,7 +25,7 @@ Gem::Specification.new do |spec|
               "trace/{Makefile,format.h,interposer/*,recorder/*,replay/*,sampler/*}",
               "scope/{Makefile,format.h,src/**/*}",
               "layouts/*.h", "profile/*.{c,h}", "part.mk", "syscall_counter/{Makefile,syscall_counter.h,src/*}",
-              "{README,CHANGELOG,SECURITY}.md", "LICENSE.txt", "docs/{README,json,limits}.md",
+              "{README,CHANGELOG,SECURITY}.md", "LICENSE.txt", "docs/{README,json,limits,versioning}.md",
               "docs/guide/*.md", "fleet/*", base: __dir__]
   # Sorted, so that the same files make the same gem. What is compiled is no source, but for the empty library by which
   # culet/require learns Ruby's search order.

@@ -93,7 +93,8 @@ module Packaging
     # @return [Hash{String => String}] version of a Ruby => its rbconfig.rb
     def configurations
       own = @executables.to_h { |executable| of_executable(executable) }
-      own.merge(@rubies.to_h { |version| of_debian(version) }) { |_, first, _| first }
+      rest = @rubies - own.keys.map { |version| version[/\A\d+\.\d+/] }
+      own.merge(rest.to_h { |version| of_debian(version) })
     end
 
     def of_debian(version)
