@@ -41,7 +41,7 @@ module Packaging
       specification.required_rubygems_version = ">= 3.3.22"
       specification.required_ruby_version = [">= #{RUBIES.first}", *("< #{RUBIES.last.succ}.dev" if gaps.empty?)]
       # For the other Rubies the extension is compiled when the gem is installed.
-      specification.extensions = gaps.empty? ? [] : ["ext/extconf.rb"]
+      specification.extensions = gaps.empty? ? [] : ["ext/ready_made/Rakefile"]
       specification.files -= specification.files.grep(SOURCES) if gaps.empty?
       specification.files = (specification.files + added.map { |file| "lib/culet/#{file}" }).uniq.sort
     end
