@@ -34,6 +34,8 @@ module Packaging
       made = Dir[File.join(ROOT, "pkg", "*-#{@toolchain.platform}.gem")].max_by { |path| File.mtime(path) }
       raise Failed, "rake-compiler made no gem for #{@toolchain.platform}" unless made
 
+      # rake-compiler packs a copy of the files.
+      FileUtils.rm_rf(made.delete_suffix(".gem"))
       FileUtils.mkdir_p(folder)
       target = File.join(File.expand_path(folder), File.basename(made))
       FileUtils.mv(made, target) unless made == target

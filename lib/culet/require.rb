@@ -105,7 +105,7 @@ module Culet
     end
 
     problem = self.begin(ENV)
-    warn("culet: #{problem}") if problem
+    Native.warn(problem) if problem
   end
 end
 
