@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "etc"
 require "fileutils"
 require "open3"
 require "rbconfig"
@@ -27,6 +28,8 @@ class NativeBuild
   # A platform gem's list of its compiled files.
   READY = File.join(ROOT, "lib/culet/ready_made.txt")
   PROCESSORS = /\A(x86_64|amd64|aarch64|arm64)\z/
+  # Compilers at a time; each takes some 100 MB.
+  JOBS = "-j#{Etc.nprocessors.clamp(1, 8)}".freeze
   NO_MAKE = "there is no make on PATH; install make"
 
   # @return [String, nil] name of the make program
@@ -159,7 +162,7 @@ class NativeBuild
   # The parts in C have a Makefile each, which takes BUILD and CC.
   def build_part(folder, target, files)
     build = File.join(@scratch, folder)
-    run(folder, make, "-C", File.join(ROOT, folder), "BUILD=#{build}", "CC=#{compiler}", target)
+    run(folder, make, JOBS, "-C", File.join(ROOT, folder), "BUILD=#{build}", "CC=#{compiler}", target)
     files.each { |file| install(File.join(build, File.basename(file)), File.join(@destination, File.dirname(file))) }
   end
 
@@ -167,7 +170,7 @@ class NativeBuild
     build = File.join(@scratch, "extension")
     FileUtils.mkdir_p(build)
     run("the extension's Makefile", RbConfig.ruby, File.join(ROOT, "ext/culet/extconf.rb"), chdir: build)
-    run("the extension", make, chdir: build)
+    run("the extension", make, JOBS, chdir: build)
     install(File.join(build, EXTENSION))
   end
 

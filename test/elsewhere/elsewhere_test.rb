@@ -11,13 +11,14 @@ class ElsewhereTest < Minitest::Test
   include ServerHelper
 
   PLATFORM = "arm64-darwin23"
-  SENTENCE = "culet: culet works on Linux, and this is #{PLATFORM}: it changes and records nothing here\n"
+  SENTENCE = "culet: culet works on Linux, and this is #{PLATFORM}: it changes and records nothing here\n".freeze
   ENTRIES = %w[culet culet/agent culet/auto culet/blackbox culet/limit culet/metrics culet/profile culet/require culet/unused].freeze
 
   # With the gems of the rails workload.
   module Rails
     extend RailsHelper
     extend TestHelper
+
     def self.skip(sentence) = raise(Minitest::Skip, sentence)
   end
 
