@@ -25,10 +25,13 @@ Gem::Specification.new do |spec|
               "trace/{Makefile,format.h,interposer/*,recorder/*,replay/*,sampler/*}",
               "scope/{Makefile,format.h,src/**/*}",
               "layouts/*.h", "profile/*.{c,h}", "part.mk", "syscall_counter/{Makefile,syscall_counter.h,src/*}",
-              "{README,CHANGELOG,SECURITY}.md", "LICENSE.txt", "docs/{README,json,limits}.md",
+              "{README,CHANGELOG,SECURITY}.md", "LICENSE.txt", "docs/{README,json,limits,versioning}.md",
               "docs/guide/*.md", "fleet/*", base: __dir__]
-  spec.files = files.reject do |path|
-    path.end_with?(".o", ".so", ".part", "mkmf.log") || File.directory?(File.join(__dir__, path))
+  # Sorted, so that the same files make the same gem. What is compiled is no source, but for the empty library by which
+  # culet/require learns Ruby's search order.
+  spec.files = files.sort.reject do |path|
+    (path.end_with?(".o", ".so", ".part", "mkmf.log") && !path.include?("/search_order/")) ||
+      File.directory?(File.join(__dir__, path))
   end
   spec.bindir = "exe"
   spec.executables = ["culet"]

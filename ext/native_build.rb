@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "etc"
 require "fileutils"
 require "open3"
 require "rbconfig"
@@ -10,7 +11,8 @@ require "tmpdir"
 #
 # A part that this machine lacks something for is skipped and recorded with the reason: the command line and the reports
 # work without it, and a gem that does not install on a developer's Mac cannot be in the team's Gemfile. A compiler
-# error is an error.
+# error is an error. A platform gem has the parts in C ready-made, and the extension for some Rubies: for another Ruby
+# the extension alone is built.
 class NativeBuild
   # The compiler or make failed.
   class Failed < StandardError; end
@@ -23,7 +25,11 @@ class NativeBuild
   SCOPE = %w[scope/culet-scope].freeze
   SYSCALL_COUNTER = %w[syscall_counter/culet-syscall-counter.so].freeze
   PARTS = [ALLOCATOR, EXTENSION, *TRACE, *SCOPE, *SYSCALL_COUNTER].freeze
+  # A platform gem's list of its compiled files.
+  READY = File.join(ROOT, "lib/culet/ready_made.txt")
   PROCESSORS = /\A(x86_64|amd64|aarch64|arm64)\z/
+  # Compilers at a time; each takes some 100 MB.
+  JOBS = "-j#{Etc.nprocessors.clamp(1, 8)}".freeze
   NO_MAKE = "there is no make on PATH; install make"
 
   # @return [String, nil] name of the make program
@@ -43,7 +49,9 @@ class NativeBuild
   # @param destination [String] where the files are installed
   # @param scratch [String] directory for object files
   # @param out [IO] receives messages and compiler output
-  def initialize(destination:, scratch:, out: $stdout)
+  # @param compiler [String, nil] with options; nil: CC, or the compiler that Ruby was built with
+  def initialize(destination:, scratch:, out: $stdout, compiler: nil)
+    @compiler = compiler
     @destination = File.expand_path(destination)
     @scratch = File.expand_path(scratch)
     @out = out
@@ -57,9 +65,10 @@ class NativeBuild
     FileUtils.mkdir_p([@destination, @scratch])
     lacks = { ALLOCATOR => allocator_lacks, EXTENSION => extension_lacks,
               **[*TRACE, *SCOPE, *SYSCALL_COUNTER].to_h { |file| [file, allocator_lacks] } }.compact
+    lacks.reject! { |file, _| ready?(file) }
     lacks.each { |file, reason| @out.puts("culet: #{file} is not built: #{reason}.") }
-    build_c_parts unless lacks.key?(ALLOCATOR)
-    build_extension unless lacks.key?(EXTENSION)
+    c_parts unless lacks.key?(ALLOCATOR) || ready?(ALLOCATOR)
+    build_extension unless lacks.key?(EXTENSION) || ready?(EXTENSION)
     record(lacks)
     lacks
   end
@@ -75,11 +84,22 @@ class NativeBuild
     build_extension
   end
 
+  # Builds the parts in C alone.
+  #
+  # @raise [Failed]
+  def c_parts
+    FileUtils.mkdir_p([@destination, @scratch])
+    build_part("allocator", "libculet", [ALLOCATOR])
+    build_part("trace", "trace", TRACE)
+    build_part("scope", "scope", SCOPE)
+    build_part("syscall_counter", "syscall_counter", SYSCALL_COUNTER)
+  end
+
   # Builds nothing and records why.
   #
   # @param reason [String]
   def refuse(reason)
-    record(PARTS.to_h { |file| [file, platform_lacks || reason] })
+    record(PARTS.reject { |file| ready?(file) }.to_h { |file| [file, platform_lacks || reason] })
   end
 
   # @return [String, nil] what libculet.so needs and this machine lacks
@@ -125,8 +145,14 @@ class NativeBuild
     "Ruby's C headers are not in #{directory}; install ruby-dev"
   end
 
-  # CC, or the compiler that Ruby was built with.
   def compiler = @compiler ||= (ENV["CC"] || RbConfig::CONFIG["CC"]).split.first
+
+  # Whether this is a platform gem that has the file, for this Ruby.
+  def ready?(file)
+    @ready ||= File.exist?(READY) ? File.readlines(READY, chomp: true) : []
+    name = file == EXTENSION ? "#{RUBY_VERSION[/\A\d+\.\d+/]}/#{file}" : file
+    @ready.include?(name)
+  end
 
   def make = @make ||= self.class.make
 
@@ -139,17 +165,10 @@ class NativeBuild
     status.success?
   end
 
-  def build_c_parts
-    build_part("allocator", "libculet", [ALLOCATOR])
-    build_part("trace", "trace", TRACE)
-    build_part("scope", "scope", SCOPE)
-    build_part("syscall_counter", "syscall_counter", SYSCALL_COUNTER)
-  end
-
   # The parts in C have a Makefile each, which takes BUILD and CC.
   def build_part(folder, target, files)
     build = File.join(@scratch, folder)
-    run(folder, make, "-C", File.join(ROOT, folder), "BUILD=#{build}", "CC=#{compiler}", target)
+    run(folder, make, JOBS, "-C", File.join(ROOT, folder), "BUILD=#{build}", "CC=#{compiler}", target)
     files.each { |file| install(File.join(build, File.basename(file)), File.join(@destination, File.dirname(file))) }
   end
 
@@ -157,7 +176,7 @@ class NativeBuild
     build = File.join(@scratch, "extension")
     FileUtils.mkdir_p(build)
     run("the extension's Makefile", RbConfig.ruby, File.join(ROOT, "ext/culet/extconf.rb"), chdir: build)
-    run("the extension", make, chdir: build)
+    run("the extension", make, JOBS, chdir: build)
     install(File.join(build, EXTENSION))
   end
 

@@ -26,6 +26,40 @@ class LibTest < Minitest::Test
     assert_equal "#{ROOT}/lib/culet/require.rb", JSON.parse(run_culet("lib", "require", "--json").first)["path"]
   end
 
+  # A name for LD_PRELOAD that stays, whichever version and processor the library is for.
+  def test_a_link_to_the_library
+    Dir.mktmpdir do |directory|
+      path = File.join(directory, "lib/libculet.so")
+      2.times do
+        out, err, status = run_culet("lib", "--link", path)
+        assert_predicate status, :success?, err
+        assert_equal ["#{path}\n", ""], [out, err]
+      end
+      assert_equal run_culet("lib").first.chomp, File.readlink(path)
+      assert_equal "#{path}\n", run_culet("lib", "--link", File.dirname(path)).first
+      assert_equal path, JSON.parse(run_culet("lib", "--link", path, "--json").first)["path"]
+      script = "require 'culet'; p Culet.allocator.values_at(:name, :active)"
+      out, err, = run_program(RbConfig.ruby, "-I#{ROOT}/lib", "-e", script, env: NEUTRAL.merge("LD_PRELOAD" => path))
+      assert_equal ["[\"culet\", true]\n", ""], [out, err]
+      assert_equal ["libculet.so"], Dir.children(File.dirname(path))
+    end
+  end
+
+  def test_a_link_replaces_nothing_but_a_link
+    Dir.mktmpdir do |directory|
+      path = File.join(directory, "file")
+      File.write(path, "kept")
+      _, err, status = run_culet("lib", "--link", path)
+      assert_equal 1, status.exitstatus
+      assert_match(/is not a link; remove it, or choose another path/, err)
+      assert_equal "kept", File.read(path)
+      _, err, status = run_culet("lib", "--link", File.join(path, "x"))
+      assert_equal 1, status.exitstatus
+      assert_match(/cannot make the link .*: not a directory|cannot make the link .*: file exists/, err)
+    end
+    [["--link", "/tmp/a b"], ["auto", "--link", "/tmp/x"]].each { |words| assert_equal 2, run_culet("lib", *words).last.exitstatus }
+  end
+
   def test_other_arguments_are_wrong_usage
     [%w[x], %w[auto agent], %w[-- true]].each do |words|
       _, err, status = run_culet("lib", *words)

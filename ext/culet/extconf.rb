@@ -2,7 +2,6 @@
 
 require "fileutils"
 require "mkmf"
-require "tmpdir"
 
 append_cflags(["-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Wshadow"])
 # Warnings are errors in our own builds, not under a user's newer compiler.
@@ -24,17 +23,6 @@ end
 have_header("malloc.h")
 have_struct_member("struct mallinfo", "uordblks", "malloc.h")
 
-# Whether this Ruby prefers x.rb in a later folder of the load path to x.so in an earlier one.
-Dir.mktmpdir do |directory|
-  { "early" => "x.#{RbConfig::CONFIG["DLEXT"]}", "late" => "x.rb" }.each do |folder, file|
-    FileUtils.mkdir(File.join(directory, folder))
-    FileUtils.touch(File.join(directory, folder, file))
-    $LOAD_PATH.push(File.join(directory, folder))
-  end
-  $defs << "-DCULET_RUBY_FILES_FIRST" if $LOAD_PATH.resolve_feature_path("x").first == :rb
-  $LOAD_PATH.pop(2)
-end
-
 # As ruby.h, whatever is included first.
 $CPPFLAGS << " -D_GNU_SOURCE"
 
@@ -47,5 +35,8 @@ sources = (Dir["**/*.c", base: __dir__] + Dir["profile/*.c", base: root]).sort
 $VPATH << "$(srcdir)/../.."
 sources.each { |source| FileUtils.mkdir_p(File.dirname(source)) }
 $objs = sources.map { |source| source.sub(/c\z/, "o") }
+
+# A platform gem serves Rubies with and without a libruby.so of their own: its symbols are found in what is loaded.
+$LIBRUBYARG = "" if enable_config("platform-gem", false)
 
 create_makefile("culet/culet")

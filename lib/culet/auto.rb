@@ -25,7 +25,7 @@ module Culet
     end
   end
 
-  Trim.begin(Trim::Settings.new(ENV.fetch("CULET_TRIM", nil))).each { |sentence| warn("culet: #{sentence}") }
+  Trim.begin(Trim::Settings.new(ENV.fetch("CULET_TRIM", nil))).each { |sentence| Native.warn(sentence) }
 end
 
 require_relative "blackbox" if ENV["CULET_BLACKBOX"]

@@ -252,6 +252,6 @@ module Culet
 
     settings = Settings.new(ENV.fetch("CULET_BLACKBOX", nil))
     sentence = settings.folder ? start(settings.folder) : settings.problem
-    warn("culet: #{sentence}") if sentence
+    Native.warn(sentence) if sentence
   end
 end

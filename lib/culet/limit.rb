@@ -232,5 +232,5 @@ module Culet
     private_constant :Forks
   end
 
-  Limit.begin(Limit::Settings.new(ENV.fetch("CULET_LIMIT") { Limit.preset || "auto" })).each { |sentence| warn("culet: #{sentence}") }
+  Limit.begin(Limit::Settings.new(ENV.fetch("CULET_LIMIT") { Limit.preset || "auto" })).each { |sentence| Native.warn(sentence) }
 end

@@ -45,10 +45,27 @@ module Culet
     def missing_reason(file = "libculet.so")
       return "#{find(file)} does not load: #{@load_error}; rebuild it with #{rebuild}" if @load_error && find(file)
 
+      return "culet's native part is for Linux, and this is #{RUBY_PLATFORM}" if elsewhere?
+
       reason = recorded(file)
       return "#{file} was not built: #{reason}; then run #{rebuild}" if reason
 
       "#{file} is not built: run #{rebuild}"
+    end
+
+    # @return [Boolean] whether this system has no native part of culet, and cannot have one
+    def elsewhere? = !RUBY_PLATFORM.include?("linux")
+
+    # Writes a warning of a part that a program has loaded. Where there is no native part each part would say the same:
+    # one line stands for all.
+    #
+    # @param sentence [String]
+    def warn(sentence)
+      return Kernel.warn("culet: #{sentence}") unless elsewhere? && sentence.include?(missing_reason("culet.so"))
+      return if @warned
+
+      @warned = true
+      Kernel.warn("culet: culet works on Linux, and this is #{RUBY_PLATFORM}: it changes and records nothing here")
     end
 
     # @return [String, nil] root of the checkout; nil in an installed gem, which lacks bin/setup
@@ -63,7 +80,7 @@ module Culet
         root = checkout
         list << File.join(root, "allocator/build") << __dir__ if root
         [activated_directory, *installed_directories].compact.each { |directory| list << File.join(directory, "culet") }
-        list << __dir__
+        list << File.join(__dir__, RUBY_VERSION[/\A\d+\.\d+/]) << __dir__
         $LOAD_PATH.each { |directory| list << File.join(directory.to_s, "culet") }
       end.lazy
     end

@@ -105,5 +105,5 @@ module Culet
   end
 
   sentence = Profile.begin(Profile::Settings.new(ENV.fetch("CULET_PROFILE", nil), ENV.fetch("CULET_PROFILE_OUT", nil)))
-  warn("culet: #{sentence}") if sentence
+  Native.warn(sentence) if sentence
 end

@@ -31,7 +31,7 @@ module Culet
       # Each box has a load path and features of its own.
       return "require is unchanged: this Ruby runs in boxes" if defined?(Ruby::Box) && Ruby::Box.enabled?
 
-      prepare(file(environment), denies?, word == "on")
+      prepare(file(environment), denies?, word == "on", ruby_files_first?)
       replace
       nil
     end
@@ -60,6 +60,18 @@ module Culet
     # RbConfig; without RubyGems it is not worth loading.
     def self.denies? = defined?(RbConfig) == "constant" && RbConfig::CONFIG["EXTSTATIC"].to_s.empty?
     private_class_method :denies?
+
+    # The folders have an empty culet_search_order.so and an empty culet_search_order.rb, neither of which is loaded.
+    #
+    # @return [Boolean] whether this Ruby prefers x.rb in a later folder of the load path to x.so in an earlier one
+    def self.ruby_files_first?
+      folders = %w[native ruby].map { |name| File.join(__dir__, "runtime/requires/search_order", name) }
+      $LOAD_PATH.push(*folders)
+      $LOAD_PATH.resolve_feature_path("culet_search_order")&.first == :rb
+    ensure
+      $LOAD_PATH.pop(2)
+    end
+    private_class_method :ruby_files_first?
 
     # Replaces Ruby's functions under all their names: RubyGems renames `require` to gem_original_require, Bundler
     # copies it back, other wrappers have their own names.
@@ -93,7 +105,7 @@ module Culet
     end
 
     problem = self.begin(ENV)
-    warn("culet: #{problem}") if problem
+    Native.warn(problem) if problem
   end
 end
 

@@ -83,7 +83,7 @@ module Culet
                    elsif !Coverage.respond_to?(:setup) then "this Ruby lacks Coverage.setup"
                    elsif !FROM_WORDS.include?(from) then "#{FROM}: '#{from}' is not one of #{FROM_WORDS.join(", ")}"
                    end
-        warn("culet: unused code is not recorded: #{sentence}") if sentence
+        Native.warn("unused code is not recorded: #{sentence}") if sentence
         sentence.nil?
       end
 

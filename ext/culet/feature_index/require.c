@@ -44,6 +44,7 @@ static struct {
     VALUE load_path;       /* $LOAD_PATH */
     VALUE known_load_path; /* its contents when the resolver got it; hidden */
     char dlext[16];
+    int ruby_files_first;     /* whether Ruby prefers x.rb in a later folder to x.so in an earlier one */
     int reports_missing;      /* whether the index may report that no file provides a name */
     int realpath_hooks;       /* hooked PLT entries for realpath */
     int trims;                /* whether to trim after a large part of a program was loaded */
@@ -130,13 +131,12 @@ static enum culet_answer find(const char *name, size_t length, unsigned kinds, i
 /* Resolves a name without extension. */
 static enum culet_answer find_any(const char *name, size_t length, int now, char path[PATH_MAX])
 {
-#ifdef CULET_RUBY_FILES_FIRST
-    enum culet_answer answer = find(name, length, CULET_RUBY, now, path);
+    enum culet_answer answer;
 
+    if (!state.ruby_files_first)
+        return find(name, length, CULET_RUBY | CULET_NATIVE, now, path);
+    answer = find(name, length, CULET_RUBY, now, path);
     return answer == CULET_NOWHERE ? find(name, length, CULET_NATIVE, now, path) : answer;
-#else
-    return find(name, length, CULET_RUBY | CULET_NATIVE, now, path);
-#endif
 }
 
 /* Resolves a name. kinds: by its extension, which starts at `stem`; 0: it has none. */
@@ -426,13 +426,14 @@ static void find_load(void)
 }
 
 /*
- * Culet::Require.prepare(file, denies, all) -> nil
+ * Culet::Require.prepare(file, denies, all, ruby_files_first) -> nil
  *
- * file:   the index file, a String; nil: in memory
- * denies: whether the index may report that no file provides a name
- * all:    whether to cache real paths, and to trim after loading
+ * file:             the index file, a String; nil: in memory
+ * denies:           whether the index may report that no file provides a name
+ * all:              whether to cache real paths, and to trim after loading
+ * ruby_files_first: whether Ruby prefers x.rb in a later folder of the load path to x.so in an earlier one
  */
-static VALUE prepare(VALUE self, VALUE file, VALUE reports_missing, VALUE all)
+static VALUE prepare(VALUE self, VALUE file, VALUE reports_missing, VALUE all, VALUE ruby_files_first)
 {
     static const char *const functions[] = {"require", "require_relative", "load"};
     size_t i;
@@ -445,6 +446,7 @@ static VALUE prepare(VALUE self, VALUE file, VALUE reports_missing, VALUE all)
     rb_gc_register_mark_object(state.known_load_path);
     strncpy(state.dlext, DLEXT, sizeof(state.dlext) - 1);
     state.reports_missing = RTEST(reports_missing);
+    state.ruby_files_first = RTEST(ruby_files_first);
     for (i = 0; i < sizeof(functions) / sizeof(*functions); i++)
         state.functions[i] = rb_intern(functions[i]);
 #ifdef HAVE_RB_EXT_RACTOR_SAFE
@@ -524,7 +526,7 @@ void culet_init_require(VALUE culet)
 
     rb_define_method(original, "require", culet_require, 1);
     rb_define_method(original, "load", culet_load, -1);
-    rb_define_singleton_method(module, "prepare", prepare, 3);
+    rb_define_singleton_method(module, "prepare", prepare, 4);
     rb_define_singleton_method(module, "take_over", take_over, 3);
     rb_define_singleton_method(module, "figures", stats, 0);
 #endif

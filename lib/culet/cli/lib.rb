@@ -3,6 +3,7 @@
 require "json"
 require_relative "command"
 require_relative "../tools/allocators"
+require_relative "../tools/library_link"
 require_relative "../system/ruby_options"
 
 module Culet
@@ -10,25 +11,35 @@ module Culet
     # `culet lib`: the absolute path of the allocator, or of a part of culet that programs load, alone on stdout.
     class Lib < Command
       # @return [String] the usage of the verb
-      def banner = "culet lib [#{RubyOptions::PARTS.join("|")}]"
+      def banner = "culet lib [#{RubyOptions::PARTS.join("|")}] [--link PATH]"
 
       # @return [Array<String>] examples for --help
       def examples
         ["LD_PRELOAD=$(culet lib) ruby app.rb",
-         "RUBYOPT=-r$(culet lib auto) bundle exec puma    without culet in the bundle"]
+         "RUBYOPT=-r$(culet lib auto) bundle exec puma    without culet in the bundle",
+         "culet lib --link /usr/local/lib/libculet.so     in a Dockerfile, for ENV LD_PRELOAD"]
       end
 
       # @return [Integer] exit status
       def execute(words, command)
         check(words, command)
         path = words.empty? ? Allocators.culet_library : RubyOptions.file(words.first)
+        path = LibraryLink.new(options[:link]).make(path) if options[:link]
         deliver(options[:json] ? JSON.generate(path: path) : path)
         EXIT_OK
       end
 
       private
 
+      def define(parser)
+        parser.on("--link PATH", "make PATH a link to libculet.so, and print PATH: a name that",
+                  "does not change with the version, the Ruby or the processor") do |path|
+          options[:link] = path
+        end
+      end
+
       def check(words, command)
+        raise UsageError, "--link is for libculet.so; leave out the name of the part" if options[:link] && words.any?
         return if command.nil? && words.size <= 1 && (words - RubyOptions::PARTS).empty?
 
         raise UsageError, "`culet lib` prints the path of libculet.so; `culet lib PART` prints the path of a part " \

@@ -54,10 +54,13 @@ module Culet
     end
     private_class_method :refuse_spaces
 
-    # A program with its own bundle does not activate the gem, so the folder of the native extension must be given.
+    # A program with its own bundle does not activate the gem, so the folder of the native extension must be given,
+    # unless it is in a folder that the library looks into.
     def extension_directory
       path = Native.find("culet.so")
-      path && File.expand_path("../..", path)
+      return if path.nil? || path.start_with?(File.expand_path("..", __dir__))
+
+      File.expand_path("../..", path)
     end
     private_class_method :extension_directory
   end

@@ -1,0 +1,54 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "open3"
+require "rbconfig"
+require "tmpdir"
+require_relative "timestamp"
+
+module Packaging
+  # The gem that is compiled where it is installed. The same sources make the same bytes, whatever the modes and times
+  # of the files are.
+  class SourceGem
+    # RubyGems did not build it; the message has what it printed.
+    class Failed < StandardError; end
+
+    ROOT = File.expand_path("..", __dir__)
+    BUILD = "Gem::GemRunner.new.run(ARGV.dup)"
+    private_constant :ROOT, :BUILD
+
+    # @param folder [String] where the gem is put
+    # @param root [String] the checkout
+    # @return [String] path of the gem
+    # @raise [Failed]
+    def call(folder, root: ROOT)
+      FileUtils.mkdir_p(folder)
+      specification = Gem::Specification.load(File.join(root, "culet.gemspec"))
+      target = File.join(File.expand_path(folder), specification.file_name)
+      Dir.mktmpdir("culet-gem") do |copy|
+        copy_files(specification.files, root, copy)
+        build(copy, target)
+      end
+      target
+    end
+
+    private
+
+    def copy_files(files, root, copy)
+      [*files, "culet.gemspec"].uniq.each do |name|
+        to = File.join(copy, name)
+        FileUtils.mkdir_p(File.dirname(to))
+        FileUtils.cp(File.join(root, name), to)
+        # git knows no other modes.
+        File.chmod(File.executable?(File.join(root, name)) ? 0o755 : 0o644, to)
+      end
+    end
+
+    def build(copy, target)
+      out, status = Open3.capture2e({ "SOURCE_DATE_EPOCH" => Timestamp.seconds.to_s, "RUBYOPT" => nil }, RbConfig.ruby,
+                                    "-rrubygems", "-rrubygems/gem_runner", "-e", BUILD, "--", "build", "culet.gemspec",
+                                    "--output", target, chdir: copy, stdin_data: "")
+      raise Failed, "building the gem failed:\n#{out}" unless status.success?
+    end
+  end
+end

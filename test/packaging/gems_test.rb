@@ -1,0 +1,204 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "digest"
+require "json"
+require "culet/version"
+require_relative "../../packaging/bill_of_materials"
+require_relative "../../packaging/c_parts"
+require_relative "../../packaging/checksums"
+require_relative "../../packaging/platform_gem"
+require_relative "../../packaging/source_gem"
+
+# The gems that are published.
+class GemsTest < Minitest::Test
+  GEM = [RbConfig.ruby, "-rrubygems", "-rrubygems/gem_runner", "-e", "Gem::GemRunner.new.run(ARGV.dup)", "--"].freeze
+  CLEAN = NEUTRAL.merge(%w[RUBYLIB BUNDLE_GEMFILE BUNDLE_PATH GEM_PATH CC CFLAGS MAKEFLAGS].to_h { |name| [name, nil] }).freeze
+  BUILD_PATIENCE_SECONDS = 1800
+  ABI = RUBY_VERSION[/\A\d+\.\d+/]
+
+  def setup
+    @directory = Dir.mktmpdir("culet-package")
+  end
+
+  def teardown
+    FileUtils.rm_rf(@directory)
+  end
+
+  # Of another checkout, whose files have other times and modes.
+  def test_the_source_gem_is_the_same_bytes_twice
+    copy = File.join(@directory, "copy")
+    [*Gem::Specification.load("#{ROOT}/culet.gemspec").files, "culet.gemspec"].each do |name|
+      FileUtils.mkdir_p(File.dirname(File.join(copy, name)))
+      FileUtils.cp("#{ROOT}/#{name}", File.join(copy, name))
+      File.chmod(File.executable?("#{ROOT}/#{name}") ? 0o700 : 0o600, File.join(copy, name))
+      File.utime(0, 0, File.join(copy, name))
+    end
+    gems = [ROOT, copy].each_with_index.map { |root, i| source_gem(File.join(@directory, i.to_s), root) }
+    assert_equal(*gems.map { |path| Digest::SHA256.file(path).hexdigest })
+  end
+
+  def test_the_bill_of_materials_names_each_file_and_the_sums_are_right
+    gem = Packaging::SourceGem.new.call(@directory)
+    bill = Packaging::BillOfMaterials.new(gem).write
+    document = JSON.parse(File.read(bill))
+    assert_equal %w[CycloneDX 1.5], document.values_at("bomFormat", "specVersion")
+    files = document["components"].select { |component| component["type"] == "file" }
+    listed = Gem::Specification.load("#{ROOT}/culet.gemspec").files
+    names = files.map { |file| file["name"] }
+    assert_empty (listed - names) + (names - listed)
+    license = files.find { |file| file["name"] == "LICENSE.txt" }
+    assert_equal Digest::SHA256.file("#{ROOT}/LICENSE.txt").hexdigest, license.dig("hashes", 0, "content")
+    assert_includes document["components"].map { |component| component["purl"] }, "pkg:gem/terminal-table"
+    assert_equal Digest::SHA256.file(gem).hexdigest, document.dig("metadata", "component", "hashes", 0, "content")
+    list = Packaging::Checksums.write([gem, bill])
+    _, err, status = run_program("sha256sum", "--check", "--strict", list, chdir: @directory)
+    assert_predicate status, :success?, err
+    File.write(gem, "x", mode: "a")
+    refute_predicate run_program("sha256sum", "--check", "--status", list, chdir: @directory).last, :success?
+  end
+
+  # Without a compiler and without make: everything is ready-made, here by what this checkout has built.
+  def test_a_platform_gem_installs_without_a_compiler
+    home = install(platform_gem(Packaging::CParts::RUBIES))
+    assert_empty Dir["#{home}/extensions/**/*.so"]
+    library, err, status = run_program(RbConfig.ruby, "-S", "#{home}/bin/culet", "lib", env: environment(home))
+    assert_predicate status, :success?, err
+    assert_equal "#{home}/gems/culet-#{Culet::VERSION}/lib/culet/libculet.so", without_platform(library.chomp)
+    script = "p Culet.native?, Culet.allocator[:active], Culet.stats[:used_bytes] > 0, $LOADED_FEATURES.grep(%r{/#{ABI}/culet.so}).size"
+    out, err, = run_program(RbConfig.ruby, "-rculet/auto", "-e", script, env: environment(home).merge("LD_PRELOAD" => library.chomp))
+    assert_equal ["true\ntrue\ntrue\n1\n", ""], [out, err]
+    out, err, = run_program(RbConfig.ruby, "-S", "#{home}/bin/culet", "run", "--allocator", "glibc:trim", "--", RbConfig.ruby,
+                            "--disable-gems", "-e", "p Culet.trim_stats[:active]", env: environment(home))
+    assert_equal ["true\n", ""], [out, err]
+  end
+
+  # A Ruby that the gem has no extension for: the extension alone is compiled.
+  def test_a_platform_gem_without_this_ruby_compiles_the_extension
+    skip "run by bin/test --all" unless all_tests?
+
+    home = install(platform_gem(["3.0"]), path: ENV.fetch("PATH"))
+    out, err, = run_program(RbConfig.ruby, "-rculet", "-e", "p Culet.native?", env: environment(home))
+    assert_equal ["true\n", ""], [out, err]
+    assert_equal ["culet.so"], Dir["#{home}/extensions/*/*/culet-*/culet/**/*"].map { |path| File.basename(path) }
+  end
+
+  # A Ruby that the gem has no extension for, and no compiler: the rest is there, and the reason is given.
+  def test_a_platform_gem_without_this_ruby_says_what_is_missing
+    home = install(platform_gem(["3.0"]))
+    out, = run_program(RbConfig.ruby, "-rculet", "-e", "p Culet.native?; Culet.stats rescue puts $!.message", env: environment(home))
+    assert_match(/\Afalse\nculet\.so was not built: there is no (make|C compiler)/, out)
+    library, = run_program(RbConfig.ruby, "-S", "#{home}/bin/culet", "lib", env: environment(home))
+    assert_path_exists library.chomp
+  end
+
+  def test_a_file_that_needs_a_newer_c_library_is_refused
+    parts = parts(["3.0"])
+    staged = File.join(@directory, "build/x86_64-linux-gnu/stage/lib/culet/libculet.so")
+    FileUtils.mkdir_p(File.dirname(staged))
+    source = File.join(@directory, "new.c")
+    File.write(source, "extern int future(void);\n__asm__(\".symver future,future@GLIBC_2.99\");\nint main(void) { return future(); }\n")
+    assert_predicate run_program("cc", "-fPIC", "-c", source, "-o", "#{staged}.o").last, :success?
+    fake = File.join(@directory, "fake.c")
+    File.write(fake, "int future(void) { return 0; }\n")
+    File.write("#{fake}.map", "GLIBC_2.99 { global: future; };\n")
+    assert_predicate run_program("cc", "-shared", "-fPIC", fake, "-Wl,--version-script=#{fake}.map", "-o", "#{staged}.fake.so").last, :success?
+    assert_predicate run_program("cc", "-shared", "#{staged}.o", "#{staged}.fake.so", "-o", staged).last, :success?
+    error = assert_raises(RuntimeError) { parts.check }
+    assert_match(/libculet\.so needs glibc 2\.99, and culet supports 2\.31/, error.message)
+  end
+
+  # The whole build, by cross compilers and the headers of Debian's Rubies, for both processors.
+  Packaging::Toolchain::PLATFORMS.each_key do |platform|
+    define_method(:"test_the_gem_of_#{platform}_is_the_same_bytes_twice") do
+      skip "run by bin/test --all" unless all_tests?
+
+      gems = %w[a b].map do |name|
+        build = "tmp/platform-test-#{platform}-#{name}"
+        Packaging::PlatformGem.new(Packaging::Toolchain.new(platform), build: build).call(File.join(@directory, name))
+      ensure
+        FileUtils.rm_rf("#{ROOT}/#{build}")
+      end
+      assert_equal(*gems.map { |path| Digest::SHA256.file(path).hexdigest })
+      return unless platform.start_with?(RbConfig::CONFIG["host_cpu"])
+
+      home = install(gems.first)
+      out, err, = run_program(RbConfig.ruby, "-rculet", "-e", "p Culet.native?", env: environment(home))
+      assert_equal ["true\n", ""], [out, err]
+    rescue Packaging::DebianArchive::Missing => e
+      skip e.message
+    end
+  end
+
+  private
+
+  # In a process of its own, which loads the gemspec of that checkout.
+  def source_gem(folder, root)
+    script = "puts Packaging::SourceGem.new.call(*ARGV.first(1), root: ARGV[1])"
+    out, err, status = run_program(RbConfig.ruby, "-r#{ROOT}/packaging/source_gem", "-e", script, folder, root, env: CLEAN)
+    assert_predicate status, :success?, err
+    out.chomp
+  end
+
+  def parts(abis)
+    Packaging::CParts.new("x86_64-linux-gnu", compiler: "cc", versions: abis.map { |abi| "#{abi}.0" }, build: File.join(@directory, "build"))
+  end
+
+  # As packaging/Rakefile makes it, of the files of this checkout.
+  def platform_gem(abis)
+    specification = Gem::Specification.load("#{ROOT}/culet.gemspec").dup
+    parts(abis).complete(specification)
+    # This RubyGems may be older than the one that knows such platforms.
+    specification.platform = Gem::Platform.local
+    specification.required_rubygems_version = ">= 0"
+    compiled = compiled_files(abis)
+    specification.files = (specification.files + compiled.keys).uniq.sort
+    tree = File.join(@directory, "tree")
+    specification.files.each do |name|
+      FileUtils.mkdir_p(File.dirname(File.join(tree, name)))
+      name.end_with?("ready_made.txt") || FileUtils.cp(compiled.fetch(name, "#{ROOT}/#{name}"), File.join(tree, name))
+    end
+    File.write(File.join(tree, "lib/culet/ready_made.txt"), compiled.keys.map { |name| "#{name.delete_prefix("lib/culet/")}\n" }.join)
+    Dir.chdir(tree) { Gem::DefaultUserInteraction.use_ui(Gem::SilentUI.new) { File.join(tree, Gem::Package.build(specification)) } }
+  end
+
+  def compiled_files(abis)
+    built = { "libculet.so" => "allocator/build", "trace/culet-trace.so" => "trace/build", "trace/culet-replay" => "trace/build",
+              "trace/culet-sampler.so" => "trace/build", "scope/culet-scope" => "scope/build",
+              "syscall_counter/culet-syscall-counter.so" => "syscall_counter/build" }
+    files = built.to_h { |name, folder| ["lib/culet/#{name}", "#{ROOT}/#{folder}/#{File.basename(name)}"] }
+    files.merge(abis.include?(ABI) ? { "lib/culet/#{ABI}/culet.so" => "#{ROOT}/lib/culet/culet.so" } : {})
+  end
+
+  # Into an empty folder, with what it depends on as bin/setup downloaded it, on a PATH without a compiler.
+  def install(gem, path: bare_path)
+    home = File.join(@directory, "home")
+    folder = File.join(@directory, "gems")
+    FileUtils.mkdir_p(folder)
+    FileUtils.cp(Dir["#{ROOT}/.gems/ruby/*/cache/*.gem"], folder)
+    FileUtils.cp(gem, folder)
+    out, err, status = run_program(*GEM, "install", "--local", "--force", "--no-document", File.basename(gem),
+                                   env: environment(home).merge("PATH" => path, "CFLAGS" => "-O0"), chdir: folder, patience: BUILD_PATIENCE_SECONDS)
+    assert_predicate status, :success?, out + err
+    # --force leaves the dependencies out.
+    %w[chunky_png ruby-progressbar terminal-table unicode-display_width vega].each do |name|
+      path = Dir[File.join(folder, "#{name}-*.gem")].max or next
+      assert_predicate run_program(*GEM, "install", "--local", "--force", "--no-document", path, env: environment(home), chdir: folder).last, :success?
+    end
+    home
+  end
+
+  def environment(home) = CLEAN.merge("GEM_HOME" => home, "GEM_PATH" => home, "PATH" => bare_path)
+
+  def bare_path
+    @bare_path ||= File.join(@directory, "bin").tap do |folder|
+      Dir.mkdir(folder)
+      # Debian's RubyGems starts rake by the name that its package has.
+      ["sh", "env", "rake", "rake#{ABI}"].select { |name| File.exist?("/usr/bin/#{name}") }
+                                         .each { |name| File.symlink("/usr/bin/#{name}", File.join(folder, name)) }
+      File.symlink(RbConfig.ruby, File.join(folder, "ruby"))
+    end
+  end
+
+  def without_platform(path) = path.sub(%r{(culet-#{Regexp.escape(Culet::VERSION)})-[^/]+}, "\\1")
+end
