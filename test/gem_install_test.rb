@@ -127,7 +127,8 @@ class GemInstallTest < Minitest::Test
        ["snapshot", pid, "--out", snapshots[0]], ["signal", pid, "--out", snapshots[1]], ["diff", *snapshots], ["cow", pid],
        ["strings", pid], ["require", "--unused", pid], ["require", "--", RbConfig.ruby, "-e", "require 'set'"],
        ["compare", "--runs", "1", "--allocators", "glibc,culet", "--", RbConfig.ruby, "-e", "sleep 0.5"],
-       ["profile", "--", RbConfig.ruby, "-e", "1"], ["limit", pid], ["top", pid], ["live", pid, "--for", "1s"], ["autopsy", "--kernel"], ["trace", "-o", trace, "--", RbConfig.ruby, "-e", "1"],
+       ["profile", "--", RbConfig.ruby, "-e", "1"], ["limit", pid], ["top", pid], ["live", pid, "--for", "1s"], ["autopsy", "--kernel"],
+       ["trace", "-o", trace, "--", RbConfig.ruby, "-e", "1"],
        ["replay", "--runs", "1", "--allocators", "glibc,culet", trace]].each do |words|
         out, err, status = installed("culet", *words)
         assert_predicate status, :success?, "culet #{words.join(" ")}\n#{out}#{err}"

@@ -8,6 +8,7 @@ require_relative "member"
 require_relative "tree"
 
 module Culet
+  # The memory of process trees as it changes, for `culet top` and `culet live`.
   module Live
     # Reads the memory of process trees again and again. No process is stopped or waited for. The kernel takes long to
     # find out what a process shares: that is read in turns, and in between the resident memory says by how much the
