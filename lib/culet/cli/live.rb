@@ -8,9 +8,7 @@ require_relative "../system/processes"
 require_relative "../text/numbers"
 require_relative "../text/size"
 require_relative "../tools/compare/interruption"
-require_relative "../tools/live/history"
-require_relative "../tools/live/page"
-require_relative "../tools/live/recorder"
+require_relative "../tools/live"
 
 module Culet
   module CLI
