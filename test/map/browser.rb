@@ -38,7 +38,7 @@ class Browser
     [theirs, answers].each { |io| io.nonblock = false }
     @log = File.join(folder, "log")
     @pid = spawn({ "LD_PRELOAD" => nil, "HOME" => folder }, PROGRAM, *FLAGS, "--user-data-dir=#{folder}/profile", "--window-size=#{WINDOW.join(",")}",
-                 "--host-resolver-rules=MAP * ~NOTFOUND", "about:blank", in: File::NULL, out: @log, err: @log, 3 => theirs, 4 => answers, pgroup: true)
+                 "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "about:blank", in: File::NULL, out: @log, err: @log, 3 => theirs, 4 => answers, pgroup: true)
     [theirs, answers].each(&:close)
     @buffer = +"".b
     @number = 0
@@ -71,7 +71,16 @@ class Browser
   # @return [String] "drawn" or "failed"
   def open(path, before: nil, ready: "document.documentElement.dataset.map")
     call("Page.addScriptToEvaluateOnNewDocument", source: before) if before
-    call("Page.navigate", url: "file://#{path}")
+    visit("file://#{path}", ready: ready)
+  end
+
+  # Opens an address, and waits until it is loaded.
+  #
+  # @param address [String] file: or http:, of this machine
+  # @param ready [String] JavaScript that is true once the page is drawn
+  # @return [Object] what that gave
+  def visit(address, ready: "true")
+    call("Page.navigate", url: address)
     evaluate(<<~JAVASCRIPT)
       new Promise(function (done) { (function look() {
         var state = document.readyState === "complete" && #{ready};
