@@ -9,14 +9,15 @@ class Navigation
   # @!attribute parent [String, nil] title of the group's page, or of the page above
   # @!attribute order [Integer] among those with the same parent
   # @!attribute listed [Boolean] whether the navigation lists it
+  # @!attribute expands [Boolean] whether the navigation lists what is below it
   # @!attribute text [String] Markdown
   # @!attribute folder [String] what the links in the text are relative to
-  Place = Struct.new(:file, :url, :title, :parent, :order, :listed, :text, :folder, keyword_init: true)
+  Place = Struct.new(:file, :url, :title, :parent, :order, :listed, :expands, :text, :folder, keyword_init: true)
 
   INDEX = "docs/README.md"
   # Not in the list of the guide, as the public host shows it by itself.
   HOME = "README.md"
-  # Pages above many of a kind: their files, and whether the navigation lists those.
+  # Documents above many of a kind: the pattern of those, and whether the navigation lists them.
   FAMILIES = { "ARCHITECTURE.md" => ["**/DESIGN.md", true], "docs/decisions/README.md" => ["docs/decisions/[0-9]*.md", false] }.freeze
   # Read from elsewhere, in no list.
   UNLISTED = %w[bench/README.md].freeze
@@ -59,8 +60,8 @@ class Navigation
       documents = text.scan(LINK).flatten.map { |link| resolve(link) }.uniq
       next documents.map { |file| place(file) } if title == TOP_LEVEL
 
-      page = Place.new(url: "/#{title.downcase.tr(" ", "-")}/", title: title, listed: true, text: "# #{title}\n#{text}",
-                       folder: File.dirname(INDEX))
+      page = Place.new(url: "/#{title.downcase.tr(" ", "-")}/", title: title, listed: true, expands: true,
+                       text: "# #{title}\n#{text}", folder: File.dirname(INDEX))
       [page] + documents.map { |file| place(file, parent: title) }
     end
   end
@@ -78,8 +79,8 @@ class Navigation
   def resolve(link) = File.expand_path(link, "/#{File.dirname(INDEX)}").delete_prefix("/")
 
   def place(file, title: heading(file), parent: nil, listed: true)
-    Place.new(file: file, url: url(file), title: title, parent: parent, listed: listed, text: read(file),
-              folder: File.dirname(file))
+    Place.new(file: file, url: url(file), title: title, parent: parent, listed: listed,
+              expands: FAMILIES.fetch(file, [nil, false]).last, text: read(file), folder: File.dirname(file))
   end
 
   def heading(file) = read(file)[/^# (.+)/, 1]

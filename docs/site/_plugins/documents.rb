@@ -26,7 +26,7 @@ class Documents < Jekyll::Generator
       self.content = place.text
       data.merge!("title" => place.title, "parent" => place.parent, "nav_order" => place.order,
                   "layout" => place.url == "/" ? "landing" : "default", "nav_exclude" => !place.listed,
-                  "has_toc" => false, "permalink" => place.url, "source_file" => place.file,
+                  "has_children" => place.expands, "has_toc" => false, "permalink" => place.url, "source_file" => place.file,
                   "render_with_liquid" => false)
       data.compact!
     end
