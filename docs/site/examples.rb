@@ -30,12 +30,15 @@ class Examples
     FileUtils.rm_rf(work)
     FileUtils.mkdir_p(work)
     File.symlink(File.join(ROOT, "docs"), File.join(work, "docs"))
-    self.class.blocks.each { |block| run(block, work) }
+    blocks.each { |block| run(block, work) }
     missing = self.class.names.reject { |name| File.size?(File.join(work, name)) }
     raise "docs/site/examples.md shows #{missing.join(", ")}, which its commands do not write" if missing.any?
 
     replace(folder, work)
   end
+
+  # @return [Array<String>] shell commands
+  def blocks = self.class.blocks
 
   private
 
