@@ -29,7 +29,7 @@ class Site
 
   # @return [Array<String>] paths of its pages, from its top
   def pages
-    Dir.glob("**/*.html", base: folder).sort.map { |file| "/#{file.delete_suffix("index.html")}" }
+    Dir.glob("**/*.html", base: folder).sort.map { |file| "/#{file.sub(%r{(?<=\A|/)index\.html\z}, "")}" }
   end
 
   def stop
