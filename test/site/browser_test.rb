@@ -20,6 +20,11 @@ class SiteBrowserTest < Minitest::Test
         }
         return false;
       }
+      if (!document.styleSheets.length) faults.push("the page has no style");
+      Array.from(document.querySelectorAll("main p, main li, main td")).forEach(function (one) {
+        var text = Array.from(one.childNodes).map(function (node) { return node.nodeType === 3 ? node.data : " "; }).join("");
+        if (/`|\\]\\(|^\\s*\\|/.test(text)) faults.push("Markdown is left: " + text.trim().slice(0, 60));
+      });
       if (root.scrollWidth > wide) faults.push("the page is " + (root.scrollWidth - wide) + " pixels too wide");
       Array.from(document.querySelectorAll("main *")).forEach(function (one) {
         var box = one.getBoundingClientRect();

@@ -11,9 +11,11 @@ class Documents < Jekyll::Generator
   EXAMPLES = "tmp/site/examples"
   # Attributes of HTML that name a file of the checkout.
   REFERENCE = /(?<attribute>href|src)="(?<path>[^":#]+)?(?<anchor>#[^"]*)?"/
+  # What follows the language of a fenced block (`no-run`) is for the tests, and no Markdown of kramdown's.
+  FENCE = /^(?<language>```\w+) [^`\n]*$/
   EXAMPLE = /^<!-- page: (?<name>[\w-]+\.html) -->$/
   LINK = /\]\((?<path>[^)\s#:]+)/
-  private_constant :REFERENCE, :EXAMPLE, :LINK
+  private_constant :REFERENCE, :FENCE, :EXAMPLE, :LINK
 
   # A document as a page.
   class Page < Jekyll::PageWithoutAFile
@@ -23,7 +25,7 @@ class Documents < Jekyll::Generator
     def initialize(site, place)
       @place = place
       super(site, ROOT, place.folder, place.file ? File.basename(place.file) : "#{place.title}.md")
-      self.content = place.text
+      self.content = place.text.gsub(FENCE) { Regexp.last_match[:language] }
       data.merge!("title" => place.title, "parent" => place.parent, "nav_order" => place.order,
                   "layout" => place.url == "/" ? "landing" : "default", "nav_exclude" => !place.listed,
                   "has_children" => place.expands, "has_toc" => false, "permalink" => place.url, "source_file" => place.file,
