@@ -13,7 +13,8 @@ class Examples
   # Everything together; a busy machine takes a minute or two.
   PATIENCE_SECONDS = 900
   # Settings of the user's that would change what the pages show.
-  NEUTRAL = %w[LD_PRELOAD RUBYOPT MALLOC_ARENA_MAX MALLOC_CONF GLIBC_TUNABLES CULET_PROFILE].to_h { |name| [name, nil] }.freeze
+  NEUTRAL = %w[LD_PRELOAD RUBYOPT MALLOC_ARENA_MAX MALLOC_CONF GLIBC_TUNABLES CULET_PROFILE]
+            .to_h { |name| [name, nil] }.freeze
   private_constant :PATIENCE_SECONDS, :NEUTRAL
 
   # @return [Array<String>] names of the pages

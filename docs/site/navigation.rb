@@ -18,7 +18,8 @@ class Navigation
   # Not in the list of the guide, as the public host shows it by itself.
   HOME = "README.md"
   # Documents above many of a kind: the pattern of those, and whether the navigation lists them.
-  FAMILIES = { "ARCHITECTURE.md" => ["**/DESIGN.md", true], "docs/decisions/README.md" => ["docs/decisions/[0-9]*.md", false] }.freeze
+  FAMILIES = { "ARCHITECTURE.md" => ["**/DESIGN.md", true],
+               "docs/decisions/README.md" => ["docs/decisions/[0-9]*.md", false] }.freeze
   # Read from elsewhere, in no list.
   UNLISTED = %w[bench/README.md].freeze
   SECTION = /^## (?<title>.+)\n(?<text>(?:(?!^## ).*\n)*)/

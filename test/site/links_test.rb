@@ -26,7 +26,7 @@ class SiteLinksTest < Minitest::Test
   end
 
   def test_nothing_is_loaded_from_elsewhere
-    loaded = pages.flat_map { |path| targets(path).select { |name, _| LOADED.include?(name) }.map(&:last) }
+    loaded = pages.flat_map { |path| targets(path).filter_map { |name, target| target if LOADED.include?(name) } }
     assert_empty loaded.uniq.grep(%r{\A(?:https?:)?//})
     styles = Dir["#{@site.folder}/**/*.css"].reject { |file| File.read(file).scan(/url\(["']?(?!data:)(.*?)\)|@import/).empty? }
     assert_empty styles
@@ -65,7 +65,9 @@ class SiteLinksTest < Minitest::Test
 
   # @return [String, nil] the path on the site
   def local(path, place)
-    address = place.start_with?("/") ? place : File.expand_path(place, "/culet#{path.end_with?("/") ? path : File.dirname(path)}")
+    folder = path.end_with?("/") ? path : File.dirname(path)
+    address = place.start_with?("/") ? place : File.expand_path(place, "/culet#{folder}")
+    address += "/" if place.end_with?("/") && !address.end_with?("/")
     return unless address == "/culet" || address.start_with?("/culet/")
 
     target = URI::DEFAULT_PARSER.unescape(address.delete_prefix("/culet").sub(/\?.*/, ""))

@@ -28,8 +28,9 @@ class Documents < Jekyll::Generator
       self.content = place.text.gsub(FENCE) { Regexp.last_match[:language] }
       data.merge!("title" => place.title, "parent" => place.parent, "nav_order" => place.order,
                   "layout" => place.url == "/" ? "landing" : "default", "nav_exclude" => !place.listed,
-                  "has_children" => place.expands, "has_toc" => false, "permalink" => place.url, "source_file" => place.file,
-                  "render_with_liquid" => false)
+                  "has_children" => place.expands, "has_toc" => false, "permalink" => place.url,
+                  "source_file" => place.file, "render_with_liquid" => false,
+                  "search_exclude" => !(place.file && place.listed))
       data.compact!
     end
   end

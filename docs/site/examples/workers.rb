@@ -8,7 +8,7 @@ GC.start
 workers = [false, true].map do |writes|
   fork do
     $0 = "worker that #{writes ? "writes" : "reads"}"
-    catalogue.reject!.with_index { |_, index| index % 3 == 0 } if writes
+    catalogue.reject!.with_index { |_, index| (index % 3).zero? } if writes
     kept = writes ? Array.new(50_000) { |number| "answer #{number}" } : catalogue.sum(&:size)
     GC.start
     puts "ready"
