@@ -2,9 +2,9 @@
 
 require "test_helper"
 
-# The scripts of the checkout: bin/setup, bin/culet, bin/test, bin/demo, .ci/run.
+# The scripts of the checkout: bin/setup, bin/culet, bin/test, bin/demo, bin/site, .ci/run.
 class SetupTest < Minitest::Test
-  SCRIPTS = %w[bin/setup bin/culet bin/test bin/demo .ci/run].freeze
+  SCRIPTS = %w[bin/setup bin/culet bin/test bin/demo bin/site .ci/run].freeze
 
   def test_scripts_are_executable_plain_sh
     SCRIPTS.each do |script|

@@ -71,7 +71,16 @@ class Browser
   # @return [String] "drawn" or "failed"
   def open(path, before: nil, ready: "document.documentElement.dataset.map")
     call("Page.addScriptToEvaluateOnNewDocument", source: before) if before
-    call("Page.navigate", url: path.start_with?("http:") ? path : "file://#{path}")
+    visit(path.start_with?("http:") ? path : "file://#{path}", ready: ready)
+  end
+
+  # Opens an address, and waits until it is loaded.
+  #
+  # @param address [String] file: or http:, of this machine
+  # @param ready [String] JavaScript that is true once the page is drawn
+  # @return [Object] what that gave
+  def visit(address, ready: "true")
+    call("Page.navigate", url: address)
     evaluate(<<~JAVASCRIPT)
       new Promise(function (done) { (function look() {
         var state = document.readyState === "complete" && #{ready};

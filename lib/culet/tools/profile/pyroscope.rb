@@ -71,7 +71,7 @@ module Culet
       # @return [String, nil] the last problem, as a sentence; nil after a request that succeeded
       attr_reader :problem
 
-      # @param address [String] e.g. "http://localhost:4040"; a user and a password in it are sent as credentials
+      # @param address [String] e.g. `http://localhost:4040`; a user and a password in it are sent as credentials
       # @param name [String] of the application, as Pyroscope writes it: "shop" or "shop{region=eu}"
       # @param notes [#puts] gets a line when a request fails for another reason than the one before, or succeeds again
       # @param environment [#[]] with CULET_PUSH_USER and CULET_PUSH_PASSWORD, or CULET_PUSH_TOKEN, and

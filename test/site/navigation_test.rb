@@ -1,0 +1,57 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "docs/page"
+require_relative "../../docs/site/examples"
+require_relative "../../docs/site/navigation"
+
+# Which documents the site shows, and where.
+class NavigationTest < Minitest::Test
+  # Documents of the site's own.
+  PARTS = %r{\Adocs/site/(?!examples\.md)}
+
+  def places = @places ||= Navigation.new(ROOT).places
+
+  def test_every_document_has_a_place
+    assert_empty Page.all.map(&:name).grep_v(PARTS) - places.map(&:file),
+                 "docs/README.md does not list these documents, so the site does not show them"
+  end
+
+  def test_addresses_are_unique
+    assert_empty places.group_by(&:url).select { |_, same| same.size > 1 }
+    assert_equal "/", places.first.url
+    assert_includes places.map(&:url), "/guide/puma/"
+  end
+
+  # The theme finds the pages below a group by its title.
+  def test_titles_of_groups_are_unique
+    parents = places.filter_map(&:parent).uniq
+    assert_operator parents.size, :>=, 8
+    assert_equal parents.sort, places.map(&:title).select { |title| parents.include?(title) }.sort
+    places.each { |place| refute_nil place.title, place.file }
+  end
+
+  # Headings of the guide's index become groups, and the documents below them their pages.
+  def test_a_document_stands_below_its_group
+    puma = places.find { |place| place.file == "docs/guide/puma.md" }
+    assert_equal ["Servers", "Puma", true], [puma.parent, puma.title, puma.listed]
+    record = places.find { |place| place.file.to_s.start_with?("docs/decisions/0001") }
+    assert_equal ["Decision records", false], [record.parent, record.listed]
+    assert_nil places.find { |place| place.file == "docs/benchmarks.md" }.parent
+  end
+
+  def test_examples_are_written_by_the_commands_shown
+    assert_operator Examples.names.size, :>=, 5
+    Examples.names.each { |name| assert_includes Examples.blocks.join, "--html #{name}" }
+  end
+
+  def test_a_failed_command_of_the_examples_is_shown
+    Dir.mktmpdir do |folder|
+      examples = Examples.new
+      examples.define_singleton_method(:blocks) { ["echo nothing here >&2; exit 3\n"] }
+      error = assert_raises(RuntimeError) { examples.make("#{folder}/pages") }
+      assert_match(/failed \(3\):\necho nothing.*nothing here/m, error.message)
+      refute_path_exists "#{folder}/pages"
+    end
+  end
+end
