@@ -61,7 +61,7 @@ module Culet
     def self.denies? = defined?(RbConfig) == "constant" && RbConfig::CONFIG["EXTSTATIC"].to_s.empty?
     private_class_method :denies?
 
-    # The folders have an empty culet_search_order.so and an empty culet_search_order.rb, neither of which is loaded.
+    # The folders have a culet_search_order.so and a culet_search_order.rb, neither of which is loaded.
     #
     # @return [Boolean] whether this Ruby prefers x.rb in a later folder of the load path to x.so in an earlier one
     def self.ruby_files_first?

@@ -9,6 +9,7 @@
 #include "common/ruby_stats.h"
 #include "common/stats.h"
 #include "common/values.h"
+#include "limit/watch.h"
 #include "profile/ruby_profile.h"
 #include "trim/trimmer.h"
 
@@ -104,6 +105,7 @@ size_t culet_figures_write(char *bytes)
     add_malloc(&text);
     add_trims(&text);
     add(&text, "profile", (uint64_t)culet_profile_running());
+    add(&text, "limit", culet_watch_runs() ? 1 : 0);
     bytes[text.length++] = '}';
     return text.length;
 }

@@ -20,7 +20,8 @@ void culet_figures_prepare(void);
  * Writes a JSON object of Integers. Those that Ruby or the allocator does not count are missing:
  *   collections, minor_gcs, major_gcs, gc_milliseconds, live_slots, slots, ruby_page_bytes (of all heap pages),
  *   allocated_objects; malloc_used_bytes, malloc_free_bytes, malloc_metadata_bytes, which take at most one ten-thousandth
- *   of the time and may be older; trims, trim_returned_bytes; profile: 1 if the memory profile runs.
+ *   of the time and may be older; trims, trim_returned_bytes; profile: 1 if the memory profile runs; limit: 1
+ *   if culet/limit watches a limit.
  *
  * Returns the length, at most CULET_FIGURES_BYTES - 1.
  */

@@ -214,6 +214,11 @@ int culet_watch_start(const struct culet_watch_settings *settings)
     return error;
 }
 
+int culet_watch_runs(void)
+{
+    return watch.pid == getpid() && !atomic_load(&watch.stopped);
+}
+
 void culet_watch_stop(void)
 {
     static const uint64_t once = 1;

@@ -64,6 +64,9 @@ void culet_watch_stop(void);
 
 struct culet_watch_counts culet_watch_counts(void);
 
+/* Whether this process watches a limit. Any thread. */
+int culet_watch_runs(void);
+
 /*
  * Whether `bytes` or more are in use. Reads the usage only if the last reading was near the limit, and then at once: the
  * thread may not have run for a while on a busy machine. Any thread.

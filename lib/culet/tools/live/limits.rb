@@ -8,8 +8,9 @@ module Culet
     # The limit of the tree, and the steps that culet/limit takes in its processes. One process is asked at a time, in a
     # thread, because its answer may take seconds.
     class Limits
-      # Seconds between two questions, and until a process without culet/limit is asked again.
-      PAUSE = 1
+      # Seconds between two questions, and until a process without culet/limit is asked again. A question costs some
+      # milliseconds.
+      PAUSE = 5
       RETRY = 60
       private_constant :PAUSE, :RETRY
 
@@ -25,7 +26,7 @@ module Culet
         @thread.report_on_exception = false
       end
 
-      # @param pids [Array<Integer>] the processes that have an agent
+      # @param pids [Array<Integer>] the processes that have culet/limit
       # @return [void]
       def follow(pids)
         @lock.synchronize { @pids = pids }

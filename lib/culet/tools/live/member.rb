@@ -87,6 +87,9 @@ module Culet
         (60 * (last - first) / (to - from)).round(1) if to > from
       end
 
+      # @return [Boolean] whether culet/limit runs in it
+      def limit? = @figures.last&.fetch("limit", 0) == 1
+
       # @param boot_time [Float] of the machine, in seconds since 1970
       # @return [Hash{String => Object}] what tells the process from others
       def identity(boot_time)

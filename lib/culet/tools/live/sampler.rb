@@ -57,7 +57,7 @@ module Culet
         ask
         processes = describe
         total = total(processes)
-        @limits.follow(@members.each_value.select { |member| member.figures.last }.map(&:pid))
+        @limits.follow(@members.each_value.select(&:limit?).map(&:pid))
         { "at" => at, "seconds" => (now - began).round(6), "processes" => processes, "total" => total,
           "limit" => @limits.current(total["pss_bytes"]),
           "events" => @events.call(at, @members.values, gone: gone, steps: @limits.take_steps) }

@@ -8,7 +8,7 @@ module Culet
     # between, those that have had some.
     class Tree
       # Rounds from one search of all processes to the next.
-      ROUNDS = 5
+      ROUNDS = 10
       private_constant :ROUNDS
 
       # @param roots [Array<Integer>] process numbers

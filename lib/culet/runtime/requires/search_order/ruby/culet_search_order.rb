@@ -1,0 +1,3 @@
+# frozen_string_literal: true
+
+# Only looked up, never loaded: see culet/require.
