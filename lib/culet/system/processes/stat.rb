@@ -20,7 +20,9 @@ module Culet
 
       # Longer than the file.
       MOST_BYTES = 2048
-      private_constant :MOST_BYTES
+      # Those that are read, and the rest.
+      FIELDS = 23
+      private_constant :MOST_BYTES, :FIELDS
 
       # @param pid [Integer]
       # @raise [SystemCallError] one of GONE_OR_FORBIDDEN
@@ -31,7 +33,7 @@ module Culet
 
       # @return [Reading, nil] nil when the process has ended
       def read
-        fields = @file.pread(MOST_BYTES, 0, @text).byteslice((@text.rindex(")") + 2)..).split
+        fields = @file.pread(MOST_BYTES, 0, @text).byteslice((@text.rindex(")") + 2)..).split(" ", FIELDS)
         numbers = fields.values_at(1, 11, 12, 17, 19, 20, 21).map(&:to_i)
         parent, user, system, threads, start, virtual, resident = numbers
         found = Reading.new(fields.first, parent, user + system, threads, start, virtual, resident * Memory::PAGE_BYTES)

@@ -23,10 +23,14 @@ module Culet
       # @return [Hash{String => Integer}, nil] the last answer; nil: the process has no agent, or has not answered yet
       attr_reader :last
 
+      # @return [Float] when `ask` was last called, of CLOCK_MONOTONIC
+      attr_reader :asked_at
+
       # @param pid [Integer]
       def initialize(pid)
         @pid = pid
         @born = now
+        @asked_at = 0.0
         @next_attempt = @born
         @text = +"".b
       end
@@ -35,7 +39,8 @@ module Culet
       #
       # @return [BasicSocket, nil] what to wait for; nil: no answer is due
       def ask
-        connect if @socket.nil? && now >= @next_attempt
+        @asked_at = now
+        connect if @socket.nil? && @asked_at >= @next_attempt
         return unless @socket
         return @socket if @asked
 

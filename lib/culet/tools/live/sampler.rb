@@ -30,12 +30,14 @@ module Culet
       SUMS = %w[rss_bytes pss_bytes private_bytes shared_bytes swap_bytes growth_bytes].freeze
       # How long the agents have for their answers, in seconds. Later ones count at the next moment.
       WAIT = 0.1
+      # Agents that are asked at a moment: of larger trees those whose answers are the oldest.
+      AGENTS = 16
       # They are waited for together.
       PAUSE = 0.002
       # Seconds of processor time for smaps_rollup.
-      BUDGET = 0.002
+      BUDGET = 0.001
       COUNTS = %w[minor_gcs major_gcs allocated_objects trims trim_returned_bytes].freeze
-      private_constant :WAIT, :PAUSE, :BUDGET, :COUNTS
+      private_constant :WAIT, :AGENTS, :PAUSE, :BUDGET, :COUNTS
 
       # @param roots [Array<Integer>] process numbers; their descendants are followed too
       def initialize(roots)
@@ -85,7 +87,8 @@ module Culet
       end
 
       def ask
-        waiting = @members.each_value.to_h { |member| [member.figures.ask, member.figures] }
+        members = @members.each_value.min_by(AGENTS) { |member| member.figures.asked_at }
+        waiting = members.to_h { |member| [member.figures.ask, member.figures] }
         waiting.delete(nil)
         deadline = now + WAIT
         sleep(PAUSE) if waiting.size > 1
