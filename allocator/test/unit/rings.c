@@ -364,6 +364,10 @@ static void be_child(uint64_t random)
     size_t working = 2 * worker_count; /* each may have had one block in work, and a second one in a realloc */
 
     alarm(CHILD_SECONDS);
+#ifdef __SANITIZE_ADDRESS__
+    /* The sanitizer's pthread_create takes a lock that another thread may have held when this process was forked. */
+    atomic_store(&culet_scavenger_state, CULET_SCAVENGER_UNAVAILABLE);
+#endif
     culet_heap_check();
     worker_count++; /* one more, which the child's thread is */
     atomic_store(&done, false);
