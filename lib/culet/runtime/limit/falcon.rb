@@ -4,18 +4,17 @@ require_relative "worker"
 
 module Culet
   module Limit
-    # A Falcon that keeps its memory limit: of the workers, the one with the most private memory accepts no more
-    # connections, finishes its requests and ends, and Falcon starts another one. SIGINT, by which Falcon's own
-    # supervisor ends a worker, interrupts requests that wait.
+    # A Falcon that keeps its memory limit: the worker with the most private memory accepts no more connections,
+    # finishes its requests and ends, and Falcon starts another one. SIGINT, by which Falcon ends a worker, interrupts
+    # requests that wait.
     #
-    # Rack middleware. All of a worker's requests run in the fibers of one thread, so the counts need no lock.
+    # Rack middleware. All requests of a worker run in the fibers of one thread, so the counts need no lock.
     class Falcon
       # A request may have been sent that this process has not read: so long no request must run, in seconds.
       QUIET = 1.0
-      private_constant :QUIET
-
       FINISHED = "rack.response_finished"
-      private_constant :FINISHED
+      REQUEST = "protocol.http.request"
+      private_constant :QUIET, :FINISHED, :REQUEST
 
       # @param application [#call]
       def initialize(application)
@@ -30,7 +29,7 @@ module Culet
 
         begin_worker
         Limit.gate.pass
-        finish_later(environment) { @application.call(environment) }
+        during_request(environment) { @application.call(environment) }
       end
 
       private
@@ -42,14 +41,56 @@ module Culet
         Worker.begin("ends when its requests have ended")
       end
 
-      # A request runs until its response is written.
-      def finish_later(environment)
+      # A request runs until its response is written, as far as the adapter says when that is.
+      def during_request(environment)
         @running += 1
-        environment.fetch(FINISHED) { return finish_with_body(*yield) } << ->(*) { finish(environment) }
-        yield.tap { |_, headers, _| close_connection(headers) }
+        finished = environment[FINISHED]
+        finished << ->(*) { finish } if finished
+        yield
+      ensure
+        close_connection(environment[REQUEST]) if Limit.ends?
+        finish unless finished
       end
 
       def finish
+        @running -= 1
+        @finished = Steps.now
+        end_worker(::Async::Task.current) if Limit.each_boundary && !@ending
+      end
+
+      # The client is to send its next request to another worker.
+      def close_connection(request)
+        connection = request.connection if request.respond_to?(:connection)
+        connection.persistent = false if connection.respond_to?(:persistent=)
+      end
+
+      def end_worker(task)
+        @ending = true
+        root = task.root # a task that has finished has none
+        stop_accepting(task)
+        ::Async::Task.new(root) do
+          sleep(QUIET / 10) until @running.zero? && Steps.now - @finished >= QUIET
+          root.stop
+        end.run
+      end
+
+      # The tasks that accept connections are parents of those that serve them, and would stop these too.
+      def stop_accepting(task)
+        task = task.parent until task.nil? || accepts?(task)
+        return unless task
+
+        server = task.parent
+        server.children.to_a.each do |acceptor|
+          next unless accepts?(acceptor)
+
+          acceptor.children.to_a.each { |connection| connection.parent = server.parent }
+          acceptor.stop
+        end
+      end
+
+      def accepts?(task)
+        lines = task.backtrace.to_a
+        lines.any? { |line| line.include?("/io/endpoint/") } && lines.none? { |line| line.include?("/async/http/") }
       end
     end
   end
