@@ -21,6 +21,8 @@ class LimitFalconTest < Minitest::Test
         assert_operator seen.uniq.size, :>=, 3, "a new worker serves"
         assert_operator server.output.index("collection ("), :<, server.output.index("restart ("), "the steps before it"
         assert_match(/^oom_kill 0$/, File.read("#{folder}/memory.oom_control"))
+        # Falcon does not end by a signal that comes while it waits for the end of a worker.
+        assert_settles("two workers serve") { server.processes.size == 3 && (server.processes & ended.map(&:to_i)).empty? }
       end
     end
   end
