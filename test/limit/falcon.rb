@@ -1,4 +1,3 @@
-#!/usr/bin/env falcon-host
 # frozen_string_literal: true
 
 # PORT on 127.0.0.1, two workers; INTERVAL between restarts.

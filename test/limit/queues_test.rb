@@ -18,8 +18,11 @@ class LimitQueuesTest < Minitest::Test
   PROCESS = /^culet: limit [\d.]+ MB: restart \(this process takes no more jobs, and ends when those it has are done\)/
 
   def setup
-    skip "Rails and two databases: bin/test --all runs it" unless all_tests?
+    skip "Rails and PostgreSQL: bin/test --all runs it" unless all_tests?
+    skip "there is no PostgreSQL; install the Debian package postgresql" unless PostgresServer.programs
     @directory = Dir.mktmpdir
+    File.chmod(0o755, @directory) # PostgreSQL is another user
+    @postgres = PostgresServer.new(FileUtils.mkdir_p(File.join(@directory, "postgres")).first)
   end
 
   def teardown
@@ -47,20 +50,14 @@ class LimitQueuesTest < Minitest::Test
 
   def bundle = super("queues/Gemfile")
 
+  def solid_queue = prepare("solid_queue")
+
+  def good_job = prepare("good_job")
+
   # @return [Hash{String => String}] environment
-  def solid_queue = prepare("solid_queue", "adapter" => "sqlite3", "database" => File.join(@directory, "jobs.sqlite3"))
-
-  def good_job
-    skip "there is no PostgreSQL; install the Debian package postgresql" unless PostgresServer.programs
-    folder = File.join(@directory, "postgres")
-    File.chmod(0o755, @directory)
-    Dir.mkdir(folder)
-    @postgres = PostgresServer.new(folder)
-    prepare("good_job", @postgres.settings)
-  end
-
-  def prepare(adapter, database)
-    File.write(File.join(@directory, "database.yml"), YAML.dump("test" => database.merge("pool" => 10, "timeout" => 20_000)))
+  def prepare(adapter)
+    settings = { "test" => @postgres.settings.merge("pool" => 10) }
+    File.write(File.join(@directory, "database.yml"), YAML.dump(settings))
     env = { "ADAPTER" => adapter, "FOLDER" => @directory, "JOURNAL" => journal, "BYTES" => "1000000", "INTERVAL" => "2",
             "JOBS" => JOBS.to_s, "RAILS_ENV" => "test", "SOLID_QUEUE_CONFIG" => File.join(FOLDER, "queue.yml") }
     assert_program("ruby", "#{FOLDER}/setup.rb", env: env)

@@ -11,7 +11,7 @@ class PostgresServer
 
   # @return [String, nil] the folder of its programs; Debian has it outside of PATH
   def self.programs
-    [*Dir["/usr/lib/postgresql/*/bin"].sort.reverse, *ENV.fetch("PATH").split(":")].find do |folder|
+    [*Dir["/usr/lib/postgresql/*/bin"].reverse, *ENV.fetch("PATH").split(":")].find do |folder|
       File.executable?(File.join(folder, "initdb")) && File.executable?(File.join(folder, "postgres"))
     end
   end

@@ -12,7 +12,8 @@ module Culet
         end
         require_relative "good_job" if defined?(::GoodJob)
         require_relative "../../resque" if defined?(::Resque)
-        find_boundaries if defined?(::ActiveJob) && [defined?(::SolidQueue), defined?(::GoodJob), defined?(::Resque)].any?
+        queue = defined?(::SolidQueue) || defined?(::GoodJob) || defined?(::Resque)
+        find_boundaries if queue && defined?(::ActiveJob)
       end
 
       def self.find_boundaries

@@ -20,7 +20,8 @@ class Application < Rails::Application
   config.eager_load = false
   config.secret_key_base = "for a test"
   config.active_job.queue_adapter = ADAPTER.to_sym
-  config.logger = ActiveSupport::Logger.new($stderr, level: :warn)
+  config.logger = ActiveSupport::Logger.new($stderr)
+  config.log_level = :warn
   config.culet.limit = true
 end
 
