@@ -13,7 +13,7 @@ class LimitQueuesTest < Minitest::Test
   include Journal
 
   FOLDER = File.expand_path("queues", __dir__)
-  JOBS = 300
+  JOBS = 120
   WORKER = /^culet: limit [\d.]+ MB: restart \(worker (\d+) with [\d.]+ MB of private memory takes no more jobs/
   PROCESS = /^culet: limit [\d.]+ MB: restart \(this process takes no more jobs, and ends when those it has are done\)/
 
@@ -58,7 +58,7 @@ class LimitQueuesTest < Minitest::Test
   def prepare(adapter)
     settings = { "test" => @postgres.settings.merge("pool" => 10) }
     File.write(File.join(@directory, "database.yml"), YAML.dump(settings))
-    env = { "ADAPTER" => adapter, "FOLDER" => @directory, "JOURNAL" => journal, "BYTES" => "1000000", "INTERVAL" => "2",
+    env = { "ADAPTER" => adapter, "FOLDER" => @directory, "JOURNAL" => journal, "BYTES" => "3000000", "INTERVAL" => "2",
             "JOBS" => JOBS.to_s, "RAILS_ENV" => "test", "SOLID_QUEUE_CONFIG" => File.join(FOLDER, "queue.yml") }
     assert_program("ruby", "#{FOLDER}/setup.rb", env: env)
     env
@@ -67,7 +67,7 @@ class LimitQueuesTest < Minitest::Test
   # Its supervisor starts a process for each that ends.
   def check_cluster(env, mebibytes, *command)
     in_group(env, mebibytes, *command) do |server|
-      assert_settles(-> { "all jobs end: #{ended.size}, #{server.output}" }) { ended.size >= JOBS }
+      assert_settles(-> { "all jobs end: #{ended.size}, #{server.output}" }, seconds: 300) { ended.size >= JOBS }
       assert_operator server.output.scan(WORKER).size, :>=, 2, server.output
       assert_equal server.output.scan(WORKER).uniq, server.output.scan(WORKER), "each worker once"
       assert_predicate server, :alive?
@@ -83,7 +83,7 @@ class LimitQueuesTest < Minitest::Test
     end
     assert_operator ended.size, :<, JOBS
     in_group(env.merge("BYTES" => "0"), 400, *command) do |server|
-      assert_settles(-> { "all jobs end: #{ended.size}, #{server.output}" }) { ended.size >= JOBS }
+      assert_settles(-> { "all jobs end: #{ended.size}, #{server.output}" }, seconds: 300) { ended.size >= JOBS }
     end
     assert_each_job_once(JOBS)
   end
