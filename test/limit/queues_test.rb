@@ -56,10 +56,10 @@ class LimitQueuesTest < Minitest::Test
 
   # @return [Hash{String => String}] environment
   def prepare(adapter)
-    settings = { "test" => @postgres.settings.merge("pool" => 10) }
+    settings = { "production" => @postgres.settings.merge("pool" => 10) }
     File.write(File.join(@directory, "database.yml"), YAML.dump(settings))
     env = { "ADAPTER" => adapter, "FOLDER" => @directory, "JOURNAL" => journal, "BYTES" => "3000000", "INTERVAL" => "2",
-            "JOBS" => JOBS.to_s, "RAILS_ENV" => "test", "SOLID_QUEUE_CONFIG" => File.join(FOLDER, "queue.yml") }
+            "JOBS" => JOBS.to_s, "RAILS_ENV" => "production", "SOLID_QUEUE_CONFIG" => File.join(FOLDER, "queue.yml") }
     assert_program("ruby", "#{FOLDER}/setup.rb", env: env)
     env
   end
