@@ -45,6 +45,9 @@ module Culet
         used && used >= ALARM * @limit.call ? pause(used) : rest
       end
 
+      # @return [Integer] bytes in use from which the next pass is to begin before its time
+      def next_pass_bytes = [CRITICAL * @limit.call, @reached + (CHANGE * @limit.call)].min.to_i
+
       private
 
       def take(step, before)
