@@ -55,7 +55,10 @@ module Culet
         return if detail == :nothing
 
         used = @used.call || before
-        @history.add(step.name, freed: [before - used, 0].max, used: used, limit: @limit.call, detail: detail)
+        limit = @limit.call
+        freed = [before - used, 0].max
+        step.freed(freed.fdiv(limit), used.fdiv(limit))
+        @history.add(step.name, freed: freed, used: used, limit: limit, detail: detail)
       end
 
       def rest
