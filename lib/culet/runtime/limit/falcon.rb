@@ -25,20 +25,27 @@ module Culet
       # @param environment [Hash]
       # @return [Array]
       def call(environment)
-        return @application.call(environment) unless Limit.active? && ::Async::Task.current?
+        return @application.call(environment) unless Limit.active? && (task = ::Async::Task.current?)
 
-        begin_worker
+        begin_worker(task) unless @pid == ::Process.pid
         Limit.gate.pass
         during_request(environment) { @application.call(environment) }
       end
 
       private
 
-      def begin_worker
-        return if @pid == ::Process.pid
-
+      # A restart is decided in another thread. This worker may have no request then, and get none: those of the other
+      # workers wait in the gate until this one has ended.
+      def begin_worker(task)
         @pid = ::Process.pid
-        Worker.begin("ends when its requests have ended")
+        @finished = Steps.now
+        acceptors = acceptors(task)
+        restarts = Thread::Queue.new
+        ::Async::Task.new(task.root, transient: true) do |waiting|
+          restarts.pop
+          end_worker(acceptors, waiting.root)
+        end.run
+        Worker.begin("ends when its requests have ended") { restarts << true }
       end
 
       # A request runs until its response is written, as far as the adapter says when that is.
@@ -55,7 +62,7 @@ module Culet
       def finish
         @running -= 1
         @finished = Steps.now
-        end_worker(::Async::Task.current) if Limit.each_boundary && !@ending
+        Limit.each_boundary
       end
 
       # The client is to send its next request to another worker.
@@ -64,32 +71,29 @@ module Culet
         connection.persistent = false if connection.respond_to?(:persistent=)
       end
 
-      def end_worker(task)
-        @ending = true
-        root = task.root # a task that has finished has none
-        stop_accepting(task)
-        ::Async::Task.new(root) do
-          sleep(QUIET / 10) until @running.zero? && Steps.now - @finished >= QUIET
-          root.stop
-        end.run
+      def end_worker(acceptors, root)
+        @finished = Steps.now
+        acceptors.each { |acceptor| stop_accepting(acceptor) }
+        sleep(QUIET / 10) until @running.zero? && Steps.now - @finished >= QUIET
+        root.stop
       end
 
-      # The tasks that accept connections are parents of those that serve them, and would stop these too.
-      def stop_accepting(task)
+      # Its children serve connections, and would stop too.
+      def stop_accepting(acceptor)
+        acceptor.children.to_a.each { |connection| connection.parent = acceptor.parent.parent }
+        acceptor.stop
+      end
+
+      # The tasks that accept connections are parents of those that serve them, as of the one of a request.
+      #
+      # @return [Array<Async::Task>]
+      def acceptors(task)
         task = task.parent until task.nil? || accepts?(task)
-        return unless task
-
-        server = task.parent
-        server.children.to_a.each do |acceptor|
-          next unless accepts?(acceptor)
-
-          acceptor.children.to_a.each { |connection| connection.parent = server.parent }
-          acceptor.stop
-        end
+        task ? task.parent.children.to_a.select { |sibling| accepts?(sibling) } : []
       end
 
       def accepts?(task)
-        lines = task.backtrace.to_a
+        lines = task.backtrace.to_a # nil of the reactor
         lines.any? { |line| line.include?("/io/endpoint/") } && lines.none? { |line| line.include?("/async/http/") }
       end
     end
