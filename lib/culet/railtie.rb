@@ -9,8 +9,8 @@ module Culet
   # configured by CULET_TRIM). `config.culet.profile = true` loads culet/profile, and labels the allocations of requests
   # and jobs (Profile::Rails). `config.culet.limit = true`, or a limit such as "85%", loads culet/limit. With
   # that, or if the application has loaded it, Solid Queue, GoodJob and Resque restart at the limit (Limit::Jobs). The
-  # default of all is false. With CULET_BLACKBOX, requests and jobs have labels too. `require "culet"` loads this file if
-  # Rails is loaded, so the Gemfile must list rails first.
+  # default of all is false. With CULET_BLACKBOX, requests and jobs have labels too. `require "culet"` loads this file
+  # if Rails is loaded, so the Gemfile must list rails first.
   class Railtie < ::Rails::Railtie
     config.culet = ActiveSupport::OrderedOptions.new
     config.culet.trim = false

@@ -2,6 +2,7 @@
 
 require "limit/limit_helper"
 require "servers/server_helper"
+require "culet/tools/autopsy"
 
 # A real Falcon that leaks, in a real control group.
 class LimitFalconTest < Minitest::Test
@@ -27,7 +28,21 @@ class LimitFalconTest < Minitest::Test
     end
   end
 
+  def test_requests_have_labels_in_the_black_box
+    Dir.mktmpdir do |folder|
+      env = { "INTERVAL" => "60", "BYTES" => "1", "CULET_BLACKBOX" => folder, "CULET_LIMIT" => "off" }
+      with_server(*COMMAND, env: env) do |server|
+        server.get("/leak")
+        assert_settles("a black box has the request") { labels(folder).include?("endpoint=GET /leak") }
+      end
+    end
+  end
+
   private
+
+  def labels(folder)
+    Dir.glob("#{folder}/*.blackbox").flat_map { |path| Culet::Autopsy::Box.load(path).events.map(&:label) }
+  end
 
   def bundle = super("falcon/Gemfile")
 

@@ -5,8 +5,8 @@ require_relative "gate"
 module Culet
   module Limit
     # The steps of the ladder. Each has a name; `due?` says whether it can help now, `call` does it and returns a detail
-    # for the log, nil, or :nothing if there was nothing to do; `freed` says what it freed, and `relieved` that the usage
-    # is below the alarm level.
+    # for the log, nil, or :nothing if there was nothing to do; `freed` says what it freed; `relieved` says that the
+    # usage is below the alarm level.
     #
     # @api private
     module Steps
