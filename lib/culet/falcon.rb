@@ -13,6 +13,7 @@ module Culet
     # @param application [#call] a Rack application
     # @return [#call] it, with its middleware
     def self.new(application)
+      require_relative "blackbox" if ENV["CULET_BLACKBOX"]
       require_relative "limit" if ENV.fetch("CULET_LIMIT", "off") != "off"
       application = Profile::Rack.new(application) if defined?(BlackBox.running?) && BlackBox.running?
       return application unless defined?(::Falcon::Server) && defined?(Limit::Monitor)

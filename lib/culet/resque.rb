@@ -28,6 +28,7 @@ module Culet
     # @api private
     # @return [void]
     def self.begin_worker
+      require_relative "blackbox" if ENV["CULET_BLACKBOX"]
       require_relative "limit" if ENV.fetch("CULET_LIMIT", "off") != "off"
       return unless limit?
 

@@ -4,6 +4,7 @@ require "limit/limit_helper"
 require "limit/journal"
 require "servers/server_helper"
 require "servers/sidekiq/redis_server"
+require "culet/tools/autopsy"
 
 # A real Resque whose worker leaks, in a real control group. This test is its process manager.
 class LimitResqueTest < Minitest::Test
@@ -45,7 +46,20 @@ class LimitResqueTest < Minitest::Test
     end
   end
 
+  def test_jobs_have_labels_in_the_black_box
+    env = environment_of("JOBS" => "1", "CULET_BLACKBOX" => @directory, "FORK_PER_JOB" => "false", "CULET_LIMIT" => "off")
+    assert_program(*RAKE, "enqueue", env: env)
+    with_server(*RAKE, "resque:work", env: env, up: started) do |server|
+      assert_settles("a black box has the job") { labels.include?("job=LineJob") }
+      server.stop(signal: "QUIT")
+    end
+  end
+
   private
+
+  def labels
+    Dir.glob("#{@directory}/*.blackbox").flat_map { |path| Culet::Autopsy::Box.load(path).events.map(&:label) }
+  end
 
   def bundle = super("resque/Gemfile")
 
