@@ -60,7 +60,7 @@ module Culet
       #   only if `restarts_by` was called without a block
       def each_boundary
         boundary.pass
-        @ends == true
+        ends?
       end
 
       # Says how this process restarts at its limit, when no other step suffices.
@@ -120,6 +120,10 @@ module Culet
         @ends = true
         "this process ends at its next boundary"
       end
+
+      # @api private
+      # @return [Boolean] whether this process ends at a boundary
+      def ends? = @ends == true
 
       # The process that a restart ends: itself, or a worker. Those forked from this one see it.
       #

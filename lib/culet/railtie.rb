@@ -7,9 +7,10 @@ require "rails/railtie"
 module Culet
   # In a Rails application, `config.culet.trim = true` returns free memory after major garbage collections (culet/auto,
   # configured by CULET_TRIM). `config.culet.profile = true` loads culet/profile, and labels the allocations of requests
-  # and jobs (Profile::Rails). `config.culet.limit = true`, or a limit such as "85%", loads culet/limit. The default of
-  # all is false. With CULET_BLACKBOX, requests and jobs have labels too. `require "culet"` loads this file if Rails is
-  # loaded, so the Gemfile must list rails first.
+  # and jobs (Profile::Rails). `config.culet.limit = true`, or a limit such as "85%", loads culet/limit. With
+  # that, or if the application has loaded it, Solid Queue, GoodJob and Resque restart at the limit (Limit::Jobs). The
+  # default of all is false. With CULET_BLACKBOX, requests and jobs have labels too. `require "culet"` loads this file
+  # if Rails is loaded, so the Gemfile must list rails first.
   class Railtie < ::Rails::Railtie
     config.culet = ActiveSupport::OrderedOptions.new
     config.culet.trim = false
@@ -31,10 +32,15 @@ module Culet
 
     # After what the initializers registered by Culet::Limit.on.
     config.after_initialize do |application|
-      limit = application.config.culet.limit or next
-      require_relative "runtime/limit/preset"
-      Limit.preset = limit
-      require_relative "limit"
+      if (limit = application.config.culet.limit)
+        require_relative "runtime/limit/preset"
+        Limit.preset = limit
+        require_relative "limit"
+      end
+      next unless defined?(Limit::Monitor) && Limit.active?
+
+      require_relative "runtime/limit/jobs"
+      Limit::Jobs.install
     end
   end
 end

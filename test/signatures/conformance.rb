@@ -48,7 +48,7 @@ environment.class_decls.each_key do |type_name|
   constant = begin
     Object.const_get(type_name.to_s)
   rescue NameError
-    next if %w[::Culet::Pitchfork ::Culet::Sidekiq].include?(type_name.to_s)
+    next if %w[::Culet::Falcon ::Culet::Pitchfork ::Culet::Resque ::Culet::Sidekiq].include?(type_name.to_s)
 
     problems << "#{type_name} is not there"
     next

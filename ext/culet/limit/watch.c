@@ -33,9 +33,13 @@ static struct {
     size_t steered_at; /* number of the last collection that was steered after */
     uint64_t added;    /* to Ruby's count of allocated bytes since the last collection */
     void (*request_steering)(void);
-    double next_trim;       /* the thread's; not before then */
-    double next_push;       /* the thread's */
-    double next_full;       /* Ruby threads'; no forced collection before then */
+    double next_trim;     /* the thread's; not before then */
+    double next_push;     /* the thread's */
+    double next_full;     /* Ruby threads'; no forced collection before then */
+    unsigned vain_factor; /* Ruby threads'; 0: the last forced collection freed memory */
+    /* After a forced collection in vain: no other before then, unless so much is in use. */
+    _Atomic double next_vain;
+    _Atomic uint64_t vain_used;
     double next_swept_trim; /* Ruby threads' */
 } watch = {.lock = PTHREAD_MUTEX_INITIALIZER, .stop_fd = -1};
 
@@ -86,10 +90,16 @@ static double trim(void)
 
 /* ---- the thread ---- */
 
-/* Adds as much to Ruby's count of allocated bytes as makes the next malloc collect. */
-static void push_collection(double time)
+/* Whether the last forced collection freed next to nothing, and hardly more is in use than after it. */
+static int in_vain(double time, uint64_t used)
 {
-    if (key_limit == 0 || time < watch.next_push)
+    return time < atomic_load(&watch.next_vain) && used < atomic_load(&watch.vain_used);
+}
+
+/* Adds as much to Ruby's count of allocated bytes as makes the next malloc collect. */
+static void push_collection(double time, uint64_t used)
+{
+    if (key_limit == 0 || time < watch.next_push || in_vain(time, used))
         return;
     rb_gc_adjust_memory_usage(CULET_STEERING_PUSH_BYTES);
     watch.next_push = time + CULET_STEERING_PUSH_SECONDS;
@@ -118,7 +128,7 @@ static double react(uint64_t used, uint64_t limit)
             watch.next_trim = time + costs * CULET_WATCH_TRIM_SHARE;
         }
         if (used >= share(limit, CULET_WATCH_CRITICAL))
-            push_collection(time);
+            push_collection(time, used);
         if (used >= alarm)
             wake_ruby();
     }
@@ -342,13 +352,28 @@ static int trim_swept(void)
     return 1;
 }
 
+/* After a forced collection: when the next may begin. One that freed next to nothing doubles the pause. */
+static void schedule_collection(uint64_t limit, double took, uint64_t before, uint64_t after)
+{
+    double ended = now(), pause = took * CULET_WATCH_COLLECTION_SHARE;
+    int vain = after == UNKNOWN || before < after + share(limit, CULET_WATCH_VAIN);
+
+    if (!vain)
+        watch.vain_factor = 0;
+    else if (watch.vain_factor < CULET_WATCH_LONGEST_FACTOR)
+        watch.vain_factor = watch.vain_factor == 0 ? 2 : watch.vain_factor * 2;
+    watch.next_full = ended + pause;
+    atomic_store(&watch.vain_used, vain && after != UNKNOWN ? after + share(limit, CULET_WATCH_CHANGE) : 0);
+    atomic_store(&watch.next_vain, ended + pause * watch.vain_factor);
+}
+
 /* A collection of old objects too, with an immediate sweep. */
-static void collect(void)
+static void collect(uint64_t limit)
 {
     double began = now();
     uint64_t before = atomic_load(&watch.used), after;
 
-    if (began < watch.next_full)
+    if (began < watch.next_full || in_vain(began, before))
         return;
     rb_gc_start();
     if (culet_release_found()->call != NULL)
@@ -357,7 +382,7 @@ static void collect(void)
     atomic_fetch_add(&watch.collections, 1);
     if (after != UNKNOWN && before > after)
         atomic_fetch_add(&watch.freed_bytes, before - after);
-    watch.next_full = now() + (now() - began) * CULET_WATCH_COLLECTION_SHARE;
+    schedule_collection(limit, now() - began, before, after);
 }
 
 /* Decides with the sweep ended. */
@@ -375,7 +400,7 @@ static void steer(uint64_t limit)
         finish_sweep();
         exceeded |= trim_swept(); /* without a trim the memory stays what it is, however small the budget */
         if (atomic_load(&watch.used) >= share(limit, CULET_WATCH_CRITICAL))
-            collect();
+            collect(limit);
     }
     culet_steering_update(&watch.steering, limit, atomic_load(&watch.used), rb_gc_stat(key_limit), exceeded);
     watch.steering.trims = atomic_load(&watch.trims);

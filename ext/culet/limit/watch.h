@@ -33,6 +33,15 @@
 #define CULET_WATCH_COLLECTION_SHARE 5
 
 /*
+ * A forced collection that frees less than the first, in percent of the limit, doubles the pause before the next, up to
+ * the factor, unless so many percent more are in use: all processes of a group collect, and would leave no processor
+ * time for those that are to end.
+ */
+#define CULET_WATCH_VAIN 1
+#define CULET_WATCH_CHANGE 2
+#define CULET_WATCH_LONGEST_FACTOR 16
+
+/*
  * The interval between two readings: the time in which a program that allocates 1 GiB a second uses up the headroom, so
  * that a program far from its limit is read twice a second.
  */

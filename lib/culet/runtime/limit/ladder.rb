@@ -45,6 +45,9 @@ module Culet
         used && used >= ALARM * @limit.call ? pause(used) : rest
       end
 
+      # @return [Integer] bytes in use from which the next pass is to begin before its time
+      def next_pass_bytes = [CRITICAL * @limit.call, @reached + (CHANGE * @limit.call)].min.to_i
+
       private
 
       def take(step, before)
@@ -52,7 +55,10 @@ module Culet
         return if detail == :nothing
 
         used = @used.call || before
-        @history.add(step.name, freed: [before - used, 0].max, used: used, limit: @limit.call, detail: detail)
+        limit = @limit.call
+        freed = [before - used, 0].max
+        step.freed(freed.fdiv(limit), used.fdiv(limit))
+        @history.add(step.name, freed: freed, used: used, limit: limit, detail: detail)
       end
 
       def rest

@@ -138,10 +138,23 @@ module Culet
 
           @wakeup.read_nonblock(8, exception: false)
           native_steps
-          sleep(@ladder.call)
+          wait_for_next_pass(@ladder.call)
         end
       rescue StandardError => e
         Limit.log.call("culet: the memory limit is not kept any more: #{e.class}: #{e.message}") unless @stopping
+      end
+
+      # Other processes of the group may use more meanwhile.
+      #
+      # @param seconds [Float] at most
+      def wait_for_next_pass(seconds)
+        deadline = Steps.now + seconds
+        bytes = @ladder.next_pass_bytes
+        while (rest = deadline - Steps.now).positive?
+          sleep([rest, Ladder::SHORTEST].min)
+          used_bytes if reported?
+          break if Limit.send(:full?, bytes)
+        end
       end
 
       # @return [void]

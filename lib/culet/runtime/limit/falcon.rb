@@ -1,0 +1,101 @@
+# frozen_string_literal: true
+
+require_relative "worker"
+
+module Culet
+  module Limit
+    # A Falcon that keeps its memory limit: the worker with the most private memory accepts no more connections,
+    # finishes its requests and ends, and Falcon starts another one. SIGINT, by which Falcon ends a worker, interrupts
+    # requests that wait.
+    #
+    # Rack middleware. All requests of a worker run in the fibers of one thread, so the counts need no lock.
+    class Falcon
+      # A request may have been sent that this process has not read: so long no request must run, in seconds.
+      QUIET = 1.0
+      FINISHED = "rack.response_finished"
+      REQUEST = "protocol.http.request"
+      private_constant :QUIET, :FINISHED, :REQUEST
+
+      # @param application [#call]
+      def initialize(application)
+        @application = application
+        @running = 0
+      end
+
+      # @param environment [Hash]
+      # @return [Array]
+      def call(environment)
+        return @application.call(environment) unless Limit.active? && (task = ::Async::Task.current?)
+
+        begin_worker(task) unless @pid == ::Process.pid
+        Limit.gate.pass
+        during_request(environment) { @application.call(environment) }
+      end
+
+      private
+
+      # A restart is decided in another thread. This worker may have no request then, and get none: those of the other
+      # workers wait in the gate until this one has ended.
+      def begin_worker(task)
+        @pid = ::Process.pid
+        @finished = Steps.now
+        acceptors = acceptors(task)
+        restarts = Thread::Queue.new
+        ::Async::Task.new(task.root, transient: true) do |waiting|
+          restarts.pop
+          end_worker(acceptors, waiting.root)
+        end.run
+        Worker.begin("ends when its requests have ended") { restarts << true }
+      end
+
+      # A request runs until its response is written, as far as the adapter says when that is.
+      def during_request(environment)
+        @running += 1
+        finished = environment[FINISHED]
+        finished << ->(*) { finish } if finished
+        yield
+      ensure
+        close_connection(environment[REQUEST]) if Limit.ends?
+        finish unless finished
+      end
+
+      def finish
+        @running -= 1
+        @finished = Steps.now
+        Limit.each_boundary
+      end
+
+      # The client is to send its next request to another worker.
+      def close_connection(request)
+        connection = request.connection if request.respond_to?(:connection)
+        connection.persistent = false if connection.respond_to?(:persistent=)
+      end
+
+      def end_worker(acceptors, root)
+        @finished = Steps.now
+        acceptors.each { |acceptor| stop_accepting(acceptor) }
+        sleep(QUIET / 10) until @running.zero? && Steps.now - @finished >= QUIET
+        root.stop
+      end
+
+      # Its children serve connections, and would stop too.
+      def stop_accepting(acceptor)
+        acceptor.children.to_a.each { |connection| connection.parent = acceptor.parent.parent }
+        acceptor.stop
+      end
+
+      # The tasks that accept connections are parents of those that serve them, as of the one of a request.
+      #
+      # @return [Array<Async::Task>]
+      def acceptors(task)
+        task = task.parent until task.nil? || accepts?(task)
+        task ? task.parent.children.to_a.select { |sibling| accepts?(sibling) } : []
+      end
+
+      def accepts?(task)
+        lines = task.backtrace.to_a # nil of the reactor
+        lines.any? { |line| line.include?("/io/endpoint/") } && lines.none? { |line| line.include?("/async/http/") }
+      end
+    end
+  end
+end

@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+require_relative "worker"
+
+module Culet
+  module Limit
+    # A Resque worker that keeps its memory limit: at the limit it finishes its job and ends (QUIT), so that its process
+    # manager starts it again. What a job in a process of its own has allocated goes with that process. Of the workers
+    # with the same parent, the largest ends.
+    module Resque
+      # A worker writes into its title what it does.
+      TITLE = /\Aresque-\d/
+      private_constant :TITLE
+
+      class << self
+        # In a worker, when it begins.
+        #
+        # @return [void]
+        def begin_worker
+          Limit.restarts_by(interval: 0) { restart }
+          ::Resque.before_fork do
+            Limit.gate.pass
+            Limit.each_boundary
+          end
+        end
+
+        private
+
+        # Pages that a worker shares with the process of its job are not private, so resident memory is compared.
+        def restart
+          own = resident(::Process.pid)
+          return :nothing if Worker.children_of(::Process.pid).any? { |pid| Worker.private_bytes(pid) > own }
+
+          Worker.restart("ends after its job", others: others, bytes: method(:resident)) do
+            ::Process.kill(:QUIT, ::Process.pid)
+          end
+        end
+
+        def others = Worker.siblings.select { |pid| TITLE.match?(Processes::Identity.new(pid).command_line) }
+
+        def resident(pid) = Processes::Memory.rss_bytes(pid) || 0
+      end
+    end
+  end
+end

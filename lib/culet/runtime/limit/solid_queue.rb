@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+require_relative "worker"
+
+module Culet
+  module Limit
+    # A Solid Queue that keeps its memory limit: of the supervisor's processes, the one with the most private memory
+    # takes no more jobs, finishes those it has and ends (TERM), and the supervisor starts another one. In mode async
+    # the supervisor is the process that ends, unless it is a thread of Puma's.
+    module SolidQueue
+      # Solid Queue gives running jobs back to the queue after five seconds. A restart for the limit waits longer.
+      PATIENCE = 600
+      ENDS = "takes no more jobs, and ends when those it has are done"
+      private_constant :PATIENCE, :ENDS
+
+      class << self
+        # @return [void]
+        def install
+          hook(:on_start) { |supervisor = nil| begin_supervisor(supervisor) }
+          %i[on_worker_start on_dispatcher_start on_scheduler_start].each do |name|
+            hook(name) { |process = nil| begin_process(process) }
+          end
+        end
+
+        private
+
+        # Earlier versions have fewer.
+        def hook(name, &block)
+          ::SolidQueue.public_send(name, &block) if ::SolidQueue.respond_to?(name)
+        end
+
+        def begin_supervisor(supervisor)
+          return unless supervisor.respond_to?(:standalone?) && supervisor.standalone? && supervisor.mode.async?
+
+          Limit.restarts_by { Worker.finish("this process #{ENDS}") { finish } }
+        end
+
+        # A thread of its supervisor's process does not end that.
+        def begin_process(process)
+          return if process.respond_to?(:supervisor) && process.supervisor&.pid == ::Process.pid
+
+          Worker.begin(ENDS) { finish }
+        end
+
+        def finish
+          ::SolidQueue.shutdown_timeout = [::SolidQueue.shutdown_timeout, PATIENCE].max
+          ::Process.kill(:TERM, ::Process.pid)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,90 @@
+# frozen_string_literal: true
+
+require "limit/limit_helper"
+require "limit/journal"
+require "servers/server_helper"
+require "servers/sidekiq/redis_server"
+require "culet/tools/autopsy"
+
+# A real Resque whose worker leaks, in a real control group. This test is its process manager.
+class LimitResqueTest < Minitest::Test
+  include LimitHelper
+  include ServerHelper
+  include Journal
+
+  RAKE = ["rake", "-f", File.expand_path("resque.rake", __dir__)].freeze
+  JOBS = 120
+  RESTART = /^culet: limit [\d.]+ MB: restart \(worker \d+ with [\d.]+ MB of private memory ends after its job\)/
+
+  def setup
+    skip "there is no Redis; install the Debian package redis-tools or redis-server" unless RedisServer.program
+    @directory = Dir.mktmpdir
+    @redis = RedisServer.new(@directory)
+  end
+
+  def teardown
+    @redis&.stop
+    FileUtils.rm_rf(@directory) if @directory
+  end
+
+  def test_a_worker_that_leaks_ends_after_its_job
+    check_worker
+  end
+
+  def test_a_worker_without_a_process_for_each_job
+    check_worker("FORK_PER_JOB" => "false")
+  end
+
+  # The memory of a job goes with its process: a restart of the worker would free nothing.
+  def test_a_large_job_does_not_restart_the_worker
+    with_worker("JOB" => "LargeJob", "JOBS" => "1", "BYTES" => "0", "FORK_PER_JOB" => "true") do |server|
+      assert_settles(-> { "the job ends: #{server.output}" }) { ended == [0] }
+      assert_match(/collection \(/, server.output)
+      refute_match(/restart \(/, server.output)
+      assert_predicate server, :alive?
+      server.stop(signal: "QUIT")
+    end
+  end
+
+  def test_jobs_have_labels_in_the_black_box
+    env = environment_of("JOBS" => "1", "CULET_BLACKBOX" => @directory, "FORK_PER_JOB" => "false", "CULET_LIMIT" => "off")
+    assert_program(*RAKE, "enqueue", env: env)
+    with_server(*RAKE, "resque:work", env: env, up: started) do |server|
+      assert_settles("a black box has the job") { labels.include?("job=LineJob") }
+      server.stop(signal: "QUIT")
+    end
+  end
+
+  private
+
+  def labels
+    Dir.glob("#{@directory}/*.blackbox").flat_map { |path| Culet::Autopsy::Box.load(path).events.map(&:label) }
+  end
+
+  def bundle = super("resque/Gemfile")
+
+  def check_worker(**settings)
+    with_worker("JOBS" => JOBS.to_s, **settings) do |server|
+      assert_settles(-> { "it ends by itself: #{server.output}" }) { !server.alive? }
+      assert_match RESTART, server.output
+    end
+    assert_operator ended.size, :<, JOBS
+    assert_program(*RAKE, "resque:work", env: environment_of("INTERVAL" => "0", "BYTES" => "0"))
+    assert_each_job_once(JOBS)
+  end
+
+  def with_worker(**settings)
+    assert_program(*RAKE, "enqueue", env: environment_of(settings))
+    with_real_group(150 * MEBIBYTE) do |folder|
+      with_server(*JOIN, folder, *RAKE, "resque:work", env: environment_of(settings), up: started) do |server|
+        yield server
+        assert_match(/^oom_kill 0$/, File.read("#{folder}/memory.oom_control"))
+      end
+    end
+  end
+
+  def environment_of(settings)
+    { "REDIS_URL" => @redis.url, "JOURNAL" => journal, "QUEUE" => "*", "INTERVAL" => "0.1", "BYTES" => "3000000",
+      "CULET_LIMIT" => "auto" }.merge(settings)
+  end
+end
