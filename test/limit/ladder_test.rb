@@ -167,6 +167,7 @@ class LadderTest < Minitest::Test
 
   def test_settings
     { "auto" => [nil, nil, nil], :auto => [nil, nil, nil], "512M" => [512 << 20, nil, nil], "2GiB" => [2 << 30, nil, nil],
+      "512mb" => [512_000_000, nil, nil], "64KB" => [64_000, nil, nil], "3000000" => [3_000_000, nil, nil],
       "85%" => [nil, 85, nil], true => [nil, nil, nil] }.each do |value, expected|
       settings = Culet::Limit::Settings.new(value)
       assert_equal expected, [settings.bytes, settings.percent, settings.problem], value.inspect

@@ -14,12 +14,24 @@ class ProfileLiveTest < Minitest::Test
   UNDER_LOAD = "puts :up; $stdout.flush; 5_000.times { |i| keep(1); GC.start if i % 100 == 0; sleep 0.002 }; sleep"
 
   def test_a_profile_that_is_on_is_reported_at_once
-    with_profiled(ON_REQUEST, "CULET_PROFILE" => SAMPLE.to_s) do |pid, ask|
+    with_profiled(ON_REQUEST, { "CULET_PROFILE" => SAMPLE.to_s }) do |pid, ask|
       ask.call
       assert_kept(profile(pid.to_s, "--by", "line"))
       assert_empty @err
       ask.call
       assert_kept(profile(pid.to_s, "--by", "line"), bytes: 2 * KEPT_BYTES)
+    end
+  end
+
+  def test_a_program_that_has_not_loaded_the_profile
+    { "agent" => true, "profile" => false }.each do |part, missing|
+      with_profiled(ON_REQUEST, { "CULET_PROFILE" => SAMPLE.to_s }, part: part) do |pid, ask|
+        ask.call
+        out, err, status = run_culet("profile", pid.to_s)
+        assert_predicate status, :success?, err
+        note = out.split.join(" ").match?(/note: [\d.]+ % has C frames alone, .*RUBYOPT=-r\$\(culet lib profile\)\./)
+        assert_equal missing, note, out
+      end
     end
   end
 
@@ -94,7 +106,7 @@ class ProfileLiveTest < Minitest::Test
 
   # The others are reported.
   def test_a_process_that_ends_meanwhile
-    with_profiled(ON_REQUEST, "CULET_PROFILE" => SAMPLE.to_s) do |pid, ask|
+    with_profiled(ON_REQUEST, { "CULET_PROFILE" => SAMPLE.to_s }) do |pid, ask|
       ask.call
       with_program(RbConfig.ruby, FAKE, "on", "-", env: TestHelper::NEUTRAL) do |other|
         assert_kept(profile(pid.to_s, other.to_s, "--by", "line"))
@@ -121,9 +133,9 @@ class ProfileLiveTest < Minitest::Test
   private
 
   # Yields the process, and what makes it keep strings.
-  def with_profiled(code, env = {})
+  def with_profiled(code, env = {}, part: "profile")
     Dir.mktmpdir do |folder|
-      command = [RbConfig.ruby, "-W1", "-I#{LIBRARY}", "-rculet/profile", program(folder, code)]
+      command = [RbConfig.ruby, "-W1", "-I#{LIBRARY}", "-rculet/#{part}", program(folder, code)]
       Open3.popen2(on_culet.merge(env), *command, pgroup: true) do |input, output, process|
         assert_equal "up\n", output.gets
         yield process.pid, -> { input.puts && output.gets }
@@ -140,8 +152,17 @@ class ProfilePumaTest < Minitest::Test
   include ServerHelper
 
   def test_the_workers_are_merged
-    options = RbConfig.expand("-r#{LIBRARY}/culet/profile.rb")
-    env = on_culet.compact.merge("RUBYOPT" => options, "WORKERS" => "2", "PRELOAD" => "1", "CULET_PROFILE" => SAMPLE.to_s)
+    assert_merged("RUBYOPT" => "-r#{LIBRARY}/culet/profile.rb")
+  end
+
+  def test_the_plugin_loads_the_profile
+    assert_merged({})
+  end
+
+  private
+
+  def assert_merged(options)
+    env = on_culet.compact.merge(options, "WORKERS" => "2", "PRELOAD" => "1", "CULET_PROFILE" => SAMPLE.to_s)
     with_server("puma", "-C", File.expand_path("../servers/puma/puma.rb", __dir__), ServerHelper::APPLICATION, env: env) do |server|
       assert_settles("both workers keep garbage") do
         at_once(server, "/garbage", 4)

@@ -14,6 +14,7 @@ require "puma/plugin"
 #   before_fork hooks, so that these close the connections.
 # - A trim that waits for its minimum interval runs when the worker has no request (out_of_band).
 # - With CULET_BLACKBOX, requests have labels (Culet::Profile::Rack).
+# - With CULET_PROFILE, culet/profile is loaded before the application, so that the profile has its lines.
 # - With `require "culet/limit"` in the same file, or CULET_LIMIT in the environment, the server keeps its memory limit:
 #   see Culet::Limit::Puma.
 # - With CULET_METRICS, or `require "culet/metrics"` in the same file, the metrics of all processes are collected, and
@@ -26,6 +27,7 @@ Puma::Plugin.create do
   # @param launcher [Puma::Launcher]
   def start(launcher)
     require "culet/auto"
+    require "culet/profile" unless ["", "0"].include?(ENV.fetch("CULET_PROFILE", ""))
     options = launcher.options
     hooks = Puma::DSL.new(options.file_options, launcher.config)
     cluster = options[:workers].to_i.positive?

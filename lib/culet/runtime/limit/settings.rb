@@ -4,8 +4,10 @@ module Culet
   module Limit
     # What Culet::Limit.start and CULET_LIMIT may say: auto, 512M, 85%, off.
     class Settings
-      UNITS = { "" => 1, "K" => 1 << 10, "M" => 1 << 20, "G" => 1 << 30, "T" => 1 << 40 }.freeze
-      private_constant :UNITS
+      EXPONENTS = { "" => 0, "K" => 1, "M" => 2, "G" => 3, "T" => 4 }.freeze
+      # A letter alone is of 1,024, as in control groups; MB is of 1,000, as everywhere in culet.
+      BASES = { nil => 1024, "IB" => 1024, "B" => 1000 }.freeze
+      private_constant :EXPONENTS, :BASES
 
       # @return [Integer, nil] bytes; nil: as the kernel says
       attr_reader :bytes
@@ -28,8 +30,8 @@ module Culet
       private
 
       def take
-        if (match = /\A(\d{1,15})([KMGT]?)(?:i?B)?\z/i.match(@text)) && match[1].to_i.positive?
-          @bytes = match[1].to_i * UNITS.fetch(match[2].upcase)
+        if (match = /\A(\d{1,15})([KMGT]?)(i?B)?\z/i.match(@text)) && match[1].to_i.positive?
+          @bytes = match[1].to_i * (BASES.fetch(match[3]&.upcase)**EXPONENTS.fetch(match[2].upcase))
         elsif (match = /\A(\d{1,3}) ?%\z/.match(@text)) && match[1].to_i.between?(1, 100)
           @percent = match[1].to_i
         elsif @text != "auto"

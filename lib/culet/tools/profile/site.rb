@@ -6,6 +6,10 @@ module Culet
   module Profile
     # What one stack allocated, in one view.
     class Site
+      # libruby, or a Ruby that contains it.
+      RUBY_LIBRARY = /\A(?:lib)?ruby/
+      private_constant :RUBY_LIBRARY
+
       # @return [Array<Frame>] innermost first
       attr_reader :frames
       # @return [Symbol] :malloc or :object
@@ -44,6 +48,12 @@ module Culet
 
       # @return [Frame, nil] the innermost Ruby frame that has a file
       def ruby_frame = frames.find(&:ruby?)
+
+      # @return [Boolean] whether Ruby allocated it, and no Ruby frame is known
+      def native_in_ruby?
+        frames.none? { |frame| frame.ruby? || frame.remark } &&
+          frames.any? { |frame| RUBY_LIBRARY.match?(frame.library.to_s) }
+      end
 
       # The names that the site counts for, in a table by `kind`.
       #

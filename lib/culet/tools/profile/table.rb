@@ -168,7 +168,8 @@ module Culet
       end
 
       def notes
-        [*(@data.difference? ? [unrelated, restarted, unchanged] : [alike]), lost, without_ruby, others, *ended].compact
+        [*(@data.difference? ? [unrelated, restarted, unchanged] : [alike]), lost, without_ruby, native_alone, others,
+         *ended].compact
       end
 
       # Those that the heading does not name.
@@ -243,6 +244,15 @@ module Culet
 
         "#{share(marked)} was allocated where Ruby's stack cannot be read, or says nothing: in a " \
           "collection, in its deferred work, in threads without the GVL, or while Ruby starts."
+      end
+
+      # The start of Ruby itself has C frames alone, too: a third of a small program.
+      def native_alone
+        bytes = @data.sites(@view).select(&:native_in_ruby?).sum(&:bytes)
+        return if @data.difference? || total.bytes.zero? || bytes / total.bytes <= 0.5
+
+        "#{share(bytes)} has C frames alone, as what was allocated before culet/profile was loaded. To see its " \
+          "lines, start the program with RUBYOPT=-r$(culet lib profile)."
       end
     end
   end
