@@ -58,7 +58,7 @@ class LimitQueuesTest < Minitest::Test
   def prepare(adapter)
     settings = { "production" => @postgres.settings.merge("pool" => 10) }
     File.write(File.join(@directory, "database.yml"), YAML.dump(settings))
-    env = { "ADAPTER" => adapter, "FOLDER" => @directory, "JOURNAL" => journal, "BYTES" => "3000000", "INTERVAL" => "2",
+    env = { "ADAPTER" => adapter, "FOLDER" => @directory, "JOURNAL" => journal, "BYTES" => "2000000", "INTERVAL" => "2",
             "JOBS" => JOBS.to_s, "RAILS_ENV" => "production", "SOLID_QUEUE_CONFIG" => File.join(FOLDER, "queue.yml") }
     assert_program("ruby", "#{FOLDER}/setup.rb", env: env)
     env
