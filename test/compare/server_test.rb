@@ -18,6 +18,7 @@ class CompareServerTest < Minitest::Test
           next unless line == "\r\n"
           abort("the server gives up") if manner == "dies" && (answered += 1) > 50
           status = manner == "refuses" || (manner == "fails" && (answered += 1) > 20) ? "500 No" : "200 OK"
+          status = "301 Moved" if manner == "redirects"
           socket.write("HTTP/1.1 #{status}\r\nContent-Length: 2\r\n\r\nok")
         end
       rescue SystemCallError, IOError
@@ -60,6 +61,12 @@ class CompareServerTest < Minitest::Test
   def test_a_server_that_only_answers_errors
     document, = measure("refuses")
     assert_match(/responds with status 500/, document["excluded"].first["reason"])
+  end
+
+  def test_a_server_that_redirects
+    excluded = measure("redirects").first["excluded"].first
+    assert_match(/responds with status 301, a redirect, which the load does not follow/, excluded["reason"])
+    assert_match(/--url, or, for Rails' redirect to https, set config\.assume_ssl/, excluded["remedy"])
   end
 
   def test_a_server_that_dies_under_load

@@ -144,7 +144,20 @@ module Culet
 
           raise Exclusion, "no server answered at #{target} within #{START_SECONDS} seconds"
         end
-        raise Exclusion, "#{target} responds with status #{status}" unless status.between?(200, 399)
+        check_status(target, status)
+      end
+
+      # A redirect is answered by the middleware: its figures say nothing about the application. Some pages of the
+      # built-in Rails application redirect on purpose.
+      def check_status(target, status)
+        return if status.between?(200, @workload.built_in? ? 399 : 299)
+
+        reason = "#{target} responds with status #{status}"
+        raise Exclusion, reason unless status.between?(300, 399)
+
+        raise Exclusion.new("#{reason}, a redirect, which the load does not follow",
+                            remedy: "give the address that it leads to with --url, or, for Rails' redirect to https, " \
+                                    "set config.assume_ssl = true while you compare")
       end
 
       def raise_ended(moment)
