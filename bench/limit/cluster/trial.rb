@@ -50,7 +50,7 @@ module Limits
     def run(group, log)
       pid = spawn(environment, *group.command(RbConfig.ruby, "-S", "bundle", "exec", "puma", "-C", path("puma.rb"),
                                               path("application.ru")),
-                  unsetenv_others: true, pgroup: true, in: File::NULL, out: log, err: log)
+                  unsetenv_others: true, pgroup: true, in: File::NULL, %i[out err] => [log, "a"])
       await(log)
       load = Load.new(@port, group).run(@seconds)
       Outcome.new(**load.figures, kills: group.kills, restarts: restarts(File.read(log), group.kills))
