@@ -10,9 +10,9 @@ module Culet
       private_constant :RESTART_SECONDS, :COUNTED
 
       def initialize
-        @known = {}  # by process: when it was seen first; 0: at the first call
-        @ended = {}  # by title: when
-        @counts = {} # by process: the last figures
+        @known = {}.compare_by_identity  # by member: when it was seen first; 0: at the first call
+        @ended = {}                      # by title: when
+        @counts = {}.compare_by_identity # by member: the last figures
       end
 
       # @param at [Float] seconds since 1970
@@ -35,8 +35,8 @@ module Culet
         @ended.reject! { |_, time| time < at - RESTART_SECONDS }
         gone.map do |member|
           @ended[member.title] = at
-          @counts.delete(key(member))
-          @known.delete(key(member))
+          @counts.delete(member)
+          @known.delete(member)
           event(at, member.pid, "exit", member.title)
         end
       end
@@ -45,16 +45,16 @@ module Culet
       def started(at, members)
         first = @known.empty?
         members.flat_map do |member|
-          fresh = !@known.key?(key(member))
-          @known[key(member)] = first ? 0 : at if fresh
-          next [] if first
+          fresh = !@known.key?(member)
+          @known[member] = first ? 0 : at if fresh
+          next [] if first || @known[member].zero?
 
           [(event(at, member.pid, "fork", member.title) if fresh), replacement(at, member)].compact
         end
       end
 
       def replacement(at, member)
-        return if @known[key(member)] < at - RESTART_SECONDS || !@ended.delete(member.title)
+        return if @known[member] < at - RESTART_SECONDS || !@ended.delete(member.title)
 
         event(at, member.pid, "restart", member.title)
       end
@@ -62,8 +62,10 @@ module Culet
       def counted(at, members)
         members.flat_map do |member|
           now = member.figures.last or next []
-          before = @counts[key(member)]
-          @counts[key(member)] = now
+          before = @counts[member]
+          next [] if now.equal?(before)
+
+          @counts[member] = now
           before ? increases(at, member.pid, before, now) : []
         end
       end
@@ -77,8 +79,6 @@ module Culet
           event(at, pid, kind, number == 1 ? text : "#{number} #{text}s", bytes)
         end
       end
-
-      def key(member) = [member.pid, member.stat.start_ticks]
     end
   end
 end

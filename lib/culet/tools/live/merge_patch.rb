@@ -12,7 +12,8 @@ module Culet
       def compact(value)
         return value unless value.is_a?(Hash)
 
-        value.each_with_object({}) { |(key, one), all| all[key] = compact(one) unless one.nil? }
+        found = value.compact
+        found.each { |key, one| found[key] = compact(one) if one.is_a?(Hash) }
       end
 
       # @param before [Hash] without nil

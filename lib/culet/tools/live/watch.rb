@@ -24,6 +24,7 @@ module Culet
         @recorder = recorder
         @every = every_seconds
         @encoder = Encoder.new
+        @states = State::Series.new
         @state = nil
       end
 
@@ -59,7 +60,7 @@ module Culet
 
       def take
         moment = @sampler.call or return false
-        state = State.of(moment)
+        state = @states.call(moment)
         # The clock may be set back, the axis of time may not.
         state["at"] = [state["at"], @state["at"]].max if @state
         @state = state
