@@ -29,17 +29,23 @@ module Culet
         @entries.select! { |pid, entry| starts[pid] == entry.start }
         known, fresh = starts.keys.partition { |pid| @entries.key?(pid) }
         fresh.each { |pid| read(pid, starts[pid]) }
-        began = processor_time
-        wanted(known, order).each do |pid|
-          break if processor_time - began >= seconds
-
-          read(pid, starts[pid])
-        end
-        @spent = processor_time - began
+        reread(known, starts, seconds, order)
         @entries
       end
 
       private
+
+      def reread(known, starts, seconds, order)
+        @spent = 0.0
+        return unless seconds.positive?
+
+        began = processor_time
+        wanted(known, order).each do |pid|
+          read(pid, starts[pid])
+          @spent = processor_time - began
+          break if @spent >= seconds
+        end
+      end
 
       def wanted(pids, order)
         return pids.sort_by { |pid| @entries[pid].time } unless order

@@ -21,16 +21,17 @@ module Culet
 
       # Longer than the file.
       MOST_BYTES = 2048
-      # Those that are read, and the rest.
-      FIELDS = 23
+      # Behind the command, which may itself contain parentheses: fields 3, 4, 10, 14, 15, 20, 22, 23 and 24 of proc(5).
+      # The few strings that a match makes are fewer than those of a split.
+      FIELDS = /\) (\S) (\d+)(?: \S+){5} (\d+)(?: \S+){3} (\d+) (\d+)(?: \S+){4} (\d+) \S+ (\d+) (\d+) (\d+)/
       private_constant :MOST_BYTES, :FIELDS
 
       # @param pid [Integer]
       # @raise [SystemCallError] one of GONE_OR_FORBIDDEN
       def initialize(pid)
-        @file = File.open("/proc/#{pid}/stat")
-        @text = +""
-        @buffer = +""
+        @file = File.open("/proc/#{pid}/stat", "rb")
+        @text = "".b
+        @buffer = "".b
       end
 
       # @return [Reading, nil] the last one if nothing has changed; nil when the process has ended
@@ -49,11 +50,9 @@ module Culet
       private
 
       def parse(text)
-        fields = text.byteslice((text.rindex(")") + 2)..).split(" ", FIELDS)
-        numbers = fields.values_at(1, 7, 11, 12, 17, 19, 20, 21).map(&:to_i)
-        parent, faults, user, system, threads, start, virtual, resident = numbers
-        found = Reading.new(fields.first, parent, faults, user + system, threads, start, virtual,
-                            resident * Memory::PAGE_BYTES)
+        fields = FIELDS.match(text, text.rindex(")")) or return
+        found = Reading.new(fields[1], fields[2].to_i, fields[3].to_i, fields[4].to_i + fields[5].to_i, fields[6].to_i,
+                            fields[7].to_i, fields[8].to_i, fields[9].to_i * Memory::PAGE_BYTES)
         found unless found.ended?
       end
     end

@@ -9,7 +9,8 @@ module Culet
       # Memory figures that add up.
       SUMS = %w[rss_bytes pss_bytes private_bytes shared_bytes swap_bytes growth_bytes].freeze
       COUNTS = %w[minor_gcs major_gcs allocated_objects trims trim_returned_bytes].freeze
-      private_constant :COUNTS
+      UNKNOWN = SUMS.to_h { |name| [name, nil] }.freeze
+      private_constant :COUNTS, :UNKNOWN
 
       # @param member [Member]
       # @param boot_time [Float] of the machine, in seconds since 1970
@@ -41,17 +42,25 @@ module Culet
       end
 
       def describe(memory)
-        { **@member.identity(@boot_time), **SUMS.to_h { |name| [name, memory[name]] },
-          "cpu_seconds" => @stat.cpu_seconds.round(2), "threads" => @stat.threads,
-          "figures" => @figures && own_figures(memory) }
+        found = @member.identity(@boot_time)
+        found.update(memory || { **UNKNOWN, "rss_bytes" => @stat.resident_bytes })
+        found["cpu_seconds"] = @stat.cpu_seconds
+        found["threads"] = @stat.threads
+        found["figures"] = @figures && own_figures(found["rss_bytes"], memory && @member.anonymous_bytes)
+        found
       end
 
-      def own_figures(memory)
-        live, slots = @figures.values_at("live_slots", "slots")
-        { "levels" => Levels.call(memory, @figures), "malloc_used_bytes" => @figures["malloc_used_bytes"],
-          "malloc_free_bytes" => @figures["malloc_free_bytes"], "live_slots" => live,
-          "free_slots" => live && slots && [slots - live, 0].max, **@figures.slice(*COUNTS),
-          "gc_per_minute" => @rate, "profile" => @figures["profile"] == 1 }
+      def own_figures(resident, anonymous)
+        live = @figures["live_slots"]
+        slots = @figures["slots"]
+        found = { "levels" => Levels.call(resident, anonymous, @figures),
+                  "malloc_used_bytes" => @figures["malloc_used_bytes"],
+                  "malloc_free_bytes" => @figures["malloc_free_bytes"], "live_slots" => live,
+                  "free_slots" => live && slots && [slots - live, 0].max }
+        COUNTS.each { |name| found[name] = @figures[name] }
+        found["gc_per_minute"] = @rate
+        found["profile"] = @figures["profile"] == 1
+        found
       end
     end
   end

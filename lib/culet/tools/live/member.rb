@@ -84,13 +84,16 @@ module Culet
 
       # @param rollup [Processes::Rollups::Entry, nil] the last reading of smaps_rollup
       # @param copied [Float] as of Sharing#memory
-      # @return [Hash{String => Integer}] as of Sharing#memory; "rss_bytes" alone if there is no such reading
+      # @return [Hash{String => Integer}, nil] as of Sharing#memory; nil if there is no such reading
       def memory(rollup, copied)
-        return { "rss_bytes" => @stat.resident_bytes } unless rollup
+        return unless rollup
 
         @sharing.note(rollup, @stat)
         @sharing.memory(@stat, copied)
       end
+
+      # @return [Integer] resident bytes in anonymous memory, after `memory` has returned some
+      def anonymous_bytes = @sharing.anonymous_bytes(@stat)
 
       # @return [Numeric] how much may have changed since the last reading of smaps_rollup; 0: nothing
       def change = @sharing.change(@stat)
@@ -134,8 +137,9 @@ module Culet
         identity = Processes::Identity.new(@pid)
         return if @title && identity.command_line.empty? # the process is ending
 
-        @title = identity.title
         @next_title = now + TITLE_SECONDS
+        @title = identity.title unless @title && identity.command_line == @command_line
+        @command_line = identity.command_line
       end
 
       def ruby?

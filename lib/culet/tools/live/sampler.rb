@@ -27,16 +27,19 @@ module Culet
     # - "limit": of the first root, as of Limits#current
     # - "events": as of Events#call
     class Sampler
-      # How long the agents have for their answers, in seconds. Later ones count at the next moment.
+      # How long agents have for their first answers, in seconds. Later ones count at the next moment, as all further
+      # answers do.
       WAIT = 0.1
       # Agents that are asked at a moment: of larger trees those whose answers are the oldest. Each costs its process
       # some 0.1 ms.
       AGENTS = 8
+      # Of those that have never answered.
+      SILENT = 16
       # They are waited for together.
       PAUSE = 0.002
       # Seconds of processor time for smaps_rollup, in the mean of some moments: one reading may take longer.
       BUDGET = 0.0005
-      private_constant :WAIT, :AGENTS, :PAUSE, :BUDGET
+      private_constant :WAIT, :AGENTS, :SILENT, :PAUSE, :BUDGET
 
       # @param roots [Array<Integer>] process numbers; their descendants are followed too
       def initialize(roots)
@@ -46,6 +49,7 @@ module Culet
         @events = Events.new
         @members = {}
         @descriptions = {}.compare_by_identity
+        @waiting = {} # by socket: figures whose answer is due
         @allowance = BUDGET
         @boot_time = ::Process.clock_gettime(::Process::CLOCK_REALTIME) - ::Process.clock_gettime(::Process::CLOCK_BOOTTIME)
       end
@@ -89,16 +93,26 @@ module Culet
       end
 
       def ask
-        members = @members.each_value.select(&:question?).min_by(AGENTS) { |member| member.figures.asked_at }
-        waiting = members.to_h { |member| [member.ask, member.figures] }
-        waiting.delete(nil)
+        @waiting.reject! { |_, figures| figures.receive }
+        silent, known = @members.each_value.select(&:question?).partition { |member| member.figures.last.nil? }
+        [[silent, SILENT], [known, AGENTS]].each do |members, count|
+          members.min_by(count) { |member| member.figures.asked_at }.each do |member|
+            socket = member.ask
+            @waiting[socket] = member.figures if socket
+          end
+        end
+        wait if @waiting.each_value.any? { |figures| figures.last.nil? }
+      end
+
+      # For the first answers; others are read at the next moment.
+      def wait
         deadline = now + WAIT
-        sleep(PAUSE) if waiting.size > 1
-        until waiting.empty?
-          ready, = IO.select(waiting.keys, nil, nil, [deadline - now, 0].max)
+        sleep(PAUSE) if @waiting.size > 1
+        until @waiting.empty?
+          ready, = IO.select(@waiting.keys, nil, nil, [deadline - now, 0].max)
           break unless ready
 
-          ready.each { |socket| waiting.delete(socket) if waiting[socket].receive }
+          ready.each { |socket| @waiting.delete(socket) if @waiting[socket].receive }
         end
       end
 

@@ -32,23 +32,28 @@ module Culet
         learn(own, stat) if @time
         @time = rollup.time
         @stat = stat
-        @memory = { **figures.slice("rss_bytes", "pss_bytes", "swap_bytes", "anonymous_bytes"), "private_bytes" => own,
-                    "shared_bytes" => figures["shared_clean_bytes"] + figures["shared_dirty_bytes"] }
+        @resident, @proportional, @swap, @anonymous =
+          figures.values_at("rss_bytes", "pss_bytes", "swap_bytes", "anonymous_bytes")
+        @shared = figures["shared_clean_bytes"] + figures["shared_dirty_bytes"]
+        @private = own
         @first_private ||= own
       end
 
       # @param stat [Processes::Stat::Reading]
+      # @return [Integer] resident bytes in anonymous memory
+      def anonymous_bytes(stat) = [@anonymous + stat.resident_bytes - @stat.resident_bytes, 0].max
+
+      # @param stat [Processes::Stat::Reading]
       # @param copied [Float] part of the faults that counts as long as this process's own is not known
       # @return [Hash{String => Integer}] "rss_bytes", "pss_bytes", "private_bytes", "shared_bytes", "swap_bytes",
-      #   "growth_bytes", "anonymous_bytes"
+      #   "growth_bytes"
       def memory(stat, copied)
         grown = stat.resident_bytes - @stat.resident_bytes
-        unshared = [(faulted_bytes(stat) * (@copied || copied)).to_i, @memory["shared_bytes"]].min
-        own = [@memory["private_bytes"] + grown + unshared, 0].max
-        { "rss_bytes" => [@memory["rss_bytes"] + grown, 0].max,
-          "pss_bytes" => [@memory["pss_bytes"] + grown + unshared, 0].max, "private_bytes" => own,
-          "shared_bytes" => @memory["shared_bytes"] - unshared, "swap_bytes" => @memory["swap_bytes"],
-          "growth_bytes" => own - @first_private, "anonymous_bytes" => [@memory["anonymous_bytes"] + grown, 0].max }
+        unshared = [(faulted_bytes(stat) * (@copied || copied)).to_i, @shared].min
+        own = [@private + grown + unshared, 0].max
+        { "rss_bytes" => [@resident + grown, 0].max, "pss_bytes" => [@proportional + grown + unshared, 0].max,
+          "private_bytes" => own, "shared_bytes" => @shared - unshared, "swap_bytes" => @swap,
+          "growth_bytes" => own - @first_private }
       end
 
       # @param stat [Processes::Stat::Reading]
@@ -71,7 +76,7 @@ module Culet
         faulted = faulted_bytes(stat)
         return if faulted < LEAST_FAULTS * Processes::Memory::PAGE_BYTES
 
-        unshared = own - @memory["private_bytes"] - (stat.resident_bytes - @stat.resident_bytes)
+        unshared = own - @private - (stat.resident_bytes - @stat.resident_bytes)
         @copied = unshared.fdiv(faulted).clamp(0.0, 1.0)
       end
 

@@ -7,10 +7,6 @@ module Culet
   module Live
     # Takes moments at a fixed distance, and hands them to the history and to the recorder.
     class Watch
-      # Pause between two looks for a signal.
-      STEP_SECONDS = 0.2
-      private_constant :STEP_SECONDS
-
       # @return [Hash, nil] the last state
       attr_reader :state
 
@@ -38,12 +34,12 @@ module Culet
 
       # Takes moments until all processes have ended, or it is stopped.
       #
+      # @yieldparam seconds [Float] how long to wait at most
       # @yieldreturn [Boolean] whether to stop
       # @return [void]
       def follow
-        until yield
-          wait = @due - now
-          next sleep(wait.clamp(0, STEP_SECONDS)) if wait.positive?
+        until yield([@due - now, 0].max)
+          next if @due > now
 
           # After a pause of the machine no moments are made up for.
           @due = [@due + @every, now].max
