@@ -155,8 +155,8 @@ module Culet
       # @return [nil]
       def pause(seconds)
         over?
-        seconds = [seconds, [@started + options[:for] - now, 0].max].min if options.key?(:for)
-        @interruption.wait(seconds)
+        left = options.key?(:for) ? @started + options[:for] - now : seconds
+        @interruption.wait([seconds, left].min.clamp(0, nil))
         nil
       end
 

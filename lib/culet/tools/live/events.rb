@@ -11,7 +11,8 @@ module Culet
 
       def initialize
         @known = {}.compare_by_identity  # by member: when it was seen first; 0: at the first call
-        @ended = {}                      # by title: when
+        @ended = {}                      # by title: when each process ended that nothing has replaced
+        @young = {}.compare_by_identity  # members that may replace one
         @counts = {}.compare_by_identity # by member: the last figures
       end
 
@@ -32,11 +33,9 @@ module Culet
       end
 
       def ended(at, gone)
-        @ended.reject! { |_, time| time < at - RESTART_SECONDS }
         gone.map do |member|
-          @ended[member.title] = at
-          @counts.delete(member)
-          @known.delete(member)
+          (@ended[member.title] ||= []) << at
+          [@known, @young, @counts].each { |all| all.delete(member) }
           event(at, member.pid, "exit", member.title)
         end
       end
@@ -44,19 +43,24 @@ module Culet
       # None of the first call has just started.
       def started(at, members)
         first = @known.empty?
-        members.flat_map do |member|
-          fresh = !@known.key?(member)
-          @known[member] = first ? 0 : at if fresh
-          next [] if first || @known[member].zero?
+        fresh = members.reject { |member| @known.key?(member) }
+        fresh.each { |member| @known[member] = first ? 0 : at }
+        return [] if first
 
-          [(event(at, member.pid, "fork", member.title) if fresh), replacement(at, member)].compact
-        end
+        fresh.each { |member| @young[member] = true }
+        fresh.map { |member| event(at, member.pid, "fork", member.title) } + replacements(at)
       end
 
-      def replacement(at, member)
-        return if @known[member] < at - RESTART_SECONDS || !@ended.delete(member.title)
+      # Workers that set no title all have the same one, so each process replaces one other at most, the youngest first.
+      def replacements(at)
+        @ended.each_value { |times| times.reject! { |time| time < at - RESTART_SECONDS } }
+        @ended.delete_if { |_, times| times.empty? }
+        @young.select! { |member, _| @known[member] >= at - RESTART_SECONDS }
+        return [] if @ended.empty?
 
-        event(at, member.pid, "restart", member.title)
+        found = @young.keys.reverse.select { |member| @ended[member.title]&.shift }
+        found.each { |member| @young.delete(member) }
+        found.map { |member| event(at, member.pid, "restart", member.title) }
       end
 
       def counted(at, members)
