@@ -31,8 +31,8 @@ module Culet
       # Sleeps until a signal arrives, or has arrived before.
       #
       # @param seconds [Float] the longest sleep
-      # @return [void]
-      def wait(seconds) = @waker.wait_readable(seconds)
+      # @return [Boolean] whether one did
+      def wait(seconds) = !@waker.wait_readable(seconds).nil?
 
       # @return [Boolean] whether a signal arrived
       def requested? = !@signal.nil?
