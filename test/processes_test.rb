@@ -67,6 +67,47 @@ class ProcessesTest < Minitest::Test
     end
   end
 
+  # Fields of proc(5), which are counted from 1 and begin with the number and the command.
+  def test_a_stat_is_what_the_kernel_says_whatever_the_command
+    ["ruby", "a) S 1 (2", "\xC3\xA9) R 7", "\xFF\xFE)"].each do |name|
+      file = nil
+      with_program(RbConfig.ruby, "-e", "File.binwrite('/proc/self/comm', [#{name.unpack1("H*").dump}].pack('H*')); #{WAITING}") do |pid|
+        Process.kill(:STOP, pid)
+        sleep 0.01 until Processes::Cpu.state(pid) == "T"
+        file = Processes::Stat.new(pid)
+        reading = file.read
+        text = File.binread("/proc/#{pid}/stat")
+        assert_includes text, " (#{name.b}) T "
+        fields = text.byteslice(text.rindex(")")..).split.drop(1)
+        assert_equal [fields[0], *fields.values_at(1, 7, 17, 19, 20).map(&:to_i), fields[11].to_i + fields[12].to_i,
+                      fields[21].to_i * Processes::Memory::PAGE_BYTES],
+                     reading.to_h.values_at(:state, :parent_pid, :faults, :threads, :start_ticks, :virtual_bytes, :ticks, :resident_bytes)
+        assert_equal Process.pid, reading.parent_pid
+        assert_same reading, file.read
+      end
+      2.times { assert_nil file.read }
+    ensure
+      file&.close
+    end
+  end
+
+  def test_rollups_are_read_in_the_order_that_is_wanted
+    rollups = Processes::Rollups.new
+    pids = Array.new(3) { spawn("sleep", "1000") }
+    starts = pids.to_h { |pid| [pid, Processes::Cpu.start_ticks(pid)] }
+    first = rollups.call(starts, seconds: 0).dup
+    assert_equal pids, first.keys
+    assert_equal first, rollups.call(starts, seconds: 0) { 1 }
+    second = rollups.call(starts, seconds: 1e-9) { |pid| pids.index(pid) }.dup
+    assert_equal pids.last(1), pids.reject { |pid| second[pid].equal?(first[pid]) }
+    assert_operator rollups.spent, :>, 0
+    third = rollups.call(starts, seconds: 10) { |pid| pids.index(pid) }.dup
+    assert_equal pids.last(2), pids.reject { |pid| third[pid].equal?(second[pid]) }
+    assert_equal pids.first(1), rollups.call(starts.slice(pids.first), seconds: 0).keys
+  ensure
+    pids&.each { |pid| Process.kill(:KILL, pid).then { Process.wait(pid) } }
+  end
+
   def test_the_tree_has_children_grandchildren_and_those_of_other_threads_and_sessions
     script = <<~RUBY
       inner = Thread.new { spawn("sleep", "60") }.value

@@ -82,7 +82,7 @@ module Culet
         recording.notes.each { |note| err.puts("culet: #{path}: #{note}") }
         page = Culet::Live::Page.new(subject: recording.subject, every_seconds: recording.every_seconds,
                                      recording: true, notes: recording.notes)
-        serve(history, page) { pause until over? }
+        serve(history, page) { pause(GRACE_SECONDS) until over? }
       end
 
       def watch(words)
@@ -132,7 +132,7 @@ module Culet
       end
 
       def follow(watch, history, server)
-        watch.follow { over? }
+        watch.follow { |seconds| pause(seconds) || over? }
         return if over?
 
         history.finish
@@ -145,12 +145,20 @@ module Culet
         left = (GRACE_SECONDS / STEP_SECONDS).round
         seen = left
         until over? || left.zero?
-          pause
+          pause(STEP_SECONDS)
           left = server.pages.positive? ? seen : left - 1
         end
       end
 
-      def pause = sleep(STEP_SECONDS)
+      # Ends early for a signal, or when the time of --for has passed.
+      #
+      # @return [nil]
+      def pause(seconds)
+        over?
+        left = options.key?(:for) ? @started + options[:for] - now : seconds
+        @interruption.wait([seconds, left].min.clamp(0, nil))
+        nil
+      end
 
       # Whether a signal came, or the time of --for has passed.
       def over?

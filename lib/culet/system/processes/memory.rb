@@ -43,10 +43,8 @@ module Culet
       # @return [Hash{String => Integer}] e.g. "rss_bytes", "pss_bytes", "private_dirty_bytes", "shared_clean_bytes";
       #   empty when the process has ended or may not be read
       def rollup(pid)
-        File.read("/proc/#{LivingThread.of(pid)}/smaps_rollup").each_line.with_object({}) do |line, figures|
-          name, kilobytes = line.match(/\A(\w+):\s+(\d+) kB/)&.captures
-          figures["#{snake(name)}_bytes"] = kilobytes.to_i * 1024 if name
-        end
+        text = File.read("/proc/#{LivingThread.of(pid)}/smaps_rollup")
+        text.scan(/^(\w+): +(\d+) kB$/).to_h { |name, kilobytes| [key(name), kilobytes.to_i * 1024] }
       rescue *GONE_OR_FORBIDDEN
         {}
       end
@@ -62,8 +60,9 @@ module Culet
       end
       private_class_method :status_bytes
 
-      def snake(name) = name.gsub(/([a-z])([A-Z])/, '\1_\2').downcase
-      private_class_method :snake
+      # The kernel has some twenty names.
+      def key(name) = (@keys ||= {})[name] ||= "#{name.gsub(/([a-z])([A-Z])/, '\1_\2').downcase}_bytes".freeze
+      private_class_method :key
     end
   end
 end

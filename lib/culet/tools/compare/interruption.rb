@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "io/wait"
 require_relative "exclusion"
 
 module Culet
@@ -11,6 +12,7 @@ module Culet
 
       def initialize
         @signal = nil
+        @waker, @wake = IO.pipe
       end
 
       # Catches the signals during the block and restores the previous handlers.
@@ -25,6 +27,12 @@ module Culet
       ensure
         before&.each { |name, handler| trap(name, handler || "DEFAULT") }
       end
+
+      # Sleeps until a signal arrives, or has arrived before.
+      #
+      # @param seconds [Float] the longest sleep
+      # @return [Boolean] whether one did
+      def wait(seconds) = !@waker.wait_readable(seconds).nil?
 
       # @return [Boolean] whether a signal arrived
       def requested? = !@signal.nil?
@@ -45,6 +53,7 @@ module Culet
       # Runs in a trap handler: no locks, no output.
       def note(name)
         @signal ||= name
+        @wake.write_nonblock(".", exception: false)
       end
     end
   end

@@ -10,9 +10,10 @@ module Culet
       private_constant :RESTART_SECONDS, :COUNTED
 
       def initialize
-        @known = {}  # by process: when it was seen first; 0: at the first call
-        @ended = {}  # by title: when
-        @counts = {} # by process: the last figures
+        @known = {}.compare_by_identity  # by member: when it was seen first; 0: at the first call
+        @ended = {}                      # by title: when each process ended that nothing has replaced
+        @young = {}.compare_by_identity  # members that may replace one
+        @counts = {}.compare_by_identity # by member: the last figures
       end
 
       # @param at [Float] seconds since 1970
@@ -32,11 +33,9 @@ module Culet
       end
 
       def ended(at, gone)
-        @ended.reject! { |_, time| time < at - RESTART_SECONDS }
         gone.map do |member|
-          @ended[member.title] = at
-          @counts.delete(key(member))
-          @known.delete(key(member))
+          (@ended[member.title] ||= []) << at
+          [@known, @young, @counts].each { |all| all.delete(member) }
           event(at, member.pid, "exit", member.title)
         end
       end
@@ -44,26 +43,33 @@ module Culet
       # None of the first call has just started.
       def started(at, members)
         first = @known.empty?
-        members.flat_map do |member|
-          fresh = !@known.key?(key(member))
-          @known[key(member)] = first ? 0 : at if fresh
-          next [] if first
+        fresh = members.reject { |member| @known.key?(member) }
+        fresh.each { |member| @known[member] = first ? 0 : at }
+        return [] if first
 
-          [(event(at, member.pid, "fork", member.title) if fresh), replacement(at, member)].compact
-        end
+        fresh.each { |member| @young[member] = true }
+        fresh.map { |member| event(at, member.pid, "fork", member.title) } + replacements(at)
       end
 
-      def replacement(at, member)
-        return if @known[key(member)] < at - RESTART_SECONDS || !@ended.delete(member.title)
+      # Workers that set no title all have the same one, so each process replaces one other at most, the youngest first.
+      def replacements(at)
+        @ended.each_value { |times| times.reject! { |time| time < at - RESTART_SECONDS } }
+        @ended.delete_if { |_, times| times.empty? }
+        @young.select! { |member, _| @known[member] >= at - RESTART_SECONDS }
+        return [] if @ended.empty?
 
-        event(at, member.pid, "restart", member.title)
+        found = @young.keys.reverse.select { |member| @ended[member.title]&.shift }
+        found.each { |member| @young.delete(member) }
+        found.map { |member| event(at, member.pid, "restart", member.title) }
       end
 
       def counted(at, members)
         members.flat_map do |member|
           now = member.figures.last or next []
-          before = @counts[key(member)]
-          @counts[key(member)] = now
+          before = @counts[member]
+          next [] if now.equal?(before)
+
+          @counts[member] = now
           before ? increases(at, member.pid, before, now) : []
         end
       end
@@ -77,8 +83,6 @@ module Culet
           event(at, pid, kind, number == 1 ? text : "#{number} #{text}s", bytes)
         end
       end
-
-      def key(member) = [member.pid, member.stat.start_ticks]
     end
   end
 end

@@ -20,7 +20,8 @@ module Culet
       RETRY_YOUNG = 1
       private_constant :QUESTION, :MOST_BYTES, :MOST_FIGURES, :LARGEST, :RETRY, :RETRY_YOUNG
 
-      # @return [Hash{String => Integer}, nil] the last answer; nil: the process has no agent, or has not answered yet
+      # @return [Hash{String => Integer}, nil] the last answer, the same object if the one before it was equal; nil: the
+      #   process has no agent, or has not answered yet
       attr_reader :last
 
       # @return [Float] when `ask` was last called, of CLOCK_MONOTONIC
@@ -85,7 +86,7 @@ module Culet
       def lose
         close
         @text.clear
-        @last = nil
+        @last = @body = nil
         @asked = false
         nil
       end
@@ -97,9 +98,16 @@ module Culet
         return false unless rest && rest.bytesize >= length
 
         @asked = false
-        @last = parse(rest.byteslice(0, length)) or lose
+        take(rest.byteslice(0, length))
         @text.clear
         true
+      end
+
+      def take(body)
+        return if body == @body
+
+        @last = parse(body) or return lose
+        @body = body
       end
 
       def parse(text)

@@ -5,34 +5,40 @@ module Culet
     # The levels of a process's memory, from what its agent and the kernel count. They have the names of the report's
     # ledger and add up to the resident memory; the report, which reads the heap itself, knows more.
     module Levels
+      # Level and figure, in this order, after those of Ruby's heap.
+      MALLOC = { "malloc_used" => "malloc_used_bytes", "malloc_metadata" => "malloc_metadata_bytes",
+                 "malloc_free" => "malloc_free_bytes" }.freeze
+      private_constant :MALLOC
+
       module_function
 
-      # @param memory [Hash{String => Integer}] of Member#memory
+      # @param resident [Integer] bytes
+      # @param anonymous [Integer, nil] of them in anonymous memory, in bytes; nil: the process may not be read
       # @param figures [Hash{String => Integer}] of the agent
       # @return [Hash{String => Integer}, nil] level to bytes; nil: the process may not be read
-      def call(memory, figures)
-        resident, anonymous = memory.values_at("rss_bytes", "anonymous_bytes")
+      def call(resident, anonymous, figures)
         return unless anonymous
 
         rest = anonymous = anonymous.clamp(0, resident)
-        levels = {}
-        wanted(figures).each do |name, bytes|
-          levels[name] = [bytes, rest].min
-          rest -= levels[name]
-        end
-        levels.merge("libraries_and_files" => resident - anonymous, "unexplained" => rest)
+        levels = wanted(figures)
+        # Each takes what the ones before it leave: free memory of malloc may have been returned.
+        levels.each { |name, bytes| rest -= levels[name] = [bytes, rest].min }
+        levels["libraries_and_files"] = resident - anonymous
+        levels["unexplained"] = rest
+        levels
       end
 
-      # In this order each takes what the ones before it leave: free memory of malloc may have been returned.
       def wanted(figures)
-        pages, live, slots = figures.values_at("ruby_page_bytes", "live_slots", "slots")
+        pages = figures["ruby_page_bytes"]
+        live = figures["live_slots"]
+        slots = figures["slots"]
         found = {}
         if pages && live && slots&.positive?
           found["ruby_objects"] = pages * [live, slots].min / slots
           found["ruby_free_slots"] = pages - found["ruby_objects"]
         end
-        %w[used metadata free].each { |part| found["malloc_#{part}"] = figures["malloc_#{part}_bytes"] }
-        found.compact
+        MALLOC.each { |level, figure| figures[figure]&.then { |bytes| found[level] = bytes } }
+        found
       end
       private_class_method :wanted
     end

@@ -2,6 +2,7 @@
 
 require_relative "../../system/processes"
 require_relative "figures"
+require_relative "sharing"
 
 module Culet
   module Live
@@ -12,10 +13,12 @@ module Culet
       TITLE_SECONDS = 10
       # Collections are counted over so many seconds.
       RATE_SECONDS = 60
-      # Figures that a change of the private memory changes.
-      PRIVATE = %w[rss_bytes pss_bytes private_bytes anonymous_bytes].freeze
+      # An agent is asked again after so many seconds in which its process did nothing.
+      AGENT_SECONDS = 15
+      # Its answer has Ruby's counts as of the answer before, so it is asked twice after the process has run.
+      QUESTIONS = 2
       RUBY = %r{/(?:libruby|ruby)[^/]*\z}
-      private_constant :TITLE_SECONDS, :RATE_SECONDS, :PRIVATE, :RUBY
+      private_constant :TITLE_SECONDS, :RATE_SECONDS, :AGENT_SECONDS, :QUESTIONS, :RUBY
 
       # @return [Integer]
       attr_reader :pid
@@ -47,8 +50,10 @@ module Culet
         @pid = pid
         @file = Processes::Stat.new(pid)
         @figures = Figures.new(pid)
+        @sharing = Sharing.new
         @first_seen = now
         @collections = []
+        @questions = QUESTIONS
         @ruby = ruby?
       end
 
@@ -57,26 +62,44 @@ module Culet
       # @return [Boolean] false when the process has ended
       def refresh
         reading = @file.read or return false
+        @questions = QUESTIONS unless reading.equal?(@stat)
         @stat = reading
         read_title
         true
+      end
+
+      # @return [Boolean] whether the agent may have something new to answer
+      def question? = @questions.positive? || now - @figures.asked_at > AGENT_SECONDS
+
+      # Asks the agent.
+      #
+      # @return [BasicSocket, nil] as of Figures#ask
+      def ask
+        @questions -= 1
+        @figures.ask
       end
 
       # @return [Boolean] whether it began after the sampler did
       def young? = now - @first_seen < TITLE_SECONDS
 
       # @param rollup [Processes::Rollups::Entry, nil] the last reading of smaps_rollup
-      # @return [Hash{String => Integer}] "rss_bytes", "pss_bytes", "private_bytes", "shared_bytes", "swap_bytes",
-      #   "growth_bytes", "anonymous_bytes"; "rss_bytes" alone if there is no such reading
-      def memory(rollup)
-        resident = @stat.resident_bytes
-        return { "rss_bytes" => resident } unless rollup
+      # @param copied [Float] as of Sharing#memory
+      # @return [Hash{String => Integer}, nil] as of Sharing#memory; nil if there is no such reading
+      def memory(rollup, copied)
+        return unless rollup
 
-        note(rollup, resident) unless rollup.time == @rollup_time
-        change = resident - @resident_then
-        moved = PRIVATE.to_h { |name| [name, [@memory[name] + change, 0].max] }
-        { **@memory, **moved, "growth_bytes" => moved["private_bytes"] - @first_private }
+        @sharing.note(rollup, @stat)
+        @sharing.memory(@stat, copied)
       end
+
+      # @return [Integer] resident bytes in anonymous memory, after `memory` has returned some
+      def anonymous_bytes = @sharing.anonymous_bytes(@stat)
+
+      # @return [Numeric] how much may have changed since the last reading of smaps_rollup; 0: nothing
+      def change = @sharing.change(@stat)
+
+      # @return [Float, nil] as of Sharing
+      def copied = @sharing.copied
 
       # @return [Float, nil] collections per minute, over the last minute or since the sampler started
       def collections_per_minute
@@ -94,7 +117,7 @@ module Culet
       # @return [Hash{String => Object}] what tells the process from others
       def identity(boot_time)
         { "pid" => @pid, "parent_pid" => @stat.parent_pid, "start_ticks" => @stat.start_ticks,
-          "started_at" => (boot_time + @stat.start_ticks.fdiv(Processes::Cpu::TICKS_PER_SECOND)).round(2),
+          "started_at" => @started_at ||= started_at(boot_time),
           "title" => @title, "ruby" => @ruby }
       end
 
@@ -106,17 +129,7 @@ module Culet
 
       private
 
-      # The resident memory in smaps_rollup and that in stat differ by some pages: the kernel counts the latter in
-      # batches.
-      def note(rollup, resident)
-        @rollup_time = rollup.time
-        @resident_then = resident
-        figures = rollup.figures
-        @memory = { **figures.slice("rss_bytes", "pss_bytes", "swap_bytes", "anonymous_bytes"),
-          "private_bytes" => figures["private_clean_bytes"] + figures["private_dirty_bytes"],
-                    "shared_bytes" => figures["shared_clean_bytes"] + figures["shared_dirty_bytes"] }
-        @first_private ||= @memory["private_bytes"]
-      end
+      def started_at(boot_time) = (boot_time + @stat.start_ticks.fdiv(Processes::Cpu::TICKS_PER_SECOND)).round(2)
 
       def read_title
         return if @title && !young? && now < @next_title
@@ -124,8 +137,9 @@ module Culet
         identity = Processes::Identity.new(@pid)
         return if @title && identity.command_line.empty? # the process is ending
 
-        @title = identity.title
         @next_title = now + TITLE_SECONDS
+        @title = identity.title unless @title && identity.command_line == @command_line
+        @command_line = identity.command_line
       end
 
       def ruby?

@@ -8,11 +8,21 @@ module Culet
       module_function
 
       # @param value [Object] as JSON has it
-      # @return [Object] the same without members that are nil; elements of lists stay
+      # @return [Object] the same without members that are nil, perhaps the same object; elements of lists stay
       def compact(value)
         return value unless value.is_a?(Hash)
 
-        value.each_with_object({}) { |(key, one), all| all[key] = compact(one) unless one.nil? }
+        found = value.value?(nil) ? value.compact : value
+        found.each do |key, one|
+          next unless one.is_a?(Hash)
+
+          part = compact(one)
+          next if part.equal?(one)
+
+          found = found.dup if found.equal?(value)
+          found[key] = part
+        end
+        found
       end
 
       # @param before [Hash] without nil
@@ -20,13 +30,15 @@ module Culet
       # @return [Hash] the patch that makes `after` of `before`; empty if they are equal
       def diff(before, after)
         patch = {}
-        before.each_key { |key| patch[key] = nil unless after.key?(key) }
+        kept = 0
         after.each do |key, value|
           old = before[key]
+          kept += 1 unless old.nil?
           next if old == value
 
           patch[key] = old.is_a?(Hash) && value.is_a?(Hash) ? diff(old, value) : value
         end
+        before.each_key { |key| patch[key] = nil unless after.key?(key) } if kept < before.size
         patch
       end
 

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "../../system/processes"
+require_relative "description"
 require_relative "events"
-require_relative "levels"
 require_relative "limits"
 require_relative "member"
 require_relative "tree"
@@ -11,10 +11,11 @@ module Culet
   # The memory of process trees as it changes, for `culet top` and `culet live`.
   module Live
     # Reads the memory of process trees again and again. No process is stopped or waited for. The kernel takes long to
-    # find out what a process shares: that is read in turns, and in between the resident memory says by how much the
-    # private memory has changed.
+    # find out what a process shares: that is read in turns, and in between its counters say by how much the private
+    # memory has changed (Sharing).
     #
-    # A moment is a Hash for JSON:
+    # A moment is a Hash for JSON. What has not changed is the same object as in the moment before; nothing in it may be
+    # changed:
     # - "at": seconds since 1970; "seconds": what reading it took
     # - "processes": a Hash each, roots first: "pid", "parent_pid", "start_ticks", "started_at", "title", "ruby";
     #   "rss_bytes", "pss_bytes", "private_bytes", "shared_bytes", "swap_bytes", "growth_bytes" (of the private bytes,
@@ -26,18 +27,19 @@ module Culet
     # - "limit": of the first root, as of Limits#current
     # - "events": as of Events#call
     class Sampler
-      # Memory figures that add up.
-      SUMS = %w[rss_bytes pss_bytes private_bytes shared_bytes swap_bytes growth_bytes].freeze
-      # How long the agents have for their answers, in seconds. Later ones count at the next moment.
+      # How long agents have for their first answers, in seconds. Later ones count at the next moment, as all further
+      # answers do.
       WAIT = 0.1
-      # Agents that are asked at a moment: of larger trees those whose answers are the oldest.
-      AGENTS = 16
+      # Agents that are asked at a moment: of larger trees those whose answers are the oldest. Each costs its process
+      # some 0.1 ms.
+      AGENTS = 8
+      # Of those that have never answered.
+      SILENT = 16
       # They are waited for together.
       PAUSE = 0.002
-      # Seconds of processor time for smaps_rollup.
-      BUDGET = 0.001
-      COUNTS = %w[minor_gcs major_gcs allocated_objects trims trim_returned_bytes].freeze
-      private_constant :WAIT, :AGENTS, :PAUSE, :BUDGET, :COUNTS
+      # Seconds of processor time for smaps_rollup, in the mean of some moments: one reading may take longer.
+      BUDGET = 0.0005
+      private_constant :WAIT, :AGENTS, :SILENT, :PAUSE, :BUDGET
 
       # @param roots [Array<Integer>] process numbers; their descendants are followed too
       def initialize(roots)
@@ -46,6 +48,9 @@ module Culet
         @rollups = Processes::Rollups.new
         @events = Events.new
         @members = {}
+        @descriptions = {}.compare_by_identity
+        @waiting = {} # by socket: figures whose answer is due
+        @allowance = BUDGET
         @boot_time = ::Process.clock_gettime(::Process::CLOCK_REALTIME) - ::Process.clock_gettime(::Process::CLOCK_BOOTTIME)
       end
 
@@ -78,6 +83,7 @@ module Culet
         gone = @members.values.reject(&:refresh)
         gone.each do |member|
           @members.delete(member.pid)
+          @descriptions.delete(member)
           member.close
         end
         pids = @tree.pids(@members.keys)
@@ -87,41 +93,49 @@ module Culet
       end
 
       def ask
-        members = @members.each_value.min_by(AGENTS) { |member| member.figures.asked_at }
-        waiting = members.to_h { |member| [member.figures.ask, member.figures] }
-        waiting.delete(nil)
+        @waiting.reject! { |_, figures| figures.receive }
+        silent, known = @members.each_value.select(&:question?).partition { |member| member.figures.last.nil? }
+        [[silent, SILENT], [known, AGENTS]].each do |members, count|
+          members.min_by(count) { |member| member.figures.asked_at }.each do |member|
+            socket = member.ask
+            @waiting[socket] = member.figures if socket
+          end
+        end
+        wait if @waiting.each_value.any? { |figures| figures.last.nil? }
+      end
+
+      # For the first answers; others are read at the next moment.
+      def wait
         deadline = now + WAIT
-        sleep(PAUSE) if waiting.size > 1
-        until waiting.empty?
-          ready, = IO.select(waiting.keys, nil, nil, [deadline - now, 0].max)
+        sleep(PAUSE) if @waiting.size > 1
+        until @waiting.empty?
+          ready, = IO.select(@waiting.keys, nil, nil, [deadline - now, 0].max)
           break unless ready
 
-          ready.each { |socket| waiting.delete(socket) if waiting[socket].receive }
+          ready.each { |socket| @waiting.delete(socket) if @waiting[socket].receive }
         end
       end
 
       def describe
-        starts = @members.transform_values { |member| member.stat.start_ticks }
-        rollups = @rollups.call(starts, seconds: BUDGET)
+        rollups = read_rollups
+        known = @members.each_value.filter_map(&:copied)
+        copied = known.empty? ? 0.0 : known.sum / known.size
         @members.each_value.map do |member|
-          memory = member.memory(rollups[member.pid])
-          { **member.identity(@boot_time), **SUMS.to_h { |name| [name, memory[name]] },
-            "cpu_seconds" => member.stat.cpu_seconds.round(2), "threads" => member.stat.threads,
-            "figures" => own_figures(member, memory) }
+          description = @descriptions[member] ||= Description.new(member, @boot_time)
+          description.call(rollups[member.pid], copied)
         end
       end
 
-      def own_figures(member, memory)
-        found = member.figures.last or return
-        live, slots = found.values_at("live_slots", "slots")
-        { "levels" => Levels.call(memory, found), "malloc_used_bytes" => found["malloc_used_bytes"],
-          "malloc_free_bytes" => found["malloc_free_bytes"], "live_slots" => live,
-          "free_slots" => live && slots && [slots - live, 0].max, **found.slice(*COUNTS),
-          "gc_per_minute" => member.collections_per_minute, "profile" => found["profile"] == 1 }
+      # Readings that took longer are made up for by later moments.
+      def read_rollups
+        starts = @members.transform_values { |member| member.stat.start_ticks }
+        rollups = @rollups.call(starts, seconds: @allowance) { |pid| @members[pid].change }
+        @allowance = [@allowance - @rollups.spent + BUDGET, BUDGET].min
+        rollups
       end
 
       def total(processes)
-        SUMS.to_h do |name|
+        Description::SUMS.to_h do |name|
           known = processes.filter_map { |process| process[name] }
           [name, known.empty? ? nil : known.sum]
         end

@@ -9,6 +9,28 @@ module Culet
     # A moment of the sampler as a document of which only changes are sent: processes by key instead of a list, and no
     # member that is null. Events belong to one moment, and stand beside the state.
     module State
+      # The states of successive moments. A process that is the same object as before is the same object in the state.
+      class Series
+        def initialize
+          @known = {}.compare_by_identity
+        end
+
+        # @param moment [Hash] of Live::Sampler
+        # @return [Hash] the state
+        def call(moment)
+          @known = moment.fetch("processes").each_with_object({}.compare_by_identity) do |process, all|
+            all[process] = @known[process] || entry(process)
+          end
+          entries = @known.each_value.to_h
+          MergePatch.compact(moment.except("processes", "events"))
+                    .merge("order" => entries.keys, "processes" => entries)
+        end
+
+        private
+
+        def entry(process) = [State.key(process), MergePatch.compact(process)]
+      end
+
       # A title and a time are all that each process has.
       OPTIONAL = Shape.optional(Shape::COUNT)
       SIGNED = Shape.optional(Shape::INTEGER)
@@ -43,11 +65,7 @@ module Culet
 
       # @param moment [Hash] of Live::Sampler
       # @return [Hash] the state
-      def of(moment)
-        processes = moment.fetch("processes").to_h { |process| [key(process), MergePatch.compact(process)] }
-        MergePatch.compact(moment.except("processes", "events"))
-                  .merge("order" => processes.keys, "processes" => processes)
-      end
+      def of(moment) = Series.new.call(moment)
 
       # @param process [Hash]
       # @return [String] what tells a process from a later one of the same number

@@ -25,14 +25,14 @@ module Culet
         @parents = [] if all
         @round += 1
         found = @trees.keys
-        found.each { |pid| found.concat(children(pid, all) - found) }
+        found.each { |pid| children(pid, all)&.then { |pids| found.concat(pids - found) } }
         found | known
       end
 
       private
 
       def children(pid, all)
-        return [] unless all || @trees.key?(pid) || @parents.include?(pid)
+        return unless all || @trees.key?(pid) || @parents.include?(pid)
 
         list = (@trees[pid] || @trees.each_value.first).children(pid).to_a
         @parents |= [pid] if list.any?

@@ -7,10 +7,6 @@ module Culet
   module Live
     # Takes moments at a fixed distance, and hands them to the history and to the recorder.
     class Watch
-      # Pause between two looks for a signal.
-      STEP_SECONDS = 0.2
-      private_constant :STEP_SECONDS
-
       # @return [Hash, nil] the last state
       attr_reader :state
 
@@ -24,6 +20,7 @@ module Culet
         @recorder = recorder
         @every = every_seconds
         @encoder = Encoder.new
+        @states = State::Series.new
         @state = nil
       end
 
@@ -37,12 +34,12 @@ module Culet
 
       # Takes moments until all processes have ended, or it is stopped.
       #
+      # @yieldparam seconds [Float] how long to wait at most
       # @yieldreturn [Boolean] whether to stop
       # @return [void]
       def follow
-        until yield
-          wait = @due - now
-          next sleep(wait.clamp(0, STEP_SECONDS)) if wait.positive?
+        until yield([@due - now, 0].max)
+          next if @due > now
 
           # After a pause of the machine no moments are made up for.
           @due = [@due + @every, now].max
@@ -59,7 +56,7 @@ module Culet
 
       def take
         moment = @sampler.call or return false
-        state = State.of(moment)
+        state = @states.call(moment)
         # The clock may be set back, the axis of time may not.
         state["at"] = [state["at"], @state["at"]].max if @state
         @state = state
