@@ -16,8 +16,16 @@ class GemInstallTest < Minitest::Test
   CLEAN = NEUTRAL.merge(%w[RUBYLIB BUNDLE_GEMFILE BUNDLE_PATH BUNDLE_BIN_PATH BUNDLE_APP_CONFIG BUNDLER_VERSION
                            BUNDLER_SETUP GEM_HOME GEM_PATH CC CFLAGS MAKE MAKEFLAGS].to_h { |name| [name, nil] }).freeze
 
-  # Where it is not about what the compiler makes of the sources: it takes half the time.
-  QUICK = { "CFLAGS" => "-O0" }.freeze
+  # Where it is not about what the compiler makes of the sources: without optimisation, and each source once.
+  QUICK = begin
+    folder = Dir.mktmpdir("culet-objects")
+    Minitest.after_run { FileUtils.rm_rf(folder) }
+    name = RbConfig::CONFIG["CC"].split.first
+    compiler = ENV["PATH"].split(":").map { |directory| File.expand_path(name, directory) }.find { |path| File.executable?(path) }
+    FileUtils.mkdir_p("#{folder}/bin")
+    FileUtils.ln_s(File.expand_path("compile_once", __dir__), "#{folder}/bin/#{File.basename(name)}")
+    { "CFLAGS" => "-O0", "PATH" => "#{folder}/bin:#{ENV.fetch("PATH")}", "CULET_TEST_OBJECTS" => folder, "CULET_TEST_COMPILER" => compiler }.freeze
+  end
 
   # For what compiles, on a busy machine.
   BUILD_PATIENCE_SECONDS = 900
@@ -85,11 +93,9 @@ class GemInstallTest < Minitest::Test
       look_at_the_installed_gem
       app = gemfile && gemfile(gemfile)
       words = [*(%w[bundle exec] if app), "ruby", "-e", "print Culet.native?"]
-      %w[agent auto blackbox limit profile require unused].each do |part|
-        path, err, = installed("culet", "lib", part)
-        assert_equal ["#{gem_folder}/lib/culet/#{part}.rb\n", ""], [path, err]
+      installed_parts.each do |part, path|
         # Without a setting, culet/limit says where the kernel sets no limit.
-        variables = environment.merge(bundle(app), "RUBYOPT" => "-r#{path.chomp}", "CULET_LIMIT" => "1G")
+        variables = environment.merge(bundle(app), "RUBYOPT" => "-r#{path}", "CULET_LIMIT" => "1G")
         out, err, status = run_program(*words, env: variables, chdir: app || @directory)
         assert_equal ["true", "", true], [out, err, status.success?], part
       end
@@ -150,7 +156,8 @@ class GemInstallTest < Minitest::Test
     assert(JSON.parse(out)["problems"].any? { |sentence| sentence.match?(unrecorded) })
   end
 
-  def test_without_a_compiler_it_installs_and_says_what_is_missing
+  # gem pristine is what the sentence recommends: it must do what it says.
+  def test_without_a_compiler_it_installs_and_says_what_is_missing_and_the_remedy_works
     install(path: bare_path("make"))
     assert_empty compiled
     record = Dir[File.join(home, "extensions/**/native_missing.txt")]
@@ -173,6 +180,11 @@ class GemInstallTest < Minitest::Test
     out, err, status = installed("culet", "run", "--allocator", "jemalloc", "--", "sh", "-c", 'echo "$LD_PRELOAD"')
     assert_predicate status, :success?, err
     assert_equal Culet::Allocators.parse("jemalloc").library, out.chomp
+
+    _, err, status = run_program(*GEM, "pristine", "culet", "--extensions", env: environment.merge(QUICK), patience: BUILD_PATIENCE_SECONDS)
+    assert_predicate status, :success?, err
+    assert_equal 2, compiled.size
+    assert_predicate installed("culet", "lib").last, :success?
   end
 
   # RubyGems calls make itself. Later releases do without where there is no Makefile; to others that is an error.
@@ -186,16 +198,6 @@ class GemInstallTest < Minitest::Test
     else
       assert_match(/^culet: there is no make on PATH; install make, then install culet again\.$/, out + err)
     end
-  end
-
-  # gem pristine is what the sentence recommends: it must do what it says.
-  def test_the_remedy_works
-    install(path: bare_path("make"))
-    assert_empty compiled
-    _, err, status = run_program(*GEM, "pristine", "culet", "--extensions", env: environment.merge(QUICK), patience: BUILD_PATIENCE_SECONDS)
-    assert_predicate status, :success?, err
-    assert_equal 2, compiled.size
-    assert_predicate installed("culet", "lib").last, :success?
   end
 
   def test_elsewhere_it_installs_and_says_what_is_missing
@@ -274,6 +276,17 @@ class GemInstallTest < Minitest::Test
       built = Dir.glob("**/*", base: extension_folder).map { |file| File.join(gem_folder, "lib", file) }
       FileUtils.rm_f(built.select { |path| File.file?(path) })
       @home
+    end
+  end
+
+  # What `culet lib` says of each part that RUBYOPT loads, asked once.
+  #
+  # @return [Hash{String => String}] part => path
+  def installed_parts
+    @@installed_parts ||= %w[agent auto blackbox limit profile require unused].to_h do |part|
+      path, err, = installed("culet", "lib", part)
+      assert_equal ["#{gem_folder}/lib/culet/#{part}.rb\n", ""], [path, err]
+      [part, path.chomp]
     end
   end
 

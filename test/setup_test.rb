@@ -5,6 +5,10 @@ require "test_helper"
 # The scripts of the checkout: bin/setup, bin/culet, bin/test, bin/demo, bin/site, .ci/run.
 class SetupTest < Minitest::Test
   SCRIPTS = %w[bin/setup bin/culet bin/test bin/demo bin/site .ci/run].freeze
+  # Without optimisation, as what the compiler makes of the sources does not matter here.
+  BUILD = NEUTRAL.merge("CFLAGS" => "-O0").freeze
+  # For what compiles, on a busy machine.
+  BUILD_PATIENCE_SECONDS = 900
 
   def test_scripts_are_executable_plain_sh
     SCRIPTS.each do |script|
@@ -17,7 +21,7 @@ class SetupTest < Minitest::Test
   end
 
   def test_setup_says_nothing_when_nothing_is_missing
-    run_program("#{ROOT}/bin/setup", "build", chdir: "/")
+    run_program("#{ROOT}/bin/setup", "build", chdir: "/", patience: BUILD_PATIENCE_SECONDS)
     out, err, status = run_program("#{ROOT}/bin/setup", "build", chdir: "/")
     assert_predicate status, :success?
     assert_equal ["", ""], [out, err]
@@ -71,13 +75,13 @@ class SetupTest < Minitest::Test
     in_fresh_checkout do |root|
       refute File.exist?("#{root}/allocator/build/libculet.so")
       out, err, status = run_program("#{root}/bin/culet", "run", "--", RbConfig.ruby, "-I#{root}/lib", "-rculet", "-e",
-                                     "print Culet.allocator.values_at(:name, :library)", env: NEUTRAL, patience: 600)
+                                     "print Culet.allocator.values_at(:name, :library)", env: BUILD, patience: BUILD_PATIENCE_SECONDS)
       assert_predicate status, :success?, err
       assert_equal ["culet", "#{root}/allocator/build/libculet.so"].inspect, out
       assert_match(/building the allocator/, err)
       assert_match(/building the native extension/, err)
 
-      _, err, = run_program("#{root}/bin/culet", "lib", env: NEUTRAL)
+      _, err, = run_program("#{root}/bin/culet", "lib", env: BUILD, patience: BUILD_PATIENCE_SECONDS)
       assert_empty err, "the second time nothing is missing"
 
       assert_changed_source_is_built_again(root)
@@ -191,7 +195,7 @@ class SetupTest < Minitest::Test
     { "allocator/src/api.c" => /building the allocator/, "ext/culet/culet.c" => /building the native extension/ }.each do |source, message|
       # A second ahead: the file system's clock may be coarse.
       FileUtils.touch(File.join(root, source), mtime: Time.now + 1)
-      _, err, status = run_program("#{root}/bin/culet", "lib", env: NEUTRAL)
+      _, err, status = run_program("#{root}/bin/culet", "lib", env: BUILD, patience: BUILD_PATIENCE_SECONDS)
       assert_predicate status, :success?
       assert_match message, err
     end
@@ -200,7 +204,7 @@ class SetupTest < Minitest::Test
   def assert_a_source_that_does_not_compile_is_said(root)
     File.write(File.join(root, "ext/culet/culet.c"), "this is not C\n")
     FileUtils.touch(File.join(root, "ext/culet/culet.c"), mtime: Time.now + 2)
-    out, err, status = run_program("#{root}/bin/culet", "lib", env: NEUTRAL)
+    out, err, status = run_program("#{root}/bin/culet", "lib", env: BUILD, patience: BUILD_PATIENCE_SECONDS)
     assert_equal [1, ""], [status.exitstatus, out]
     assert_match(/^culet setup: building the native extension failed, see the lines above\.$/, err)
   end

@@ -33,8 +33,13 @@ $(TEST_BUILD)/$(1)/libculet.a: $(SOURCES:src/%.c=$(TEST_BUILD)/$(1)/src/%.o) $(P
 	@rm -f $$@
 	$$(AR) rcs $$@ $$^
 
-$(TEST_BUILD)/$(1)/%: test/unit/%.c $(TEST_BUILD)/$(1)/libculet.a $$(UNIT_HEADERS) test/unit.mk
+# Apart from the linking: a change of the library compiles no test, and several programs are made of one object file.
+.PRECIOUS: $(TEST_BUILD)/$(1)/unit/%.o
+$(TEST_BUILD)/$(1)/unit/%.o: test/unit/%.c $$(UNIT_HEADERS) test/unit.mk
 	@mkdir -p $$(@D)
+	$$(CC) $$(UNIT_CFLAGS) $$(VARIANT_$(1)) -c -o $$@ $$<
+
+$(TEST_BUILD)/$(1)/%: $(TEST_BUILD)/$(1)/unit/%.o $(TEST_BUILD)/$(1)/libculet.a test/unit.mk
 	$$(CC) $$(UNIT_CFLAGS) $$(VARIANT_$(1)) $$(LINK_$$*) -o $$@ $$< $(TEST_BUILD)/$(1)/libculet.a -ldl -lm
 endef
 $(foreach variant,$(VARIANTS),$(eval $(call UNIT_VARIANT,$(variant))))
@@ -94,7 +99,7 @@ $(foreach variant,debug asan,$(eval \
     RUN_model-$(variant)-profile := env CULET_PROFILE=1000000g MODEL_SEEDS=3 $(ENVIRONMENT_$(variant)) $(TEST_BUILD)/$(variant)/model))
 
 # The same on kernels with larger pages, as far as this one can be made to look like them (pagesize.c).
-$(TEST_BUILD)/pages/%: test/unit/%.c test/pagesize.c $(TEST_BUILD)/debug/libculet.a $(UNIT_HEADERS) test/unit.mk
+$(TEST_BUILD)/pages/%: $(TEST_BUILD)/debug/unit/%.o test/pagesize.c $(TEST_BUILD)/debug/libculet.a $(UNIT_HEADERS) test/unit.mk
 	@mkdir -p $(@D)
 	$(CC) $(UNIT_CFLAGS) $(VARIANT_debug) -Wl,--wrap=getauxval,--wrap=mmap,--wrap=mincore -o $@ $< test/pagesize.c $(TEST_BUILD)/debug/libculet.a -ldl
 
@@ -108,7 +113,7 @@ $(foreach unit,pages slab bin large trim stats model stress,$(foreach bytes,1638
     $(eval $(call PAGE_TEST,$(unit),$(bytes)))))
 
 # The same with pages in swap, as far as the allocator can tell (swap.c).
-$(TEST_BUILD)/swap/%: test/unit/%.c test/swap.c $(TEST_BUILD)/debug/libculet.a $(UNIT_HEADERS) test/unit.mk
+$(TEST_BUILD)/swap/%: $(TEST_BUILD)/debug/unit/%.o test/swap.c $(TEST_BUILD)/debug/libculet.a $(UNIT_HEADERS) test/unit.mk
 	@mkdir -p $(@D)
 	$(CC) $(UNIT_CFLAGS) $(VARIANT_debug) -Wl,--wrap=mincore -o $@ $< test/swap.c $(TEST_BUILD)/debug/libculet.a -ldl
 

@@ -1,32 +1,31 @@
 # frozen_string_literal: true
 
-require "test_helper"
+require_relative "parts_helper"
 
 # The parts in C, built for musl with Debian's musl-gcc, and a bounded part of their C tests. `bin/test --all` runs all.
 class MuslPartsTest < Minitest::Test
-  TARGETS = { "allocator" => "test-quick", "profile" => "test", "trace" => "test" }.freeze
-  BUILD_SECONDS = 1800
+  include MuslPartsHelper
 
-  def setup
-    flunk "musl-gcc is not installed; run bin/setup, or `apt-get install musl-tools`" unless system("command -v musl-gcc > /dev/null")
-  end
+  TARGETS = { "allocator" => "test-quick", "profile" => "test", "trace" => "test" }.freeze
+
+  def setup = assert_musl_gcc
 
   TARGETS.each do |part, target|
     define_method(:"test_#{part}") do
-      out = make(part, ENV["CULET_TEST_ALL"] ? "test" : target)
+      out = make_for_musl(part, ENV["CULET_TEST_ALL"] ? "test" : target)
       assert_match(/^ *ok /, out)
       refute_match(/^ *not ok /, out)
     end
   end
 
   def test_the_reader
-    out = make("scope", ENV["CULET_TEST_ALL"] ? "test" : "test-musl")
+    out = make_for_musl("scope", ENV["CULET_TEST_ALL"] ? "test" : "test-musl")
     assert_match(/^ok linked_statically/, out)
     refute_match(/^not ok /, out)
   end
 
   def test_the_extension_compiles_with_musls_headers
-    make("scope", "scope") # links the kernel's headers
+    make_for_musl("scope", "scope") # links the kernel's headers
     sources = Dir["{ext/culet,profile}/**/*.c", base: ROOT].grep_v(%r{/test/})
     refute_empty sources
     _, err, status = run_program("musl-gcc", "-fsyntax-only", *include_flags, *sources.map { |source| File.join(ROOT, source) },
@@ -42,12 +41,5 @@ class MuslPartsTest < Minitest::Test
     folders = [config["rubyhdrdir"], config["rubyarchhdrdir"], "#{ROOT}/ext/culet", ROOT]
     ["-D_GNU_SOURCE", "-DHAVE_MALLOC_H", "-DHAVE_RUBY_CURRENT_EC", "-idirafter", "#{ROOT}/scope/build/musl/kernel-headers",
      *folders.map { |folder| "-I#{folder}" }]
-  end
-
-  def make(part, target)
-    out, err, status = run_program("make", "--no-print-directory", "-s", "-j2", "-C", File.join(ROOT, part), "LIBC=musl", target,
-                                   env: NEUTRAL.merge("MAKEFLAGS" => nil), patience: BUILD_SECONDS)
-    assert_predicate status, :success?, out + err
-    out
   end
 end

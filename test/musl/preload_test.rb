@@ -1,10 +1,12 @@
 # frozen_string_literal: true
 
 require "trace/trace_helper"
+require_relative "parts_helper"
 
 # Programs linked with musl on the preloaded libraries.
 class MuslPreloadTest < Minitest::Test
   include TraceHelper
+  include MuslPartsHelper
 
   # musl's calloc calls malloc by name, its aligned functions each other: one request is one event.
   EVERY_FUNCTION = <<~C
@@ -22,7 +24,7 @@ class MuslPreloadTest < Minitest::Test
 
   def setup
     super
-    flunk "musl-gcc is not installed; run bin/setup, or `apt-get install musl-tools`" unless system("command -v musl-gcc > /dev/null")
+    assert_musl_gcc
   end
 
   def test_the_recorder_records_every_request_once
@@ -51,8 +53,7 @@ class MuslPreloadTest < Minitest::Test
   def main(body) = "int main(void) { #{body} return 0; }"
 
   def preload(part, target, library, source, env = {})
-    out, err, status = run_program("make", "-s", "-C", File.join(ROOT, part), "LIBC=musl", target, env: NEUTRAL.merge("MAKEFLAGS" => nil), patience: 1800)
-    assert_predicate status, :success?, out + err
+    make_for_musl(part, target)
     program = compile(source, language: "musl-gcc")
     out, err, status = run_program(program, env: NEUTRAL.merge(env, "LD_PRELOAD" => File.join(ROOT, part, "build/musl", library)))
     assert_predicate status, :success?, err

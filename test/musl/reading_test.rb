@@ -1,10 +1,12 @@
 # frozen_string_literal: true
 
 require "scope/target_helper"
+require_relative "parts_helper"
 
 # A program linked with musl, as the command line shows it.
 class MuslReadingTest < Minitest::Test
   include TargetHelper
+  include MuslPartsHelper
 
   BLOCKS = 5000
   PROGRAM = <<~C.freeze
@@ -23,9 +25,7 @@ class MuslReadingTest < Minitest::Test
     }
   C
 
-  def setup
-    flunk "musl-gcc is not installed; run bin/setup, or `apt-get install musl-tools`" unless system("command -v musl-gcc > /dev/null")
-  end
+  def setup = assert_musl_gcc
 
   # A block of 1000 bytes has a slot of 1008, 4 bytes of which are its header.
   def test_blocks_are_told_apart

@@ -143,20 +143,23 @@ class ProfileEndsTest < Minitest::Test
     document = profiled(<<~RUBY)
       #{ASKED}
       keep(500)
+      reader, writer = IO.pipe
       fork do
         [$stdout, $stderr].each { |io| io.reopen(File::NULL) }
         Process.setproctitle("shop: worker 3")
         keep(500)
+        writer.puts
         sleep
       end
-      asked(1)
+      reader.gets
+      asked($asked + 2) # the first may come from a look at the processes before the fork
     RUBY
     worker = document["processes"].last
     assert_equal %w[exited running], states(document)
     assert_equal "process #{worker["pid"]} (shop: worker 3)", worker["name"]
     assert_kept(document)
   ensure
-    Process.kill(:KILL, worker["pid"]) if worker
+    Process.kill(:KILL, worker["pid"]) if worker && worker["state"] == "running"
   end
 
   def test_a_process_that_leaves_nothing_is_named

@@ -11,7 +11,7 @@ class ProfileLiveTest < Minitest::Test
   # Keeps strings whenever it gets a line.
   ON_REQUEST = "puts :up; $stdout.flush; while gets; keep(1_000); GC.start; puts :kept; $stdout.flush; end"
   # Keeps strings again and again, at most 50 MB.
-  UNDER_LOAD = "puts :up; $stdout.flush; 5_000.times { |i| keep(1); GC.start if i % 100 == 0; sleep 0.002 }; sleep"
+  UNDER_LOAD = "puts :up; $stdout.flush; (1..).each { |i| keep(1); KEPT.shift if i > 5_000; GC.start if i % 100 == 0; sleep 0.002 }"
 
   def test_a_profile_that_is_on_is_reported_at_once
     with_profiled(ON_REQUEST, { "CULET_PROFILE" => SAMPLE.to_s }) do |pid, ask|
@@ -46,10 +46,10 @@ class ProfileLiveTest < Minitest::Test
   end
 
   def test_ctrl_c_ends_the_wait
-    with_profiled(UNDER_LOAD) do |pid|
+    with_profiled(ON_REQUEST) do |pid, ask|
       Open3.popen3(TestHelper::NEUTRAL, *culet_command, "profile", pid.to_s, "--for", "1h", "--json", "--by", "line") do |_, out, err, culet|
         assert_match(/profiling process/, err.gets)
-        sleep 1
+        ask.call
         Process.kill(:INT, culet.pid)
         document = JSON.parse(out.read)
         assert_equal "app.rb:#{KEEPING_LINE}", File.basename(rows(document).first["name"])

@@ -187,12 +187,12 @@ class ProfileObjectsTest < Minitest::Test
   def test_it_survives_compaction_stress_threads_ractors_and_restarts
     assert_equal "done\n", ruby(<<~RUBY, "-W0")
       Culet::Profile.start(sample_bytes: 256)
-      threads = Array.new(3) { Thread.new { during(4) { Hash.new.merge(a: Object.new.to_s * 3); Thread.pass } } }
+      threads = Array.new(3) { Thread.new { during(2) { Hash.new.merge(a: Object.new.to_s * 3); Thread.pass } } }
       ractor = Ractor.new { 200_000.times { Object.new.to_s } }
       fiber = Fiber.new { loop { Fiber.yield Array.new(10) { +"x" } } }
-      during(2) { GC.compact if GC.respond_to?(:compact); 2000.times { fiber.resume }; Culet::Profile.stop; Culet::Profile.start(sample_bytes: 256) }
+      during(1) { GC.compact if GC.respond_to?(:compact); 2000.times { fiber.resume }; Culet::Profile.stop; Culet::Profile.start(sample_bytes: 256) }
       GC.stress = true
-      during(1) { Marshal.load(Marshal.dump([Object, "x", { a: 1.5 }])) }
+      during(0.5) { Marshal.load(Marshal.dump([Object, "x", { a: 1.5 }])) }
       GC.stress = false
       ractor.respond_to?(:value) ? ractor.value : ractor.take
       threads.each(&:join)
@@ -215,7 +215,7 @@ class ProfileObjectsTest < Minitest::Test
   private
 
   # The numbers of objects of three classes, and the sums of all classes. Longer on a busy machine, where samples are few.
-  def measure_shares(seconds = 6)
+  def measure_shares(seconds = 2)
     made, sums = eval(ruby(<<~RUBY)) # rubocop:disable Security/Eval -- our own program's literal
       A, B, C = Array.new(3) { Class.new }
       Culet::Profile.start(sample_bytes: 4096)

@@ -120,15 +120,16 @@ class ProfileOtherAllocatorsTest < Minitest::Test
   SITES = { 500 => 4000, 3000 => 700, 20_000 => 100, 300_000 => 7, 3_000_000 => 1 }.freeze
   LINES = SITES.map { |bytes, count| "#{count}.times { 3.times { 'y' * #{bytes / 2} }; KEPT[$kept] = 'x' * #{bytes - 1}; $kept += 1 }" }
   SITES_PROGRAM = ["KEPT = Array.new(#{SITES.values.sum}); $kept = 0", *LINES, "3.times { GC.start }", ""].join("\n")
-  RUNS = 12
+  # Runs of the program, and cases that must be right: of 25, 95 % are 24, and fewer than 18 come once in 50,000 times; of 60,
+  # 95 % are 57, and fewer than 50 come once in 5,000 times.
+  RUNS, RIGHT = ENV.key?("CULET_TEST_ALL") ? [12, 50] : [5, 18]
 
   def test_the_truth_is_within_the_interval_in_19_of_20_cases
     in_folder do |folder|
       path = File.join(folder, "sites.rb")
       File.write(path, SITES_PROGRAM)
       cases = Array.new(RUNS) { |run| truths(path, File.join(folder, run.to_s)) }.flatten
-      # 95 % of 60 are 57; fewer than 50 once in 30,000 runs.
-      assert_operator cases.count(true), :>=, 50, "of #{cases.size}"
+      assert_operator cases.count(true), :>=, RIGHT, "of #{cases.size}"
     end
   end
 

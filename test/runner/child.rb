@@ -1,29 +1,26 @@
 # frozen_string_literal: true
 
-require "rbconfig"
 require "tempfile"
-require_relative "outcome"
 
 module Runner
-  # The process that runs one test file. It leads a process group, so that what it leaves behind can be ended with it.
+  # The process that runs one test file or part. It leads a process group, so that what it leaves behind can be ended with
+  # it.
   class Child
-    ROOT = File.expand_path("../..", __dir__)
-    COMMAND = [RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-I#{ROOT}/test", "-r#{ROOT}/bin/gems.rb", "#{ROOT}/test/run_all.rb", "/"].freeze
     # What a test needs to end what it started, once it is told to end.
     GRACE_SECONDS = 10
 
-    # @return [TestFile]
+    # @return [TestFile, Part]
     attr_reader :file
     # @return [Integer]
     attr_reader :pid
 
-    # @param file [TestFile]
+    # @param file [TestFile, Part]
     def initialize(file)
       @file = file
       @began = now
       # A file and not a pipe: a process that is left behind with it open must not be waited for.
       @output = Tempfile.new("culet-test")
-      @pid = spawn(*COMMAND, file.path, in: File::NULL, out: @output.path, err: %i[child out], pgroup: true)
+      @pid = spawn(*file.command, in: File::NULL, out: [@output.path, "a"], err: %i[child out], pgroup: true)
     end
 
     # @return [Float] how long it has been running
@@ -50,7 +47,7 @@ module Runner
     # @return [Outcome]
     def outcome(status, fault: nil)
       fault ||= "the process was ended by SIG#{Signal.signame(status.termsig)}" if status.signaled?
-      Outcome.new(File.read(@output.path, encoding: Encoding::UTF_8).scrub, success: status.success?, fault: fault)
+      file.outcome(File.read(@output.path, encoding: Encoding::UTF_8).scrub, success: status.success?, fault: fault)
     end
 
     # Removes the file with the output.

@@ -6,20 +6,22 @@ require_relative "test_file"
 
 module Runner
   # All test files, each in a process of its own: several at a time and the longest first, then one by one those that
-  # must be alone. What a file prints is printed whole when it ends; at the end stand the failures of all, and the sum.
+  # must be alone. The parts are run like files. What one prints is printed whole when it ends; at the end stand the
+  # failures of all, and the sum.
   class Run
-    # More would share what a test looks at, such as the disk, without being faster.
-    MOST = 4
+    # More than processors, because many tests wait for a program most of the time. Not many more: each takes memory.
+    PLACES = [Etc.nprocessors + 2, 6].min
     # A bound against hanging. The tests that only run with --all take hours.
-    LIMIT_SECONDS = ENV.key?("CULET_TEST_ALL") ? 6 * 3_600 : 1_200
+    LIMIT_SECONDS = ENV.key?("CULET_TEST_ALL") ? 6 * 3_600 : 1_800
     SIGNALS = %w[HUP INT TERM].freeze
 
     # @param paths [Array<String>] absolute paths of test files
+    # @param parts [Array<Part>] what is checked besides
     # @param places [Integer] how many run at a time
     # @param limit [Numeric] seconds that a file may take
     # @param out [IO] where everything is printed
-    def initialize(paths, places: [Etc.nprocessors, MOST].min, limit: LIMIT_SECONDS, out: $stdout)
-      @waiting = paths.map { |path| TestFile.new(path) }.sort_by { |file| [file.alone? ? 1 : 0, -file.seconds] }
+    def initialize(paths, parts: [], places: PLACES, limit: LIMIT_SECONDS, out: $stdout)
+      @waiting = [*parts, *paths.map { |path| TestFile.new(path) }].sort_by { |file| [file.alone? ? 1 : 0, -file.seconds] }
       @places = places
       @limit = limit
       @out = out

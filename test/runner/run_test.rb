@@ -2,6 +2,7 @@
 
 require "test_helper"
 require_relative "run"
+require_relative "part"
 
 # The runner of all tests, on test files made for it.
 class RunnerTest < Minitest::Test
@@ -84,6 +85,30 @@ class RunnerTest < Minitest::Test
     end
   end
 
+  def test_parts_run_beside_the_files_and_count_where_they_fail
+    out, status = run_files({ "one" => class_of("One", "assert true") }, parts("good" => "echo ok fine", "bad" => "echo not ok this; exit 3"))
+    assert_equal [1, "1 runs, 1 assertions, 0 failures, 1 errors, 0 skips\n"], [status.exitstatus, out.lines.last]
+    assert_match(/^# good \(0 s\)\n  ok fine$/, out)
+    assert_match(/^# bad\nnot ok this\n\nError: it ended with an error$/, out)
+    out, status = run_files({ "one" => class_of("One", "assert true") }, parts("good" => "echo ok fine"))
+    assert_equal [0, "1 runs, 1 assertions, 0 failures, 0 errors, 0 skips\n"], [status.exitstatus, out.lines.last]
+  end
+
+  def test_a_part_that_is_killed_fails_the_run
+    out, status = run_files({ "one" => class_of("One", "assert true") }, parts("killed" => "kill -KILL $$"))
+    assert_equal 1, status.exitstatus
+    assert_match(/Error: the process was ended by SIGKILL/, out)
+  end
+
+  # What bin/test hands over.
+  def test_the_parts_are_the_linters_and_every_folder_with_c_tests
+    folders = Dir["*/Makefile", base: ROOT].select { |path| File.read(File.join(ROOT, path)).match?(/^test[: ]|^-include test/) }.map { |path| File.dirname(path) }
+    parts = Runner::Part.all(slow: false)
+    assert_equal folders.map { |folder| "make -C #{folder} test" }.push("bin/lint").sort, parts.map(&:name).sort
+    assert_equal ["bin/lint", *folders.map { |folder| "make -C #{folder} test-all" }].sort, Runner::Part.all(slow: true).map(&:name).sort
+    parts.each { |part| assert File.executable?(part.command.first) || part.command.first == "make", part.name }
+  end
+
   def test_recorded_times_are_of_files_that_are_there
     Runner::TestFile.recorded.each do |name, seconds|
       assert File.file?(File.join(ROOT, "test", name)), "#{name} is not there"
@@ -105,12 +130,15 @@ class RunnerTest < Minitest::Test
     "require \"test_helper\"\nclass #{name}Test < Minitest::Test\n#{tests.join}end\n"
   end
 
+  # @return [String] an argument of the runner: parts that are shell scripts
+  def parts(scripts) = "parts: [#{scripts.map { |name, script| "Runner::Part.new(#{name.dump}, ['sh', '-c', #{script.dump}], 9)" }.join(", ")}]"
+
   def write(texts)
     texts.map { |name, text| File.join(@directory, "#{name}_test.rb").tap { |path| File.write(path, text) } }
   end
 
   def command(texts, settings)
-    [RbConfig.ruby, "-w", "-r#{ROOT}/test/runner/run", "-e", "exit Runner::Run.new(ARGV, places: 2, #{settings}).call", *write(texts)]
+    [RbConfig.ruby, "-w", "-r#{ROOT}/test/runner/run", "-r#{ROOT}/test/runner/part", "-e", "exit Runner::Run.new(ARGV, places: 2, #{settings}).call", *write(texts)]
   end
 
   def run_files(texts, settings = "")

@@ -1,5 +1,8 @@
 # frozen_string_literal: true
 
+require "rbconfig"
+require_relative "outcome"
+
 module Runner
   # A file of tests: how long it takes, and whether it can be run beside others.
   class TestFile
@@ -10,6 +13,8 @@ module Runner
     SECONDS = File.expand_path("seconds.txt", __dir__)
     SHORT = 5.0
     TESTS = File.expand_path("..", __dir__)
+    ROOT = File.expand_path("..", TESTS)
+    COMMAND = [RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-I#{TESTS}", "-r#{ROOT}/bin/gems.rb", "#{TESTS}/run_all.rb", "/"].freeze
 
     # @return [Hash{String => Float}] path below test/ to seconds
     def self.recorded
@@ -35,6 +40,12 @@ module Runner
     def alone? = @alone
 
     # @return [String] how a person would name it
-    def name = path.delete_prefix("#{File.dirname(TESTS)}/")
+    def name = path.delete_prefix("#{ROOT}/")
+
+    # @return [Array<String>] program and arguments that run its tests
+    def command = [*COMMAND, path]
+
+    # @return [Outcome]
+    def outcome(text, **how) = Outcome.new(text, **how)
   end
 end

@@ -16,14 +16,15 @@ module Soak
   class ProfileRun
     CLIENTS = 6
     ANSWER_SECONDS = 180 # GC.stress is on for a while
-    READ_SECONDS = 10    # between two readings
+    READ_SECONDS = 10    # between two readings, at most
+    READINGS = 8         # of a run, at least
     BUSY = /did not run Ruby code in time|is busy/ # a reading that a busy server refuses
     REFUSALS = 5 # in a row, at most
     REPORT_SECONDS = 60
     DISTANCES = [16, 32, 64].map { |kib| kib << 10 }.freeze
     ROOT = File.expand_path("../..", __dir__)
     CULET = [RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/exe/culet"].freeze
-    private_constant :CLIENTS, :ANSWER_SECONDS, :READ_SECONDS, :BUSY, :REFUSALS, :REPORT_SECONDS, :DISTANCES, :ROOT, :CULET
+    private_constant :CLIENTS, :ANSWER_SECONDS, :READ_SECONDS, :READINGS, :BUSY, :REFUSALS, :REPORT_SECONDS, :DISTANCES, :ROOT, :CULET
 
     # requests: by kind; samples, lost: of all profiles from start to end; failures: sentences
     Result = Struct.new(:requests, :readings, :profiles, :samples, :lost, :failures, keyword_init: true)
@@ -151,7 +152,7 @@ module Soak
     end
 
     def pause
-      deadline = now + READ_SECONDS
+      deadline = now + [READ_SECONDS, @seconds / READINGS].min
       sleep(0.2) until over? || now > deadline
       yield unless over?
     end

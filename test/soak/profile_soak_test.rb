@@ -10,7 +10,7 @@ class ProfileSoakTest < Minitest::Test
   RUNS = [[], %w[--ractors], (%w[--ruby=--yjit] if defined?(RubyVM::YJIT))].compact.freeze
 
   def test_some_seconds
-    assert_survived("0.4")
+    assert_survived("0.2")
   end
 
   def test_an_hour_of_each

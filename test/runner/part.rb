@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+
+require "etc"
+require_relative "outcome"
+
+module Runner
+  # A program that checks something beside the test files, and ends with status 0 where all is well: the linters, and the C
+  # tests of a folder.
+  class Part
+    # What became of a part. It counts no tests of Ruby, but an error where it failed.
+    class Outcome < Runner::Outcome
+      # Lines of its end that the list of failures has.
+      END_LINES = 60
+
+      # @return [String] the end of what was printed, and the fault
+      def complaint = "#{text.lines(chomp: true).reject(&:empty?).last(END_LINES).join("\n")}\n\nError: #{fault}"
+
+      private
+
+      def fault_of(_counts, success) = success ? nil : "it ended with an error"
+    end
+
+    ROOT = File.expand_path("../..", __dir__)
+    # Those with C tests, and about how many seconds they take on two processors, as bin/lint does.
+    FOLDERS = { "allocator" => 240, "scope" => 40, "profile" => 30, "trace" => 10 }.freeze
+    LINT_SECONDS = 120
+    # More would take too much memory with the sanitizers.
+    MOST_JOBS = 8
+
+    # @param slow [Boolean] whether the slow C tests run too
+    # @return [Array<Part>] the linters and the C tests
+    def self.all(slow: ENV.key?("CULET_TEST_ALL"))
+      target = slow ? "test-all" : "test"
+      jobs = [Etc.nprocessors, MOST_JOBS].min
+      makes = FOLDERS.map do |folder, seconds|
+        new("make -C #{folder} #{target}", ["make", "--no-print-directory", "-j#{jobs}", "-C", "#{ROOT}/#{folder}", target], seconds)
+      end
+      [*makes, new("bin/lint", ["#{ROOT}/bin/lint"], LINT_SECONDS)]
+    end
+
+    # @return [String] how a person would start it
+    attr_reader :name
+    # @return [Array<String>] program and arguments
+    attr_reader :command
+    # @return [Numeric] about how long it takes
+    attr_reader :seconds
+
+    # @param name [String]
+    # @param command [Array<String>]
+    # @param seconds [Numeric]
+    def initialize(name, command, seconds)
+      @name = name
+      @command = command
+      @seconds = seconds
+    end
+
+    # @return [Boolean] whether nothing else may run meanwhile
+    def alone? = false
+
+    # @return [Outcome]
+    def outcome(text, **how) = Outcome.new(text, **how)
+  end
+end
