@@ -99,15 +99,30 @@ static __attribute__((noinline)) void *get_checked(size_t bytes, size_t alignmen
     return culet_checked_get(bytes, alignment, zeroed ? zeroed : &unused);
 }
 
+/* `zeroed`: NULL, or set if the block reads as zeros. */
+static inline void *attempt(size_t bytes, size_t alignment, bool *zeroed)
+{
+    return CULET_UNLIKELY(culet_harden_level) ? get_checked(bytes, alignment, zeroed)
+                                              : get_unchecked(bytes, alignment, zeroed);
+}
+
+/* Memory is out, but a purge in progress or slabs without a live block may have some. */
+static __attribute__((noinline)) void *attempt_again(size_t bytes, size_t alignment, bool *zeroed)
+{
+    return culet_purge_free_slabs() ? attempt(bytes, alignment, zeroed) : NULL;
+}
+
 /* A block of an active heap. calloc passes `zeroed` (otherwise NULL), which is set if the block reads as zeros.
  * `caller`: the return address of the allocation function. */
 static void *get(size_t bytes, size_t alignment, bool *zeroed, const void *caller)
 {
     void *block = NULL;
 
-    if (CULET_LIKELY(bytes <= BYTES_MAX))
-        block = CULET_UNLIKELY(culet_harden_level) ? get_checked(bytes, alignment, zeroed)
-                                                   : get_unchecked(bytes, alignment, zeroed);
+    if (CULET_LIKELY(bytes <= BYTES_MAX)) {
+        block = attempt(bytes, alignment, zeroed);
+        if (CULET_UNLIKELY(!block))
+            block = attempt_again(bytes, alignment, zeroed);
+    }
     culet_scavenger_check(caller);
     culet_stack_check();
     culet_purge_small_heap();

@@ -45,6 +45,8 @@ static void before_fork(void)
     bool streams = !single_threaded && _IO_list_lock && _IO_list_unlock && _IO_list_resetlock;
     if (streams)
         _IO_list_lock();
+    /* Registers a new thread, which may allocate, and wait for the lock when memory is out. */
+    culet_arena_leave(culet_arena_enter());
     culet_lock(&culet_purge_lock);
     culet_arena_freeze();
     forked_single_threaded = single_threaded;

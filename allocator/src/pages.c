@@ -838,6 +838,12 @@ size_t culet_pages_purge_unlocked(size_t keep)
     return returned;
 }
 
+void culet_pages_wait_for_purge(void)
+{
+    culet_lock(&purge_lock);
+    culet_unlock(&purge_lock);
+}
+
 void culet_pages_reset_after_fork(void)
 {
     struct cursor unused = {.skipped = 0};

@@ -56,6 +56,9 @@ size_t culet_pages_reclaim(size_t keep);
  * No lock held: the kernel works while other threads use the page heap. */
 size_t culet_pages_purge_unlocked(size_t keep);
 
+/* Waits until no such purge is in progress. No lock held. */
+void culet_pages_wait_for_purge(void);
+
 /* Unmaps about `bytes` of the huge-block cache in the same way, without counting them. Returns bytes. */
 size_t culet_pages_purge_huge_cache(size_t bytes);
 

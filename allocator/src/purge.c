@@ -25,6 +25,7 @@ static struct {
     size_t pages;
     size_t slice; /* pages that are purged at a time */
     bool idle_only;
+    bool slabs_only;
     struct culet_purged done;
 } purge;
 
@@ -40,7 +41,7 @@ static bool used_lately(const struct culet_arena *arena, const struct culet_slab
 /* Whether any pages were taken. */
 static bool take(struct culet_arena *arena, struct culet_slab *slab)
 {
-    uint64_t pages = culet_slab_free_pages(slab);
+    uint64_t pages = purge.slabs_only ? 0 : culet_slab_free_pages(slab);
 
     if (!pages)
         return false;
@@ -206,9 +207,22 @@ static void return_pages(void)
         purge.done.bytes += (size_t)__builtin_popcountll(purge.item[i].returned & resident[i]) * CULET_PAGE;
 }
 
+#define ENTER_ATTEMPTS 1000 /* of a millisecond */
+
+/* Waits for a holder that is inside, and may not run while other threads keep its processor, for a second. */
+static bool enter_patiently(struct culet_arena *arena)
+{
+    for (unsigned attempt = 0; !culet_arena_enter_serviced(arena); attempt++) {
+        if (attempt == ENTER_ATTEMPTS)
+            return false;
+        culet_os_pause(1000);
+    }
+    return true;
+}
+
 static bool begin(struct culet_arena *arena)
 {
-    bool entered = culet_arena_enter_serviced(arena);
+    bool entered = purge.slabs_only ? enter_patiently(arena) : culet_arena_enter_serviced(arena);
 
     if (entered)
         culet_bin_collect(arena);
@@ -235,7 +249,8 @@ static void purge_arena(struct culet_arena *arena)
 
     if (!begin(arena))
         return;
-    atomic_store_explicit(&arena->active, false, memory_order_relaxed);
+    if (!purge.slabs_only)
+        atomic_store_explicit(&arena->active, false, memory_order_relaxed);
     do
         purge_slice(arena, &at);
     while (at.klass < CULET_CLASSES);
@@ -247,6 +262,7 @@ static void purge_arena(struct culet_arena *arena)
 static void set_up(bool idle_only)
 {
     purge.idle_only = idle_only;
+    purge.slabs_only = false;
     purge.slice = CULET_PURGE_SLICE_BYTES >> CULET_PAGE_SHIFT;
     purge.done = (struct culet_purged){0};
 }
@@ -281,6 +297,20 @@ struct culet_purged culet_purge(bool idle_only)
     return done;
 }
 
+bool culet_purge_free_slabs(void)
+{
+    if (forking())
+        return false;
+    culet_lock(&culet_purge_lock);
+    set_up(false);
+    purge.slabs_only = true;
+    for (unsigned i = 0; i < culet_arena_count(); i++)
+        purge_arena(culet_arena(i));
+    culet_unlock(&culet_purge_lock);
+    culet_pages_wait_for_purge();
+    return true;
+}
+
 bool culet_purge_anything_used(void)
 {
     /* A thread that frees into another thread's arena does not set `active`: its store could come before the one above,
@@ -294,15 +324,10 @@ bool culet_purge_anything_used(void)
 
 /* ---- the profile starts or ends ---- */
 
-#define DROP_ATTEMPTS 1000 /* of a millisecond */
-
 static bool drop_current(struct culet_arena *arena)
 {
-    for (unsigned attempt = 0; !culet_arena_enter_serviced(arena); attempt++) {
-        if (attempt == DROP_ATTEMPTS)
-            return false;
-        culet_os_pause(1000);
-    }
+    if (!enter_patiently(arena))
+        return false;
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
         if (arena->current[klass].slab)
             culet_bin_drop_current(arena, klass);

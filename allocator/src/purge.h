@@ -19,6 +19,11 @@ struct culet_purged {
  * last from then on. Not inside an arena. */
 struct culet_purged culet_purge(bool idle_only);
 
+/* When memory is out: waits for purges in progress, collects what threads have freed in the arenas of others, and
+ * destroys the slabs without a live block, whatever their class. Returns no page to the kernel. False: nothing was done,
+ * because the thread forks. Not inside an arena. */
+bool culet_purge_free_slabs(void);
+
 /* Whether any arena was used since the last purge of idle pages. Without any lock. */
 bool culet_purge_anything_used(void);
 

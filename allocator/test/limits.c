@@ -7,11 +7,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #define LIMIT ((rlim_t)192 << 20)
-#define ATTEMPTS 500
-#define PAUSE_US 20000
 
 /* Blocks in a linked list; the rest of each block is filled. */
 struct link {
@@ -176,12 +173,8 @@ TEST(threads_run_out_together)
         CHECK(pthread_create(&thread[i], NULL, fill_in_a_thread, &sizes[i]) == 0, "no thread");
     for (unsigned i = 0; i < 4; i++)
         pthread_join(thread[i], NULL);
-    /* Not always at once, probably because a purge in progress holds pages (docs/limits.md). */
-    size_t taken = 0;
-    for (unsigned attempt = 0; attempt < ATTEMPTS && taken < LIMIT / 2; attempt++) {
-        usleep(attempt > 0 ? PAUSE_US : 0);
-        give_all(take_all(100000, &taken));
-    }
+    size_t taken;
+    give_all(take_all(100000, &taken));
     CHECK(taken >= LIMIT / 2, "only %zu bytes are left after the threads", taken);
 }
 

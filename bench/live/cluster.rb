@@ -1,67 +1,34 @@
 # frozen_string_literal: true
 
 require "net/http"
-require "rbconfig"
-require "socket"
-require "culet/system/processes"
+require_relative "../cluster"
 
 module LiveBench
   # Forked workers that answer HTTP requests on one port, with culet/agent; and clients that count their failures.
-  class Cluster
-    # Time for the workers to start, in seconds.
-    WARM_UP = 3.0
+  class Cluster < Bench::Cluster
     # Requests of one client per second: the workers are to be busy, the machine is not.
     PACE = 20
     CLIENTS = 4
-    # The thread that answers, as the kernel knows its name.
-    THREAD = "culet-agent"
-    CODE = <<~RUBY
-      server = TCPServer.new("127.0.0.1", ARGV[0].to_i)
+    THREAD = /\Aculet-agent\z/
+    BEGINS = <<~RUBY
+      server = TCPServer.new("127.0.0.1", port)
       server.listen(512)
-      kept = Array.new(ARGV[2].to_i * 1000) { "x" * 1000 }
-      3.times { GC.start }
-      ARGV[1].to_i.times do
-        fork do
-          loop do
-            client = server.accept
-            nil until client.gets == "\\r\\n"
-            kept[rand(kept.size)] = Array.new(500) { |index| index.to_s * 20 }.join
-            client.write("HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\nConnection: close\\r\\n\\r\\nok")
-            client.close
-          end
-        end
-      end
-      puts
-      $stdout.flush
-      sleep
     RUBY
-    private_constant :WARM_UP, :PACE, :CLIENTS, :THREAD, :CODE
-
-    # @return [Integer] the parent's process number
-    attr_reader :pid
+    WORKER = <<~RUBY
+      loop do
+        client = server.accept
+        nil until client.gets == "\\r\\n"
+        kept[rand(kept.size)] = Array.new(500) { |index| index.to_s * 20 }.join
+        client.write("HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\nConnection: close\\r\\n\\r\\nok")
+        client.close
+      end
+    RUBY
+    private_constant :PACE, :CLIENTS, :THREAD, :BEGINS, :WORKER
 
     # @param workers [Integer]
     # @param megabytes [Integer] of the heap that workers share
     def initialize(workers:, megabytes:)
-      @workers = workers
-      @megabytes = megabytes
-      @port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
-    end
-
-    # @yieldparam [Cluster] while it runs
-    # @return [Object] the block's value
-    def run
-      IO.pipe do |reader, writer|
-        @pid = spawn({ "RUBYOPT" => nil }, RbConfig.ruby, "-I#{Bench::ROOT}/lib", "-rsocket", "-rculet/agent", "-e",
-                     CODE, *[@port, @workers, @megabytes].map(&:to_s), out: writer, pgroup: true)
-        writer.close
-        raise Culet::Error, "the program did not start" unless reader.gets
-
-        sleep WARM_UP
-        yield self
-      end
-    ensure
-      stop if @pid
+      super("culet/agent", begins: BEGINS, worker: WORKER, workers: workers, megabytes: megabytes)
     end
 
     # Requests while the block runs.
@@ -76,13 +43,7 @@ module LiveBench
     end
 
     # @return [Float] CPU seconds of the agents so far
-    def agent_seconds
-      Culet::Processes::Tree.new(@pid).pids.sum do |pid|
-        Dir.glob("/proc/#{pid}/task/*").sum do |folder|
-          File.read("#{folder}/comm").chomp == THREAD ? File.read("#{folder}/schedstat").to_i : 0
-        end
-      end / 1e9
-    end
+    def agent_seconds = thread_seconds(THREAD)
 
     private
 
@@ -99,11 +60,6 @@ module LiveBench
       Net::HTTP.get(URI("http://127.0.0.1:#{@port}/")) == "ok"
     rescue SystemCallError, IOError, Net::ProtocolError
       false
-    end
-
-    def stop
-      ::Process.kill(:KILL, -@pid)
-      ::Process.wait(@pid)
     end
   end
 end

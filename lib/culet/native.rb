@@ -40,6 +40,21 @@ module Culet
       found && File.expand_path(found)
     end
 
+    # A program or library with a folder of its own: in a checkout it is where it is built, in an installed gem with the
+    # other compiled files.
+    #
+    # @param folder [String] "scope", "syscall_counter" or "trace"
+    # @param file [String]
+    # @return [String] its absolute path
+    # @raise [Culet::Error] when it is not built; the message says why and what to do
+    def part(folder, file)
+      root = checkout
+      built = root && File.join(root, folder, "build", file)
+      return built if built && File.file?(built)
+
+      find("#{folder}/#{file}") || raise(Error, missing_reason("#{folder}/#{file}"))
+    end
+
     # @param file [String] as for `find`
     # @return [String] one sentence: what the build lacked, or how to build it
     def missing_reason(file = "libculet.so")

@@ -334,6 +334,95 @@ TEST(a_purge_that_the_kernel_refuses_loses_no_block)
     CHECK_EQUAL(resident_bytes(from + page, page), 0);
 }
 
+/* ---- when memory is out ---- */
+
+#define FEW 3000
+#define SMALL 1000
+
+static void get_few(void)
+{
+    for (unsigned i = 0; i < FEW; i++)
+        block[i] = get(SMALL, 1);
+}
+
+static void free_few(unsigned keep)
+{
+    for (unsigned i = 0; i < FEW; i++)
+        if (block[i] && (!keep || i % keep)) {
+            culet_free(block[i]);
+            block[i] = NULL;
+        }
+}
+
+static void *free_few_in_thread(void *unused)
+{
+    free_few(0);
+    return unused;
+}
+
+/* Large blocks, which no slab's free block can serve, until a request fails. */
+static void use_memory_up(void)
+{
+    struct heap_counts counts;
+    size_t taken = 0;
+
+    culet_os_refuse = resident_refuse_all;
+    for (void *got; (got = culet_malloc(100000)); taken += 100000)
+        memset(got, 2, 100000);
+    culet_os_refuse = NULL;
+    count_heap(&counts);
+    CHECK_EQUAL(counts.bins[culet_size_class(SMALL)].slabs, 0);
+    CHECK(taken >= FEW * SMALL / 4 * 3, "out of memory after %zu of %u freed bytes", taken, FEW * SMALL);
+    culet_heap_check();
+}
+
+TEST(blocks_that_other_threads_freed_are_used_when_memory_is_out)
+{
+    struct heap_counts counts;
+
+    get_few();
+    run_elsewhere(free_few_in_thread, NULL);
+    count_heap(&counts);
+    CHECK_EQUAL(counts.bins[culet_size_class(SMALL)].remote, FEW);
+    use_memory_up();
+}
+
+static _Atomic bool purge_begun, given_up;
+static _Thread_local bool purges;
+
+/* The purge of that thread ends once a request waits for it. */
+static bool wait_for_request(void)
+{
+    if (purges)
+        atomic_store(&purge_begun, true);
+    while (purges && atomic_load(&culet_purge_lock.state) != 2 && !atomic_load(&given_up))
+        sched_yield();
+    return false;
+}
+
+static void *purge_once(void *unused)
+{
+    purges = true;
+    culet_purge(false);
+    return unused;
+}
+
+TEST(a_purge_in_progress_is_waited_for_when_memory_is_out)
+{
+    pthread_t purger;
+
+    get_few();
+    free_few(60);
+    culet_os_refuse_purge = wait_for_request;
+    CHECK(pthread_create(&purger, NULL, purge_once, NULL) == 0, "no thread");
+    while (!atomic_load(&purge_begun))
+        sched_yield();
+    free_few(0);
+    use_memory_up();
+    atomic_store(&given_up, true);
+    pthread_join(purger, NULL);
+}
+
 /* ---- while others use the heap ---- */
 
 static _Atomic bool stop;

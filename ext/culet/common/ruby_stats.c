@@ -1,6 +1,5 @@
 #include "common/ruby_stats.h"
 
-#include <ruby.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <time.h>
@@ -28,15 +27,30 @@ static VALUE read_stat(VALUE key)
     return SIZET2NUM(rb_gc_stat(key));
 }
 
-static VALUE supported_key(const char *name)
+static VALUE read_info(VALUE key)
 {
-    VALUE key = culet_symbol(name);
+    return rb_gc_latest_gc_info(key);
+}
+
+static VALUE supported_key(VALUE (*read)(VALUE), const char *name)
+{
+    VALUE key = culet_symbol(name), answer;
     int failure = 0;
 
-    (void)rb_protect(read_stat, key, &failure);
+    answer = rb_protect(read, key, &failure);
     if (failure)
         rb_set_errinfo(Qnil); /* ArgumentError: unknown key */
-    return failure ? 0 : key;
+    return failure || NIL_P(answer) ? 0 : key;
+}
+
+VALUE culet_ruby_stat_key(const char *name)
+{
+    return supported_key(read_stat, name);
+}
+
+VALUE culet_ruby_info_key(const char *name)
+{
+    return supported_key(read_info, name);
 }
 
 void culet_ruby_stats_prepare(void)
@@ -44,7 +58,7 @@ void culet_ruby_stats_prepare(void)
     static bool prepared;
 
     for (int i = 0; i < CULET_RUBY_STATS && !prepared; i++)
-        keys[i] = supported_key(names[i]);
+        keys[i] = culet_ruby_stat_key(names[i]);
     prepared = true;
     culet_ruby_stats_note();
 }

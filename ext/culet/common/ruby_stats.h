@@ -1,7 +1,8 @@
-/* common/ruby_stats.h - counts of Ruby's heap, noted by Ruby threads for readers in native threads. */
+/* common/ruby_stats.h - counts of Ruby's heap: noted by Ruby threads for readers in native threads, and by name. */
 #ifndef CULET_COMMON_RUBY_STATS_H
 #define CULET_COMMON_RUBY_STATS_H
 
+#include <ruby.h>
 #include <stdint.h>
 
 #define CULET_RUBY_UNKNOWN UINT64_MAX
@@ -35,5 +36,13 @@ uint64_t culet_ruby_stat_noted(enum culet_ruby_stat stat);
 
 /* As it is now. In a Ruby thread, or during GC. */
 uint64_t culet_ruby_stat_now(enum culet_ruby_stat stat);
+
+/* ---- other members ---- */
+
+/* The Symbol of a member of GC.stat; 0: this Ruby's collector does not have it. With the GVL, not during GC. */
+VALUE culet_ruby_stat_key(const char *name);
+
+/* The same of GC.latest_gc_info. */
+VALUE culet_ruby_info_key(const char *name);
 
 #endif

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "common/release.h"
+#include "common/ruby_stats.h"
 #include "common/thread.h"
-#include "common/values.h"
 #include "limit/steering.h"
 #include "trim/gc_watch.h"
 
@@ -426,28 +426,11 @@ void culet_watch_steer(void)
     active = 0;
 }
 
-static VALUE read_stat(VALUE key)
-{
-    return SIZET2NUM(rb_gc_stat(key));
-}
-
-/* Returns a Symbol, or 0 if the collector does not know the key. */
-static VALUE supported_key(const char *name)
-{
-    VALUE key = culet_symbol(name);
-    int failure = 0;
-
-    (void)rb_protect(read_stat, key, &failure);
-    if (failure)
-        rb_set_errinfo(Qnil); /* ArgumentError: unknown key */
-    return failure ? 0 : key;
-}
-
 void culet_watch_prepare(void (*request_steering)(void))
 {
-    key_limit = supported_key("malloc_increase_bytes_limit");
-    key_number = supported_key("count");
-    key_count = supported_key("malloc_increase_bytes");
+    key_limit = culet_ruby_stat_key("malloc_increase_bytes_limit");
+    key_number = culet_ruby_stat_key("count");
+    key_count = culet_ruby_stat_key("malloc_increase_bytes");
     if (key_count == 0 || key_number == 0)
         key_limit = 0;
     watch.request_steering = request_steering;

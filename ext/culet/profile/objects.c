@@ -14,6 +14,7 @@
 
 #include "common/heap_walk.h"
 #include "common/job.h"
+#include "common/ruby_stats.h"
 #include "common/values.h"
 #include "profile/interned.h"
 #include "profile/labels.h"
@@ -486,23 +487,6 @@ void culet_objects_stop(void)
 
 /* ---- what Ruby offers ---- */
 
-static VALUE read_stat(VALUE key)
-{
-    return SIZET2NUM(rb_gc_stat(key));
-}
-
-/* A Symbol, or 0 if the collector does not count it. */
-static VALUE supported_key(const char *name)
-{
-    VALUE key = culet_symbol(name);
-    int failure = 0;
-
-    rb_protect(read_stat, key, &failure);
-    if (failure)
-        rb_set_errinfo(Qnil); /* ArgumentError: unknown key */
-    return failure ? 0 : key;
-}
-
 /* The size of all slots where Ruby does not tell that of one: those of Ruby 3.1 are equal. */
 static size_t default_slot_bytes(void)
 {
@@ -537,8 +521,8 @@ void culet_init_profile_objects(VALUE profile, const struct culet_profile_api *p
 
     api = profile_api;
     hook = Qnil;
-    key_allocated = supported_key("total_allocated_objects");
-    culet_init_profile_liveness(api, supported_key("count"));
+    key_allocated = culet_ruby_stat_key("total_allocated_objects");
+    culet_init_profile_liveness(api, culet_ruby_stat_key("count"));
     slot_size = culet_heap_slot_size();
     base_slot_bytes = default_slot_bytes();
     main_ractor = rb_ractor_local_storage_value_newkey();

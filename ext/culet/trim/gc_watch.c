@@ -11,6 +11,7 @@
 #include <ruby.h>
 #include <stdatomic.h>
 
+#include "common/ruby_stats.h"
 #include "common/values.h"
 
 #define WATCHERS 4
@@ -59,36 +60,11 @@ static void mark(void *unused)
 
 static const rb_data_type_t type = {.wrap_struct_name = "culet/gc_watch", .function = {.dmark = mark}};
 
-static VALUE read_stat(VALUE key)
-{
-    return SIZET2NUM(rb_gc_stat(key));
-}
-
-static VALUE read_info(VALUE key)
-{
-    return rb_gc_latest_gc_info(key);
-}
-
-/*
- * Returns a Symbol, or 0 if the collector does not know the key. The first call creates symbols, so it must not be
- * during GC.
- */
-static VALUE supported_key(VALUE (*read)(VALUE), const char *name)
-{
-    VALUE key = culet_symbol(name), answer;
-    int failure = 0;
-
-    answer = rb_protect(read, key, &failure);
-    if (failure)
-        rb_set_errinfo(Qnil); /* ArgumentError: unknown key */
-    return failure || NIL_P(answer) ? 0 : key;
-}
-
 void culet_gc_prepare(void)
 {
-    key_count = supported_key(read_stat, "count");
-    key_major = supported_key(read_stat, "major_gc_count");
-    key_state = supported_key(read_info, "state");
+    key_count = culet_ruby_stat_key("count");
+    key_major = culet_ruby_stat_key("major_gc_count");
+    key_state = culet_ruby_info_key("state");
     state_none = culet_symbol("none");
 }
 

@@ -11,7 +11,7 @@ module Culet
     # and no external resource. Text from the process is base64 data, and the script only ever inserts it as text.
     class Html
       ASSETS = File.expand_path("assets", __dir__)
-      SCRIPTS = %w[theme data blocks picture sharing changes words view panel curve pointer main].freeze
+      SCRIPTS = %w[theme data blocks picture sharing changes words tip view panel curve pointer main].freeze
 
       # Larger pages open slowly and are awkward to send.
       LARGEST_BYTES = 10_000_000

@@ -14,7 +14,7 @@ module Culet
     class Html
       PARTS = File.expand_path("page", __dir__)
       SHARED = File.expand_path("../map/assets", __dir__)
-      SCRIPTS = [*%w[theme data words].map { |name| File.join(SHARED, "#{name}.js") },
+      SCRIPTS = [*%w[theme data words tip].map { |name| File.join(SHARED, "#{name}.js") },
                  *%w[profile text icicle functions groups main].map { |name| File.join(PARTS, "#{name}.js") }].freeze
       VIEWS = { live: ["Live", "in use when the profile was taken"],
                 allocated: ["Allocated", "since the profile started, freed or not"],

@@ -10,16 +10,9 @@ module Culet
 
       module_function
 
-      # In its build folder in a checkout, with the other compiled files in an installed gem.
-      #
       # @return [String] absolute path of the syscall counter
       # @raise [Culet::Error] when it is not built, or its path does not fit into LD_PRELOAD
-      def counter
-        root = Native.checkout
-        built = root && File.join(root, "syscall_counter/build", COUNTER)
-        built = Native.find("syscall_counter/#{COUNTER}") unless built && File.file?(built)
-        sound(built || raise(Error, Native.missing_reason("syscall_counter/#{COUNTER}")))
-      end
+      def counter = sound(Native.part("syscall_counter", COUNTER))
 
       # The word of RUBYOPT that loads a file of culet, by its path, so that $LOAD_PATH stays the same.
       #

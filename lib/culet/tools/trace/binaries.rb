@@ -24,14 +24,7 @@ module Culet
       # @raise [Culet::Error] when it is not built
       def replay = find(REPLAY)
 
-      # In a checkout they are in trace/build, in an installed gem beside its other compiled files.
-      def find(file)
-        root = Native.checkout
-        built = root && File.join(root, "trace/build", file)
-        return built if built && File.file?(built)
-
-        Native.find("trace/#{file}") || raise(Error, Native.missing_reason("trace/#{file}"))
-      end
+      def find(file) = Native.part("trace", file)
       private_class_method :find
 
       def preloadable(path)

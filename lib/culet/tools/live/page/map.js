@@ -132,7 +132,7 @@ class MapPanel {
       this.view.resize();
     } else {
       this.view = new View(this.canvas, picture);
-      this.pointer = new Pointer(this.view, document.getElementById("tip"));
+      this.pointer = new Pointer(this.view, new Tip(document.getElementById("tip")));
     }
     this.canvas.setAttribute("aria-label", `Memory map of ${reading.facts.subject}`);
     this.lead.textContent = `${reading.facts.subject}, ${reading.facts.moment}. A cell is a page of memory. Each reading pauses the process for some milliseconds (${reading.facts.pause || "not known"})` +

@@ -51,7 +51,7 @@ async function start() {
   const canvas = document.querySelector("canvas");
   const view = new View(canvas, picture);
   const panel = new Panel(document.querySelector("aside"), view);
-  const pointer = new Pointer(view, document.getElementById("tip"));
+  const pointer = new Pointer(view, new Tip(document.getElementById("tip")));
   const bar = document.getElementById("bar");
   const actions = { in: () => view.zoom(ZOOM_STEP), out: () => view.zoom(1 / ZOOM_STEP), whole: () => view.whole() };
   bar.querySelectorAll("[data-zoom]").forEach((button) => button.addEventListener("click", actions[button.dataset.zoom]));

@@ -1,4 +1,4 @@
-// Input: wheel, drag, pinch, keys, and the tooltip.
+// Input: wheel, drag, pinch, keys, and hovering.
 
 const WHEEL_PIXELS = 500;
 const KEY_STEP = 0.2;
@@ -68,11 +68,7 @@ class Pointer {
     this.view.hovered = found;
     this.view.redraw();
     if (!found) return this.hide();
-    this.tip.replaceChildren(...describe(this.view.picture, found).map((line) => element("div", {}, line)));
-    this.tip.hidden = false;
-    const [wide, high] = [this.tip.offsetWidth, this.tip.offsetHeight];
-    this.tip.style.left = `${Math.max(4, Math.min(event.clientX + 14, window.innerWidth - wide - 4))}px`;
-    this.tip.style.top = `${event.clientY + 18 + high > window.innerHeight ? Math.max(4, event.clientY - high - 12) : event.clientY + 18}px`;
+    this.tip.show(describe(this.view.picture, found), event);
   }
 
   leave() {
@@ -81,5 +77,5 @@ class Pointer {
     this.hide();
   }
 
-  hide() { this.tip.hidden = true; }
+  hide() { this.tip.show(null); }
 }
