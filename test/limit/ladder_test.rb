@@ -40,6 +40,40 @@ class LadderTest < Minitest::Test
     assert_equal "culet: limit 1.0 kB: first freed 10 bytes, 890 bytes in use (89 %)", @lines.first
   end
 
+  def test_the_same_step_is_logged_once_in_an_interval
+    time = 0.0
+    Process.stub(:clock_gettime, ->(*) { time }) do
+      3.times { |bytes| @history.add("trim", freed: bytes, used: 900, limit: 1000) }
+      @history.add("collection", freed: 0, used: 900, limit: 1000, detail: "at once")
+      assert_equal 2, @lines.size
+      2.times { @history.add("restart", freed: 0, used: 900, limit: 1000) }
+      assert_equal 4, @lines.size, "each restart"
+      time = 10
+      @history.add("trim", freed: 4, used: 890, limit: 1000, detail: "again")
+    end
+    assert_equal "culet: limit 1.0 kB: trim (again, 3 times) freed 7 bytes, 890 bytes in use (89 %)", @lines.last
+    assert_equal 7, @history.steps.size
+  end
+
+  def test_a_collection_that_frees_next_to_nothing_doubles_the_pause
+    collection = Culet::Limit::Steps::Collection.new(Culet::Limit::Boundary.new)
+    time = 0
+    Culet::Limit::Steps.stub(:now, -> { time }) do
+      GC.stub(:start, -> { time += 1 }) { Culet.stub(:trim, nil) { collection.call } }
+      pauses = Array.new(5) do
+        collection.freed(0.009, 0.95)
+        time = (1..).find { |second| (time = second) && collection.due?(0.95) }
+        time - 1
+      end
+      assert_equal [10, 20, 40, 80, 80], pauses, "five times what it took, doubled up to 16 times"
+      time = 6
+      refute collection.due?(0.95)
+      assert collection.due?(0.97), "more is in use"
+      collection.freed(0.01, 0.95)
+      assert collection.due?(0.95), "it was of use"
+    end
+  end
+
   def test_below_the_alarm_level_nothing_is_done
     @usage[:used] = 849
     ladder(Frees.new("first", 10, @usage)).call

@@ -40,6 +40,11 @@ class LiveTest < Minitest::Test
     assert_lives_only_with_limit(100 * MEBIBYTE, "#{WORKLOADS}/images.rb")
   end
 
+  # Small objects need no malloc: Ruby's heap grows by 45 % in one step.
+  def test_json_documents
+    assert_lives_only_with_limit(34 * MEBIBYTE, "#{WORKLOADS}/documents.rb")
+  end
+
   # A cache that only a callback can give up.
   CACHE = <<~RUBY
     cache = []

@@ -17,10 +17,12 @@ int culet_steering_far(const struct culet_steering *steering, uint64_t limit, ui
     return !steering->tight && used > 0 && culet_steering_room(limit, used) / 8 > ruby;
 }
 
-static uint64_t between(uint64_t bytes, uint64_t most)
+static uint64_t between(uint64_t bytes, uint64_t limit, uint64_t most)
 {
     if (bytes < CULET_STEERING_LEAST_BYTES)
         bytes = CULET_STEERING_LEAST_BYTES;
+    if (bytes < limit / CULET_STEERING_LEAST_PART)
+        bytes = limit / CULET_STEERING_LEAST_PART;
     return bytes < most ? bytes : most;
 }
 
@@ -39,6 +41,6 @@ void culet_steering_update(struct culet_steering *steering, uint64_t limit, uint
     else if (room > limit / CULET_STEERING_MARGIN)
         steering->budget += room / 4;
     steering->tight = 1;
-    steering->budget = between(steering->budget, ruby);
+    steering->budget = between(steering->budget, limit, ruby);
     steering->tightened += steering->budget < ruby;
 }

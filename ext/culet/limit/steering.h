@@ -16,8 +16,9 @@
 /* The budget does not grow closer to the target than this part of the limit: fragmentation adds to the peak. */
 #define CULET_STEERING_MARGIN 25
 
-/* The least budget: a collection for less would cost more than it saves. */
+/* The least budget: a collection for less would cost more than it saves. In a larger limit a part of that. */
 #define CULET_STEERING_LEAST_BYTES ((uint64_t)512 << 10)
+#define CULET_STEERING_LEAST_PART 32
 
 /* More than Ruby's limit unless its environment sets one; the oldest generation's begins at the same value. */
 #define CULET_STEERING_PUSH_BYTES ((long)32 << 20)

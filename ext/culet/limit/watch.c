@@ -15,6 +15,7 @@
 #include "common/release.h"
 #include "common/ruby_stats.h"
 #include "common/thread.h"
+#include "limit/forecast.h"
 #include "limit/steering.h"
 #include "trim/gc_watch.h"
 
@@ -24,6 +25,7 @@ static struct {
     pthread_mutex_t lock; /* for the settings and the usage */
     struct culet_watch_settings settings;
     struct culet_steering steering; /* Ruby threads only */
+    struct culet_forecast forecast; /* as above */
     pthread_t thread;
     pid_t pid;   /* of the process that has the thread; 0: none */
     int stop_fd; /* ends the thread's wait */
@@ -41,10 +43,16 @@ static struct {
     _Atomic double next_vain;
     _Atomic uint64_t vain_used;
     double next_swept_trim; /* Ruby threads' */
+    /* Collections before the heap grows: Ruby threads'; until then others are not brought forward, by any thread. */
+    double next_forecast;
+    unsigned forecast_factor;
+    _Atomic double forecast_until;
 } watch = {.lock = PTHREAD_MUTEX_INITIALIZER, .stop_fd = -1};
 
 static VALUE key_number; /* Symbol for rb_gc_stat: collections so far */
 static VALUE key_count;  /* Symbol for rb_gc_stat: bytes allocated since the last collection */
+static VALUE key_free;   /* Symbol for rb_gc_stat: free slots; 0: this collector has none */
+static VALUE key_total;  /* Symbol for rb_gc_stat: objects allocated so far */
 static VALUE key_limit;  /* Symbol for rb_gc_stat: bytes until Ruby collects; 0: this collector has no such limit */
 
 static double now(void)
@@ -99,7 +107,7 @@ static int in_vain(double time, uint64_t used)
 /* Adds as much to Ruby's count of allocated bytes as makes the next malloc collect. */
 static void push_collection(double time, uint64_t used)
 {
-    if (key_limit == 0 || time < watch.next_push || in_vain(time, used))
+    if (key_limit == 0 || time < watch.next_push || time < atomic_load(&watch.forecast_until) || in_vain(time, used))
         return;
     rb_gc_adjust_memory_usage(CULET_STEERING_PUSH_BYTES);
     watch.next_push = time + CULET_STEERING_PUSH_SECONDS;
@@ -120,6 +128,8 @@ static double react(uint64_t used, uint64_t limit)
 
     if (used == UNKNOWN)
         return CULET_WATCH_LONGEST_SECONDS;
+    if (used >= share(limit, CULET_WATCH_NEAR) && key_limit != 0)
+        watch.request_steering();
     if (used >= alarm) {
         if (!culet_release_found()->in_ruby_threads && culet_release_found()->call != NULL && time >= watch.next_trim) {
             double costs = trim();
@@ -385,7 +395,41 @@ static void collect(uint64_t limit)
     schedule_collection(limit, now() - began, before, after);
 }
 
-/* Decides with the sweep ended. */
+/*
+ * At a job, before Ruby's heap grows beyond what fits: a collection now leaves the slots that the program needs until
+ * the next job. In the middle of a call of C no job could run, and more objects would live.
+ */
+static void collect_before_growth(uint64_t limit)
+{
+    uint64_t most = share(limit, CULET_FORECAST_MOST), free = rb_gc_stat(key_free), used, freed;
+    uint64_t growth = culet_forecast_growth(&watch.forecast, rb_gc_stat(key_total), free);
+    double began = now(), ended;
+
+    if (growth == 0 || began < watch.next_forecast || atomic_load(&watch.used) + growth < most)
+        return;
+    used = read_used(0);
+    if (used == UNKNOWN || used + growth < most)
+        return;
+    rb_gc_start();
+    ended = now();
+    freed = rb_gc_stat(key_free);
+    freed = freed > free ? (freed - free) * CULET_FORECAST_OBJECT_BYTES : 0;
+    if (freed >= share(limit, CULET_WATCH_VAIN))
+        watch.forecast_factor = 1;
+    else if (watch.forecast_factor < CULET_WATCH_LONGEST_FACTOR)
+        watch.forecast_factor = watch.forecast_factor == 0 ? 2 : watch.forecast_factor * 2;
+    watch.next_forecast = ended + (ended - began) * CULET_WATCH_FORECAST_SHARE * watch.forecast_factor;
+    atomic_store(&watch.forecast_until,
+                 watch.forecast_factor == 1 ? ended + (ended - began) * CULET_WATCH_TRIM_SHARE : 0);
+    atomic_fetch_add(&watch.collections, 1);
+    if (used > read_used(0))
+        atomic_fetch_add(&watch.freed_bytes, used - atomic_load(&watch.used));
+}
+
+/*
+ * Decides with the sweep ended. After a collection before growth the budget is not small: tables that young objects
+ * have in Ruby's own heap move to malloc (up to Ruby 3.2), and would make Ruby collect at once.
+ */
 static void steer(uint64_t limit)
 {
     uint64_t trims = atomic_load(&watch.trims), used;
@@ -404,6 +448,8 @@ static void steer(uint64_t limit)
     }
     culet_steering_update(&watch.steering, limit, atomic_load(&watch.used), rb_gc_stat(key_limit), exceeded);
     watch.steering.trims = atomic_load(&watch.trims);
+    if (watch.steering.tight && watch.steering.budget < limit / 4 && now() < atomic_load(&watch.forecast_until))
+        watch.steering.budget = limit / 4;
     apply();
 }
 
@@ -414,6 +460,11 @@ void culet_watch_steer(void)
 
     if (active || watch.pid != getpid() || key_limit == 0)
         return;
+    if (watch.steering.tight && key_free != 0 && key_total != 0) {
+        active = 1;
+        collect_before_growth(limit);
+        active = 0;
+    }
     /* a collection requests it at its start and when it marks; once is enough */
     if (watch.steered_at == rb_gc_stat(key_number))
         return;
@@ -433,6 +484,8 @@ void culet_watch_prepare(void (*request_steering)(void))
     key_count = culet_ruby_stat_key("malloc_increase_bytes");
     if (key_count == 0 || key_number == 0)
         key_limit = 0;
+    key_free = culet_ruby_stat_key("heap_free_slots");
+    key_total = culet_ruby_stat_key("total_allocated_objects");
     watch.request_steering = request_steering;
     start_event = rb_tracepoint_new(0, RUBY_INTERNAL_EVENT_GC_START, on_start, NULL);
     rb_gc_register_mark_object(start_event);

@@ -31,6 +31,8 @@
  */
 #define CULET_WATCH_TRIM_SHARE 10
 #define CULET_WATCH_COLLECTION_SHARE 5
+/* Collections before the heap grows may take a third: growth cannot be undone. */
+#define CULET_WATCH_FORECAST_SHARE 2
 
 /*
  * A forced collection that frees less than the first, in percent of the limit, doubles the pause before the next, up to

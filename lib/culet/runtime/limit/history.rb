@@ -6,6 +6,8 @@ module Culet
     class History
       # Steps that are kept.
       MOST = 64
+      # The same step is logged once in so many seconds, with those between in one line; a restart always.
+      INTERVAL = 10.0
       UNITS = [["GB", 10**9], ["MB", 10**6], ["kB", 10**3]].freeze
       private_constant :UNITS
 
@@ -20,6 +22,8 @@ module Culet
       def initialize(log)
         @log = log
         @steps = []
+        @logged = {} # by step: when the last line was written
+        @unlogged = Hash.new { |hash, step| hash[step] = [] } # the bytes that steps since then have freed
       end
 
       # @return [Array<Hash{String => Object}>] the steps, the oldest first: "at" (seconds since 1970), "step",
@@ -36,8 +40,25 @@ module Culet
         # a new Array each time: a trap handler may read it, and cannot lock
         @steps = [*@steps, { "at" => Time.now.to_f, "step" => step, "freed_bytes" => freed }].last(MOST)
         BlackBox.step(step, freed_bytes: freed) if defined?(BlackBox.step)
-        @log.call("culet: limit #{self.class.size(limit)}: #{step}#{" (#{detail})" if detail} freed " \
-                  "#{self.class.size(freed)}, #{self.class.size(used)} in use (#{used * 100 / limit} %)")
+        @unlogged[step] << freed
+        write(step, used, limit, detail) if due?(step)
+      end
+
+      private
+
+      def due?(step)
+        now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+        return false if step != "restart" && @logged[step] && now - @logged[step] < INTERVAL
+
+        @logged[step] = now
+        true
+      end
+
+      def write(step, used, limit, detail)
+        freed = @unlogged.delete(step)
+        detail = [detail, ("#{freed.size} times" if freed.size > 1)].compact.join(", ")
+        @log.call("culet: limit #{self.class.size(limit)}: #{step}#{" (#{detail})" unless detail.empty?} freed " \
+                  "#{self.class.size(freed.sum)}, #{self.class.size(used)} in use (#{used * 100 / limit} %)")
       end
     end
   end
