@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+require "harness"
+use_gemfile
+require "active_record"
+require "words"
+
+ActiveRecord::Base.establish_connection(adapter: "sqlite3", database: ":memory:")
+ActiveRecord::Schema.verbose = false
+ActiveRecord::Schema.define do
+  create_table(:posts) { |table| table.string(:title) && table.text(:body) }
+  create_table(:comments) { |table| table.belongs_to(:post, index: true) && table.text(:words) }
+end
+
+class Post < ActiveRecord::Base
+  has_many :comments
+end
+
+class Comment < ActiveRecord::Base
+  belongs_to :post
+end
+
+Post.insert_all(Array.new(400) { |id| { id: id + 1, title: Words.text(id, 6), body: Words.text(id, 120) } })
+Comment.insert_all(Array.new(2_000) { |id| { post_id: (id % 400) + 1, words: Words.text(id, 20) } })
+
+run_benchmark(25) do
+  Post.includes(:comments).order(:id).map { |post| [post.title, post.comments.sum { |comment| comment.words.size }] }
+  Post.transaction { Post.limit(50).each { |post| post.update!(title: post.title.reverse) } }
+  Post.joins(:comments).group("posts.id").order(:title).pluck(:title, "count(*)")
+end
