@@ -8,10 +8,10 @@ require "fileutils"
 require "words"
 
 FileUtils.mkdir_p("posts")
-File.write("posts/index.html.erb", <<~ERB)
+File.write("posts/index.html.erb", <<~'ERB')
   <h1>Posts</h1>
   <% posts.each do |id, title, body| %>
-    <article id="<%= dom_id_of(id) %>"><h2><%= link_to title, "/posts/#{id}" %></h2><%= simple_format body %>
+    <article id="<%= id %>"><h2><%= link_to title, "/posts/#{id}" %></h2><%= simple_format body %>
     <p><%= truncate(body, length: 80) %>, <%= number_with_delimiter(body.size) %></p></article>
   <% end %>
 ERB
@@ -19,15 +19,13 @@ ERB
 class PostsController < ActionController::Base
   POSTS = Array.new(40) { |id| [id, Words.text(id, 6), Words.paragraphs(id, 2)] }
   self.view_paths = Dir.pwd
-  helper_method(:posts) { POSTS }
-  helper_method(:dom_id_of) { |id| "post_#{id}" }
+  helper_method :posts
 
   def index = respond_to { |format| [format.html, format.json { render(json: POSTS) }] }
 
   private
 
   def posts = POSTS
-  def dom_id_of(id) = "post_#{id}"
 end
 
 ROUTES = ActionDispatch::Routing::RouteSet.new

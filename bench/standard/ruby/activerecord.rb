@@ -8,8 +8,14 @@ require "words"
 ActiveRecord::Base.establish_connection(adapter: "sqlite3", database: ":memory:")
 ActiveRecord::Schema.verbose = false
 ActiveRecord::Schema.define do
-  create_table(:posts) { |table| table.string(:title) && table.text(:body) }
-  create_table(:comments) { |table| table.belongs_to(:post, index: true) && table.text(:words) }
+  create_table :posts do |table|
+    table.string :title
+    table.text :body
+  end
+  create_table :comments do |table|
+    table.belongs_to :post
+    table.text :words
+  end
 end
 
 class Post < ActiveRecord::Base
@@ -26,5 +32,5 @@ Comment.insert_all(Array.new(2_000) { |id| { post_id: (id % 400) + 1, words: Wor
 run_benchmark(25) do
   Post.includes(:comments).order(:id).map { |post| [post.title, post.comments.sum { |comment| comment.words.size }] }
   Post.transaction { Post.limit(50).each { |post| post.update!(title: post.title.reverse) } }
-  Post.joins(:comments).group("posts.id").order(:title).pluck(:title, "count(*)")
+  Post.joins(:comments).group("posts.id").order(:title).pluck(:title, Arel.sql("count(*)"))
 end
