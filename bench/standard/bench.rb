@@ -16,4 +16,6 @@ module StandardBench
 end
 
 require_relative "../contenders"
-%w[program catalogue ruby_programs builder preparation malloc trial journal session tables].each { |name| require_relative name }
+%w[program catalogue ruby_programs builder preparation malloc trial journal session tables].each do |name|
+  require_relative name
+end

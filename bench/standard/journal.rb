@@ -63,8 +63,8 @@ module StandardBench
       return write(identity) unless first
       return if first == identity
 
-      raise Culet::Error, "#{@path} has runs of other allocators or on another Ruby; repeat that command, or remove the " \
-                          "file to start anew"
+      raise Culet::Error, "#{@path} has runs of other allocators or on another Ruby; repeat that command, or remove " \
+                          "the file to start anew"
     end
 
     def write(line)

@@ -34,7 +34,8 @@ module StandardBench
     # @param gems [String] the directory to install gems into
     # @return [Array<Program>]
     def own(gems)
-      environment = { "BUNDLE_GEMFILE" => File.join(FOLDER, "Gemfile"), "BUNDLE_PATH" => gems, "BUNDLE_FROZEN" => "true" }
+      environment = { "BUNDLE_GEMFILE" => File.join(FOLDER, "Gemfile"), "BUNDLE_PATH" => gems,
+                      "BUNDLE_FROZEN" => "true" }
       ABOUT.map do |name, about|
         program(name, about, File.join(FOLDER, "#{name}.rb"), name == "redmine" ? {} : environment)
       end
@@ -48,9 +49,10 @@ module StandardBench
       list = File.expand_path("benchmarks.yml", checkout)
       raise Culet::Error, "there is no ruby-bench in #{checkout}: it has no benchmarks.yml" unless File.file?(list)
 
-      YAML.safe_load_file(list).filter_map do |name, about|
-        file = script(checkout, name) if about["category"] == "headline"
-        program("#{PREFIX}#{name}", about["desc"].to_s.strip, file, { "BUNDLE_PATH" => gems, "STANDARD_ITERATIONS" => ITERATIONS.to_s }) if file
+      environment = { "BUNDLE_PATH" => gems, "STANDARD_ITERATIONS" => ITERATIONS.to_s }
+      YAML.safe_load_file(list).select { |_, about| about["category"] == "headline" }.filter_map do |name, about|
+        file = script(checkout, name)
+        program("#{PREFIX}#{name}", about["desc"].to_s.strip, file, environment) if file
       end
     end
 

@@ -7,17 +7,19 @@
 PREPARES = ENV.key?("STANDARD_PREPARE")
 Random.srand(1)
 
-def run_benchmark(iterations, **)
+def run_benchmark(iterations, **, &block)
   return if PREPARES
 
-  Integer(ENV.fetch("STANDARD_ITERATIONS", iterations)).times { yield }
+  Integer(ENV.fetch("STANDARD_ITERATIONS", iterations)).times { block.call }
 end
 
-# Uses the Gemfile of BUNDLE_GEMFILE or of the working directory.
+# Uses the Gemfile of BUNDLE_GEMFILE or of the working directory, by this Bundler: the one that wrote the lockfile may
+# not be had for this Ruby.
 def use_gemfile(extra_setup_cmd: nil)
+  require "bundler"
+  ENV["BUNDLER_VERSION"] = Bundler::VERSION
   bundle = "#{Gem.ruby} -S bundle"
   setup_cmds(["#{bundle} check >/dev/null 2>&1 || #{bundle} install", *extra_setup_cmd])
-  require "bundler"
   Bundler.setup
 end
 

@@ -41,5 +41,8 @@ end
 
 # A server of four threads.
 run_benchmark(1) do
-  Array.new(4) { Thread.new { 100.times { |number| answer(number.odd? ? "text/html" : "application/json") } } }.each(&:join)
+  threads = Array.new(4) do
+    Thread.new { 100.times { |number| answer(number.odd? ? "text/html" : "application/json") } }
+  end
+  threads.each(&:join)
 end

@@ -5,11 +5,12 @@ use_gemfile
 require "nokogiri"
 require "words"
 
+LINKS = Words::LIST.first(8).map { |word| "<li class=\"#{word}\"><a href=\"/#{word}\">#{word}</a></li>" }
 ARTICLES = Array.new(400) do |number|
   "<article id=\"a#{number}\"><h2>#{Words.text(number, 5)}</h2><p>#{Words.text(number, 80)}</p>" \
-    "<ul>#{Words::LIST.first(8).map { |word| "<li class=\"#{word}\"><a href=\"/#{word}\">#{word}</a></li>" }.join}</ul></article>"
+    "<ul>#{LINKS.join}</ul></article>"
 end
-PAGE = "<!DOCTYPE html><html><body>#{ARTICLES.join}</body></html>"
+PAGE = "<!DOCTYPE html><html><body>#{ARTICLES.join}</body></html>".freeze
 
 run_benchmark(25) do
   document = Nokogiri::HTML(PAGE)

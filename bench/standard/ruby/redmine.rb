@@ -6,7 +6,9 @@ require_relative "../../redmine/rotation"
 # Debian's package, with the pages of bench/redmine.
 REDMINE = "/usr/share/redmine"
 THREADS = 5
-abort "Debian's packages redmine and redmine-sqlite are not installed" unless File.exist?("#{REDMINE}/config/environment.rb")
+unless File.exist?("#{REDMINE}/config/environment.rb")
+  abort "Debian's packages redmine and redmine-sqlite are not installed"
+end
 
 ENV.update("RAILS_ENV" => "production", "X_DEBIAN_SITEID" => "default")
 Dir.chdir(REDMINE)
