@@ -42,7 +42,7 @@ end
 # A server of four threads.
 run_benchmark(1) do
   threads = Array.new(4) do
-    Thread.new { 100.times { |number| answer(number.odd? ? "text/html" : "application/json") } }
+    Thread.new { 50.times { |number| answer(number.odd? ? "text/html" : "application/json") } }
   end
   threads.each(&:join)
 end

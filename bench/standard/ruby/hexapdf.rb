@@ -7,7 +7,7 @@ require "stringio"
 require "words"
 
 # Makes a document, then reads it and writes it compressed.
-run_benchmark(8) do
+run_benchmark(4) do
   file = StringIO.new("".b)
   composer = HexaPDF::Composer.new
   40.times { |number| composer.text(Words.paragraphs(number, 8), font_size: 11) }

@@ -9,4 +9,4 @@ DOCUMENT = Array.new(2_000) do |number|
     "tags" => Words::LIST.rotate(number).first(8), "text" => Words.text(number, 60) }
 end.freeze
 
-run_benchmark(180) { JSON.parse(JSON.generate(DOCUMENT), symbolize_names: true) }
+run_benchmark(80) { JSON.parse(JSON.generate(DOCUMENT), symbolize_names: true) }

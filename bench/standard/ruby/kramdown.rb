@@ -10,4 +10,4 @@ PAGE = Array.new(60) do |number|
     "* [#{Words.text(number, 2)}](page-#{number}.html)\n\n| a | b |\n|---|---|\n| `#{number}` | **#{number}** |\n\n"
 end.join
 
-run_benchmark(50) { Kramdown::Document.new(PAGE).to_html }
+run_benchmark(25) { Kramdown::Document.new(PAGE).to_html }

@@ -17,4 +17,4 @@ def message(number)
 end
 
 # Writes a message, reads it and writes it again.
-run_benchmark(150) { Mail.new(message(1)).tap { |mail| mail.attachments.first.decoded.size }.to_s }
+run_benchmark(80) { Mail.new(message(1)).tap { |mail| mail.attachments.first.decoded.size }.to_s }

@@ -12,7 +12,7 @@ ARTICLES = Array.new(400) do |number|
 end
 PAGE = "<!DOCTYPE html><html><body>#{ARTICLES.join}</body></html>".freeze
 
-run_benchmark(25) do
+run_benchmark(12) do
   document = Nokogiri::HTML(PAGE)
   document.css("article li.memory a").each { |link| link["rel"] = "nofollow" }
   document.xpath("//h2").each { |heading| heading.content = heading.text.reverse }

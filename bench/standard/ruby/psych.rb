@@ -10,4 +10,4 @@ DOCUMENT = Array.new(300) do |number|
     "nested" => { "name" => Words.text(number, 2), "list" => [nil, true, number, "#{number}: yes"] } }
 end.freeze
 
-run_benchmark(50) { Psych.load(Psych.dump(DOCUMENT)) }
+run_benchmark(25) { Psych.load(Psych.dump(DOCUMENT)) }

@@ -20,7 +20,7 @@ rotation = Rotation.new(Rails.application)
 run_benchmark(1) do
   Array.new(THREADS) do
     Thread.new do
-      40.times do
+      20.times do
         status, _, body = rotation.call(Rack::MockRequest.env_for(Rotation::ADDRESS))
         raise "status #{status}" unless status == 200
 

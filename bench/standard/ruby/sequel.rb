@@ -27,7 +27,7 @@ class Comment < Sequel::Model
   many_to_one :post
 end
 
-run_benchmark(90) do
+run_benchmark(40) do
   Post.eager(:comments).order(:id).all.map { |post| [post.title, post.comments.sum { |one| one.words.size }] }
   DATABASE.transaction { Post.limit(50).all.each { |post| post.update(title: post.title.reverse) } }
   DATABASE[:posts].join(:comments, post_id: :id).group_and_count(:title).order(:title).all
