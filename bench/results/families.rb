@@ -95,6 +95,13 @@ module Bench
                 by_contender("standard", metrics: ["time"], ratio: CULET),
                 by_contender("standard", metrics: ["CPU time"], ratio: CULET),
                 by_contender("standard", metrics: ["peak RSS"], ratio: CULET), chart: [3, metric(/\Atime\z/)]),
+         family("Standard programs in Ruby", <<~TEXT.chomp,
+           Small programs that use published gems and Ruby's libraries; `bench/standard/run --list` describes them. All
+           figures are of the whole process, its start included. The machine was busy (load average 27) and there are two
+           runs of each: the intervals are these two, and CPU times that differ by a tenth are equal.
+         TEXT
+                by_contender("standard-ruby", metrics: ["CPU time"], ratio: CULET),
+                by_contender("standard-ruby", metrics: ["peak RSS"], ratio: CULET), chart: [3, metric(/RSS/)]),
          family("Cost as the heap grows", <<~TEXT.chomp,
            malloc and free in a heap of 1, 4 and 16 GB, `malloc_trim` (or the allocator's own) after half of 512 MiB
            were freed, and 20,000 forks.

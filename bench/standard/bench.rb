@@ -1,11 +1,12 @@
 # frozen_string_literal: true
 
-# Programs of the public collection mimalloc-bench under every contender in turn. Their code is not part of this
-# project: the user has a checkout of it.
+# Programs that allocators are judged by, under every contender in turn: those of the public collection mimalloc-bench,
+# of which the user has a checkout, and programs in Ruby.
 #
 #   run --> Session --> Trial (one run of one program under one contender)
 #             |           +-- Malloc (which library's malloc the program calls)
-#             +-- Builder (the programs, from the checkout)
+#             +-- Builder (the programs of the collection) or Preparation (gems and databases of those in Ruby)
+#             +-- Journal (the runs so far, for a command that goes on)
 #       --> Tables
 module StandardBench
   # Where a checkout of the collection comes from.
@@ -15,4 +16,6 @@ module StandardBench
 end
 
 require_relative "../contenders"
-%w[program catalogue builder malloc trial session tables].each { |name| require_relative name }
+%w[program catalogue ruby_programs builder preparation malloc trial journal session tables].each do |name|
+  require_relative name
+end

@@ -22,14 +22,18 @@ module StandardBench
 
     # @param checkout [String] of the collection
     # @param into [String] a directory
-    # @raise [Culet::Error] where there is no checkout
     def initialize(checkout:, into:)
       @sources = File.expand_path("bench", checkout)
       @built = File.expand_path(into)
+      @checkout = checkout
       @done = {}
+    end
+
+    # @raise [Culet::Error] where there is no checkout
+    def check
       return if File.directory?(@sources)
 
-      raise Culet::Error, "there is no mimalloc-bench in #{checkout}; get it by `git clone #{SOURCE} #{checkout}`, " \
+      raise Culet::Error, "there is no mimalloc-bench in #{@checkout}; get it by `git clone #{SOURCE} #{@checkout}`, " \
                           "or name your checkout by --sources DIR"
     end
 

@@ -75,7 +75,7 @@ module StandardBench
 
     def program(name, about, command, binary: name.delete_suffix("-1"), client: nil, rate: nil, needs: [])
       Program.new(name: name, about: about, binary: binary, command: command, client: client, rate: rate, needs: needs,
-                  runs: RUNS, timeout: TIMEOUT_SECONDS)
+                  runs: RUNS, timeout: TIMEOUT_SECONDS, environment: {})
     end
     private_class_method :program
 

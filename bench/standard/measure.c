@@ -2,12 +2,14 @@
 //
 // Runs the command, ends as it ended, and writes its figures to FILE as one line of JSON: wall time, CPU time, and peak
 // RSS as wait4(2) reports it. The kernel starts that peak at the size of the process that forked, so this is a small one.
+// The command ends with this process, and this one with its parent.
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -32,6 +34,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: measure FILE COMMAND [ARGUMENT ...]\n");
         return 2;
     }
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     double start = now();
     pid_t child = fork();
     if (child < 0) {
@@ -39,6 +42,7 @@ int main(int argc, char **argv)
         return 1;
     }
     if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         execvp(argv[2], argv + 2);
         fprintf(stderr, "measure: %s: %s\n", argv[2], strerror(errno));
         _exit(127);

@@ -29,8 +29,10 @@ module StandardBench
   #
   # binary: of the builder, nil for installed programs; command; client: of a server, the command that puts load on it
   # and whose output has the rate; rate: nil where the time is that of the whole process; needs: programs that must be
-  # installed; runs: of each contender unless --runs; timeout: seconds
-  Program = Struct.new(:name, :about, :binary, :command, :client, :rate, :needs, :runs, :timeout, keyword_init: true) do
+  # installed; runs: of each contender unless --runs; timeout: seconds; ruby: true where it is of RubyPrograms;
+  # environment: more variables
+  Program = Struct.new(:name, :about, :binary, :command, :client, :rate, :needs, :runs, :timeout, :ruby, :environment,
+                       keyword_init: true) do
     def figures = Catalogue::FIGURES
 
     # @param words [String] a command with the names of paths and numbers, e.g. "%<built>s/larson %<processors>d"

@@ -44,7 +44,7 @@ module StandardBench
     def words(command) = Program.words(command, built: @builder.built, sources: @builder.sources, folder: @folder)
 
     # The program that measures runs without the preload, so that its memory is no part of the figures.
-    def environment = @environment ||= @contender.environment.merge("LD_PRELOAD" => nil)
+    def environment = @environment ||= @contender.environment.merge(@program.environment, "LD_PRELOAD" => nil)
 
     # libc by name for a contender without a library: a program may be linked with another allocator, as Debian's
     # redis-server is with jemalloc.
