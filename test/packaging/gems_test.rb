@@ -234,7 +234,7 @@ class GemsTest < Minitest::Test
                                    env: environment(home).merge("PATH" => path, "CFLAGS" => "-O0"), chdir: folder, patience: BUILD_PATIENCE_SECONDS)
     assert_predicate status, :success?, out + err
     # --force leaves the dependencies out.
-    %w[chunky_png ruby-progressbar terminal-table unicode-display_width vega].each do |name|
+    %w[chunky_png ruby-progressbar terminal-table unicode-display_width vega webrick].each do |name|
       path = Dir[File.join(folder, "#{name}-*.gem")].max or next
       assert_predicate run_program(*GEM, "install", "--local", "--force", "--no-document", path, env: environment(home), chdir: folder).last, :success?
     end
