@@ -11,8 +11,10 @@ module Packaging
   # folder of its own, and the headers of Rubies, which rake-compiler reads from ~/.rake-compiler/config.yml.
   class Toolchain
     # Processor, Debian's name of it, C library.
-    PLATFORMS = { "x86_64-linux-gnu" => ["x86_64", "amd64", :glibc], "aarch64-linux-gnu" => ["aarch64", "arm64", :glibc],
-                  "x86_64-linux-musl" => ["x86_64", "amd64", :musl], "aarch64-linux-musl" => ["aarch64", "arm64", :musl] }.freeze
+    PLATFORMS = { "x86_64-linux-gnu" => ["x86_64", "amd64", :glibc],
+                  "aarch64-linux-gnu" => ["aarch64", "arm64", :glibc],
+                  "x86_64-linux-musl" => ["x86_64", "amd64", :musl],
+                  "aarch64-linux-musl" => ["aarch64", "arm64", :musl] }.freeze
     # glibc 2.31, musl 1.2.2.
     SYSROOTS = { glibc: ["bullseye", %w[libc6 libc6-dev linux-libc-dev libcrypt1 libcrypt-dev]],
                  musl: ["bullseye", %w[musl musl-dev musl-tools linux-libc-dev]] }.freeze
@@ -81,13 +83,13 @@ module Packaging
     # The compiler's own folders have the C library of this machine, so those of the older one are named before them.
     # The compiler's runtime library, which nothing here needs, is linked with this machine's.
     def glibc_compiler
-      "#{triplet}-gcc --sysroot=#{sysroot} -B#{sysroot}/usr/lib/#{triplet} -isystem #{sysroot}/usr/include/#{triplet} " \
-        "-isystem #{sysroot}/usr/include -Wl,--allow-shlib-undefined"
+      "#{triplet}-gcc --sysroot=#{sysroot} -B#{sysroot}/usr/lib/#{triplet} " \
+        "-isystem #{sysroot}/usr/include/#{triplet} -isystem #{sysroot}/usr/include -Wl,--allow-shlib-undefined"
     end
 
-    # As musl-gcc. This sysroot has no glibc, so that its include folders have the kernel's headers alone. libc.so is not
-    # in the folder of libc.a. The functions by which gcc chooses atomic instructions of aarch64 at run time ask glibc
-    # for the processor's features.
+    # As musl-gcc. This sysroot has no glibc, so that its include folders have the kernel's headers alone. libc.so is
+    # not in the folder of libc.a. The functions by which gcc chooses atomic instructions of aarch64 at run time ask
+    # glibc for the processor's features.
     def musl_compiler
       "#{triplet}-gcc -specs=#{specs} -idirafter #{sysroot}/usr/include/#{triplet} -idirafter #{sysroot}/usr/include " \
         "-L#{sysroot}/lib/#{@processor}-linux-musl -Wl,--eh-frame-hdr -Wl,--allow-shlib-undefined" \
@@ -140,12 +142,16 @@ module Packaging
     def of_installation(path)
       original, mkmf = File.directory?(path) ? of_folder(path) : of_executable(path)
       name = File.basename(File.dirname(original))
-      adapt(original, mkmf) if name.start_with?("#{@processor}-linux") && name.end_with?("-musl") == (@c_library == :musl)
+      return unless name.start_with?("#{@processor}-linux") && name.end_with?("-musl") == (@c_library == :musl)
+
+      adapt(original, mkmf)
     end
 
     def of_folder(path)
       original = Dir[File.join(path, "lib/ruby/[0-9]*/*/rbconfig.rb")].first
-      raise DebianArchive::Missing, "there is no Ruby in #{path}: it has no lib/ruby/VERSION/PLATFORM/rbconfig.rb" unless original
+      unless original
+        raise DebianArchive::Missing, "there is no Ruby in #{path}: it has no lib/ruby/VERSION/PLATFORM/rbconfig.rb"
+      end
 
       [File.expand_path(original), File.expand_path("../../mkmf.rb", original)]
     end
@@ -153,7 +159,9 @@ module Packaging
     def of_executable(path)
       script = 'puts RbConfig::CONFIG.values_at("rubyarchdir", "rubylibdir")'
       out, status = Open3.capture2({ "RUBYOPT" => nil }, path, "--disable-gems", "-rrbconfig", "-e", script)
-      raise DebianArchive::Missing, "#{path} does not run; give Rubies of this machine in CULET_RUBIES" unless status.success?
+      unless status.success?
+        raise DebianArchive::Missing, "#{path} does not run; give Rubies of this machine in CULET_RUBIES"
+      end
 
       architecture, library = out.lines(chomp: true)
       [File.join(architecture, "rbconfig.rb"), File.join(library, "mkmf.rb")]
