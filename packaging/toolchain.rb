@@ -175,14 +175,20 @@ module Packaging
       FileUtils.mkdir_p(File.dirname(place))
       File.write(place, <<~RUBY)
         require #{original.dump}
-        { "CC" => #{compiler.dump}, "LDSHARED" => #{"#{compiler} -shared".dump}, "AR" => #{"#{triplet}-ar".dump},
-          "LDFLAGS" => "-L. -Wl,--allow-shlib-undefined", "DLDFLAGS" => "-Wl,-z,relro -Wl,-z,now",
-          "optflags" => "-O2", "debugflags" => "", "CFLAGS" => "-O2 -fPIC -fstack-protector-strong" }.each do |name, value|
+        #{settings.inspect}.each do |name, value|
           RbConfig::CONFIG[name] = RbConfig::MAKEFILE_CONFIG[name] = value
         end
       RUBY
       FileUtils.cp(mkmf, File.join(home, version, "mkmf.rb"))
       [version, place]
+    end
+
+    # All of musl is in libc.so. A Ruby's folder may be one that has another libm.so.
+    def settings
+      { "CC" => compiler, "LDSHARED" => "#{compiler} -shared", "AR" => "#{triplet}-ar",
+        "LDFLAGS" => "-L. -Wl,--allow-shlib-undefined", "DLDFLAGS" => "-Wl,-z,relro -Wl,-z,now",
+        "optflags" => "-O2", "debugflags" => "", "CFLAGS" => "-O2 -fPIC -fstack-protector-strong",
+        **(@c_library == :musl ? { "LIBS" => "" } : {}) }
     end
 
     def version_of(rbconfig)
