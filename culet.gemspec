@@ -36,6 +36,8 @@ Gem::Specification.new do |spec|
   spec.bindir = "exe"
   spec.executables = ["culet"]
   spec.extensions = ["ext/extconf.rb"]
+  # gem install writes documentation unless told not to: here of the files that programs load.
+  spec.rdoc_options = ["--exclude", "lib/culet/[^/]+/"]
 
   # Loaded by the command line alone, never by a process that carries culet.
   spec.add_dependency "chunky_png", "~> 1.4"
