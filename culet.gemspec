@@ -28,14 +28,16 @@ Gem::Specification.new do |spec|
               "{README,CHANGELOG,SECURITY}.md", "LICENSE.txt", "docs/{README,json,limits,versioning}.md",
               "docs/guide/*.md", "fleet/*", base: __dir__]
   # Sorted, so that the same files make the same gem. What is compiled is no source, but for the empty library by which
-  # culet/require learns Ruby's search order.
+  # culet/require learns Ruby's search order. DESIGN.md is for who changes the code.
   spec.files = files.sort.reject do |path|
-    (path.end_with?(".o", ".so", ".part", "mkmf.log") && !path.include?("/search_order/")) ||
+    (path.end_with?(".o", ".so", ".part", "mkmf.log", "DESIGN.md") && !path.include?("/search_order/")) ||
       File.directory?(File.join(__dir__, path))
   end
   spec.bindir = "exe"
   spec.executables = ["culet"]
   spec.extensions = ["ext/extconf.rb"]
+  # gem install writes documentation unless told not to: here of the files that programs load.
+  spec.rdoc_options = ["--exclude", "lib/culet/[^/]+/"]
 
   # Loaded by the command line alone, never by a process that carries culet.
   spec.add_dependency "chunky_png", "~> 1.4"

@@ -11,14 +11,16 @@ module Packaging
     RUBIES = %w[3.1 3.2 3.3 3.4 4.0].freeze
     # The oldest C library that culet supports.
     GLIBC = Gem::Version.new("2.31")
-    # Sources that only a build needs.
+    # Sources that only a build needs, and among them those that the extension is made of.
     SOURCES = /\A(?:allocator|trace|scope|syscall_counter|profile|layouts|ext|part\.mk)/
+    EXTENSION_SOURCES = %r{\A(?:ext|profile|layouts)/|\.h\z}
 
     # @param platform [String] of the gem
     # @param compiler [String] with options
     # @param versions [Array<String>] of the Rubies that the gem has an extension for
     # @param build [String] rake-compiler's folder
     def initialize(platform, compiler:, versions:, build:)
+      @platform = platform
       @compiler = compiler
       @abis = versions.map { |version| version[/\A\d+\.\d+/] }
       @scratch = File.join(build, platform, "c_parts")
@@ -26,11 +28,13 @@ module Packaging
     end
 
     # Tells rake how the files come into the folder that rake-compiler packs.
+    #
+    # @return [Array<String>] the tasks, by the files' names in the gem
     def define
       Rake::FileTask.define_task(staged("ready_made.txt")) { |task| write(task.name) }
       compiled.each { |file| Rake::FileTask.define_task(staged(file)) { build } }
       # Gem::PackageTask names files as they are in the gem.
-      added.each { |file| Rake::FileTask.define_task("lib/culet/#{file}" => staged(file)) }
+      added.map { |file| Rake::FileTask.define_task("lib/culet/#{file}" => staged(file)).name }
     end
 
     # Completes the specification that rake-compiler made of the source gem's.
@@ -42,18 +46,28 @@ module Packaging
       specification.required_ruby_version = [">= #{RUBIES.first}", *("< #{RUBIES.last.succ}.dev" if gaps.empty?)]
       # For the other Rubies the extension is compiled when the gem is installed.
       specification.extensions = gaps.empty? ? [] : ["ext/ready_made/Rakefile"]
-      specification.files -= specification.files.grep(SOURCES) if gaps.empty?
+      sources = specification.files.grep(SOURCES)
+      specification.files -= gaps.empty? ? sources : sources.grep_v(EXTENSION_SOURCES)
       specification.files = (specification.files + added.map { |file| "lib/culet/#{file}" }).uniq.sort
     end
 
-    # @raise [RuntimeError] when a compiled file needs a newer C library than the oldest that culet supports
-    def check
-      ready.each do |file|
-        needed = versions_of(staged(file)).max
-        next if needed.nil? || needed <= GLIBC
+    # Makes the gem of a platform without a single extension, which rake-compiler does not: what differs from the source
+    # gem are the compiled files.
+    #
+    # @param specification [Gem::Specification] the source gem's
+    # @param folder [String] where the gem is put
+    def pack(specification, folder)
+      specification.platform = Gem::Platform.new(@platform)
+      complete(specification)
+      (specification.files - added.map { |file| "lib/culet/#{file}" }).each { |name| stage(name) }
+      FileUtils.mkdir_p(folder)
+      target = File.expand_path(specification.file_name, folder)
+      Dir.chdir(@stage) { Gem::Package.build(specification, false, false, target) }
+    end
 
-        raise "#{file} needs glibc #{needed}, and culet supports #{GLIBC}; build it with Toolchain's compiler"
-      end
+    # @raise [RuntimeError] when a compiled file needs a newer C library than the oldest that culet supports, or another
+    def check
+      ready.each { |file| musl? ? check_musl(file) : check_glibc(file) }
     end
 
     private
@@ -78,11 +92,40 @@ module Packaging
       File.write(path, ready.map { |file| "#{file}\n" }.join)
     end
 
-    def versions_of(file)
-      out, err, status = Open3.capture3({ "LC_ALL" => "C" }, "readelf", "--version-info", "--wide", file)
+    # git knows no other modes.
+    def stage(name)
+      target = File.join(@stage, name)
+      FileUtils.mkdir_p(File.dirname(target))
+      FileUtils.cp(name, target)
+      File.chmod(File.executable?(name) ? 0o755 : 0o644, target)
+    end
+
+    def musl? = @platform.end_with?("-musl")
+
+    def check_glibc(file)
+      needed = glibc_versions(file).max
+      return if needed.nil? || needed <= GLIBC
+
+      raise "#{file} needs glibc #{needed}, and culet supports #{GLIBC}; build it with Toolchain's compiler"
+    end
+
+    # musl's symbols have no versions. Its loader takes libc.so for itself.
+    def check_musl(file)
+      needed = readelf("--dynamic", file).scan(/\(NEEDED\).*\[(.+)\]/).flatten
+      return if needed == ["libc.so"] && glibc_versions(file).empty?
+
+      raise "#{file} needs #{needed.join(", ")}, and musl has libc.so alone; build it with Toolchain's compiler"
+    end
+
+    def glibc_versions(file)
+      readelf("--version-info", file).scan(/\bGLIBC_(\d+(?:\.\d+)+)/).flatten.map { |version| Gem::Version.new(version) }
+    end
+
+    def readelf(option, file)
+      out, err, status = Open3.capture3({ "LC_ALL" => "C" }, "readelf", option, "--wide", staged(file))
       raise "readelf failed for #{file}: #{err}" unless status.success?
 
-      out.scan(/\bGLIBC_(\d+(?:\.\d+)+)/).flatten.map { |version| Gem::Version.new(version) }
+      out
     end
   end
 end

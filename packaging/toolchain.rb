@@ -10,12 +10,15 @@ module Packaging
   # What the platform gem of one platform is built with: a compiler, the C library of the oldest supported release in a
   # folder of its own, and the headers of Rubies, which rake-compiler reads from ~/.rake-compiler/config.yml.
   class Toolchain
-    # Triplet of the compiler, Debian's name of the processor.
-    PLATFORMS = { "x86_64-linux-gnu" => %w[x86_64-linux-gnu amd64],
-                  "aarch64-linux-gnu" => %w[aarch64-linux-gnu arm64] }.freeze
-    # glibc 2.31.
-    SYSROOT = ["bullseye", %w[libc6 libc6-dev linux-libc-dev libcrypt1 libcrypt-dev]].freeze
-    # Version of Ruby => release of Debian that has it.
+    # Processor, Debian's name of it, C library.
+    PLATFORMS = { "x86_64-linux-gnu" => ["x86_64", "amd64", :glibc],
+                  "aarch64-linux-gnu" => ["aarch64", "arm64", :glibc],
+                  "x86_64-linux-musl" => ["x86_64", "amd64", :musl],
+                  "aarch64-linux-musl" => ["aarch64", "arm64", :musl] }.freeze
+    # glibc 2.31, musl 1.2.2.
+    SYSROOTS = { glibc: ["bullseye", %w[libc6 libc6-dev linux-libc-dev libcrypt1 libcrypt-dev]],
+                 musl: ["bullseye", %w[musl musl-dev musl-tools linux-libc-dev]] }.freeze
+    # Version of Ruby => release of Debian that has it, linked with glibc.
     RUBIES = { "3.1" => "bookworm", "3.3" => "trixie", "3.4" => "experimental" }.freeze
     # No debugging information and no path of the machine that builds.
     CFLAGS = "-O2 -g0"
@@ -25,29 +28,36 @@ module Packaging
       File.join(ENV.fetch("XDG_CACHE_HOME") { File.join(Dir.home, ".cache") }, "culet/toolchain")
     end
 
+    # @param name [String]
+    # @return [Boolean] whether PATH has it
+    def self.program?(name)
+      ENV.fetch("PATH").split(":").any? { |directory| File.executable?(File.join(directory, name)) }
+    end
+
     # @return [String] the platform of a gem
     attr_reader :platform
 
     # @param platform [String] a key of PLATFORMS
-    # @param rubies [Array<String>] versions of Ruby that Debian has, such as "3.3"
-    # @param executables [Array<String>] paths of Rubies of this machine whose headers are taken instead; for the
-    #   machine's own processor
-    def initialize(platform, rubies: RUBIES.keys, executables: [])
+    # @param rubies [Array<String>, nil] versions of Ruby that Debian has, such as "3.3"; nil: all that fit the platform
+    # @param installed [Array<String>] Rubies whose headers are taken instead: paths of executables of this machine, or
+    #   folders that a Ruby was installed or copied to. Those of other platforms are left out.
+    def initialize(platform, rubies: nil, installed: [])
       @platform = platform
-      @triplet, @architecture = PLATFORMS.fetch(platform) do
+      @processor, @architecture, @c_library = PLATFORMS.fetch(platform) do
         raise DebianArchive::Missing, "there is no platform #{platform}; the platforms are #{PLATFORMS.keys.join(", ")}"
       end
-      @rubies = rubies
-      @executables = executables
+      @rubies = rubies || (@c_library == :glibc ? RUBIES.keys : [])
+      @installed = installed
     end
 
     # Downloads what is missing and writes rake-compiler's configuration.
     #
-    # @return [Array<String>] the full versions of the Rubies, ascending
+    # @return [Array<String>] the full versions of the Rubies, ascending; for musl there may be none
     # @raise [DebianArchive::Missing]
     def prepare
       need_compiler
-      get("sysroot", *SYSROOT)
+      get("sysroot", *SYSROOTS.fetch(@c_library))
+      write_specs if @c_library == :musl
       found = configurations
       FileUtils.mkdir_p(File.join(home, ".rake-compiler"))
       File.write(File.join(home, ".rake-compiler/config.yml"),
@@ -58,25 +68,47 @@ module Packaging
     # @return [String] the HOME that rake-compiler is started with
     def home = File.join(folder, "home")
 
-    # The compiler's own folders have the C library of this machine, so those of the older one are named before them.
-    # The compiler's runtime library, which nothing here needs, is linked with this machine's.
-    #
     # @return [String] the compiler with its options
-    def compiler
-      root = File.join(folder, "sysroot")
-      "#{@triplet}-gcc --sysroot=#{root} -B#{root}/usr/lib/#{@triplet} -isystem #{root}/usr/include/#{@triplet} " \
-        "-isystem #{root}/usr/include -Wl,--allow-shlib-undefined"
-    end
+    def compiler = @c_library == :musl ? musl_compiler : glibc_compiler
 
     private
 
     def folder = File.join(self.class.cache, platform)
 
-    def need_compiler
-      name = "#{@triplet}-gcc"
-      return if ENV.fetch("PATH").split(":").any? { |directory| File.executable?(File.join(directory, name)) }
+    def sysroot = File.join(folder, "sysroot")
 
-      raise DebianArchive::Missing, "there is no #{name} on PATH; install gcc-#{@triplet.tr("_", "-")}"
+    # Debian's compilers are for glibc; those for musl differ by options alone.
+    def triplet = "#{@processor}-linux-gnu"
+
+    # The compiler's own folders have the C library of this machine, so those of the older one are named before them.
+    # The compiler's runtime library, which nothing here needs, is linked with this machine's.
+    def glibc_compiler
+      "#{triplet}-gcc --sysroot=#{sysroot} -B#{sysroot}/usr/lib/#{triplet} " \
+        "-isystem #{sysroot}/usr/include/#{triplet} -isystem #{sysroot}/usr/include -Wl,--allow-shlib-undefined"
+    end
+
+    # As musl-gcc. This sysroot has no glibc, so that its include folders have the kernel's headers alone. libc.so is
+    # not in the folder of libc.a. The functions by which gcc chooses atomic instructions of aarch64 at run time ask
+    # glibc for the processor's features.
+    def musl_compiler
+      "#{triplet}-gcc -specs=#{specs} -idirafter #{sysroot}/usr/include/#{triplet} -idirafter #{sysroot}/usr/include " \
+        "-L#{sysroot}/lib/#{@processor}-linux-musl -Wl,--eh-frame-hdr -Wl,--allow-shlib-undefined" \
+        "#{" -mno-outline-atomics" if @processor == "aarch64"}"
+    end
+
+    def specs = File.join(folder, "musl-gcc.specs")
+
+    # Those of Debian's musl-gcc, with the folders of the sysroot.
+    def write_specs
+      original = File.join(sysroot, "usr/lib/#{@processor}-linux-musl/musl-gcc.specs")
+      File.write(specs, File.read(original).gsub(%r{(?<![^\sL])/usr/}, "#{sysroot}/usr/"))
+    end
+
+    def need_compiler
+      name = "#{triplet}-gcc"
+      return if self.class.program?(name)
+
+      raise DebianArchive::Missing, "there is no #{name} on PATH; install gcc-#{triplet.tr("_", "-")}"
     end
 
     # Complete once it has its name.
@@ -92,7 +124,7 @@ module Packaging
 
     # @return [Hash{String => String}] version of a Ruby => its rbconfig.rb
     def configurations
-      own = @executables.to_h { |executable| of_executable(executable) }
+      own = @installed.filter_map { |path| of_installation(path) }.to_h
       rest = @rubies - own.keys.map { |version| version[/\A\d+\.\d+/] }
       own.merge(rest.to_h { |version| of_debian(version) })
     end
@@ -106,6 +138,24 @@ module Packaging
             File.join(root, "usr/lib/ruby/#{version}.0/mkmf.rb"))
     end
 
+    # @return [Array(String, String), nil] nil where it is of another platform
+    def of_installation(path)
+      original, mkmf = File.directory?(path) ? of_folder(path) : of_executable(path)
+      name = File.basename(File.dirname(original))
+      return unless name.start_with?("#{@processor}-linux") && name.end_with?("-musl") == (@c_library == :musl)
+
+      adapt(original, mkmf)
+    end
+
+    def of_folder(path)
+      original = Dir[File.join(path, "lib/ruby/[0-9]*/*/rbconfig.rb")].first
+      unless original
+        raise DebianArchive::Missing, "there is no Ruby in #{path}: it has no lib/ruby/VERSION/PLATFORM/rbconfig.rb"
+      end
+
+      [File.expand_path(original), File.expand_path("../../mkmf.rb", original)]
+    end
+
     def of_executable(path)
       script = 'puts RbConfig::CONFIG.values_at("rubyarchdir", "rubylibdir")'
       out, status = Open3.capture2({ "RUBYOPT" => nil }, path, "--disable-gems", "-rrbconfig", "-e", script)
@@ -114,7 +164,7 @@ module Packaging
       end
 
       architecture, library = out.lines(chomp: true)
-      adapt(File.join(architecture, "rbconfig.rb"), File.join(library, "mkmf.rb"))
+      [File.join(architecture, "rbconfig.rb"), File.join(library, "mkmf.rb")]
     end
 
     # rake-compiler wants mkmf.rb in the folder above. A library that a Ruby was linked with may need a newer C library
@@ -125,14 +175,20 @@ module Packaging
       FileUtils.mkdir_p(File.dirname(place))
       File.write(place, <<~RUBY)
         require #{original.dump}
-        { "CC" => #{compiler.dump}, "LDSHARED" => #{"#{compiler} -shared".dump}, "AR" => #{"#{@triplet}-ar".dump},
-          "LDFLAGS" => "-L. -Wl,--allow-shlib-undefined", "DLDFLAGS" => "-Wl,-z,relro -Wl,-z,now",
-          "optflags" => "-O2", "debugflags" => "", "CFLAGS" => "-O2 -fPIC -fstack-protector-strong" }.each do |name, value|
+        #{settings.inspect}.each do |name, value|
           RbConfig::CONFIG[name] = RbConfig::MAKEFILE_CONFIG[name] = value
         end
       RUBY
       FileUtils.cp(mkmf, File.join(home, version, "mkmf.rb"))
       [version, place]
+    end
+
+    # All of musl is in libc.so. A Ruby's folder may be one that has another libm.so.
+    def settings
+      { "CC" => compiler, "LDSHARED" => "#{compiler} -shared", "AR" => "#{triplet}-ar",
+        "LDFLAGS" => "-L. -Wl,--allow-shlib-undefined", "DLDFLAGS" => "-Wl,-z,relro -Wl,-z,now",
+        "optflags" => "-O2", "debugflags" => "", "CFLAGS" => "-O2 -fPIC -fstack-protector-strong",
+        **(@c_library == :musl ? { "LIBS" => "" } : {}) }
     end
 
     def version_of(rbconfig)

@@ -6,6 +6,7 @@ require "mkmf"
 append_cflags(["-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Wshadow"])
 # Warnings are errors in our own builds, not under a user's newer compiler.
 append_cflags("-Werror") if ENV["CULET_STRICT"]
+$CFLAGS << " -g0" unless enable_config("debugging", true)
 
 # In libdl up to glibc 2.33, in libc since.
 have_library("dl", "dladdr") unless have_func("dladdr", "dlfcn.h", "-D_GNU_SOURCE")

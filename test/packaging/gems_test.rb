@@ -108,7 +108,7 @@ class GemsTest < Minitest::Test
     assert_match(/libculet\.so needs glibc 2\.99, and culet supports 2\.31/, error.message)
   end
 
-  # The whole build, by cross compilers and the headers of Debian's Rubies, for both processors.
+  # The whole build, by cross compilers and the headers of Debian's Rubies, for both processors and both C libraries.
   Packaging::Toolchain::PLATFORMS.each_key do |platform|
     define_method(:"test_the_gem_of_#{platform}_is_the_same_bytes_twice") do
       skip "run by bin/test --all" unless all_tests?
@@ -120,7 +120,8 @@ class GemsTest < Minitest::Test
         FileUtils.rm_rf("#{ROOT}/#{build}")
       end
       assert_equal(*gems.map { |path| Digest::SHA256.file(path).hexdigest })
-      return unless platform.start_with?(RbConfig::CONFIG["host_cpu"])
+      next assert_runs_on_musl(gems.first, platform) if platform.end_with?("-musl")
+      next unless platform.start_with?(RbConfig::CONFIG["host_cpu"])
 
       home = install(gems.first)
       out, err, = run_program(RbConfig.ruby, "-rculet", "-e", "p Culet.native?", env: environment(home))
@@ -130,7 +131,59 @@ class GemsTest < Minitest::Test
     end
   end
 
+  # Of an image with musl, copied to a folder. Here its headers are this machine's; Rubies for glibc are left out.
+  def test_the_extension_for_musl_is_compiled_where_a_rubys_files_are_given
+    skip "run by bin/test --all" unless all_tests?
+
+    platform = "#{RbConfig::CONFIG["host_cpu"]}-linux-musl"
+    build = "tmp/platform-test-musl-extension"
+    toolchain = Packaging::Toolchain.new(platform, installed: [RbConfig.ruby, folder_of_a_musl_ruby(platform)])
+    assert_equal [RUBY_VERSION], toolchain.prepare
+    gem = Packaging::PlatformGem.new(toolchain, build: build).call(@directory)
+    names = Gem::Package.new(gem).contents
+    assert_includes names, "lib/culet/#{ABI}/culet.so"
+    # What the other Rubies compile.
+    assert_equal [["ext/culet/extconf.rb"], []], [names.grep(/extconf/).grep(/culet/), names.grep(%r{\A(?:allocator|scope|trace)/.*\.c\z})]
+  rescue Packaging::DebianArchive::Missing => e
+    skip e.message
+  ensure
+    FileUtils.rm_rf("#{ROOT}/#{build}")
+  end
+
   private
+
+  def folder_of_a_musl_ruby(platform)
+    folder = File.join(@directory, "ruby")
+    library = File.join(folder, "lib/ruby/#{ABI}.0")
+    FileUtils.mkdir_p(File.join(library, platform))
+    FileUtils.cp(File.join(RbConfig::CONFIG["rubylibdir"], "mkmf.rb"), library)
+    original = File.join(RbConfig::CONFIG["rubyarchdir"], "rbconfig.rb")
+    version = File.readlines(original).grep(/"(?:MAJOR|MINOR|TEENY)"/).map { |line| "# #{line}" }
+    File.write(File.join(library, platform, "rbconfig.rb"), [*version, "load #{original.dump}\n"].join)
+    folder
+  end
+
+  # A program on the gem's allocator, and the reader, by musl's loader; of another processor under its emulator.
+  def assert_runs_on_musl(gem, platform)
+    processor = platform[/\A\w+?(?=-)/]
+    emulator = processor == RbConfig::CONFIG["host_cpu"] ? [] : ["qemu-#{processor}"]
+    skip "#{emulator.first} is not installed" unless emulator.all? { |name| Packaging::Toolchain.program?(name) }
+
+    tree = File.join(@directory, "tree")
+    Gem::Package.new(gem).extract_files(tree)
+    source = File.join(@directory, "active.c")
+    File.write(source, "#include <dlfcn.h>\n#include <stdio.h>\n#include <stdlib.h>\nint main(void) {\n" \
+                       "int (*active)(void) = dlsym(RTLD_DEFAULT, \"culet_active\");\nchar *block = realloc(malloc(100), 200000);\n" \
+                       "printf(\"%d %d\", active && active(), block != NULL);\nfree(block);\nreturn 0; }\n")
+    program = File.join(@directory, "active")
+    _, err, status = run_program(*Packaging::Toolchain.new(platform).compiler.split, source, "-o", program)
+    assert_predicate status, :success?, err
+    loader = [*emulator, File.join(Packaging::Toolchain.cache, platform, "sysroot/lib/ld-musl-#{processor}.so.1")]
+    out, err, = run_program(*loader, "--preload", File.join(tree, "lib/culet/libculet.so"), program, env: CLEAN)
+    assert_equal ["1 1", ""], [out, err]
+    _, err, = run_program(*loader, File.join(tree, "lib/culet/scope/culet-scope"), env: CLEAN)
+    assert_match(/culet-scope/, err)
+  end
 
   # In a process of its own, which loads the gemspec of that checkout.
   def source_gem(folder, root)
@@ -181,7 +234,7 @@ class GemsTest < Minitest::Test
                                    env: environment(home).merge("PATH" => path, "CFLAGS" => "-O0"), chdir: folder, patience: BUILD_PATIENCE_SECONDS)
     assert_predicate status, :success?, out + err
     # --force leaves the dependencies out.
-    %w[chunky_png ruby-progressbar terminal-table unicode-display_width vega].each do |name|
+    %w[chunky_png ruby-progressbar terminal-table unicode-display_width vega webrick].each do |name|
       path = Dir[File.join(folder, "#{name}-*.gem")].max or next
       assert_predicate run_program(*GEM, "install", "--local", "--force", "--no-document", path, env: environment(home), chdir: folder).last, :success?
     end
