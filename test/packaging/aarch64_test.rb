@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "json"
+require "rubygems/package"
 require "culet/version"
 require_relative "../../packaging/platform_gem"
 require_relative "../roots/checkout"
