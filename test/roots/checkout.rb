@@ -35,6 +35,7 @@ module Roots
     # @param root [Root] with these packages
     # @param version [String] of the Ruby
     # @param share [String] a folder of one's own, which is filled
+    # @yieldparam copy [String] the checkout's folder, to put compiled files into; without a block they are built inside
     # @raise [RuntimeError] when it cannot be built there
     def initialize(root, version, share:)
       @root = root
@@ -45,7 +46,7 @@ module Roots
       %w[home tmp].each { |name| FileUtils.mkdir_p(File.join(share, name)) }
       File.chmod(0o1777, File.join(share, "tmp"))
       copy
-      root.run("sh", "-euc", BUILD, "sh", @ruby, PATH, share: share)
+      block_given? ? yield(File.join(share, "culet")) : root.run("sh", "-euc", BUILD, "sh", @ruby, PATH, share: share)
       copy_gems
     end
 

@@ -10,10 +10,18 @@ module Roots
     # @param name [String] a key of RUBIES
     # @param packages [Array<String>] Debian packages that it has to have besides
     # @return [Root]; where it is not to be had, the test is skipped
-    def root(name, packages: [])
+    def root(name, packages: []) = root_or_skip { Roots.get(name, packages: packages) }
+
+    # As Roots.plain; where it is not to be had, the test is skipped.
+    def plain_root(suite, packages: []) = root_or_skip { Roots.plain(suite, packages: packages) }
+
+    # As Roots.foreign; where it is not to be had, the test is skipped.
+    def foreign_root(suite, packages:) = root_or_skip { Roots.foreign(suite, packages: packages) }
+
+    def root_or_skip
       skip "run by bin/test --all" unless all_tests?
 
-      Roots.get(name, packages: packages)
+      yield
     rescue Missing => e
       skip e.message
     end

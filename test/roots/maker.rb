@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "digest"
 require "fileutils"
 require "net/http"
 require "open3"
@@ -10,9 +11,14 @@ module Roots
   # Makes a root, or completes one. Only one process does so at a time, by the lock that bench/debian takes too.
   class Maker
     MIRROR = "http://deb.debian.org/debian"
+    # Suites of Ubuntu, whose keys Debian does not have: the package that has them, and its SHA-256.
+    UBUNTU = %w[noble].freeze
+    UBUNTU_MIRROR = "http://archive.ubuntu.com/ubuntu"
+    UBUNTU_KEYS = ["pool/main/u/ubuntu-keyring/ubuntu-keyring_2023.11.28.1_all.deb",
+                   "36de43b15853ccae0028e9a767613770c704833f82586f28eb262f0311adb8a8"].freeze
     NEEDED = %w[debootstrap unshare chroot mount].freeze
     PATIENCE_SECONDS = 20
-    private_constant :MIRROR, :NEEDED, :PATIENCE_SECONDS
+    private_constant :MIRROR, :UBUNTU, :UBUNTU_MIRROR, :UBUNTU_KEYS, :NEEDED, :PATIENCE_SECONDS
 
     # @param suite [String] name of the release
     # @param path [String] folder of the root
@@ -35,7 +41,7 @@ module Roots
       File.open("#{@path}.lock", File::RDWR | File::CREAT) do |lock|
         lock.flock(File::LOCK_EX)
         make unless File.exist?("#{@path}/etc/apt/sources.list")
-        root = Root.new(@suite, @path)
+        root = root_in(@path)
         install(root)
         root
       end
@@ -57,21 +63,44 @@ module Roots
       need_mirror
       part = "#{@path}.part"
       FileUtils.rm_rf(part)
-      chatter "making a root of Debian #{@suite} in #{@path}, once"
-      run("debootstrap", "--variant=minbase", @suite, part, MIRROR)
+      chatter "making a root of #{@suite} in #{@path}, once"
+      Dir.mktmpdir("culet-keys") do |keys|
+        run("debootstrap", "--variant=minbase", *ubuntu_options(keys), @suite, part, mirror, *ubuntu_script)
+      end
       # No package may start a service: policy-rc.d's answer 101 is "forbidden".
       File.write("#{part}/usr/sbin/policy-rc.d", "#!/bin/sh\nexit 101\n", perm: 0o755)
-      install(Root.new(@suite, part))
+      install(root_in(part))
       File.rename(part, @path)
     end
 
+    def root_in(folder) = Root.new(@suite, folder)
+
+    def mirror = UBUNTU.include?(@suite) ? UBUNTU_MIRROR : MIRROR
+
+    # Packages of Ubuntu's universe, such as Ruby, are not in the section that debootstrap takes by default.
+    def ubuntu_options(folder)
+      return [] unless UBUNTU.include?(@suite)
+
+      path, digest = UBUNTU_KEYS
+      package = File.join(folder, File.basename(path))
+      File.binwrite(package, Net::HTTP.get(URI("#{UBUNTU_MIRROR}/#{path}")))
+      found = Digest::SHA256.file(package).hexdigest
+      raise "#{UBUNTU_MIRROR} has another #{File.basename(path)}: its digest is #{found}" unless found == digest
+
+      run("dpkg-deb", "-x", package, folder)
+      ["--keyring=#{folder}/usr/share/keyrings/ubuntu-archive-keyring.gpg", "--components=main,universe"]
+    end
+
+    # debootstrap has one for all suites of Ubuntu; links named after the newer ones may be missing.
+    def ubuntu_script = UBUNTU.include?(@suite) ? ["/usr/share/debootstrap/scripts/gutsy"] : []
+
     # A release that is too old is no longer on the mirror.
     def need_mirror
-      uri = URI("#{MIRROR}/dists/#{@suite}/Release")
+      uri = URI("#{mirror}/dists/#{@suite}/Release")
       answer = Net::HTTP.start(uri.host, uri.port, open_timeout: PATIENCE_SECONDS, read_timeout: PATIENCE_SECONDS) { |http| http.head(uri.path) }
-      raise Missing, "#{MIRROR} has no Debian #{@suite} (#{answer.code} #{answer.message}): no root of it can be made" unless answer.is_a?(Net::HTTPSuccess)
+      raise Missing, "#{mirror} has no suite #{@suite} (#{answer.code} #{answer.message}): no root of it can be made" unless answer.is_a?(Net::HTTPSuccess)
     rescue SocketError, SystemCallError, IOError, Net::OpenTimeout, Net::ReadTimeout => e
-      raise Missing, "#{MIRROR} cannot be reached (#{e.message.lines.first.strip}): no Debian root of #{@suite} can be made"
+      raise Missing, "#{mirror} cannot be reached (#{e.message.lines.first.strip}): no root of #{@suite} can be made"
     end
 
     def install(root)

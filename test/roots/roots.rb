@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "fileutils"
+require_relative "foreign"
 require_relative "maker"
 require_relative "root"
 
@@ -32,6 +33,23 @@ module Roots
   def get(name, packages: [])
     @roots ||= {}
     @roots[[name, packages]] ||= Maker.new(name, path(name), packages: PACKAGES + packages, rubies: RUBIES.fetch(name)).call
+  end
+
+  # As debootstrap leaves it, like the images that are published: without the packages above.
+  #
+  # @param suite [String] name of a release of Debian or Ubuntu
+  # @param packages [Array<String>] that it has to have
+  # @return [Root]
+  # @raise as `get`
+  def plain(suite, packages: []) = Maker.new(suite, path("#{suite}-plain"), packages: packages).call
+
+  # For aarch64. The packages are part of its name: more cannot be installed.
+  #
+  # @return [Foreign]
+  # @raise as `get`
+  def foreign(suite, packages:)
+    name = "#{suite}-aarch64-#{Digest::SHA256.hexdigest(packages.join(" "))[0, 8]}"
+    ForeignMaker.new(suite, path(name), packages: packages).call
   end
 
   # @return [String] where the root of this name is, or would be

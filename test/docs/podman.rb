@@ -1,0 +1,125 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "io/wait"
+require "open3"
+require "rubygems/package"
+require "tmpdir"
+require "zlib"
+
+# Images and containers by podman, in a folder of its own: nothing of the machine's is used or changed, and no image is
+# pulled.
+class Podman
+  # There is no podman that can run a container here; the message says why, and is what a test skips with.
+  class Missing < StandardError; end
+
+  NEEDED = %w[podman runc].freeze
+  # Isolation by chroot builds where an image's commands get no namespaces of their own.
+  BUILD = %w[build --quiet --isolation chroot --pull=never --network host].freeze
+  # The limits that podman sets by default are above those of some machines.
+  RUN = %w[run --network host --ulimit nofile=1024:1024 --ulimit nproc=4096:4096].freeze
+  # Below the images that are published: gems come from a folder, and a frozen mirror's index may have expired.
+  BASE = <<~TEXT
+    ARG BASE
+    FROM $BASE
+    COPY gems /srv/gems
+    RUN printf ':sources:\\n- file:///srv/gems\\n' >/etc/gemrc \\
+        && printf 'Acquire::Check-Valid-Until "false";\\n' >/etc/apt/apt.conf.d/99any-date
+  TEXT
+  private_constant :NEEDED, :BUILD, :BASE
+
+  # @param folder [String] an empty one, for images; `close` unmounts what is in it
+  # @raise [Missing]
+  def initialize(folder)
+    @folder = folder
+    lacking = NEEDED.reject { |name| ENV.fetch("PATH").split(":").any? { |path| File.executable?(File.join(path, name)) } }
+    raise Missing, "#{lacking.join(" and ")} not installed: no container can be run" if lacking.any?
+  end
+
+  # @param image [String] its name
+  # @param root [Roots::Root] whose files it gets
+  # @param gems [Array<String>] paths of the gems that `gem install` finds inside
+  # @return [void]
+  def import(image, root, gems)
+    Dir.mktmpdir("base", @folder) do |context|
+      archive = File.join(context, "root.tar")
+      run("tar", "--directory", root.path, "--one-file-system", "--create", "--file", archive, ".")
+      podman("import", "--quiet", archive, image)
+      File.unlink(archive)
+      index(gems, File.join(context, "gems"))
+      build(image, BASE, context, "--build-arg", "BASE=#{image}")
+    end
+  end
+
+  # @param image [String] name that it gets
+  # @param dockerfile [String] its text
+  # @param context [String] folder of the files that it names
+  # @return [void]
+  def build(image, dockerfile, context, *options)
+    file = File.join(context, "Dockerfile")
+    File.write(file, dockerfile)
+    podman(*BUILD, *options, "--tag", image, "--file", file, context)
+  end
+
+  # @yieldparam container [String] name of a container with this image's command, which is ended afterwards
+  def with_container(image, *options)
+    container = podman(*RUN, "--detach", *options, image).chomp
+    yield container
+  ensure
+    podman("rm", "--force", "--time", "0", container) if container
+  end
+
+  # @return [String] what it printed
+  # @raise [RuntimeError] when it failed, with what it said
+  def podman(*words) = run(*command(*words))
+
+  # @return [Array<String>] the words of podman
+  def command(*words)
+    ["podman", "--root", "#{@folder}/images", "--runroot", "#{@folder}/run", "--storage-driver", "overlay", "--cgroup-manager", "cgroupfs",
+     "--runtime", "runc", *words]
+  end
+
+  # @return [String] the first line that a container has written
+  # @raise [RuntimeError] when there is none for a minute
+  def first_line(container)
+    IO.popen(command("logs", "--follow", container), err: %i[child out]) do |io|
+      raise "container #{container} wrote nothing" unless io.wait_readable(60)
+
+      io.gets.to_s
+    ensure
+      Process.kill(:TERM, io.pid)
+    end
+  end
+
+  # Removes the images, and the mount that podman leaves.
+  #
+  # @return [void]
+  def close
+    podman("rmi", "--all", "--force")
+    mounted = File.foreach("/proc/self/mounts").map { |line| line.split[1] }.select { |path| path.start_with?("#{@folder}/") }
+    mounted.reverse_each { |path| run("umount", path) }
+  end
+
+  private
+
+  def run(*words)
+    out, err, status = Open3.capture3(*words, stdin_data: "")
+    return out if status.success?
+
+    raise "#{words.join(" ")} ended with #{status}:\n#{(out + err).lines.last(30).join}"
+  end
+
+  # What RubyGems reads of a source.
+  def index(gems, folder)
+    FileUtils.mkdir_p(["#{folder}/gems", "#{folder}/quick/Marshal.4.8"])
+    FileUtils.cp(gems, "#{folder}/gems")
+    specifications = gems.map { |path| Gem::Package.new(path).spec }
+    names = specifications.map { |specification| [specification.name, specification.version, specification.original_platform.to_s] }
+    { "specs" => names, "latest_specs" => names, "prerelease_specs" => [] }.each do |name, list|
+      File.binwrite("#{folder}/#{name}.4.8.gz", Zlib.gzip(Marshal.dump(list)))
+    end
+    specifications.each do |specification|
+      File.binwrite("#{folder}/quick/Marshal.4.8/#{specification.original_name}.gemspec.rz", Zlib.deflate(Marshal.dump(specification)))
+    end
+  end
+end
