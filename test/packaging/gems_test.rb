@@ -114,10 +114,7 @@ class GemsTest < Minitest::Test
       skip "run by bin/test --all" unless all_tests?
 
       gems = %w[a b].map do |name|
-        build = "tmp/platform-test-#{platform}-#{name}"
-        Packaging::PlatformGem.new(Packaging::Toolchain.new(platform), build: build).call(File.join(@directory, name))
-      ensure
-        FileUtils.rm_rf("#{ROOT}/#{build}")
+        platform_gem_of(Packaging::Toolchain.new(platform), "#{platform}-#{name}", File.join(@directory, name))
       end
       assert_equal(*gems.map { |path| Digest::SHA256.file(path).hexdigest })
       next assert_runs_on_musl(gems.first, platform) if platform.end_with?("-musl")
@@ -136,21 +133,26 @@ class GemsTest < Minitest::Test
     skip "run by bin/test --all" unless all_tests?
 
     platform = "#{RbConfig::CONFIG["host_cpu"]}-linux-musl"
-    build = "tmp/platform-test-musl-extension"
     toolchain = Packaging::Toolchain.new(platform, installed: [RbConfig.ruby, folder_of_a_musl_ruby(platform)])
     assert_equal [RUBY_VERSION], toolchain.prepare
-    gem = Packaging::PlatformGem.new(toolchain, build: build).call(@directory)
+    gem = platform_gem_of(toolchain, "musl-extension", @directory)
     names = Gem::Package.new(gem).contents
     assert_includes names, "lib/culet/#{ABI}/culet.so"
     # What the other Rubies compile.
     assert_equal [["ext/culet/extconf.rb"], []], [names.grep(/extconf/).grep(/culet/), names.grep(%r{\A(?:allocator|scope|trace)/.*\.c\z})]
   rescue Packaging::DebianArchive::Missing => e
     skip e.message
-  ensure
-    FileUtils.rm_rf("#{ROOT}/#{build}")
   end
 
   private
+
+  # @param name [String] of the folder for the build, which is removed
+  # @return [String] the gem's path in the other folder
+  def platform_gem_of(toolchain, name, folder)
+    Packaging::PlatformGem.new(toolchain, build: "tmp/platform-test-#{name}").call(folder)
+  ensure
+    FileUtils.rm_rf(File.join(ROOT, "tmp", "platform-test-#{name}"))
+  end
 
   def folder_of_a_musl_ruby(platform)
     folder = File.join(@directory, "ruby")
