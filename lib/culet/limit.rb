@@ -70,6 +70,7 @@ module Culet
       #   nothing can be restarted now. Without a block, `each_boundary` returns true.
       # @return [void]
       def restarts_by(interval: restart_interval, &block)
+        require_relative "runtime/limit/restart"
         @restart = Steps::Restart.new(block || method(:end_at_boundary), critical: Ladder::CRITICAL,
                                                                          settle: Monitor::SETTLE, interval: interval)
         monitor&.rebuild
@@ -101,8 +102,11 @@ module Culet
       # @api private
       # @return [Gate]
       def gate
-        @gate ||= Gate.new(limit: -> { monitor&.limit_bytes }, full: method(:full?),
-                           ends: -> { @ends || ending == ::Process.pid })
+        @gate ||= begin
+          require_relative "runtime/limit/gate" # a program alone has none
+          Gate.new(limit: -> { monitor&.limit_bytes }, full: method(:full?),
+                   ends: -> { @ends || ending == ::Process.pid })
+        end
       end
 
       # For servers whose workers decide for themselves.

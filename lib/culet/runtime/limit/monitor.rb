@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "io/wait"
 require_relative "../../system/background_thread"
 
 module Culet
@@ -130,7 +129,7 @@ module Culet
 
       def run
         until @stopping
-          woken = @wakeup.wait_readable(reported? && Limit.cluster ? CLUSTER : REREAD)
+          woken = IO.select([@wakeup], nil, nil, reported? && Limit.cluster ? CLUSTER : REREAD)
           used_bytes if reported?
           reread unless woken
           note_limit

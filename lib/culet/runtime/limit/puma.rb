@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "cluster"
+require_relative "gate"
 
 module Culet
   module Limit

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "gate"
-
 module Culet
   module Limit
     # The steps of the ladder. Each has a name; `due?` says whether it can help now, `call` does it and returns a detail
@@ -38,12 +36,7 @@ module Culet
         def initialize = super("trim")
 
         # @return [nil]
-        def call
-          Culet.trim
-          nil
-        rescue Error
-          nil # this malloc has no such call
-        end
+        def call = Steps.quietly_trim
       end
 
       # The program's own blocks.
@@ -131,54 +124,15 @@ module Culet
         end
       end
 
-      # Ends this process, or one of its workers, at a boundary. Two restarts are at least `interval` seconds apart, and
-      # the first comes only after the usage has stayed above the critical level for `settle` seconds, so that all steps
-      # before it, of this process and of others in the group, had their time. From the level on where requests wait
-      # (Gate) a quarter of that is enough.
-      class Restart < Step
-        URGENT = Gate::LEVEL
-        # @return [Numeric] seconds
-        attr_accessor :interval
-
-        # @param critical [Float] share of the limit
-        # @param settle [Numeric] seconds
-        # @param interval [Numeric] seconds
-        # @param restart [#call] does it and returns a detail, or :nothing
-        def initialize(restart, critical:, settle:, interval:)
-          super("restart")
-          @restart = restart
-          @critical = critical
-          @settle = settle
-          @interval = interval
-          @last = -Float::INFINITY
-          @above_since = nil
-        end
-
-        # @return [Boolean]
-        def due?(used_share)
-          @above_since = used_share >= @critical ? @above_since || Steps.now : nil
-          return false unless @above_since && Steps.now - @last >= @interval
-
-          Steps.now - @above_since >= (used_share >= URGENT ? @settle / 4.0 : @settle)
-        end
-
-        # @return [void]
-        def relieved = @above_since = nil
-
-        # @return [String, Symbol]
-        def call
-          @restart.call.tap { |detail| @last = Steps.now unless detail == :nothing }
-        end
-      end
-
       module_function
 
       # @return [Float] seconds
       def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
 
-      # @return [void]
+      # @return [nil]
       def quietly_trim
         Culet.trim
+        nil
       rescue Error
         nil # this malloc has no such call
       end

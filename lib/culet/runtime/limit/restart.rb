@@ -1,0 +1,50 @@
+# frozen_string_literal: true
+
+require_relative "gate"
+require_relative "steps"
+
+module Culet
+  module Limit
+    module Steps
+      # Ends this process, or one of its workers, at a boundary. Two restarts are at least `interval` seconds apart, and
+      # the first comes only after the usage has stayed above the critical level for `settle` seconds, so that all steps
+      # before it, of this process and of others in the group, had their time. From the level on where requests wait
+      # (Gate) a quarter of that is enough.
+      class Restart < Step
+        URGENT = Gate::LEVEL
+        # @return [Numeric] seconds
+        attr_accessor :interval
+
+        # @param critical [Float] share of the limit
+        # @param settle [Numeric] seconds
+        # @param interval [Numeric] seconds
+        # @param restart [#call] does it and returns a detail, or :nothing
+        def initialize(restart, critical:, settle:, interval:)
+          super("restart")
+          @restart = restart
+          @critical = critical
+          @settle = settle
+          @interval = interval
+          @last = -Float::INFINITY
+          @above_since = nil
+        end
+
+        # @return [Boolean]
+        def due?(used_share)
+          @above_since = used_share >= @critical ? @above_since || Steps.now : nil
+          return false unless @above_since && Steps.now - @last >= @interval
+
+          Steps.now - @above_since >= (used_share >= URGENT ? @settle / 4.0 : @settle)
+        end
+
+        # @return [void]
+        def relieved = @above_since = nil
+
+        # @return [String, Symbol]
+        def call
+          @restart.call.tap { |detail| @last = Steps.now unless detail == :nothing }
+        end
+      end
+    end
+  end
+end
