@@ -21,7 +21,7 @@ module Culet
       def call(pids)
         stats = pids.to_h { |pid| [pid, stat(pid)] }.compact
         rollups = @rollups.call(stats.transform_values(&:start_ticks), seconds: BUDGET * stats.size)
-        stats.to_h { |pid, reading| [pid, basic(reading) + sharing(rollups[pid])] }
+        stats.to_h { |pid, reading| [pid, basic(reading, resident(pid, reading)) + sharing(rollups[pid])] }
       end
 
       private
@@ -35,9 +35,12 @@ module Culet
         file&.close
       end
 
-      def basic(reading)
+      # Since Linux 6.16 statm sums what the processors count; stat lags by up to 64 pages for each of them.
+      def resident(pid, reading) = Processes::Memory.rss_bytes(pid) || reading.resident_bytes
+
+      def basic(reading, resident)
         start = reading.start_ticks.fdiv(Processes::Cpu::TICKS_PER_SECOND)
-        [["process_resident_memory_bytes", {}, reading.resident_bytes],
+        [["process_resident_memory_bytes", {}, resident],
          ["process_virtual_memory_bytes", {}, reading.virtual_bytes],
          ["process_cpu_seconds_total", {}, reading.cpu_seconds],
          ["process_threads", {}, reading.threads],
