@@ -15,6 +15,7 @@
 #ifdef CULET_PREFIXED
 #include "heap.h"
 #include "os.h"
+#include "wakeup.h"
 #endif
 
 #include <dlfcn.h>
@@ -455,11 +456,21 @@ static void give_all(void)
 
 /* ---- forks ---- */
 
+/* The thread sanitizer's own allocator may have been locked by a thread that the child lacks, and a new thread needs it. */
+static void begin_scavenger_of_child(void)
+{
+#ifdef __SANITIZE_THREAD__
+    atomic_store(&culet_scavenger_state, CULET_SCAVENGER_UNAVAILABLE);
+#else
+    begin_scavenger_of(FUZZ(malloc), FUZZ(free));
+#endif
+}
+
 /* A child has all blocks and uses them. Blocks that other threads had taken are lost to it. */
 static void live_as_child(uint64_t random, unsigned long life)
 {
     in_child = true;
-    begin_scavenger_of(FUZZ(malloc), FUZZ(free));
+    begin_scavenger_of_child();
     size_t lost = used_bytes(), all = check_all();
 
     AGREE(lost >= all || !on_culet(), "%zu bytes in use by the heap's count, %zu by the model's", lost, all);
