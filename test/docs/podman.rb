@@ -3,9 +3,8 @@
 require "fileutils"
 require "io/wait"
 require "open3"
-require "rubygems/package"
 require "tmpdir"
-require "zlib"
+require_relative "gem_source"
 
 # Images and containers by podman, in a folder of its own: nothing of the machine's is used or changed, and no image is
 # pulled.
@@ -26,7 +25,9 @@ class Podman
     RUN printf ':sources:\\n- file:///srv/gems\\n' >/etc/gemrc \\
         && printf 'Acquire::Check-Valid-Until "false";\\n' >/etc/apt/apt.conf.d/99any-date
   TEXT
-  private_constant :NEEDED, :BUILD, :BASE
+  # A busy machine takes its time to start a program.
+  SILENCE_SECONDS = 180
+  private_constant :NEEDED, :BUILD, :BASE, :SILENCE_SECONDS
 
   # @param folder [String] an empty one, for images; `close` unmounts what is in it
   # @raise [Missing]
@@ -46,7 +47,7 @@ class Podman
       run("tar", "--directory", root.path, "--one-file-system", "--create", "--file", archive, ".")
       podman("import", "--quiet", archive, image)
       File.unlink(archive)
-      index(gems, File.join(context, "gems"))
+      GemSource.write(gems, File.join(context, "gems"))
       build(image, BASE, context, "--build-arg", "BASE=#{image}")
     end
   end
@@ -79,13 +80,18 @@ class Podman
      "--runtime", "runc", *words]
   end
 
-  # @return [String] the first line that a container has written
-  # @raise [RuntimeError] when there is none for a minute
-  def first_line(container)
+  # @return [String] the first line that a container has written, of those that match
+  # @raise [RuntimeError] when there is none, or nothing is written for minutes
+  def first_line(container, pattern = //)
     IO.popen(command("logs", "--follow", container), err: %i[child out]) do |io|
-      raise "container #{container} wrote nothing" unless io.wait_readable(60)
+      written = []
+      until written.last&.match?(pattern)
+        line = io.wait_readable(SILENCE_SECONDS) && io.gets
+        raise "container #{container} wrote no #{pattern.inspect}:\n#{written.join}" unless line
 
-      io.gets.to_s
+        written << line
+      end
+      written.last
     ensure
       Process.kill(:TERM, io.pid)
     end
@@ -107,19 +113,5 @@ class Podman
     return out if status.success?
 
     raise "#{words.join(" ")} ended with #{status}:\n#{(out + err).lines.last(30).join}"
-  end
-
-  # What RubyGems reads of a source.
-  def index(gems, folder)
-    FileUtils.mkdir_p(["#{folder}/gems", "#{folder}/quick/Marshal.4.8"])
-    FileUtils.cp(gems, "#{folder}/gems")
-    specifications = gems.map { |path| Gem::Package.new(path).spec }
-    names = specifications.map { |specification| [specification.name, specification.version, specification.original_platform.to_s] }
-    { "specs" => names, "latest_specs" => names, "prerelease_specs" => [] }.each do |name, list|
-      File.binwrite("#{folder}/#{name}.4.8.gz", Zlib.gzip(Marshal.dump(list)))
-    end
-    specifications.each do |specification|
-      File.binwrite("#{folder}/quick/Marshal.4.8/#{specification.original_name}.gemspec.rz", Zlib.deflate(Marshal.dump(specification)))
-    end
   end
 end
