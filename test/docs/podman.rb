@@ -17,7 +17,8 @@ class Podman
   # Isolation by chroot builds where an image's commands get no namespaces of their own.
   BUILD = %w[build --quiet --isolation chroot --pull=never --network host].freeze
   # The limits that podman sets by default are above those of some machines.
-  RUN = %w[run --network host --ulimit nofile=1024:1024 --ulimit nproc=4096:4096].freeze
+  LIMITS = %w[--ulimit nofile=1024:1024 --ulimit nproc=4096:4096].freeze
+  RUN = ["run", "--network", "host", *LIMITS].freeze
   # Below the images that are published: gems come from a folder, and a frozen mirror's index may have expired.
   BASE = <<~TEXT
     ARG BASE
@@ -26,7 +27,7 @@ class Podman
     RUN printf ':sources:\\n- file:///srv/gems\\n' >/etc/gemrc \\
         && printf 'Acquire::Check-Valid-Until "false";\\n' >/etc/apt/apt.conf.d/99any-date
   TEXT
-  private_constant :NEEDED, :BUILD, :BASE
+  private_constant :NEEDED, :BUILD, :LIMITS, :BASE
 
   # @param folder [String] an empty one, for images; `close` unmounts what is in it
   # @raise [Missing]
@@ -61,9 +62,10 @@ class Podman
     podman(*BUILD, *options, "--tag", image, "--file", file, context)
   end
 
+  # @param network [String] "none" for a loopback of its own
   # @yieldparam container [String] name of a container with this image's command, which is ended afterwards
-  def with_container(image, *options)
-    container = podman(*RUN, "--detach", *options, image).chomp
+  def with_container(image, *options, network: "host")
+    container = podman("run", "--network", network, *LIMITS, "--detach", *options, image).chomp
     yield container
   ensure
     podman("rm", "--force", "--time", "0", container) if container
