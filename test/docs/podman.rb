@@ -16,7 +16,8 @@ class Podman
   # Isolation by chroot builds where an image's commands get no namespaces of their own.
   BUILD = %w[build --quiet --isolation chroot --pull=never --network host].freeze
   # The limits that podman sets by default are above those of some machines.
-  RUN = %w[run --network host --ulimit nofile=1024:1024 --ulimit nproc=4096:4096].freeze
+  LIMITS = %w[--ulimit nofile=1024:1024 --ulimit nproc=4096:4096].freeze
+  RUN = ["run", "--network", "host", *LIMITS].freeze
   # Below the images that are published: gems come from a folder, and a frozen mirror's index may have expired.
   BASE = <<~TEXT
     ARG BASE
@@ -27,7 +28,7 @@ class Podman
   TEXT
   # A busy machine takes its time to start a program.
   SILENCE_SECONDS = 180
-  private_constant :NEEDED, :BUILD, :BASE, :SILENCE_SECONDS
+  private_constant :NEEDED, :BUILD, :LIMITS, :BASE, :SILENCE_SECONDS
 
   # @param folder [String] an empty one, for images; `close` unmounts what is in it
   # @raise [Missing]
@@ -62,9 +63,10 @@ class Podman
     podman(*BUILD, *options, "--tag", image, "--file", file, context)
   end
 
+  # @param network [String] "none" for a loopback of its own
   # @yieldparam container [String] name of a container with this image's command, which is ended afterwards
-  def with_container(image, *options)
-    container = podman(*RUN, "--detach", *options, image).chomp
+  def with_container(image, *options, network: "host")
+    container = podman("run", "--network", network, *LIMITS, "--detach", *options, image).chomp
     yield container
   ensure
     podman("rm", "--force", "--time", "0", container) if container

@@ -94,9 +94,10 @@ module ServerHelper
   #
   # @param command [Array<String>] e.g. ["puma", "-C", file]; it finds the environment's PORT
   # @param up [#call] given the server, whether it is up; by default once it answers
-  def with_server(*command, env: {}, gems: bundle, up: method(:answers?))
+  # @param under [Array<String>] words of a program that becomes the command
+  def with_server(*command, env: {}, gems: bundle, up: method(:answers?), under: [])
     port = Culet::Compare::LoadTarget.free_port
-    server = Server.new([RbConfig.ruby, "-S", "bundle", "exec", *command], environment(gems).merge(env, "PORT" => port.to_s), port)
+    server = Server.new([*under, RbConfig.ruby, "-S", "bundle", "exec", *command], environment(gems).merge(env, "PORT" => port.to_s), port)
     wait_until(server, up)
     yield server
     server.stop
