@@ -3,8 +3,8 @@
 require "harness"
 require_relative "../../redmine/rotation"
 
-# Debian's package, with the pages of bench/redmine.
-REDMINE = "/usr/share/redmine"
+# Debian's package, with the pages of bench/redmine. STANDARD_REDMINE: another folder of it.
+REDMINE = ENV.fetch("STANDARD_REDMINE", "/usr/share/redmine")
 THREADS = 5
 unless File.exist?("#{REDMINE}/config/environment.rb")
   abort "Debian's packages redmine and redmine-sqlite are not installed"
