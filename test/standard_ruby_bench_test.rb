@@ -38,6 +38,12 @@ class StandardRubyBenchTest < Minitest::Test
       def self.count = 4
       def self.exists?(**) = true
     end
+    module ActiveRecord
+      module Base
+        def self.connection_db_config = Struct.new(:configuration_hash).new({})
+        def self.establish_connection(options) = options.fetch(:pool) == 6 || abort("a pool of \#{options[:pool]}")
+      end
+    end
     module Rack
       module MockRequest
         def self.env_for(path) = { "PATH_INFO" => path }
