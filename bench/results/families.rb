@@ -99,7 +99,7 @@ module Bench
            Small programs that use published gems and Ruby's libraries; `bench/standard/run --list` describes them. All
            figures are of the whole process, its start included. The machine was busy (load average 27) and there are two
            runs of each: the intervals are these two, and CPU times that differ by a tenth are equal. Debian's Redmine 5.0
-           has five runs (load average 5 to 16); its CPU times differ by half from run to run and rank nobody.
+           has five runs (load average 2 to 5); its CPU times differ by a third from run to run.
          TEXT
                 by_contender("standard-ruby", metrics: ["CPU time"], ratio: CULET),
                 by_contender("standard-ruby", metrics: ["peak RSS"], ratio: CULET), chart: [3, metric(/RSS/)]),
