@@ -29,6 +29,32 @@ class StandardRubyBenchTest < Minitest::Test
       return 0;
     }
   C
+  REDMINE = <<~RUBY
+    Issue = Struct.new(:id) do
+      def self.minimum(_name) = 1
+      def self.maximum(_name) = 9
+    end
+    Project = Struct.new(:id) do
+      def self.count = 4
+      def self.exists?(**) = true
+    end
+    module ActiveRecord
+      module Base
+        def self.connection_db_config = Struct.new(:configuration_hash).new({})
+        def self.establish_connection(options) = options.fetch(:pool) == 6 || abort("a pool of \#{options[:pool]}")
+      end
+    end
+    module Rack
+      module MockRequest
+        def self.env_for(path) = { "PATH_INFO" => path }
+      end
+    end
+    module Rails
+      PAGES = Queue.new
+      def self.application = ->(environment) { PAGES << environment["PATH_INFO"] and [200, {}, ["page"]] }
+    end
+    at_exit { File.write("pages", "\#{Rails::PAGES.size}\\n", mode: "a") unless PREPARES }
+  RUBY
 
   def setup
     @folder = Dir.mktmpdir("culet-standard-test")
@@ -79,6 +105,32 @@ class StandardRubyBenchTest < Minitest::Test
     end
   end
 
+  def test_results_are_added_to_those_of_other_programs
+    file "checkout/bench/cfrac/cfrac.c", "#include <stdlib.h>\nint main(void) { free(malloc(1)); return 0; }\n"
+    run = { "STANDARD_ITERATIONS" => "1" }
+    [["sh6bench", "cfrac", "--runs", "1"], ["json", "psych", "--runs", "1"], ["json", "cfrac", "--runs", "2"]].each do |words|
+      _, err, status = bench(*words, "--out", @out, "--add", env: run)
+      assert status.success?, err
+    end
+    one, ruby = [@out, "#{@folder}/out-ruby.json"].map { |path| JSON.parse(File.read(path)) }
+    assert_equal [["cfrac", 2]], one["results"].map { |row| row.values_at("subject", "runs") }.uniq
+    assert_equal [["json", 2], ["psych", 1]], ruby["results"].map { |row| row.values_at("subject", "runs") }.uniq
+    assert_equal [6, 12], [one, ruby].map { |document| document["results"].size }
+    assert_equal(["sh6bench was not run"], one["remarks"].map { |remark| remark[/[^:]+/] })
+    assert_equal ["json psych --runs 1", "json cfrac --runs 2"], ruby["command"].map { |command| command[/glibc,culet (.*)/, 1] }
+  end
+
+  def test_results_of_other_allocators_or_machines_are_not_added_to
+    file "out-ruby.json", JSON.generate("title" => "t", "command" => "c", "date" => "d", "environment" => { "cores" => 0 },
+                                        "remarks" => [], "results" => [])
+    _, err, status = bench("json", "--out", @out, "--add")
+    assert_equal 1, status.exitstatus
+    assert_equal "bench/standard/run: #{@folder}/out-ruby.json has results of other allocators or of another machine; name its " \
+                 "allocators, or write another file\n", err
+    refute_path_exists "#{@out}.part"
+    assert_equal 2, bench("json", "--add").last.exitstatus
+  end
+
   def test_programs_in_ruby_have_a_file_of_their_own
     out, err, status = bench("json", "psych", "--runs", "1", "--out", @out, env: { "STANDARD_ITERATIONS" => "1" })
     assert status.success?, err
@@ -92,11 +144,20 @@ class StandardRubyBenchTest < Minitest::Test
   end
 
   def test_without_redmine
-    skip "Redmine is installed" if File.exist?("/usr/share/redmine/config/environment.rb")
-    out, err, status = bench("redmine", "--runs", "1")
+    out, err, status = bench("redmine", "--runs", "1", env: { "STANDARD_REDMINE" => "#{@folder}/nonesuch" })
     assert status.success?, err
     assert_includes out, "- redmine was not run: it cannot be prepared: it ended with status 1: Debian's packages redmine and " \
                          "redmine-sqlite are not installed."
+  end
+
+  # A Redmine that counts its pages; five threads ask for 20 each.
+  def test_pages_of_a_redmine
+    file "redmine/config/environment.rb", REDMINE
+    out, err, status = bench("redmine", "--runs", "1", env: { "STANDARD_REDMINE" => "#{@folder}/redmine" })
+    assert status.success?, err
+    assert_match(/^\| redmine \|/, out)
+    refute_includes out, "redmine was not run"
+    assert_equal ["100"] * 2, File.readlines("#{@folder}/redmine/pages", chomp: true)
   end
 
   def test_a_checkout_of_ruby_bench

@@ -48,15 +48,19 @@ module Bench
     attr_reader :name, :title, :commands, :date, :environment, :remarks, :rows
 
     # @param path [String]
+    # @param results [Hash] see of
+    def self.write(path, **results) = of(**results).save(path)
+
     # @param title [String]
     # @param rows [Array<Row, nil>]
     # @param command [String, Array<String>]
     # @param environment [Hash] besides the machine
     # @param remarks [Array<String>] sentences for the page
-    def self.write(path, title:, rows:, command: command_line, environment: {}, remarks: [])
+    # @return [ResultFile] of today
+    def self.of(title:, rows:, command: command_line, environment: {}, remarks: [])
       new(title, { "title" => title, "command" => command, "date" => Time.now.utc.strftime("%F"),
                    "environment" => { **machine, **environment }, "remarks" => remarks,
-                   "results" => rows.compact.map(&:to_h) }).save(path)
+                   "results" => rows.compact.map(&:to_h) })
     end
 
     # @return [String] of this benchmark, without --out
@@ -71,7 +75,10 @@ module Bench
     end
 
     # @param name [String] without folder and extension
-    def self.load(name) = new(name, JSON.parse(File.read(File.join(FOLDER, "#{name}.json"), encoding: Encoding::UTF_8)))
+    def self.load(name) = read(File.join(FOLDER, "#{name}.json"))
+
+    # @param path [String]
+    def self.read(path) = new(File.basename(path, ".json"), JSON.parse(File.read(path, encoding: Encoding::UTF_8)))
 
     # @param name [String]
     # @param document [Hash]
@@ -89,6 +96,20 @@ module Bench
                "environment" => environment, "remarks" => remarks }
       lines = rows.map { |row| "    #{JSON.generate(row.to_h)}" }.join(",\n")
       Culet::AtomicFile.write(path, JSON.pretty_generate(head).sub(/\n}\z/, ",\n  \"results\": [\n#{lines}\n  ]\n}\n"))
+    end
+
+    # @param file [ResultFile] of later runs
+    # @param subjects [Array<String>] whose earlier results and remarks it replaces
+    # @return [ResultFile] both; the load average is the higher one
+    def with(file, subjects:)
+      load = [self, file].filter_map { |one| one.environment["load_average"] }.max
+      ours = rows.reject { |row| subjects.include?(row.subject) }
+      places = rows.map(&:subject) | file.rows.map(&:subject)
+      sorted = (ours + file.rows).group_by(&:subject).values_at(*places).compact.flatten
+      self.class.new(name, { "title" => file.title, "command" => commands | file.commands, "date" => file.date,
+                             "environment" => { **environment, **file.environment, "load_average" => load },
+                             "remarks" => remarks.grep_v(/\A#{Regexp.union(subjects)}[ ,]/) + file.remarks,
+                             "results" => sorted.map(&:to_h) })
     end
 
     # @param names [Array<String>] subject, metric and contender

@@ -7,6 +7,7 @@
 #             |           +-- Malloc (which library's malloc the program calls)
 #             +-- Builder (the programs of the collection) or Preparation (gems and databases of those in Ruby)
 #             +-- Journal (the runs so far, for a command that goes on)
+#       --> Files (what --out writes)
 #       --> Tables
 module StandardBench
   # Where a checkout of the collection comes from.
@@ -16,6 +17,6 @@ module StandardBench
 end
 
 require_relative "../contenders"
-%w[program catalogue ruby_programs builder preparation malloc trial journal session tables].each do |name|
+%w[program catalogue ruby_programs builder preparation malloc trial journal session files tables].each do |name|
   require_relative name
 end
