@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 $VERBOSE = true
+# Minitest would load the plugins of all installed gems: railties' brings Rails along and prints failures its own way.
+ENV["MT_NO_PLUGINS"] = "1"
 require_relative "../bin/gems" if File.exist?(File.expand_path("../bin/gems.rb", __dir__))
 require "minitest/autorun"
 require "fileutils"
