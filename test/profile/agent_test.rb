@@ -46,9 +46,10 @@ class ProfileAgentTest < Minitest::Test
 
   def test_each_forked_worker_answers_for_itself
     script = <<~RUBY
-      pids = Array.new(2) { |index| fork { $kept = "x" * (50_001 + index); sleep } }
-      puts pids.join(" ")
-      $stdout.flush
+      $stdout.sync = true
+      up, ready = IO.pipe
+      2.times { |index| fork { $kept = "x" * (50_001 + index); ready.write("."); sleep } }
+      puts up.read(2)
       sleep
     RUBY
     with_agent(script, env: sampled) do |pid|
