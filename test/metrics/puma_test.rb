@@ -43,7 +43,7 @@ module PumaMetricsTests
       Process.kill(:URG, server.pid)
       samples = assert_settles("a worker of the next generation") do
         found = parse(get(port).body)
-        found if (pids(found) - before).any? && pids(found).size == 3 && select(found, "process_threads").map { |one| one.labels["worker"] }.sort == %w[0 1 master]
+        found if (pids(found) - before).any? && pids(found).size == 3 && select(found, "process_threads").filter_map { |one| one.labels["worker"] }.sort == %w[0 1 master]
       end
       assert_equal 3, pids(samples).size
     end
