@@ -405,7 +405,7 @@ static void collect_before_growth(uint64_t limit)
     uint64_t growth = culet_forecast_growth(&watch.forecast, rb_gc_stat(key_total), free);
     double began = now(), ended;
 
-    if (growth == 0 || began < watch.next_forecast || atomic_load(&watch.used) + growth < most)
+    if (growth == 0 || began < watch.next_forecast)
         return;
     used = read_used(0);
     if (used == UNKNOWN || used + growth < most)
