@@ -150,6 +150,16 @@ module Bench
                 }])]
       end
 
+      def limit
+        [family("Memory limit", <<~TEXT.chomp,
+          Puma clusters of two workers under load in a control group: with `culet/limit`, and with puma_worker_killer on
+          jemalloc. Then programs in 0.6 of what they need without `culet/limit`, and what `culet/limit` costs a process
+          that is far from its limit.
+        TEXT
+                by_contender("limit-clusters"), by_metric("limit-programs"), by_contender("limit-cost"),
+                chart: [2, metric(/\A(failed requests|restarts)\z/)])]
+      end
+
       def tools
         [family("Require index", "Boot of Redmine, and what recording requires costs a Rails application.",
                 by_metric("require-index"), by_metric("require-cost"),
@@ -189,7 +199,7 @@ module Bench
       end
     end
 
-    ALL = [*workloads, *allocator, *profile, *trims, *tools, *applications].freeze
+    ALL = [*workloads, *allocator, *profile, *trims, *limit, *tools, *applications].freeze
 
     # Panels of the README's chart: file, subject, metric, title.
     README = [

@@ -7,7 +7,7 @@ module Bench
   class Table
     Numbers = Culet::Text::Numbers
     # Metrics of which more is better; of the others less is.
-    RATES = /per second|per CPU second|shared|stopped/
+    RATES = /\Arequests\z|per second|per CPU second|shared|stopped/
     private_constant :Numbers, :RATES
 
     # @param rows [Array<Row>]
