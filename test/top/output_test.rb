@@ -41,10 +41,12 @@ class TopOutputTest < Minitest::Test
     end
   end
 
+  # The title is of this tree alone: other tests may run at the same time.
   def test_a_file_and_names
-    with_tree do |pid|
+    title = "tree: master of #{Process.pid}"
+    with_tree(title: title) do |pid|
       Dir.mktmpdir do |folder|
-        out, err, status = run_culet("top", "tree: master", "--every", "0.2", "--out", "#{folder}/table.txt", env: NEUTRAL)
+        out, err, status = run_culet("top", title, "--every", "0.2", "--out", "#{folder}/table.txt", env: NEUTRAL)
         assert_equal ["", "culet: wrote #{folder}/table.txt\n", true], [out, err, status.success?]
         assert_equal pid, rows(File.read("#{folder}/table.txt")).first.to_i
       end

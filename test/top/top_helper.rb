@@ -23,7 +23,7 @@ module TopHelper
         sleep
       end
     end
-    $0 = "tree: master"
+    $0 = ARGV.fetch(0)
     %w[one two].each { |name| worker.call("tree: worker " + name) }
     2.times { ready.gets }
     wanted = false
@@ -45,8 +45,8 @@ module TopHelper
   private
 
   # @yieldparam pid [Integer] of the master
-  def with_tree(agent: true, &block)
-    with_program(RbConfig.ruby, "-I#{TestHelper::ROOT}/lib", "-e", TREE, *("agent" if agent), &block)
+  def with_tree(agent: true, title: "tree: master", &block)
+    with_program(RbConfig.ruby, "-I#{TestHelper::ROOT}/lib", "-e", TREE, title, *("agent" if agent), &block)
   end
 
   # @yieldparam terminal [Tmux]
