@@ -96,11 +96,10 @@ module Bench
                 by_contender("standard", metrics: ["CPU time"], ratio: CULET),
                 by_contender("standard", metrics: ["peak RSS"], ratio: CULET), chart: [3, metric(/\Atime\z/)]),
          family("Standard programs in Ruby", <<~TEXT.chomp,
-           Small programs that use published gems and Ruby's libraries, and Debian's Redmine 5.0;
-           `bench/standard/run --list` describes them. All figures are of the whole process, its start included. The machine was busy (load
-           average 27) and there are two runs of each: the intervals are these two, and CPU times that differ by a
-           tenth are equal. Redmine, json, psych and binarytrees have five runs on a quieter machine (load average 1 to
-           5); their CPU times differ by a third from run to run.
+           Small programs that use published gems and Ruby's libraries, and Debian's Redmine 5.0, five runs of each;
+           `bench/standard/run --list` describes them. All figures are of the whole process, its start included. The
+           CPU time of one program differs by up to a third from run to run: where intervals overlap, the order of the
+           medians says little.
          TEXT
                 by_contender("standard-ruby", metrics: ["CPU time"], ratio: CULET),
                 by_contender("standard-ruby", metrics: ["peak RSS"], ratio: CULET), chart: [3, metric(/RSS/)]),
