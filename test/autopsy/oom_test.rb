@@ -62,7 +62,8 @@ class AutopsyOomTest < Minitest::Test
   def check(truth, kind)
     report = autopsy(@folder)
     assert_equal "kernel", report["cause"]["kind"], report["cause"]["text"]
-    line = report["profile"]["lines"].find { |row| row["name"].end_with?("server.rb:#{LINES.fetch(kind)}") }
+    line = report["profile"]["lines"].find { |row| row["name"].end_with?("server.rb:#{LINES.fetch(kind)}") } ||
+           flunk("#{kind}, #{truth} bytes: the site is not among #{report["profile"]}")
     assert_operator line["bytes"], :>=, 0.9 * truth, "#{kind}: #{report["profile"]["lines"].first(3)}"
     # The array of the small ones doubles, and is there twice while it moves.
     assert_operator line["bytes"], :<=, 1.4 * truth

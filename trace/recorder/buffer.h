@@ -22,7 +22,8 @@ struct culet_chunk_info {
 /* @return an empty chunk for that offset of that file; NULL without memory */
 struct culet_trace_chunk *culet_buffer_take(const struct culet_file_id *file, uint64_t offset);
 
-/* Releases the chunk's memory. `unwritten`: the file does not have it; a slot stays filled, for `culet trace` to copy. */
+/* Releases the chunk's memory. `unwritten`: the file does not have all of it, or another writer may still replace it by an
+ * older copy; a slot stays filled, for `culet trace` to copy. */
 void culet_buffer_release(struct culet_trace_chunk *chunk, bool unwritten);
 
 static inline struct culet_chunk_info *culet_chunk_info(struct culet_trace_chunk *chunk)

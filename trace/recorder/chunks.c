@@ -60,7 +60,7 @@ static struct culet_trace_chunk *append(void)
         culet_file_stop(CULET_STOP_LIMIT, "its file has reached the limit", 0);
         return NULL;
     }
-    int fd = culet_file_open(offset, false);
+    int fd = culet_file_open(offset, NULL);
     int error = fd < 0 ? errno : culet_file_reserve(fd, offset);
     if (!error) {
         chunk = append_at(fd, offset, count);
@@ -105,16 +105,18 @@ static int write_events(int fd, struct culet_trace_chunk *chunk)
     return error;
 }
 
-/* `last`: releases the chunk under the file's lock, so that `culet trace` does not write an older copy afterwards. */
+/* `last`: releases the chunk under the file's lock, so that `culet trace` does not write an older copy afterwards.
+ * Without the lock the chunk stays in the recording buffer, and `culet trace` writes it once more. */
 static void write_chunk(struct culet_trace_chunk *chunk, bool last)
 {
     struct culet_chunk_info *info = culet_chunk_info(chunk);
-    int fd = culet_file_open(info->offset + CULET_TRACE_CHUNK, true);
+    bool locked = false;
+    int fd = culet_file_open(info->offset + CULET_TRACE_CHUNK, &locked);
     int error = fd < 0 ? errno : write_events(fd, chunk);
 
     if (last) {
         remove_from_list(info);
-        culet_buffer_release(chunk, error);
+        culet_buffer_release(chunk, error || !locked);
     }
     if (fd >= 0)
         close(fd);

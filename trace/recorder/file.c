@@ -72,24 +72,29 @@ const struct culet_file_id *culet_file_id(void)
 /* ---- writing ---- */
 
 /* Waits for another writer for 0.1 s at most: it may be stopped. */
-static void take_flock(int fd)
+static bool take_flock(int fd)
 {
     const struct timespec step = {.tv_nsec = 1000000};
 
-    for (int tries = 0; tries < 100 && flock(fd, LOCK_EX | LOCK_NB) != 0 && (errno == EWOULDBLOCK || errno == EINTR);
-         tries++)
+    for (int tries = 0; tries < 100; tries++) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+            return true;
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return false;
         nanosleep(&step, NULL);
+    }
+    return false;
 }
 
-int culet_file_open(uint64_t end, bool exclusive)
+int culet_file_open(uint64_t end, bool *locked)
 {
     struct stat status;
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
     if (fd < 0)
         return -1;
-    if (exclusive)
-        take_flock(fd);
+    if (locked)
+        *locked = take_flock(fd);
     if (fstat(fd, &status) == 0 && status.st_dev == id.device && status.st_ino == id.inode &&
         (uint64_t)status.st_size >= end)
         return fd;
@@ -126,7 +131,7 @@ int culet_file_write(int fd, const void *bytes, size_t count, uint64_t offset)
 /* Writes one changed field of the header. */
 static void write_field(const void *field, size_t bytes)
 {
-    int fd = culet_file_open(CULET_TRACE_CHUNK, false);
+    int fd = culet_file_open(CULET_TRACE_CHUNK, NULL);
 
     if (fd < 0)
         return;

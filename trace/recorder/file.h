@@ -45,9 +45,9 @@ bool culet_file_create(void);
 /* The file.
  *
  * @param end where the space ends that was reserved in it
- * @param exclusive whether to take flock(2)
+ * @param locked whether flock(2) was taken, which another writer may keep for long; NULL: not to be taken
  * @return a descriptor; -1 and errno where the file was truncated or replaced */
-int culet_file_open(uint64_t end, bool exclusive);
+int culet_file_open(uint64_t end, bool *locked);
 
 const struct culet_file_id *culet_file_id(void);
 
