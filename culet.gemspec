@@ -30,7 +30,8 @@ Gem::Specification.new do |spec|
   # Sorted, so that the same files make the same gem. What is compiled is no source, but for the empty library by which
   # culet/require learns Ruby's search order. DESIGN.md is for who changes the code.
   spec.files = files.sort.reject do |path|
-    (path.end_with?(".o", ".so", ".part", "mkmf.log", "DESIGN.md") && !path.include?("/search_order/")) ||
+    path == "lib/culet-cli.rb" ||
+      (path.end_with?(".o", ".so", ".part", "mkmf.log", "DESIGN.md") && !path.include?("/search_order/")) ||
       File.directory?(File.join(__dir__, path))
   end
   spec.bindir = "exe"
@@ -39,13 +40,7 @@ Gem::Specification.new do |spec|
   # gem install writes documentation unless told not to: here of the files that programs load.
   spec.rdoc_options = ["--exclude", "lib/culet/[^/]+/"]
 
-  # Loaded by the command line alone, never by a process that carries culet.
-  spec.add_dependency "chunky_png", "~> 1.4"
-  spec.add_dependency "ruby-progressbar", "~> 1.13"
-  spec.add_dependency "terminal-table", ">= 3.0", "< 5"
-  spec.add_dependency "vega", ">= 0.4", "< 1"
-  spec.add_dependency "webrick", "~> 1.8"
-
+  # No gem: a server's bundle gets culet alone. What reports are drawn with are dependencies of culet-cli.
   spec.add_development_dependency "minitest", "~> 5.15"
   spec.add_development_dependency "rake", ">= 12.3", "< 14"
   spec.add_development_dependency "rspec", "~> 3.12"

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "fileutils"
+require "net/http"
 require "open3"
 require "tmpdir"
 
@@ -8,11 +9,35 @@ module Packaging
   # What a release of Debian has for a processor. apt checks the signatures; the machine's own packages, sources and
   # lists are not touched, and root is not needed.
   class DebianArchive
-    MIRROR = ENV.fetch("CULET_DEBIAN_MIRROR", "http://deb.debian.org/debian")
+    # The second has the releases that the first no longer has.
+    MIRRORS = ENV.fetch("CULET_DEBIAN_MIRROR", "http://deb.debian.org/debian http://archive.debian.org/debian").split.freeze
+    PATIENCE_SECONDS = 20
+    private_constant :PATIENCE_SECONDS
     KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
     # A package or the archive cannot be had; the message says what to do.
     class Missing < StandardError; end
+
+    # @param suite [String] name of a release
+    # @param mirrors [Array<String>] addresses of mirrors, the preferred one first
+    # @return [String] the first mirror that has the release
+    # @raise [Missing] if none has it
+    def self.mirror(suite, mirrors: MIRRORS)
+      reasons = mirrors.to_h { |mirror| [mirror, refusal(mirror, suite)] }
+      reasons.key(nil) || raise(Missing, "no mirror has the release #{suite}: " +
+                                         reasons.map { |mirror, why| "#{mirror} (#{why})" }.join(", "))
+    end
+
+    # @return [String, nil] why the mirror cannot be used; nil: it can
+    def self.refusal(mirror, suite)
+      uri = URI("#{mirror}/dists/#{suite}/Release")
+      waits = { open_timeout: PATIENCE_SECONDS, read_timeout: PATIENCE_SECONDS }
+      answer = Net::HTTP.start(uri.host, uri.port, **waits) { |http| http.head(uri.path) }
+      "#{answer.code} #{answer.message}" unless answer.is_a?(Net::HTTPSuccess)
+    rescue SocketError, SystemCallError, IOError, Net::OpenTimeout, Net::ReadTimeout => e
+      e.message.lines.first.strip
+    end
+    private_class_method :refusal
 
     # @param suite [String] name of the release
     # @param architecture [String] as Debian names it, such as "arm64"
@@ -55,7 +80,8 @@ module Packaging
     def prepare(state)
       %w[lists/partial cache/archives/partial preferences.d].each { |name| FileUtils.mkdir_p(File.join(state, name)) }
       FileUtils.touch([File.join(state, "status"), File.join(state, "preferences")])
-      File.write(File.join(state, "sources.list"), "deb [signed-by=#{KEYS}] #{MIRROR} #{@suite} main\n")
+      mirror = self.class.mirror(@suite)
+      File.write(File.join(state, "sources.list"), "deb [signed-by=#{KEYS}] #{mirror} #{@suite} main\n")
     end
 
     def apt(state, *words, **options)

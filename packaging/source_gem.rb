@@ -7,15 +7,28 @@ require "tmpdir"
 require_relative "timestamp"
 
 module Packaging
-  # The gem that is compiled where it is installed. The same sources make the same bytes, whatever the modes and times
-  # of the files are.
+  # A gem without compiled files: culet, which is compiled where it is installed, or culet-cli. The same sources make
+  # the same bytes, whatever the modes and times of the files are.
   class SourceGem
     # RubyGems did not build it; the message has what it printed.
     class Failed < StandardError; end
 
     ROOT = File.expand_path("..", __dir__)
     BUILD = "Gem::GemRunner.new.run(ARGV.dup)"
-    private_constant :ROOT, :BUILD
+    # The specifications require it.
+    VERSION = "lib/culet/version.rb"
+    NAMES = %w[culet culet-cli].freeze
+    private_constant :ROOT, :BUILD, :VERSION
+
+    # @param folder [String] where the gems are put
+    # @return [Array<String>] paths of the gems
+    # @raise [Failed]
+    def self.all(folder) = NAMES.map { |name| new(name).call(folder) }
+
+    # @param name [String] one of NAMES
+    def initialize(name = "culet")
+      @specification = "#{name}.gemspec"
+    end
 
     # @param folder [String] where the gem is put
     # @param root [String] the checkout
@@ -23,7 +36,7 @@ module Packaging
     # @raise [Failed]
     def call(folder, root: ROOT)
       FileUtils.mkdir_p(folder)
-      specification = Gem::Specification.load(File.join(root, "culet.gemspec"))
+      specification = Gem::Specification.load(File.join(root, @specification))
       target = File.join(File.expand_path(folder), specification.file_name)
       Dir.mktmpdir("culet-gem") do |copy|
         copy_files(specification.files, root, copy)
@@ -35,7 +48,7 @@ module Packaging
     private
 
     def copy_files(files, root, copy)
-      [*files, "culet.gemspec"].uniq.each do |name|
+      [*files, @specification, VERSION].uniq.each do |name|
         to = File.join(copy, name)
         FileUtils.mkdir_p(File.dirname(to))
         FileUtils.cp(File.join(root, name), to)
@@ -46,7 +59,7 @@ module Packaging
 
     def build(copy, target)
       out, status = Open3.capture2e({ "SOURCE_DATE_EPOCH" => Timestamp.seconds.to_s, "RUBYOPT" => nil }, RbConfig.ruby,
-                                    "-rrubygems", "-rrubygems/gem_runner", "-e", BUILD, "--", "build", "culet.gemspec",
+                                    "-rrubygems", "-rrubygems/gem_runner", "-e", BUILD, "--", "build", @specification,
                                     "--output", target, chdir: copy, stdin_data: "")
       raise Failed, "building the gem failed:\n#{out}" unless status.success?
     end

@@ -32,8 +32,7 @@ class GemInstallTest < Minitest::Test
 
   def setup
     @directory = Dir.mktmpdir("culet-gem")
-    FileUtils.cp(built_gem, @directory)
-    FileUtils.cp(dependencies, @directory)
+    FileUtils.cp(built_gem("culet"), @directory)
   end
 
   def teardown
@@ -76,11 +75,29 @@ class GemInstallTest < Minitest::Test
     assert_empty features
   end
 
+  # What a server's bundle has. The table is of the command line; the remedy is followed, and works.
+  def test_the_gem_alone_serves_a_program_and_names_what_a_table_needs
+    install(path: bare_path("make"))
+    assert_equal ["culet-#{Culet::VERSION}"], Dir.children(File.join(home, "gems"))
+    out, err, status = installed("culet", "doctor", "--json")
+    assert_predicate status, :success?, err
+    assert_equal "glibc", JSON.parse(out).dig("allocator", "name")
+    out, err, status = installed("culet", "autopsy", "--kernel")
+    assert_equal [1, "", "culet: a table needs the gem terminal-table, which comes with culet-cli; run `gem install culet-cli`, or use --json\n"],
+                 [status.exitstatus, out, err]
+    install_command_line
+    _, err, status = installed("culet", "autopsy", "--kernel")
+    assert_predicate status, :success?, err
+    # Bundler requires a file of the name of each gem, or the one that the name with a slash leads to.
+    loaded, = installed(RbConfig.ruby, "-e", "require 'culet-cli'; puts $LOADED_FEATURES.grep(/culet/).map { |path| File.basename(path) }")
+    assert_equal "culet-cli.rb\n", loaded
+  end
+
   # Loading culet, then Bundler: what the gem depends on at run time must not have several versions, and rake always has.
   def test_loaded_before_bundler_it_brings_no_warning
     look_at_the_installed_gem
-    specification = Gem::Specification.load(Dir[File.join(home, "specifications/culet-*.gemspec")].first)
-    refute_includes specification.runtime_dependencies.map(&:name), "rake"
+    specification = Gem::Specification.load(File.join(home, "specifications/culet-#{Culet::VERSION}.gemspec"))
+    assert_empty specification.runtime_dependencies
     app = gemfile("")
     out, err, status = run_program(RbConfig.ruby, "-rculet/auto", "-e", "require 'bundler/setup'; Gem::Specification.reset; p Culet.native?",
                                    env: environment.merge(bundle(app)), chdir: app)
@@ -255,12 +272,12 @@ class GemInstallTest < Minitest::Test
   def gem_file = File.join(@directory, "culet-#{Culet::VERSION}.gem")
 
   # Built once for all tests: it is the same file.
-  def built_gem
-    @@built_gem ||= begin
+  def built_gem(name)
+    (@@built_gems ||= {})[name] ||= begin
       directory = Dir.mktmpdir("culet-built")
       Minitest.after_run { FileUtils.rm_rf(directory) }
-      path = File.join(directory, "culet-#{Culet::VERSION}.gem")
-      _, err, status = run_program(*GEM, "build", "culet.gemspec", "--output", path, env: CLEAN)
+      path = File.join(directory, "#{name}-#{Culet::VERSION}.gem")
+      _, err, status = run_program(*GEM, "build", "#{name}.gemspec", "--output", path, env: CLEAN)
       assert_predicate status, :success?, err
       path
     end
@@ -272,6 +289,7 @@ class GemInstallTest < Minitest::Test
       @home = Dir.mktmpdir("culet-installed")
       Minitest.after_run { FileUtils.rm_rf(@home) }
       install(env: QUICK)
+      install_command_line
       # Some releases of RubyGems copy what was built beside the Ruby files, others do not or can be told not to.
       built = Dir.glob("**/*", base: extension_folder).map { |file| File.join(gem_folder, "lib", file) }
       FileUtils.rm_f(built.select { |path| File.file?(path) })
@@ -290,11 +308,13 @@ class GemInstallTest < Minitest::Test
     end
   end
 
-  # What the gem depends on, as bin/setup downloaded it.
-  def dependencies
+  # culet-cli, with the gems that it depends on as bin/setup downloaded them.
+  def install_command_line
     files = Dir[File.join(ROOT, ".gems/*/*/cache/*.gem")].reject { |path| File.basename(path).start_with?("minitest-") }
-    refute_empty files, "run bin/setup: the gems that culet depends on are not in .gems"
-    files
+    refute_empty files, "run bin/setup: the gems that culet-cli depends on are not in .gems"
+    FileUtils.cp([*files, built_gem("culet-cli")], @directory)
+    out, err, status = run_program(*GEM, "install", "--local", "--no-document", "culet-cli-#{Culet::VERSION}.gem", env: environment, chdir: @directory)
+    assert_predicate status, :success?, out + err
   end
 
   def environment = CLEAN.merge("GEM_HOME" => home, "GEM_PATH" => home)

@@ -14,6 +14,17 @@ module Culet
     end
   end
 
+  # A gem that only the command line uses is not installed. The gem culet-cli depends on all of them.
+  class MissingGem < Error
+    # @param use [String] what needs the gem: the subject of the sentence
+    # @param gem [String] name of the gem
+    # @param instead [String, nil] options that need no gem
+    def initialize(use, gem, instead: nil)
+      remedy = defined?(::Bundler) ? "add `gem \"culet-cli\"` to the Gemfile" : "run `gem install culet-cli`"
+      super("#{use} needs the gem #{gem}, which comes with culet-cli; #{remedy}#{", or use #{instead}" if instead}")
+    end
+  end
+
   # A mistake in the command line, which exits 2.
   class UsageError < Error
     # @param message [String] one sentence

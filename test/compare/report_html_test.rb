@@ -133,7 +133,7 @@ class ReportHtmlTest < Minitest::Test
       out, err, status = run_program(RbConfig.ruby, "-I#{ROOT}/lib", "-e", program, ReportDocuments::FIXTURE,
                                      env: { "GEM_HOME" => empty, "GEM_PATH" => empty, "RUBYOPT" => nil, "BUNDLE_GEMFILE" => nil })
       assert status.success?, err
-      assert_equal "the HTML report needs the vega gem; install it with `gem install vega`, or use --json or --markdown\n", out
+      assert_equal "the HTML report needs the gem vega, which comes with culet-cli; run `gem install culet-cli`, or use --json or --markdown\n", out
     end
   end
 end

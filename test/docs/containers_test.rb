@@ -38,7 +38,7 @@ class DocsContainersTest < Minitest::Test
 
     @folder = Dir.mktmpdir("culet-images")
     @podman = Podman.new(@folder)
-    @gems = [Packaging::SourceGem.new.call(@folder), *Dir["#{ROOT}/.gems/ruby/#{RbConfig::CONFIG["ruby_version"]}/cache/*.gem"]]
+    @gems = [*Packaging::SourceGem.all(@folder), *Dir["#{ROOT}/.gems/ruby/#{RbConfig::CONFIG["ruby_version"]}/cache/*.gem"]]
     File.write("#{@folder}/app.rb", APPLICATION)
     File.write("#{@folder}/children.rb", CHILDREN)
   rescue Podman::Missing => e

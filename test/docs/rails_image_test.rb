@@ -38,7 +38,7 @@ class DocsRailsImageTest < Minitest::Test
     @folder = Dir.mktmpdir("culet-rails")
     @podman = Podman.new(@folder)
     gems = ["#{ROOT}/.gems", bundle.environment["BUNDLE_PATH"]].flat_map { |path| Dir["#{path}/ruby/*/cache/*.gem"] }
-    @gems = [Packaging::SourceGem.new.call(@folder), *gems.uniq { |path| File.basename(path) }]
+    @gems = [*Packaging::SourceGem.all(@folder), *gems.uniq { |path| File.basename(path) }]
   rescue Podman::Missing => e
     skip e.message
   end

@@ -43,7 +43,7 @@ class DocsSystemdTest < Minitest::Test
     @folder = Dir.mktmpdir("culet-units")
     @podman = Podman.new(@folder)
     cached = "ruby/#{RbConfig::CONFIG["ruby_version"]}/cache/*.gem"
-    @podman.import("plain", root, [Packaging::SourceGem.new.call(@folder), *Dir["#{ROOT}/.gems/#{cached}", "#{bundle.environment.fetch("BUNDLE_PATH")}/#{cached}"]])
+    @podman.import("plain", root, [*Packaging::SourceGem.all(@folder), *Dir["#{ROOT}/.gems/#{cached}", "#{bundle.environment.fetch("BUNDLE_PATH")}/#{cached}"]])
     APP.each { |name, text| write_file("#{@folder}/context/app/#{name}", text) }
     @podman.build("units", IMAGE, "#{@folder}/context")
   rescue Podman::Missing => e

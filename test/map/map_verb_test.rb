@@ -136,7 +136,7 @@ class MapVerbTest < Minitest::Test
                                      env: { "GEM_HOME" => folder, "GEM_PATH" => folder, "RUBYOPT" => nil, "BUNDLE_GEMFILE" => nil })
       assert_equal 1, status.exitstatus
       assert_empty out
-      assert_equal "culet: a PNG needs the chunky_png gem; install it with `gem install chunky_png`, or use --html\n", err
+      assert_equal "culet: a PNG needs the gem chunky_png, which comes with culet-cli; run `gem install culet-cli`, or use --html\n", err
     end
   end
 

@@ -5,20 +5,19 @@ require "fileutils"
 require "net/http"
 require "open3"
 require "tmpdir"
+require_relative "../../packaging/debian_archive"
 require_relative "root"
 
 module Roots
   # Makes a root, or completes one. Only one process does so at a time, by the lock that bench/debian takes too.
   class Maker
-    MIRROR = "http://deb.debian.org/debian"
     # Suites of Ubuntu, whose keys Debian does not have: the package that has them, and its SHA-256.
     UBUNTU = %w[noble].freeze
     UBUNTU_MIRROR = "http://archive.ubuntu.com/ubuntu"
     UBUNTU_KEYS = ["pool/main/u/ubuntu-keyring/ubuntu-keyring_2023.11.28.1_all.deb",
                    "36de43b15853ccae0028e9a767613770c704833f82586f28eb262f0311adb8a8"].freeze
     NEEDED = %w[debootstrap unshare chroot mount].freeze
-    PATIENCE_SECONDS = 20
-    private_constant :MIRROR, :UBUNTU, :UBUNTU_MIRROR, :UBUNTU_KEYS, :NEEDED, :PATIENCE_SECONDS
+    private_constant :UBUNTU, :UBUNTU_MIRROR, :UBUNTU_KEYS, :NEEDED
 
     # @param suite [String] name of the release
     # @param path [String] folder of the root
@@ -60,7 +59,7 @@ module Roots
 
     # Beside its place, and there once it is complete.
     def make
-      need_mirror
+      mirror
       part = "#{@path}.part"
       FileUtils.rm_rf(part)
       chatter "making a root of #{@suite} in #{@path}, once"
@@ -75,7 +74,13 @@ module Roots
 
     def root_in(folder) = Root.new(@suite, folder)
 
-    def mirror = UBUNTU.include?(@suite) ? UBUNTU_MIRROR : MIRROR
+    # @return [String] the mirror that has the suite
+    # @raise [Missing]
+    def mirror
+      @mirror ||= Packaging::DebianArchive.mirror(@suite, **({ mirrors: [UBUNTU_MIRROR] } if UBUNTU.include?(@suite)))
+    rescue Packaging::DebianArchive::Missing => e
+      raise Missing, "#{e.message}: no root of it can be made"
+    end
 
     # Packages of Ubuntu's universe, such as Ruby, are not in the section that debootstrap takes by default.
     def ubuntu_options(folder)
@@ -94,25 +99,16 @@ module Roots
     # debootstrap has one for all suites of Ubuntu; links named after the newer ones may be missing.
     def ubuntu_script = UBUNTU.include?(@suite) ? ["/usr/share/debootstrap/scripts/gutsy"] : []
 
-    # A release that is too old is no longer on the mirror.
-    def need_mirror
-      uri = URI("#{mirror}/dists/#{@suite}/Release")
-      answer = Net::HTTP.start(uri.host, uri.port, open_timeout: PATIENCE_SECONDS, read_timeout: PATIENCE_SECONDS) { |http| http.head(uri.path) }
-      raise Missing, "#{mirror} has no suite #{@suite} (#{answer.code} #{answer.message}): no root of it can be made" unless answer.is_a?(Net::HTTPSuccess)
-    rescue SocketError, SystemCallError, IOError, Net::OpenTimeout, Net::ReadTimeout => e
-      raise Missing, "#{mirror} cannot be reached (#{e.message.lines.first.strip}): no root of #{@suite} can be made"
-    end
-
     def install(root)
       lacking = @packages.reject { |name| installed?(root, name) }
       return if lacking.empty?
 
-      need_mirror
+      mirror
       chatter "installing #{lacking.join(", ")} in #{root.path}"
       names = "/etc/resolv.conf"
       File.write("#{root.path}#{names}", File.read(names)) if File.exist?(names)
       # experimental is of low priority for apt: a package comes from there only where the release has none of that name.
-      File.write("#{root.path}/etc/apt/sources.list.d/experimental.list", "deb #{MIRROR} experimental main\n") if @experimental
+      File.write("#{root.path}/etc/apt/sources.list.d/experimental.list", "deb #{mirror} experimental main\n") if @experimental
       # A mirror may be frozen, so that its index has expired; signatures are checked all the same.
       root.run("apt-get", "-qq", "-o", "Acquire::Check-Valid-Until=false", "update")
       root.run("apt-get", "-qq", "-o", "Dpkg::Use-Pty=0", "install", "-y", "--no-install-recommends", *lacking)

@@ -72,8 +72,7 @@ module Culet
         tables = width ? narrowed(list, width, unicode) : [draw_bars(list, nil, unicode)]
         tables.map { |table| lines(table, unicode) }.join("\n\n")
       rescue LoadError
-        raise Error, "the table needs the terminal-table gem; install it with `gem install terminal-table`, " \
-                     "or use --json"
+        raise MissingGem.new("a table", "terminal-table", instead: "--json")
       end
 
       # A path keeps its end, any other text its beginning.

@@ -93,7 +93,7 @@ module Culet
                              format: columns < ROOMY ? "%t  %c/%C %e" : "%t  |%B| %c/%C %e",
                              projector: { type: "smoothed", strength: 0.2 })
       rescue LoadError
-        raise Error, "the progress bar needs the ruby-progressbar gem; install it with `gem install ruby-progressbar`"
+        raise MissingGem.new("a progress bar", "ruby-progressbar")
       end
     end
   end

@@ -3,8 +3,12 @@
 require "digest"
 require "json"
 require "securerandom"
-require "webrick"
 require_relative "../../errors"
+begin
+  require "webrick"
+rescue LoadError
+  raise Culet::MissingGem.new("a live view", "webrick", instead: "`culet top`")
+end
 require_relative "client"
 require_relative "event_stream"
 

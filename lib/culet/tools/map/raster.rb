@@ -22,7 +22,7 @@ module Culet
         begin
           require "chunky_png"
         rescue LoadError
-          raise Error, "a PNG needs the chunky_png gem; install it with `gem install chunky_png`, or use --html"
+          raise MissingGem.new("a PNG", "chunky_png", instead: "--html")
         end
         @width = width
         @height = height

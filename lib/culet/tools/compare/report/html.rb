@@ -46,8 +46,7 @@ module Culet
           gem = Gem.loaded_specs["vega"] || Gem::Specification.find_by_name("vega")
           File.join(gem.full_gem_path, "vendor/assets/javascripts")
         rescue Gem::MissingSpecError
-          raise Error,
-                "the HTML report needs the vega gem; install it with `gem install vega`, or use --json or --markdown"
+          raise MissingGem.new("the HTML report", "vega", instead: "--json or --markdown")
         end
 
         # In a script element the HTML parser reacts to its end and to the start of a comment. JavaScript has both in
