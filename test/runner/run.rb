@@ -6,8 +6,9 @@ require_relative "test_file"
 
 module Runner
   # All test files, each in a process of its own: several at a time and the longest first, then one by one those that
-  # must be alone. The parts are run like files. What one prints is printed whole when it ends; at the end stand the
-  # failures of all, and the sum.
+  # must be alone. The parts are run like files. A file that fails runs once more, alone, after all others, and counts as
+  # failed if it fails again. What one prints is printed whole when it ends; at the end stand the failures of all, the
+  # files that passed the second time only, and the sum.
   class Run
     # More than processors, because many tests wait for a program most of the time. Not many more: each takes memory.
     PLACES = [Etc.nprocessors + 2, 6].min
@@ -28,6 +29,8 @@ module Runner
       @signal = nil
       @running = {}
       @outcomes = {}
+      @repeated = []
+      @accounted = processor_seconds
     end
 
     # Runs them all. A signal that is to end this process ends first those that it started.
@@ -65,8 +68,10 @@ module Runner
     def room?
       return false if @waiting.empty?
 
-      @running.empty? || (@running.size < @places && !@waiting.first.alone?)
+      @running.empty? || (@running.size < @places && !alone?(@waiting.first))
     end
+
+    def alone?(file) = file.alone? || @repeated.include?(file)
 
     def start(file)
       child = Child.new(file)
@@ -75,11 +80,30 @@ module Runner
 
     def ended(child, status, **fault)
       @running.delete(child.pid)
-      outcome = @outcomes[child.file.name] = child.outcome(status, **fault)
-      print_whole("#{child.file.name} (#{child.seconds.round} s)", outcome.text, outcome.fault)
+      file = child.file
+      outcome = @outcomes[file.name] = child.outcome(status, **fault)
+      print_whole("#{file.name} (#{child.seconds.round} s, #{newly_accounted.round} s of processor time)", outcome.text, outcome.fault)
+      repeat(file) unless outcome.good? || @repeated.include?(file)
     ensure
       child.discard
     end
+
+    def repeat(file)
+      @repeated << file
+      @waiting << file
+    end
+
+    # The kernel adds the time of a child and of the processes that it waited for when the child itself is waited for.
+    #
+    # @return [Float] seconds of the child that has ended last
+    def newly_accounted
+      before = @accounted
+      @accounted = processor_seconds
+      @accounted - before
+    end
+
+    # @return [Float] of the children that have ended
+    def processor_seconds = Process.times.then { |times| times.cutime + times.cstime }
 
     # Ends what is running.
     def stop
@@ -101,6 +125,8 @@ module Runner
       bad = @outcomes.reject { |_, outcome| outcome.good? }
       bad.each { |name, outcome| @out.puts "", "# #{name}", outcome.complaint }
       @out.puts "" unless bad.empty?
+      passed = @repeated.map(&:name) - bad.keys
+      @out.puts "Failed, and passed when run again alone: #{passed.join(", ")}" if passed.any?
       @out.puts @outcomes.each_value.map(&:counts).reduce(Counts.zero, :+)
       bad.empty? && !@outcomes.empty?
     end

@@ -18,15 +18,16 @@ class RunnerTest < Minitest::Test
     out, status = run_files({ "one" => class_of("One", "assert true", "assert_equal 1, 1"), "two" => class_of("Two", "skip 'not now'") })
     assert_predicate status, :success?, out
     assert_equal "3 runs, 2 assertions, 0 failures, 0 errors, 1 skips\n", out.lines.last
-    %w[one two].each { |name| assert_equal 1, out.scan(/^# \S*#{name}_test\.rb \(\d+ s\)$/).size, out }
+    %w[one two].each { |name| assert_equal 1, out.scan(/^# \S*#{name}_test\.rb \(\d+ s, \d+ s of processor time\)$/).size, out }
   end
 
   def test_failures_and_errors_are_told_again_at_the_end
     out, status = run_files({ "bad" => class_of("Bad", "assert_equal 41, 42", "raise 'no way'"), "good" => class_of("Good", "assert true") })
     assert_equal 1, status.exitstatus
     assert_equal "3 runs, 2 assertions, 1 failures, 1 errors, 0 skips\n", out.lines.last
+    # After each of the two runs, and at the end.
     _, *told = out.split(/^# .*bad_test\.rb/)
-    assert_equal 2, told.size
+    assert_equal 3, told.size
     told.each { |text| assert_match(/Expected: 41.*RuntimeError: no way|RuntimeError: no way.*Expected: 41/m, text) }
   end
 
@@ -44,6 +45,16 @@ class RunnerTest < Minitest::Test
       assert_match complaint, out
       assert_match(/\A\d runs, \d assertions, 0 failures, 1 errors, 0 skips\n\z/, out.lines.last)
     end
+  end
+
+  # It passes where no other file runs, and where it has run before.
+  def test_a_file_that_fails_is_run_once_more_alone_and_named
+    mark = File.join(@directory, "mark").inspect
+    chance = "File.exist?(#{mark}) ? assert_path_exists(#{mark}.sub('mark', 'other')) : (File.write(#{mark}, '') and flunk 'by chance')"
+    other = "Timeout.timeout(PATIENCE_SECONDS) { sleep 0.01 until File.exist?(#{mark}) }; assert File.write(#{mark}.sub('mark', 'other'), '')"
+    out, status = run_files({ "chance" => class_of("Chance", chance), "other" => "require 'timeout'\n#{class_of("Other", other)}" })
+    assert_predicate status, :success?, out
+    assert_match(/^Failed, and passed when run again alone: \S*chance_test\.rb\n2 runs, 2 assertions, 0 failures, 0 errors, 0 skips\n\z/, out)
   end
 
   def test_no_file_is_no_success
@@ -88,7 +99,7 @@ class RunnerTest < Minitest::Test
   def test_parts_run_beside_the_files_and_count_where_they_fail
     out, status = run_files({ "one" => class_of("One", "assert true") }, parts("good" => "echo ok fine", "bad" => "echo not ok this; exit 3"))
     assert_equal [1, "1 runs, 1 assertions, 0 failures, 1 errors, 0 skips\n"], [status.exitstatus, out.lines.last]
-    assert_match(/^# good \(0 s\)\n  ok fine$/, out)
+    assert_match(/^# good \(\d+ s, 0 s of processor time\)\n  ok fine$/, out)
     assert_match(/^# bad\nnot ok this\n\nError: it ended with an error$/, out)
     out, status = run_files({ "one" => class_of("One", "assert true") }, parts("good" => "echo ok fine"))
     assert_equal [0, "1 runs, 1 assertions, 0 failures, 0 errors, 0 skips\n"], [status.exitstatus, out.lines.last]
