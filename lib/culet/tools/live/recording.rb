@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-require "json"
 require_relative "../../errors"
+require_relative "../../system/foreign_json"
+require_relative "../../system/input_file"
 require_relative "../../system/shape"
 require_relative "encoder"
 require_relative "history"
@@ -14,7 +15,7 @@ module Culet
     # Reads a recording, which may come from anyone: every line is checked before a page sees it.
     class Recording
       HEAD = { "culet_live" => Recorder::FORMAT, "subject" => Shape::TEXT, "every_seconds" => Shape::SECONDS }.freeze
-      MOST_BYTES = 2 << 30
+      MOST_BYTES = 1 << 30
       # Longest line, a whole state of thousands of processes.
       MOST_LINE_BYTES = 8 << 20
       # Moments that a page shows; of a longer recording each second, third ... one.
@@ -65,11 +66,8 @@ module Culet
       private
 
       def check_file
-        raise Error, "#{@path} is a directory; name a recording" if File.directory?(@path)
-        raise Error, "#{@path} is not a file" unless File.file?(@path)
-        raise Error, "#{@path} is too large for a recording" if File.size(@path) > MOST_BYTES
-      rescue SystemCallError => e
-        raise unreadable(e)
+        size = open(&:size)
+        raise Error, "#{@path} is too large for a recording" if size > MOST_BYTES
       end
 
       def read_head
@@ -92,13 +90,7 @@ module Culet
       class Damaged < StandardError; end
       private_constant :Damaged
 
-      def open(&block)
-        File.open(@path, "rb", &block)
-      rescue SystemCallError => e
-        raise unreadable(e)
-      end
-
-      def unreadable(error) = Error.new("cannot read #{@path}: #{error.message.sub(/ @ .*/, "")}")
+      def open(&block) = InputFile.open(@path, what: "a recording of `culet live --record`", &block)
 
       # @return [Integer] frames
       def lines
@@ -118,8 +110,8 @@ module Culet
         raise Error, "#{@path} is damaged: line #{number} is too long" if text.to_s.bytesize >= MOST_LINE_BYTES
         raise Damaged unless text.to_s.end_with?("\n")
 
-        JSON.parse(text.force_encoding(Encoding::UTF_8), max_nesting: DEPTH)
-      rescue JSON::ParserError, EncodingError
+        ForeignJson.parse(text, max_nesting: DEPTH)
+      rescue JSON::ParserError
         raise Damaged
       end
 

@@ -1,18 +1,19 @@
 # frozen_string_literal: true
 
 require_relative "../../errors"
-require_relative "../../system/foreign_file"
 require_relative "estimate"
 require_relative "views"
 
 module Culet
   module Profile
+    # Largest stream accepted, in bytes. Of full tables (profile/tables.h, stacks.h) it has 30 MB.
+    STREAM_BYTES = 64 << 20
+
     # The stream of one process (profile/profile.h), every field of it checked: it may come from anyone.
     class Recording
       FIRST = "culet-profile 1"
-      MOST_BYTES = 512 << 20
       LONGEST_LINE = 65_536
-      MOST_ITEMS = 4_000_000
+      MOST_ITEMS = 1_000_000
       # Frames of a stack; culet's have at most 256.
       MOST_FRAMES = 1024
       # A site's sums: the letter of the view, samples, blocks, bytes, variance.
@@ -22,7 +23,7 @@ module Culet
       REAL = /\A\d{1,20}(?:\.\d{1,6})?(?:e\d{1,2})?\z/
       BUILD_ID = /\A(?:-|\h{1,128})\z/
       ESCAPE = /\\x(\h\h)/
-      private_constant :FIRST, :MOST_BYTES, :LONGEST_LINE, :MOST_ITEMS, :MOST_FRAMES, :SUMS, :DECIMAL, :HEX,
+      private_constant :FIRST, :LONGEST_LINE, :MOST_ITEMS, :MOST_FRAMES, :SUMS, :DECIMAL, :HEX,
                        :REAL, :BUILD_ID, :ESCAPE
 
       # An executable mapping. start, end, offset in bytes.
@@ -41,15 +42,6 @@ module Culet
 
         # @return [Integer] due but not taken
         def skipped = inside + forking + no_memory
-      end
-
-      # @param path [String] a file that `culet profile --save` wrote
-      # @return [Recording]
-      # @raise [Culet::Error] when it cannot be read, or is damaged
-      def self.load(path)
-        parse(ForeignFile.read(path, owners: [::Process.euid, File.stat(path).uid], most_bytes: MOST_BYTES), name: path)
-      rescue SystemCallError => e
-        raise Error, "cannot read #{path}: #{e.message.sub(/ @ .*/, "").downcase}"
       end
 
       # @param text [String] the stream

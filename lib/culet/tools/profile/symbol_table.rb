@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../system/elf"
+require_relative "../../system/foreign_file"
 
 module Culet
   module Profile
@@ -32,9 +33,8 @@ module Culet
         @functions = []
         return unless path.start_with?("/")
 
-        File.open(path, File::RDONLY | File::NONBLOCK | File::BINARY) do |file|
-          raise Elf::Invalid, "#{path} is not a file" unless file.stat.file?
-
+        # The path comes from the stream, which may be anyone's.
+        ForeignFile.open(path) do |file|
           @file = file
           read(build_id)
         end
