@@ -196,7 +196,7 @@ module Culet
       end
 
       def report_ended
-        ended = @folder.files.select { |file| Folder.unlocked?(file) }
+        ended = @folder.files(own: true).select { |file| Folder.unlocked?(file) }
         return if ended.empty?
 
         require_relative "tools/autopsy"
@@ -217,7 +217,8 @@ module Culet
       def look_at(pid)
         status = ended_status(pid) or return
         @mutex.synchronize { @children.delete(pid) && @missing.delete(pid) }
-        file = @folder.files.find { |path| path[/culet-(\d+)-/, 1].to_i == pid && Folder.unlocked?(path) } or return
+        file = @folder.files(own: true)
+                      .find { |path| path[/culet-(\d+)-/, 1].to_i == pid && Folder.unlocked?(path) } or return
 
         require_relative "tools/autopsy"
         lines = Autopsy::Ended.new([file]).witnessed(signal: status)

@@ -39,12 +39,13 @@ module Culet
         file
       end
 
+      # @param own [Boolean] whether only those of this user are meant: in a shared folder, others may be anything
       # @return [Array<String>] paths of the files, the newest first
-      def files
+      def files(own: false)
         names = Dir.children(path).grep(NAME).map { |name| File.join(path, name) }
         dated = names.filter_map do |file|
           stat = File.lstat(file)
-          [file, stat.mtime] if stat.file?
+          [file, stat.mtime] if stat.file? && (stat.owned? || !own)
         rescue SystemCallError
           nil # removed meanwhile
         end
