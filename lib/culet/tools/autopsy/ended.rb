@@ -62,6 +62,8 @@ module Culet
           raise Errno::EINVAL unless stat.file? && stat.owned? && stat.size == Box::BYTES
 
           file.pwrite([Zlib.crc32(rest)].pack("L<") + rest, OFFSET)
+          # The time of the file stays that of the process's last record, so that the oldest one gives way first.
+          File.utime(stat.atime, stat.mtime, "/proc/self/fd/#{file.fileno}")
         end
       end
     end
