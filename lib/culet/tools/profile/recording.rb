@@ -16,6 +16,13 @@ module Culet
       MOST_ITEMS = 1_000_000
       # Frames of a stack; culet's have at most 256.
       MOST_FRAMES = 1024
+      # What the sites of a report are made of: the frames of their stacks and their labels, counted for each site, a
+      # frame once more for each so many bytes of its names. So many there may be, more by the size of the stream, and
+      # never more than so many. Full tables have 2 for each byte.
+      FREE_PARTS = 1_000_000
+      PARTS_PER_BYTE = 4
+      MOST_PARTS = 1 << 26
+      NAME_BYTES = 128
       # A site's sums: the letter of the view, samples, blocks, bytes, variance.
       SUMS = 5
       DECIMAL = /\A\d{1,20}\z/
@@ -23,8 +30,14 @@ module Culet
       REAL = /\A\d{1,20}(?:\.\d{1,6})?(?:e\d{1,2})?\z/
       BUILD_ID = /\A(?:-|\h{1,128})\z/
       ESCAPE = /\\x(\h\h)/
-      private_constant :FIRST, :LONGEST_LINE, :MOST_ITEMS, :MOST_FRAMES, :SUMS, :DECIMAL, :HEX,
-                       :REAL, :BUILD_ID, :ESCAPE
+      private_constant :FIRST, :LONGEST_LINE, :MOST_ITEMS, :MOST_FRAMES, :FREE_PARTS, :PARTS_PER_BYTE,
+                       :MOST_PARTS, :NAME_BYTES, :SUMS, :DECIMAL, :HEX, :REAL, :BUILD_ID, :ESCAPE
+
+      # A word of a stack: its kind, and of a Ruby frame its number and line.
+      WORD_SHIFT = 56
+      RUBY = 1
+      FRAME_SHIFT = 24
+      FRAME_MASK = 0xffffffff
 
       # An executable mapping. start, end, offset in bytes.
       Mapping = Struct.new(:start, :end, :offset, :build_id, :path)
@@ -103,6 +116,7 @@ module Culet
         @sites = []
         @rss_bytes = @peak_rss_bytes = 0
         @object_scale = 1.0
+        @bytes = text.bytesize
         read(text.dup.force_encoding(Encoding::BINARY))
       end
 
@@ -147,6 +161,21 @@ module Culet
         damaged("has #{count} lines where its end names another number") unless decimal(line.split[1]) == count
         damaged("does not say which process it is of") unless @pid
         @mappings.sort_by!(&:start)
+        check_parts
+      end
+
+      # A few bytes of a site stand for a whole stack, so the size of the stream does not bound what is made of it.
+      def check_parts
+        most = [FREE_PARTS + (PARTS_PER_BYTE * @bytes), MOST_PARTS].min
+        sums = { 0 => 0 }
+        @words.each { |id, word| sums[id] = sums[@parents[id]] + parts(word) }
+        found = @sites.sum { |site| sums[site.stack] + @labels.fetch(site.label, {}).size }
+        damaged("has more frames in its sites than its size allows") if found > most
+      end
+
+      def parts(word)
+        frame = @frames[(word >> FRAME_SHIFT) & FRAME_MASK] if word >> WORD_SHIFT == RUBY
+        frame ? 1 + ((frame.path.bytesize + frame.label.bytesize) / NAME_BYTES) : 1
       end
 
       def damaged(what) = raise(Error, "#{@name} #{what}")
