@@ -56,6 +56,7 @@ module Culet
         @history = History.new(most_frames: @most + 1, most_bytes: MOST_SENT_BYTES)
         @encoder = Encoder.new
         @sent = @before = 0
+        @checked = nil
         thin(stride)
         raise Error, "#{@path} has no moment yet" if @before.zero?
 
@@ -157,18 +158,20 @@ module Culet
         events = []
         left_out = nil
         each_state.with_index do |(state, more), index|
-          events = [*events, *more].last(MOST_EVENTS)
+          events.concat(more)
+          events.shift(events.size - MOST_EVENTS) if events.size > 2 * MOST_EVENTS
           next left_out = state unless (index % stride).zero?
 
-          add(state, events)
+          add(state, events.last(MOST_EVENTS))
           events = []
           left_out = nil
         end
-        add(left_out, events) if left_out
+        add(left_out, events.last(MOST_EVENTS)) if left_out
       end
 
       def add(state, events)
-        at = State.check(state, events, name: name).fetch("at")
+        at = State.check(state, events, name: name, before: @checked).fetch("at")
+        @checked = state
         raise Error, "#{name} is damaged: its time is before that of an earlier line" if at < @before
 
         frame = @encoder.call(state, events)
