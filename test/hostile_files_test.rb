@@ -6,7 +6,9 @@ require "culet/cli"
 require "culet/tools/requires"
 require "culet/tools/requires/table"
 require "culet/scope"
+require "socket"
 require "stringio"
+require "timeout"
 require "zlib"
 
 # Files that culet wrote, changed at random and read again: an answer or one sentence, and never anything else. The seed
@@ -44,6 +46,65 @@ class HostileFilesTest < Minitest::Test
     assert_match(/\Aculet: [^\n]+\n\z/, err.string, told) if status == 1
     refute_empty out.string if status.zero?
     status
+  end
+
+  # ---- kinds of files ----
+
+  # Every verb that reads files, with the words before the file.
+  READERS = [%w[report], %w[map], %w[map --json], %w[profile], %w[strings], %w[require], %w[require --tree], %w[require --unused], %w[replay], %w[replay --info],
+             %w[live], %w[autopsy]].freeze
+  # Of the files of which two are compared.
+  PAIRS = [%w[diff], %w[require --diff]].freeze
+  # That take a pipe with a writer.
+  STREAMERS = READERS - [%w[replay], %w[replay --info], %w[live], %w[autopsy]]
+
+  def test_pipes_that_nobody_writes_to
+    pipe = path("pipe")
+    File.mkfifo(pipe)
+    file = path("x.profile")
+    File.write(file, "culet-profile 1\nP 1 1 1 1 1 0 0\nE 2\n")
+    words = READERS.map { |verb| [*verb, pipe] } + PAIRS.map { |verb| [*verb, pipe, pipe] } << ["profile", file, "--base", pipe]
+    words.each { |list| assert_equal 1, Timeout.timeout(PATIENCE_SECONDS) { assert_answered(*list) }, list.join(" ") }
+  end
+
+  def test_what_is_no_input
+    File.write(path("empty"), "")
+    Socket.unix_server_socket(path("socket")) { nil }
+    [path("empty"), "/dev/null", "/dev/zero", path("socket"), path("none"), "#{path("empty")}/x", "/proc/self/mem"].each do |word|
+      READERS.each { |verb| assert_equal 1, assert_answered(*verb, word), [*verb, word].join(" ") }
+      PAIRS.each { |verb| assert_equal 1, assert_answered(*verb, word, word), [*verb, word].join(" ") }
+    end
+  end
+
+  # As of a shell's <(COMMAND).
+  def test_pipes_with_a_writer
+    document = JSON.generate(recorded("require"))
+    profile = "culet-profile 1\nP 1 1 1 1 1 0 0\nE 2\n"
+    dump = DUMP.map { |line| "#{as_ruby(line)}\n" }.join
+    snapshot = Culet::Scope::SnapshotFile::HEADER + Culet::Scope::SnapshotFile.pack(small_stream)
+    { %w[require --tree] => document, %w[profile] => profile, %w[strings] => dump, %w[strings --json] => Zlib.gzip(dump), %w[report] => snapshot,
+      %w[map --json] => snapshot }.each do |verb, text|
+      assert_equal 0, through_pipe(text) { |word| assert_answered(*verb, word) }, verb.join(" ")
+    end
+    assert_equal(0, through_pipe(profile) { |one| through_pipe(profile) { |two| assert_answered("profile", one, "--base", two) } })
+    STREAMERS.each { |verb| assert_equal 1, through_pipe("x" * 100_000) { |word| assert_answered(*verb, word) }, verb.join(" ") }
+    STREAMERS.each { |verb| assert_equal 1, through_pipe("") { |word| assert_answered(*verb, word) }, verb.join(" ") }
+  end
+
+  # @yieldparam word [String] path of a pipe to which another thread writes the text
+  def through_pipe(text)
+    reader, writer = IO.pipe(binmode: true)
+    thread = Thread.new do
+      writer.write(text)
+    rescue Errno::EPIPE
+      nil # refused by its start
+    ensure
+      writer.close
+    end
+    Timeout.timeout(PATIENCE_SECONDS) { yield "/proc/self/fd/#{reader.fileno}" }
+  ensure
+    reader&.close
+    thread&.join
   end
 
   # ---- JSON ----

@@ -28,7 +28,8 @@ module Culet
     SUMMARIES = 3
     # Longer names are cut.
     NAME_BYTES = 190
-    private_constant :WATCH_SECONDS, :SUMMARIES, :NAME_BYTES
+    FULL = [Errno::ENOSPC, Errno::EDQUOT].freeze
+    private_constant :WATCH_SECONDS, :SUMMARIES, :NAME_BYTES, :FULL
 
     @children = []
     @statuses = {} # of processes that were waited for: the signal, or 0
@@ -45,6 +46,7 @@ module Culet
         return "there is no black box: #{Native.missing_reason("culet.so")}" unless Culet.native?
 
         @folder = Folder.new(File.expand_path(folder))
+        @folder.prune
         open_file or return problem
         Hooks.install
         end_at_exit
@@ -144,6 +146,8 @@ module Culet
 
       private
 
+      # On a full volume, files of ended processes give way, one after the other.
+      #
       # @return [Boolean]
       def open_file
         @file = @folder.create
@@ -152,6 +156,7 @@ module Culet
         true
       rescue SystemCallError, NoMemoryError => e
         remove_file
+        retry if FULL.include?(e.class) && @folder.make_room
         @problem = "no black box can be kept in #{@folder.path} (#{e.message.sub(/ @ .*/, "")}); the program runs " \
                    "without it"
         false
@@ -196,12 +201,11 @@ module Culet
       end
 
       def report_ended
-        ended = @folder.files.select { |file| Folder.unlocked?(file) }
+        ended = @folder.ended
         return if ended.empty?
 
         require_relative "tools/autopsy"
         Autopsy::Ended.new(ended).take(SUMMARIES).each { |lines| warn(*lines.map { |line| "culet: #{line}" }) }
-        @folder.prune(ended)
       rescue Error, SystemCallError => e
         warn("culet: the black boxes in #{@folder.path} cannot be read (#{e.message})")
       end
@@ -217,7 +221,8 @@ module Culet
       def look_at(pid)
         status = ended_status(pid) or return
         @mutex.synchronize { @children.delete(pid) && @missing.delete(pid) }
-        file = @folder.files.find { |path| path[/culet-(\d+)-/, 1].to_i == pid && Folder.unlocked?(path) } or return
+        file = @folder.files(own: true)
+                      .find { |path| path[/culet-(\d+)-/, 1].to_i == pid && Folder.unlocked?(path) } or return
 
         require_relative "tools/autopsy"
         lines = Autopsy::Ended.new([file]).witnessed(signal: status)

@@ -142,6 +142,38 @@ class AutopsyBoxTest < Minitest::Test
     end
   end
 
+  # A limit of 0 is what a control group may have.
+  def test_a_limit_of_nothing
+    bytes = whole
+    put(bytes, :fast, 0, record(ledger(resident: 1 << 20, group_used: 950, group_limit: 0), time: 1_700_000_000_500_000_000))
+    document, table, summary = everything(bytes)
+    assert_nil document["limit_bytes"]
+    assert_includes table, "without a limit, used 950 bytes"
+    refute_match(/ of 0/, summary.first)
+  end
+
+  # In a folder that all may write to, anyone's boxes may name any path as the control group's.
+  def test_paths_that_other_users_have_written_are_not_opened
+    skip "acting as two users takes root" unless Process.euid.zero?
+    File.chmod(0o1777, @folder)
+    File.mkfifo(File.join(@folder, "pipe"))
+    File.symlink("/dev/zero", File.join(@folder, "link"))
+    paths = [File.join(@folder, "pipe"), "/dev/zero", File.join(@folder, "link")]
+    # As from a container, whose root is this one.
+    paths.each_with_index { |path, index| shared_box(index, path, owner: 0) }
+    paths.each_with_index { |path, index| shared_box(index + 3, path, owner: 65_534) }
+    File.mkfifo(box_path(6))
+    File.symlink("/dev/zero", box_path(7))
+    File.symlink(box_path(3), box_path(8))
+    out, err, status = run_boxed("puts 'done'", patience: 60)
+    assert_equal ["done\n", true], [out, status.success?], err
+    assert_equal %w[0 1 2], err.scan(/process 42(\d)/).flatten.sort
+    refute_match(/cannot be read/, err)
+    out, err, status = run_culet("autopsy", @folder, "--all", "--json")
+    assert_predicate status, :success?, err
+    assert_equal [nil], JSON.parse(out)["autopsies"].map { |one| one.dig("cause", "group_kills") }.uniq
+  end
+
   def test_wrong_usage
     { [] => 2, ["--kernel", "x"] => 2, [@folder] => 1 }.each do |words, number|
       out, err, status = run_culet("autopsy", *words)
@@ -150,6 +182,19 @@ class AutopsyBoxTest < Minitest::Test
   end
 
   private
+
+  def box_path(number) = File.join(@folder, "culet-42#{number}-#{"0" * 12}.blackbox")
+
+  def shared_box(number, group_kills, owner:)
+    head = ["culet-blackbox 1", "pid 42#{number}", "program app.rb", "boot #{File.read("/proc/sys/kernel/random/boot_id").strip}",
+            "group_kills #{group_kills}", ""]
+    bytes = whole
+    put(bytes, :head, 0, record(head.join("\n")))
+    put(bytes, :fast, 0, record(ledger(resident: 1 << 20, group_kills: 0), time: 1_700_000_000_500_000_000))
+    File.binwrite(box_path(number), bytes)
+    File.chown(owner, owner, box_path(number))
+    File.chmod(0o644, box_path(number))
+  end
 
   def damage(bytes, random)
     (1 + random.rand(4)).times do

@@ -16,6 +16,8 @@ class AutopsyCauseTest < Minitest::Test
             "3,4,%<at>d,-;Out of memory: Killed process 43 (puma: x) total-vm:1kB, anon-rss:3kB, file-rss:2kB, shmem-rss:1kB, UID:7 pgtables:4kB\n"].freeze
   OLD = "3,5,%<at>d,-;Killed process 44 (ruby) total-vm:274692kB, anon-rss:10kB, file-rss:0kB, shmem-rss:0kB\n"
 
+  COUNTS = "low 0\nhigh 0\nmax 9\noom 2\noom_kill 2\noom_group_kill 0\n"
+
   # What the box of the process says.
   Box = Struct.new(:pid, :started_at, :ledgers, :witness, :ending, :head, keyword_init: true) do
     def [](name) = (head || {})[name]
@@ -26,9 +28,21 @@ class AutopsyCauseTest < Minitest::Test
     Autopsy::KernelLog.new(records.flatten.map { |one| one.include?("%<at>d") ? format(one, at: at * 1_000_000) : one }, booted_at: BOOTED)
   end
 
-  def cause(used: 500, limit: 1000, kills: 0, witness: nil, ending: nil, head: nil, records: [], alive: false)
+  def cause(used: 500, limit: 1000, kills: 0, witness: nil, ending: nil, head: nil, records: [], alive: false, root: "/")
     box = Box.new(pid: 42, started_at: BOOTED + 50, ledgers: [Figures.new(used, limit, kills)], witness: witness, ending: ending, head: head)
-    Autopsy::Cause.new(box, alive: alive, log: records.is_a?(Array) ? log(*records) : records)
+    Autopsy::Cause.new(box, alive: alive, log: records.is_a?(Array) ? log(*records) : records, count: Autopsy::Kills.new(root: root))
+  end
+
+  # @yieldparam root [String] a folder with a /proc of its own
+  # @yieldparam mount [String] its control groups: the group a/b has counts
+  def in_groups
+    Dir.mktmpdir do |root|
+      mount = File.join(root, "groups")
+      FileUtils.mkdir_p([File.join(root, "proc/self"), File.join(mount, "a/b")])
+      File.write(File.join(root, "proc/self/mountinfo"), "30 20 0:26 / /groups rw - cgroup2 cgroup2 rw\n")
+      File.write(File.join(mount, "a/b/memory.events"), COUNTS)
+      yield root, mount
+    end
   end
 
   def assert_cause(kind, certain, text, **options)
@@ -72,13 +86,29 @@ class AutopsyCauseTest < Minitest::Test
   end
 
   def test_the_count_of_the_group_is_read_if_it_is_there
-    Dir.mktmpdir do |folder|
-      events = File.join(folder, "memory.events")
-      File.write(events, "low 0\nhigh 0\nmax 9\noom 2\noom_kill 2\noom_group_kill 0\n")
-      assert_equal 1, cause(kills: 1, head: { "group_kills" => events }).kills
-      assert_nil cause(kills: 1, head: { "group_kills" => events, "boot" => "of another machine" }).kills
-      assert_nil cause(kills: 5, head: { "group_kills" => events }).kills
-      assert_nil cause(kills: 1, head: { "group_kills" => "../memory.events" }).kills
+    in_groups do |root, mount|
+      events = File.join(mount, "a/b", "memory.events")
+      assert_equal 1, cause(kills: 1, head: { "group_kills" => events }, root: root).kills
+      assert_nil cause(kills: 1, head: { "group_kills" => events, "boot" => "of another machine" }, root: root).kills
+      assert_nil cause(kills: 5, head: { "group_kills" => events }, root: root).kills
+      assert_nil cause(kills: 1, head: { "group_kills" => events }).kills
+    end
+  end
+
+  # The name stands in the box, which anyone may have written.
+  def test_only_groups_that_the_kernel_lists_are_read
+    in_groups do |root, mount|
+      File.write(File.join(root, "memory.events"), COUNTS)
+      Dir.mkdir(File.join(mount, "pipe"))
+      File.mkfifo(File.join(mount, "pipe/memory.events"))
+      File.symlink(File.join(mount, "a"), File.join(mount, "link"))
+      Dir.mkdir(File.join(mount, "linked"))
+      File.symlink("/dev/zero", File.join(mount, "linked/memory.events"))
+      ["../memory.events", "#{root}/memory.events", "#{mount}/../memory.events", "#{mount}/a/../a/b/memory.events", "#{mount}/a/./b/memory.events",
+       "#{mount}/link/b/memory.events", "#{mount}/pipe/memory.events", "#{mount}/linked/memory.events", "#{mount}/a/b/memory.stat", "#{mount}/a/b/",
+       mount, "#{mount}//memory.events", "/dev/zero", "x" * 5000, ""].each do |path|
+        assert_nil cause(kills: 1, head: { "group_kills" => path }, root: root).kills, path
+      end
     end
   end
 

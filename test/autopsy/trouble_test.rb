@@ -42,15 +42,34 @@ class AutopsyTroubleTest < Minitest::Test
   end
 
   def test_a_full_disk
-    skip "mounting a small disk takes root" unless Process.euid.zero?
-    disk = File.join(@folder, "disk")
-    Dir.mkdir(disk)
-    skip "a disk cannot be mounted here" unless system("mount", "-t", "tmpfs", "-o", "size=128k", "none", disk, err: File::NULL)
-    begin
+    with_disk("128k") do |disk|
       assert_runs_on("No space left on device.*; the program runs without it", env: { "CULET_BLACKBOX" => disk })
       assert_empty Dir.children(disk)
-    ensure
-      system("umount", disk, exception: true)
+    end
+  end
+
+  # Eight boxes fit. Those of killed processes give way, the oldest first; those of living ones, and other files, stay.
+  def test_boxes_of_ended_processes_give_way_on_a_full_disk
+    with_disk("2m") do |disk|
+      env = { "CULET_BLACKBOX" => disk }
+      File.write(File.join(disk, "other"), "x" * 100_000)
+      killed = Array.new(6) { killed_box(disk) }
+      # The file system's clock may be too coarse to tell them apart.
+      killed.each_with_index { |file, hours| File.utime(Time.now - (3600 * hours), Time.now - (3600 * hours), file) }
+      with_program(RbConfig.ruby, "-I#{LIBRARY}", "-rculet/auto", "-e", WAITING, env: env, err: File::NULL) do |pid|
+        living = Dir.glob("#{disk}/culet-#{pid}-*")
+        out, err, status = run_boxed("puts Culet::BlackBox.running?; Process.wait(fork { puts Culet::BlackBox.running? })", env: env)
+        assert_equal ["true\ntrue\n", true], [out, status.success?], err
+        refute_match(/No space left/, err)
+        # Of seven places, one is the living program's and two were those of the two processes.
+        assert_equal killed.first(4).sort, (Dir.glob("#{disk}/*.blackbox") - living).sort
+        assert_equal 1, living.size
+        # A disk that others have filled.
+        Dir.glob("#{disk}/*.blackbox").each { |file| File.unlink(file) unless living.include?(file) }
+        File.write(File.join(disk, "more"), "x" * ((2 << 20) - (256 << 10) - 200_000))
+        assert_runs_on("No space left on device", env: env)
+        assert_equal living, Dir.glob("#{disk}/*.blackbox")
+      end
     end
   end
 
@@ -124,5 +143,27 @@ class AutopsyTroubleTest < Minitest::Test
     RUBY
     assert_equal ["true\ntrue\n", ""], [out, err]
     assert_empty boxes
+  end
+
+  private
+
+  # @yieldparam disk [String] a folder on a volume of its own
+  def with_disk(size)
+    skip "mounting a small disk takes root" unless Process.euid.zero?
+    disk = File.join(@folder, "disk")
+    Dir.mkdir(disk)
+    skip "a disk cannot be mounted here" unless system("mount", "-t", "tmpfs", "-o", "size=#{size}", "none", disk, err: File::NULL)
+    begin
+      yield disk
+    ensure
+      system("umount", disk, exception: true)
+    end
+  end
+
+  # @return [String] the file of a process that was killed
+  def killed_box(disk)
+    before = Dir.glob("#{disk}/*.blackbox")
+    run_boxed("Process.kill(:KILL, $$); sleep", env: { "CULET_BLACKBOX" => disk })
+    (Dir.glob("#{disk}/*.blackbox") - before).first
   end
 end

@@ -15,7 +15,7 @@ class LiveVerbTest < Minitest::Test
       File.write("#{folder}/a.live", "{}\n")
       { ["--", "ruby"] => [2, /does not run a command/], ["1", "--port", "70000"] => [2, /--port takes a whole number from 1 to 65535/],
         ["./a.live", "1"] => [2, /processes or one recording, not both/], ["a.live", "--record", "b"] => [2, /--record needs processes; a.live is a recording already/],
-        ["a.live"] => [1, /a.live is not a recording/], ["./none.live"] => [1, /none.live is not a file/], ["999999999"] => [1, /there is no process 999999999/],
+        ["a.live"] => [1, /a.live is not a recording/], ["./none.live"] => [1, /there is no file .*none.live; give a recording/], ["999999999"] => [1, /there is no process 999999999/],
         ["no-process-of-this-name"] => [1, /no process has "no-process-of-this-name"/], [Process.pid.to_s, "--for", "x"] => [2, /--for takes a duration/],
         [Process.pid.to_s, "--record", "#{folder}/none/x"] => [1, /cannot write .*none/] }.each do |words, (code, sentence)|
         out, err, status = run_culet("live", *words, chdir: folder)

@@ -42,7 +42,7 @@ class ProfileLeaksTest < Minitest::Test
                                      .merge("CULET_PROFILE" => "32k", "CULET_PROFILE_OUT" => out, "LEAKING_EXTENSION" => extension(path, folder))
     _, err, status = run_program(RbConfig.ruby, "-W0", "-I#{File.join(TestHelper::ROOT, "lib")}", "-rculet/profile", LOAD, path, "60", env: environment)
     assert_predicate status, :success?, err
-    Culet::Profile::Data.new([Culet::Profile::Recording.load(out)])
+    Culet::Profile::Data.new([Culet::Profile::Stream.load(out).recording])
   end
 
   def extension(path, folder)

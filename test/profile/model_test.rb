@@ -165,10 +165,10 @@ class ProfileModelTest < Minitest::Test
 
   def test_files_that_cannot_be_read
     Dir.mktmpdir do |folder|
-      error = assert_raises(Culet::Error) { Culet::Profile::Recording.load("#{folder}/none") }
-      assert_match(%r{\Acannot read #{folder}/none: no such file}, error.message)
-      error = assert_raises(Culet::Error) { Culet::Profile::Recording.load(folder) }
-      assert_match(/#{folder} is not a file|cannot read/, error.message)
+      error = assert_raises(Culet::Error) { Culet::Profile::Stream.load("#{folder}/none").recording }
+      assert_match(%r{\Athere is no file #{folder}/none; give a file}, error.message)
+      error = assert_raises(Culet::Error) { Culet::Profile::Stream.load(folder).recording }
+      assert_match(/\A#{folder} is a directory; give a file/, error.message)
     end
   end
 

@@ -223,7 +223,7 @@ class ProfileOtherAllocatorsTest < Minitest::Test
       env = TestHelper::NEUTRAL.merge(Culet::Allocators.parse("jemalloc").environment({})).merge("CULET_PROFILE" => "4k", "CULET_PROFILE_OUT" => path)
       _, err, status = run_program(RbConfig.ruby, "-I#{LIBRARY}", "-rculet/profile", program(folder, "keep(100); 10_000.times { KEPT << Object.new }"), env: env)
       assert_predicate status, :success?, err
-      assert_empty Culet::Profile::Data.new([Culet::Profile::Recording.load(path)]).sites(:allocated).map(&:kind) - [:object]
+      assert_empty Culet::Profile::Data.new([Culet::Profile::Stream.load(path).recording]).sites(:allocated).map(&:kind) - [:object]
     end
   end
 
@@ -256,7 +256,7 @@ class ProfileOtherAllocatorsTest < Minitest::Test
   def truths(path, out)
     profile("--allocator", "jemalloc", "--sample", "64k", "--save", out, "--", RbConfig.ruby, "--disable-gems", path)
     # The slots of the strings are samples of their own.
-    live = Culet::Profile::Data.new([Culet::Profile::Recording.load(out)]).sites(:live).select { |site| site.kind == :malloc }
+    live = Culet::Profile::Data.new([Culet::Profile::Stream.load(out).recording]).sites(:live).select { |site| site.kind == :malloc }
     sites = live.group_by { |site| site.names(:line).first }
     SITES.each_with_index.map do |(bytes, count), at|
       sum = sites.fetch("#{path}:#{at + 2}", []).map(&:estimate).reduce(:+)

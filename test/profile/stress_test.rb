@@ -27,7 +27,7 @@ class ProfileStressTest < Minitest::Test
                                      File.join(__dir__, "stress_program.rb"), SECONDS.to_s, path, env: environment, patience: SECONDS + 120)
       assert_predicate status, :success?, err.lines.first(20).join
       assert_equal "done\n", out
-      recordings = [path, "#{path}.child"].map { |name| Culet::Profile::Recording.load(name) }
+      recordings = [path, "#{path}.child"].map { |name| Culet::Profile::Stream.load(name).recording }
       recordings.each { |recording| assert_equal 0, recording.lost }
       data = Culet::Profile::Data.new([recordings.first])
       assert_operator data.total(:live).samples, :<=, data.total(:allocated).samples

@@ -44,6 +44,6 @@ class ProfileTruthTest < Minitest::Test
                                      .merge("CULET_PROFILE" => SAMPLE_BYTES.to_s, "CULET_PROFILE_OUT" => out)
     _, err, status = run_program(RbConfig.ruby, "-W0", "-I#{File.join(TestHelper::ROOT, "lib")}", "-rculet/profile", path, env: environment)
     assert_predicate status, :success?, err
-    Culet::Profile::Data.new([Culet::Profile::Recording.load(out)])
+    Culet::Profile::Data.new([Culet::Profile::Stream.load(out).recording])
   end
 end

@@ -40,7 +40,7 @@ class ProfileVerbTest < Minitest::Test
         assert_refused(/#{path}/, saved, "--base", path)
       end
       assert_refused(/there is no file #{folder}, and no process|#{folder} is a directory|#{folder}/, "#{folder}/", status: 1)
-      ["#{folder}/none.profile", "none.profile"].each { |path| assert_refused(/cannot read #{path}: No such file or directory/, path) }
+      ["#{folder}/none.profile", "none.profile"].each { |path| assert_refused(/there is no file #{path}/, path) }
       assert_refused(%r{cannot write /nonexistent/x}, saved, "--html", "/nonexistent/x")
     end
   end

@@ -11,7 +11,6 @@ class SnapshotFileTest < Minitest::Test
       write(path, small_stream)
       assert_equal [small_stream], Culet::Scope.streams(path)
       assert_equal 0o600, File.stat(path).mode & 0o777
-      assert Culet::Scope::SnapshotFile.snapshot?(path)
       assert_equal [path], Dir[File.join(File.dirname(path), "*")]
     end
   end
@@ -37,7 +36,7 @@ class SnapshotFileTest < Minitest::Test
   def test_what_is_no_file_is_said
     ["/dev/zero", "/dev/null"].each do |path|
       error = assert_raises(Culet::Error) { Culet::Scope::SnapshotFile.moments(path) }
-      assert_equal "#{path} is not a file; give a snapshot or a process number", error.message
+      assert_equal "#{path} is a device; give a snapshot or a process number", error.message
     end
   end
 
@@ -157,7 +156,7 @@ class SnapshotFileTest < Minitest::Test
 
   def test_a_file_that_is_not_there_and_a_directory
     assert_match(/\Athere is no file no-such\.snapshot/, assert_raises(Culet::Error) { Culet::Scope::SnapshotFile.load("no-such.snapshot") }.message)
-    assert_match(/ is a directory; name a snapshot/, assert_raises(Culet::Error) { Culet::Scope::SnapshotFile.load(ROOT) }.message)
+    assert_match(/ is a directory; give a snapshot/, assert_raises(Culet::Error) { Culet::Scope::SnapshotFile.load(ROOT) }.message)
   end
 
   private

@@ -10,10 +10,10 @@ class ScopeStreamTest < Minitest::Test
     snapshot = build(small_stream { |writer| writer.numbers("C", 0, 0, (64 << 2) | 1, (2 << 2) | 3) })
     assert_equal [7, "made", "glibc"], [snapshot.pid, snapshot.process.name, snapshot.allocator.name]
     mapping = snapshot.mappings.first
-    assert_equal [[5, 5], [3, 0]], mapping.page_runs
+    assert_equal [[5, 5], [3, 0]], mapping.page_runs.to_a
     assert_equal [[0x10000, 0x15000]], mapping.enum_for(:each_resident, PAGE_BYTES).to_a
     region = snapshot.regions.first
-    assert_equal [[4, 4096], [1, 1000], [2, 0]], region.fill_runs
+    assert_equal [[4, 4096], [1, 1000], [2, 0]], region.fill_runs.to_a
     assert_equal [[0, 1024, 1], [1024, 32, 3]], region.chunks
     assert_in_delta 1_700_000_000.5, snapshot.time.to_f
   end

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define GENERATIONS 32 /* of forks */
@@ -24,10 +25,14 @@ static bool parent_path(const struct culet_trace_file *trace, char *path)
 {
     const char *slash = strrchr(trace->path, '/');
     int directory = slash ? (int)(slash + 1 - trace->path) : 0;
+    struct stat status;
     int bytes = snprintf(path, PATH_MAX, "%.*s%.*s", directory, trace->path, (int)sizeof trace->header->parent,
                          trace->header->parent);
 
-    return bytes > 0 && bytes < PATH_MAX && access(path, R_OK) == 0;
+    /* The name comes from the file: nothing outside its directory is opened, and no link, pipe or device. */
+    return bytes > 0 && bytes < PATH_MAX &&
+           !memchr(trace->header->parent, '/', strnlen(trace->header->parent, sizeof trace->header->parent)) &&
+           lstat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, R_OK) == 0;
 }
 
 /* Parent and child have the same start time; a file of that name from another recording does not. */

@@ -156,7 +156,7 @@ module Culet
         raise UsageError, "give processes or files, not both" if files.any? && files != words
 
         absent = words.find { |word| word.end_with?(".profile") && !File.exist?(word) } if files.empty?
-        raise Error, "cannot read #{absent}: No such file or directory" if absent
+        raise Error, "there is no file #{absent}" if absent
 
         option = %i[for sample].find { |name| options.key?(name) }
         raise UsageError, "--#{option} needs a process or a command, not a file" if option && files.any?

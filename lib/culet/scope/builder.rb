@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "json"
+require_relative "../system/foreign_json"
 require_relative "snapshot"
 require_relative "stream"
 
@@ -13,7 +13,13 @@ module Culet
       MANY = { "mapping" => [:mappings, Mapping],
                "region" => [:regions, Region],
                "arena" => [:arenas, ArenaPart] }.freeze
-      private_constant :SINGLE, :MANY
+      THREAD = "thread"
+      # Kinds that are kept once, and may have lists and objects in them.
+      NESTED = [*SINGLE.keys, "sizes", "freeruns", "gc", "vm", "allocator_statistics", "reading"].freeze
+      # Of the text of a record, the counts of all types of objects.
+      MOST_TEXT_BYTES = 2 << 20
+      DEPTH = 8
+      private_constant :SINGLE, :MANY, :THREAD, :NESTED, :MOST_TEXT_BYTES, :DEPTH
 
       # @param bytes [String] one whole stream
       # @param name [String] what to call it in sentences
@@ -22,6 +28,7 @@ module Culet
         @name = name
         @snapshot = Snapshot.new(mappings: [], regions: [], arenas: [], threads: [], ruby_pages: [], problems: [])
         @by_id = { mapping: {}, region: {} }
+        @seen = {}
       end
 
       # @return [Snapshot]
@@ -43,7 +50,7 @@ module Culet
       # Types that this version does not know are passed over.
       def take(type, payload)
         case type
-        when "J" then object(JSON.parse(payload.force_encoding(Encoding::UTF_8).scrub))
+        when "J" then object(parse(payload))
         when "P" then attach(:mapping, :pages_payload, payload)
         when "F" then attach(:region, :fill_payload, payload)
         when "S" then attach(:region, :slabs_payload, payload)
@@ -52,15 +59,35 @@ module Culet
         end
       end
 
+      def parse(payload)
+        raise Malformed, "a record in it is too long" if payload.bytesize > MOST_TEXT_BYTES
+
+        ForeignJson.parse(payload, max_nesting: DEPTH)
+      end
+
       def object(fields)
         raise Malformed, "a record is not an object" unless fields.is_a?(Hash)
 
         kind = fields["kind"]
+        check_size(kind, fields)
         if SINGLE.key?(kind) then @snapshot[kind] = SINGLE[kind].new(fields)
         elsif MANY.key?(kind) then part(kind, fields)
         else plain(kind, fields)
         end
       end
+
+      # The objects of a text may take 25 times its memory if they are nested: so only kinds are that are kept once.
+      def check_size(kind, fields)
+        if NESTED.include?(kind)
+          raise Malformed, "it has two records of its #{kind}" if @seen[kind]
+
+          @seen[kind] = true
+        elsif (MANY.key?(kind) || kind == THREAD) && fields.each_value.any? { |value| nested?(value) }
+          raise Malformed, "a record in it has a list where none belongs"
+        end
+      end
+
+      def nested?(value) = value.is_a?(Hash) || value.is_a?(Array)
 
       def part(kind, fields)
         list, type = MANY.fetch(kind)
@@ -74,7 +101,7 @@ module Culet
         when "sizes" then @snapshot.sizes = SizesPart.new(fields).to_h
         when "freeruns" then @snapshot.freeruns = FreerunsPart.new(fields).to_h
         when "gc", "vm", "allocator_statistics", "reading" then @snapshot[kind] = fields.except("kind")
-        when "thread" then @snapshot.threads << fields.except("kind")
+        when THREAD then @snapshot.threads << fields.except("kind")
         when "problem" then @snapshot.problems << fields["sentence"].to_s
         end
       end

@@ -30,9 +30,9 @@ module Culet
       # @return [Integer]
       def bytes = self.end - start
 
-      # @return [Array<Array(Integer, Integer)>] runs of pages in address order: how many, their bits
+      # @return [Runs] runs of pages in address order: how many, their bits
       # @raise [Malformed] when that is not what its bytes say
-      def page_runs = @page_runs ||= Part.runs(pages_payload)
+      def page_runs = @page_runs ||= Runs.new(pages_payload)
 
       # Yields what of it is in memory, in address order.
       #

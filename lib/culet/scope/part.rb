@@ -15,17 +15,27 @@ module Culet
       MOST = (1 << 64) - 1
       private_constant :MOST_SECONDS, :MOST
 
-      class << self
-        # @param bytes [String] what numbers there are, two for each run
-        # @return [Array<Array(Integer, Integer)>]
-        # @raise [Malformed] when there is half a run
-        def runs(bytes)
-          numbers = Varints.all(bytes)
-          raise Malformed, "there is half a run in it" if numbers.size.odd?
+      # Pairs of numbers, kept as one list: an Array of Arrays would take seven times as much memory.
+      class Runs
+        include Enumerable
 
-          numbers.each_slice(2).to_a
+        # @param bytes [String] what numbers there are, two for each run
+        # @raise [Malformed] when there is half a run
+        def initialize(bytes)
+          @numbers = Varints.all(bytes)
+          raise Malformed, "there is half a run in it" if @numbers.size.odd?
         end
 
+        # @yieldparam first [Integer]
+        # @yieldparam second [Integer]
+        def each
+          return enum_for(:each) unless block_given?
+
+          0.step(@numbers.size - 1, 2) { |at| yield @numbers[at], @numbers[at + 1] }
+        end
+      end
+
+      class << self
         # @param names [Array<Symbol>] keys that hold a whole number, not negative
         def numbers(*names) = keys(names, "a whole number") { |value| number?(value) }
 

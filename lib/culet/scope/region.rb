@@ -51,12 +51,11 @@ module Culet
       # @return [Boolean] whether malloc made it, and not Ruby by itself
       def malloc? = !ruby? && holds != TRANSIENT
 
-      # @return [Array<Array(Integer, Integer)>] runs of pages in address order: how many, bytes in use in each
-      def fill_runs = @fill_runs ||= Part.runs(fill_payload)
+      # @return [Runs] runs of pages in address order: how many, bytes in use in each
+      def fill_runs = @fill_runs ||= Runs.new(fill_payload)
 
-      # @return [Array<Array(Integer, Integer)>] stretches in address order: bytes, bytes of each of its blocks (or
-      #   NO_BLOCKS, LARGE_BLOCKS)
-      def slabs = @slabs ||= Part.runs(slabs_payload)
+      # @return [Runs] stretches in address order: bytes, bytes of each of its blocks (or NO_BLOCKS, LARGE_BLOCKS)
+      def slabs = @slabs ||= Runs.new(slabs_payload)
 
       # @param page_bytes [Integer]
       # @raise [Malformed] when its pages go beyond its end, or have more in use than there is

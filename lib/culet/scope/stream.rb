@@ -14,6 +14,11 @@ module Culet
       HEADER = "#{NAME}#{VERSION}\n".ljust(HEADER_BYTES, "\0").b.freeze
       LAST = "E"
       CHECKSUM_BYTES = 4
+      # A record has more bytes on average: that of a mapping has 300, that of a page of Ruby's 60.
+      LEAST_BYTES = 16
+      # In a small stream.
+      FEW_RECORDS = 1000
+      private_constant :LEAST_BYTES, :FEW_RECORDS
 
       # @param bytes [String] one whole stream
       # @param name [String] what to call it in sentences, e.g. a file's name
@@ -29,9 +34,15 @@ module Culet
       # @raise [Culet::Error] when this is no stream, one of a newer culet, cut off or changed
       def each_record
         check_header
-        records = locate
-        check_sum(records.pop)
-        records.each { |type, first, length| yield type, @bytes.byteslice(first, length) }
+        last = nil
+        records = 0
+        each_place do |type, first, length|
+          records += 1
+          last = [type, first, length]
+        end
+        check_sum(*last)
+        check_number(records)
+        each_place { |type, first, length| yield type, @bytes.byteslice(first, length) unless type == LAST }
       end
 
       private
@@ -47,30 +58,41 @@ module Culet
                      "this one reads #{VERSION}); read it with that version"
       end
 
-      # @return [Array<Array>] type, first byte and length of each record's payload
-      def locate
-        found = []
+      # Yields type, first byte and length of each record's payload. Nothing is kept: a stream that packs to nothing may
+      # have very many records.
+      def each_place
         at = HEADER_BYTES
-        until found.any? && found.last.first == LAST
+        type = nil
+        until type == LAST
           type = @bytes.byteslice(at, 1)
-          length, first = Varints.one(@bytes, at + 1)
-          raise Error, cut_off if length.nil? || first + length > @bytes.bytesize
-
-          found << [type, first, length]
+          length, first = place(at)
+          yield type, first, length
           at = first + length
         end
         raise Error, "#{@name} is damaged: something follows its end" if at < @bytes.bytesize
+      end
 
-        found
+      # @return [Array(Integer, Integer)] length and first byte of the payload of the record at `at`
+      def place(at)
+        length, first = Varints.one(@bytes, at + 1)
+        raise Error, cut_off if length.nil? || first + length > @bytes.bytesize
+        raise Malformed, "a record in it is empty" if length.zero?
+
+        [length, first]
       rescue Malformed => e
         raise Error, "#{@name} is damaged: #{e.message}"
+      end
+
+      def check_number(records)
+        return if records <= FEW_RECORDS + (@bytes.bytesize / LEAST_BYTES)
+
+        raise Error, "#{@name} is damaged: it has more records than its size allows"
       end
 
       def cut_off = "#{@name} is cut off; take it again"
 
       # The checksum is of all that stands before its record, whose type and length take two bytes.
-      def check_sum(record)
-        _, first, length = record
+      def check_sum(_type, first, length)
         sum = @bytes.byteslice(first, length).unpack1("V") if length == CHECKSUM_BYTES
         return if sum == Zlib.crc32(@bytes.byteslice(0, first - 2))
 

@@ -12,14 +12,17 @@ module Culet
       # No number of a stream takes more: 64 bits.
       LONGEST_BYTES = 10
       CONTINUED = 0x80
-      private_constant :CONTINUED
+      # Shift of the group of bits behind the last one.
+      LONGEST_SHIFT = 7 * LONGEST_BYTES
+      LONGER = "a number in it is longer than 64 bits"
+      private_constant :CONTINUED, :LONGEST_SHIFT, :LONGER
 
       module_function
 
       # @param bytes [String]
       # @param from [Integer] where the first number starts
       # @return [Array<Integer>] all numbers from there to the end
-      # @raise [Malformed] when the last one is cut off
+      # @raise [Malformed] when the last one is cut off, or one is longer than any that is written
       def all(bytes, from = 0)
         bytes = bytes.byteslice(from..) unless from.zero?
         values = []
@@ -30,7 +33,7 @@ module Culet
             value = shift = 0
           else
             value |= (byte & 0x7f) << shift
-            shift += 7
+            raise Malformed, LONGER if (shift += 7) >= LONGEST_SHIFT
           end
         end
         raise Malformed, "a number in it is cut off" if shift.positive?
@@ -51,7 +54,7 @@ module Culet
           value |= (byte & 0x7f) << (7 * index)
           return [value, at + index + 1] if byte < CONTINUED
         end
-        raise Malformed, "a number in it is longer than 64 bits"
+        raise Malformed, LONGER
       end
     end
   end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../errors"
+require_relative "foreign_file"
 
 module Culet
   # Reads the parts of an ELF file that the dynamic loader uses: machine, interpreter, needed libraries, exported
@@ -32,14 +32,19 @@ module Culet
     DT_SONAME = 14
     DT_GNU_HASH = 0x6ffffef5
     SYMBOL_BYTES = 24
-    private_constant :PT_LOAD, :PT_DYNAMIC, :PT_INTERP, :DT_NEEDED, :DT_HASH, :DT_STRTAB, :DT_SYMTAB,
-                     :DT_SONAME, :DT_GNU_HASH, :SYMBOL_BYTES
+    # Of a table; those of real files have some kilobytes.
+    MOST_BYTES = 1 << 20
+    # Libraries that a file needs, and symbols of one bucket: real ones have a tenth of it.
+    MOST_NEEDED = 1000
+    MOST_LINKS = 1000
+    private_constant :PT_LOAD, :PT_DYNAMIC, :PT_INTERP, :DT_NEEDED, :DT_HASH, :DT_STRTAB, :DT_SYMTAB, :DT_SONAME,
+                     :DT_GNU_HASH, :SYMBOL_BYTES, :MOST_BYTES, :MOST_NEEDED, :MOST_LINKS
 
     # @param path [String] a file; it is opened for each read and not kept open
     # @return [Boolean] whether the file starts like an ELF file; false when it cannot be read
     def self.file?(path)
-      File.binread(path, 4) == MAGIC
-    rescue SystemCallError
+      ForeignFile.open(path, follow: true) { |file| file.read(4) } == MAGIC
+    rescue SystemCallError, Error
       false
     end
 
@@ -55,7 +60,7 @@ module Culet
     # @raise [SystemCallError] when it cannot be read
     def initialize(path)
       @path = path
-      header = File.binread(path, 64) || "".b
+      header = open { |file| file.read(64) } || "".b
       raise Invalid, "#{path} is not an ELF file" unless header.start_with?(MAGIC) && header.bytesize >= 52
 
       @bits = BITS.fetch(header.getbyte(4)) { raise Invalid, "#{path} has an unknown ELF class" }
@@ -86,7 +91,7 @@ module Culet
 
     # @return [Array<String>] names of the libraries it needs, in the loader's order
     def needed
-      @needed ||= dynamic.filter_map { |tag, value| string(value) if tag == DT_NEEDED }
+      @needed ||= dynamic.select { |tag, _| tag == DT_NEEDED }.first(MOST_NEEDED).map { |_, value| string(value) }
     end
 
     # @param name [String]
@@ -114,10 +119,23 @@ module Culet
 
     # Sizes and offsets come from the file and may be anything: they are checked before memory is taken for them.
     def read(offset, bytes)
-      data = File.binread(path, bytes, offset) if offset + bytes <= size
-      return data if data && data.bytesize == bytes
+      raise Invalid, "#{path} has a table that is too large" if bytes > MOST_BYTES
+
+      data = open { |file| file.pread(bytes, offset) if offset + bytes <= size && bytes.positive? }.to_s
+      return data if data.bytesize == bytes
 
       raise Invalid, "#{path} ends too early for an ELF file"
+    rescue EOFError
+      raise Invalid, "#{path} ends too early for an ELF file"
+    end
+
+    # The process that maps the file may have put anything in its place.
+    def open(&block)
+      ForeignFile.open(path, follow: true, &block)
+    rescue SystemCallError, Invalid
+      raise
+    rescue Error => e
+      raise Invalid, e.message
     end
 
     def size = @size ||= File.size(path)
@@ -181,7 +199,7 @@ module Culet
       return if index < first
 
       chain_at = bucket_at + (buckets * 4)
-      loop do
+      MOST_LINKS.times do
         link = word(chain_at + ((index - first) * 4))
         found = (link | 1) == (hash | 1) && defined_symbol(index, name)
         return found if found
@@ -189,6 +207,7 @@ module Culet
 
         index += 1
       end
+      raise Invalid, "#{path} has a damaged symbol table"
     end
 
     def sysv_lookup(name)
@@ -197,7 +216,7 @@ module Culet
       return if buckets.zero?
 
       index = word(table + 8 + ((sysv_hash(name) % buckets) * 4))
-      chains.times do
+      [chains, MOST_LINKS].min.times do
         return if index.zero?
 
         found = defined_symbol(index, name)

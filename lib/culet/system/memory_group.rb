@@ -54,11 +54,31 @@ module Culet
         [group.usage_file, group.limit_file, group.stat_file, own.kills_file, group.pressure_file]
       end
 
+      # Finds a group by the name of its count of kills, which anyone may have written: each part of the path is looked
+      # for among those that the kernel lists, below a mounted hierarchy.
+      #
+      # @param path [String] as of `kills_file`
+      # @param root [String] as above
+      # @return [MemoryGroup, nil] the group, without its limit; nil: there is none
+      def listed(path, root: "/")
+        mounts(root).each do |version, _, mount_point|
+          folder = File.join(root, mount_point)
+          next unless path.start_with?("#{folder.chomp("/")}/")
+
+          *parts, name = path.delete_prefix("#{folder.chomp("/")}/").split("/", -1)
+          found = descend(folder, parts) if name == FILES.fetch(version)[:kills]
+          return new(found, version, nil) if found
+        end
+        nil
+      rescue SystemCallError
+        nil
+      end
+
       # @param path [String]
       # @return [String] the content of a small file
       # @raise [SystemCallError]
       def content(path)
-        File.open(path, File::RDONLY | File::NONBLOCK | File::NOCTTY) do |file|
+        File.open(path, File::RDONLY | File::NOFOLLOW | File::NONBLOCK | File::NOCTTY) do |file|
           raise Errno::EINVAL, path unless file.stat.file?
 
           file.read(MOST_BYTES).to_s.scrub("?")
@@ -117,6 +137,15 @@ module Culet
         return path if mount_root == "/"
 
         path == mount_root || path.start_with?("#{mount_root}/") ? path.delete_prefix(mount_root) : ""
+      end
+
+      # @return [String, nil] the folder that the parts lead to; nil: one of them is no folder in the one before
+      def descend(folder, parts)
+        parts.reduce(folder) do |parent, name|
+          break unless Dir.children(parent).include?(name) && File.lstat(File.join(parent, name)).directory?
+
+          File.join(parent, name)
+        end
       end
 
       def ascend(mount_point, path, version)

@@ -9,6 +9,7 @@ module Culet
   #
   #   Box         the file (ext/culet/blackbox/format.h), checked
   #   KernelLog   kills in the kernel's log
+  #   Kills       the kernel's count of kills in the control group
   #   Cause       what has ended the process, and how certain that is
   #   Findings    all of it: cause, levels, sites, requests
   #   Summary     three lines of it, for a program's stderr

@@ -3,6 +3,7 @@
 require_relative "../errors"
 require_relative "profile/views"
 require_relative "profile/recording"
+require_relative "profile/stream"
 require_relative "profile/data"
 require_relative "profile/document"
 require_relative "profile/table"

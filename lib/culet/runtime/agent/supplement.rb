@@ -3,6 +3,7 @@
 require "json"
 require "zlib"
 require_relative "../../errors"
+require_relative "../../system/foreign_json"
 
 module Culet
   module Agent
@@ -29,7 +30,7 @@ module Culet
 
       # @param kind [String] one of KINDS
       # @return [Hash, nil] the object of that kind
-      def fact(kind) = @records[kind] && JSON.parse(@records[kind])
+      def fact(kind) = @records[kind] && ForeignJson.parse(@records[kind])
 
       # @param stream [String] the output of culet-scope
       # @return [String] the stream with these records before its last one
@@ -48,7 +49,7 @@ module Culet
       private
 
       def kind(line)
-        fields = JSON.parse(line)
+        fields = ForeignJson.parse(line)
         name = fields["kind"] if fields.is_a?(Hash)
         raise Error, "the agent sent an invalid answer" unless KINDS.include?(name)
 

@@ -39,12 +39,13 @@ module Culet
         file
       end
 
+      # @param own [Boolean] whether only those of this user are meant: in a shared folder, others may be anything
       # @return [Array<String>] paths of the files, the newest first
-      def files
+      def files(own: false)
         names = Dir.children(path).grep(NAME).map { |name| File.join(path, name) }
         dated = names.filter_map do |file|
           stat = File.lstat(file)
-          [file, stat.mtime] if stat.file?
+          [file, stat.mtime] if stat.file? && (stat.owned? || !own)
         rescue SystemCallError
           nil # removed meanwhile
         end
@@ -61,19 +62,40 @@ module Culet
         false
       end
 
+      # @return [Array<String>] paths of this user's files whose processes have ended, the newest first
+      def ended = files(own: true).select { |file| Folder.unlocked?(file) }
+
       # Removes the files of ended processes beyond KEEP.
       #
-      # @param ended [Array<String>] their paths, the newest first
       # @return [void]
-      def prune(ended)
-        ended.drop(KEEP).each do |file|
-          File.unlink(file) if File.lstat(file).owned?
-        rescue SystemCallError
-          next # another process does the same, or the folder is another user's
-        end
+      def prune
+        ended.drop(KEEP).each { |file| remove(file) }
+      rescue SystemCallError
+        nil # the folder is missing, or cannot be read
+      end
+
+      # Removes the oldest file of an ended process. One without content may be that of a process which is about to
+      # lock it.
+      #
+      # @return [Boolean] whether there was one
+      def make_room
+        oldest = files(own: true).reverse.find { |file| File.size?(file) && Folder.unlocked?(file) }
+        !oldest.nil? && remove(oldest)
+      rescue SystemCallError
+        false
       end
 
       private
+
+      # @return [Boolean] whether it is gone
+      def remove(file)
+        File.unlink(file)
+        true
+      rescue Errno::ENOENT
+        true # another process does the same
+      rescue SystemCallError
+        false # the folder is another user's, or mounted for reading only
+      end
 
       def make
         Dir.mkdir(path, FOLDER_MODE)

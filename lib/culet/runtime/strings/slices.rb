@@ -2,6 +2,7 @@
 
 require "json"
 require_relative "../../errors"
+require_relative "../../system/foreign_json"
 
 module Culet
   module Strings
@@ -67,7 +68,7 @@ module Culet
       private
 
       def parse(head)
-        JSON.parse(head.dup.force_encoding(Encoding::UTF_8).scrub)
+        ForeignJson.parse(head)
       rescue JSON::ParserError
         raise Error, "the agent sent an invalid answer"
       end

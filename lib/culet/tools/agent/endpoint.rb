@@ -2,6 +2,7 @@
 
 require "set"
 require "socket"
+require_relative "../../system/foreign_file"
 
 module Culet
   module Agent
@@ -12,9 +13,7 @@ module Culet
       LISTENS = 0x10000
       # Most sockets with an agent's name that are tried.
       MOST_NAMES = 1000
-      # open(2)'s O_PATH: the file is not opened, only found.
-      O_PATH = 0o10000000
-      private_constant :LISTENS, :MOST_NAMES, :O_PATH
+      private_constant :LISTENS, :MOST_NAMES
 
       # @param process [Processes::Live]
       def initialize(process)
@@ -92,7 +91,7 @@ module Culet
       end
 
       def through(path)
-        File.open(path, O_PATH | File::NOFOLLOW) do |file|
+        ForeignFile.find(path, follow: false) do |file, _|
           connected(Socket.sockaddr_un("/proc/self/fd/#{file.fileno}"))
         end
       rescue Errno::ENOENT, Errno::ENOTDIR, Errno::ELOOP

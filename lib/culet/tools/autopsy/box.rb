@@ -45,13 +45,11 @@ module Culet
       Note = Struct.new(:at, :kind, :text, :bytes)
 
       # @param path [String]
+      # @param owners [Array<Integer>, nil] as of ForeignFile.read; by default any for root, else this user
       # @return [Box]
       # @raise [Culet::Error] when it cannot be read, or is no black box
-      def self.load(path)
-        owners = [::Process.euid, *(File.stat(path).uid if ::Process.euid.zero?)]
+      def self.load(path, owners: ([::Process.euid] unless ::Process.euid.zero?))
         new(ForeignFile.read(path, owners: owners, most_bytes: BYTES), path)
-      rescue SystemCallError => e
-        raise Error, "cannot read #{path}: #{e.message.sub(/ @ .*/, "").downcase}"
       end
 
       # @return [String]

@@ -2,7 +2,7 @@
 
 require_relative "../../text/numbers"
 require_relative "../../text/size"
-require_relative "../../system/kernel_file"
+require_relative "kills"
 
 module Culet
   module Autopsy
@@ -29,9 +29,11 @@ module Culet
       # @param box [Box]
       # @param alive [Boolean]
       # @param log [KernelLog]
-      def initialize(box, alive:, log:)
+      # @param count [Kills]
+      def initialize(box, alive:, log:, count: Kills.new)
         @box = box
         @log = log
+        @count = count
         @kind, @certain, @text = alive ? ["alive", true, "is alive"] : decide
       end
 
@@ -39,7 +41,7 @@ module Culet
       def kills
         return @kills if defined?(@kills)
 
-        now = count(@box.witness&.fetch("kills", nil)) || current_kills
+        now = number(@box.witness&.fetch("kills", nil)) || @count.of(@box)
         before = last&.group_kills
         @kills = now && before && now >= before ? now - before : nil
       end
@@ -48,7 +50,8 @@ module Culet
       def logged
         return @logged if defined?(@logged)
 
-        @logged = same_boot? && @box.pid ? @log.kill_of(@box.pid, since: @box.started_at - CLOCKS_SECONDS) : nil
+        since = @box.started_at - CLOCKS_SECONDS
+        @logged = @count.same_boot?(@box) && @box.pid ? @log.kill_of(@box.pid, since: since) : nil
       end
 
       # @return [Float, nil] the highest use of the limit in the last figures
@@ -59,7 +62,7 @@ module Culet
       end
 
       # @return [Integer, nil] the signal that a process has seen; 0: none
-      def signal = count(@box.witness&.fetch("signal", nil))
+      def signal = number(@box.witness&.fetch("signal", nil))
 
       private
 
@@ -68,17 +71,7 @@ module Culet
       # Version 1 has a number for "no limit".
       def limited?(limit) = limit < 1 << 60
 
-      def count(text) = (Integer(text, 10) if text&.match?(/\A\d{1,18}\z/))
-
-      def same_boot? = @box["boot"].nil? || @box["boot"] == KernelFile.content("/proc/sys/kernel/random/boot_id")
-
-      # The group may have ended with the process; another machine has other groups.
-      def current_kills
-        path = @box["group_kills"]
-        return unless path&.start_with?("/") && same_boot?
-
-        count(KernelFile.content(path)&.slice(/^oom_kill (\d+)$/, 1))
-      end
+      def number(text) = (Integer(text, 10) if text&.match?(/\A\d{1,18}\z/))
 
       def decide
         return error if @box.ending

@@ -2,12 +2,13 @@
 
 require "zlib"
 require_relative "../../errors"
-require_relative "../../system/kernel_file"
 require_relative "box"
+require_relative "kills"
 
 module Culet
   module Autopsy
-    # Files whose processes have ended. A file that was reported has a note of that, so it is reported once.
+    # Files of this user whose processes have ended. A file that was reported has a note of that, so it is reported
+    # once. Other users' files are left alone: they may say anything, and these reports come unasked.
     class Ended
       # The witness of format.h.
       OFFSET, SLOT_BYTES = Box::PLACES.fetch(:witness)
@@ -22,7 +23,7 @@ module Culet
       # @param most [Integer] number of summaries
       # @return [Array<Array<String>>] the summaries of those that were not reported yet
       def take(most)
-        unreported.first(most).filter_map { |box| report(box) }
+        unreported.first(most).map { |box| report(box) }
       end
 
       # Of one file, whose process's end was seen.
@@ -37,8 +38,8 @@ module Culet
       private
 
       def unreported
-        @paths.filter_map do |path|
-          box = Box.load(path)
+        @paths.lazy.filter_map do |path|
+          box = Box.load(path, owners: [::Process.euid])
           box unless box.witness
         rescue Error
           nil # another user's, or damaged
@@ -46,24 +47,23 @@ module Culet
       end
 
       def report(box, seen = {})
-        kills = KernelFile.content(box["group_kills"].to_s)&.slice(/^oom_kill (\d+)$/, 1) if box["boot"] == boot
-        write(box.path, { "reporter" => ::Process.pid, "kills" => kills, **seen }.compact)
-        Autopsy::Summary.new(Autopsy::Findings.new(Box.load(box.path), alive: false)).lines
+        write(box.path, { "reporter" => ::Process.pid, "kills" => Kills.new.of(box), **seen }.compact)
+        Autopsy::Summary.new(Autopsy::Findings.new(Box.load(box.path, owners: [::Process.euid]), alive: false)).lines
       rescue SystemCallError, Error => e
         ["the black box #{box.path} cannot be read or changed (#{e.message.sub(/ @ .*/, "")})"]
       end
-
-      def boot = KernelFile.content("/proc/sys/kernel/random/boot_id")
 
       def write(path, values)
         payload = values.map { |name, value| "#{name} #{value}\n" }.join.byteslice(0, SLOT_BYTES - RECORD_BYTES)
         now = ::Process.clock_gettime(::Process::CLOCK_REALTIME, :nanosecond)
         rest = [payload.bytesize, 1, now].pack("L<Q<Q<") + payload
-        File.open(path, File::RDWR | File::NOFOLLOW | File::BINARY) do |file|
+        File.open(path, File::RDWR | File::NOFOLLOW | File::NONBLOCK | File::BINARY) do |file|
           stat = file.stat
           raise Errno::EINVAL unless stat.file? && stat.owned? && stat.size == Box::BYTES
 
           file.pwrite([Zlib.crc32(rest)].pack("L<") + rest, OFFSET)
+          # The time of the file stays that of the process's last record, so that the oldest one gives way first.
+          File.utime(stat.atime, stat.mtime, "/proc/self/fd/#{file.fileno}")
         end
       end
     end

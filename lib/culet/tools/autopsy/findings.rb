@@ -32,7 +32,7 @@ module Culet
       # @return [Integer, nil] the limit of its control group; nil: none, or not known
       def limit_bytes
         limit = ledger&.group_limit
-        limit if limit && limit < 1 << 60
+        limit if limit&.between?(1, (1 << 60) - 1)
       end
 
       # What the kernel counts against the limit, less what it can take back.

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../../system/foreign_file"
+
 module Culet
   class Doctor
     # The file in which the loader finds `malloc` of a process.
@@ -8,6 +10,10 @@ module Culet
     # then the libraries these need, breadth first. Libraries opened with dlopen
     # do not count.
     class SearchOrder
+      # Of /etc/ld.so.preload.
+      MOST_BYTES = 64 << 10
+      private_constant :MOST_BYTES
+
       # @param target [Target]
       def initialize(target)
         @target = target
@@ -24,8 +30,7 @@ module Culet
       # @return [Array<String>] entries of LD_PRELOAD and /etc/ld.so.preload
       def preloads
         @preloads ||= begin
-          system = @target.live.file("/etc/ld.so.preload")
-          words = File.readable?(system) ? File.read(system).gsub(/#.*/, "").split(/[\s:]+/) : []
+          words = system_wide.b.gsub(/#.*/n, "").split(/[\s:]+/n)
           (@target.environment["LD_PRELOAD"].to_s.split(/[\s:]+/) + words).reject(&:empty?)
         end
       end
@@ -51,6 +56,13 @@ module Culet
       end
 
       private
+
+      # In a container the file is the container's.
+      def system_wide
+        ForeignFile.open(@target.live.file("/etc/ld.so.preload")) { |file| file.read(MOST_BYTES).to_s }
+      rescue SystemCallError, Error
+        ""
+      end
 
       # By device and inode: a path may lead through mounts that this process does not see.
       def same?(path, name) = File.identical?(@target.live.file(path), @target.live.file(name))

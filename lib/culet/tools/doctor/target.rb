@@ -2,6 +2,7 @@
 
 require_relative "../allocators"
 require_relative "../../system/elf"
+require_relative "../../system/foreign_file"
 require_relative "../../system/processes"
 require_relative "search_order"
 
@@ -98,8 +99,8 @@ module Culet
       private
 
       def openable?(path)
-        File.open(opened(path), "rb") { true }
-      rescue SystemCallError
+        ForeignFile.open(opened(path), follow: true) { true }
+      rescue SystemCallError, Error
         false
       end
 

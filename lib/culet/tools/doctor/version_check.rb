@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../system/foreign_file"
 require_relative "finding"
 
 module Culet
@@ -9,6 +10,9 @@ module Culet
       # The oldest versions that culet is tested with.
       RUBY_FLOOR = "3.1"
       GLIBC_FLOOR = "2.31"
+      # More than libc has, with its debugging information.
+      LIBC_BYTES = 64 << 20
+      private_constant :LIBC_BYTES
 
       # @return [Array<Finding>]
       def findings = [ruby, libc]
@@ -53,7 +57,9 @@ module Culet
 
       # libc contains the sentence that it prints when it is run as a program.
       def glibc_version(path)
-        target.elf(path) && File.binread(target.elf(path).path)[/GNU C Library [^\n]*version (\d+\.\d+)/n, 1]
+        elf = target.elf(path) or return
+        ForeignFile.open(elf.path, follow: true) { |file| file.read(LIBC_BYTES) }
+                   .to_s[/GNU C Library [^\n]*version (\d+\.\d+)/n, 1]
       end
 
       def paths = @paths ||= target.mappings.select(&:file?).map(&:path).uniq

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require "json"
 require_relative "../../errors"
+require_relative "../../system/foreign_json"
 require_relative "../../runtime/limit/settings"
 require_relative "../../runtime/limit/source"
 require_relative "../../system/processes"
@@ -53,7 +53,7 @@ module Culet
 
         conversation = Agent::Conversation.new(@pid, verb: "limit", most_bytes: MOST_BYTES)
         text = conversation.ask("limit", limit_seconds: LIMIT_SECONDS, wait_seconds: WAIT_SECONDS)
-        answer = JSON.parse(text.dup.force_encoding(Encoding::UTF_8))
+        answer = ForeignJson.parse(text)
         return if answer == {} || (answer.is_a?(Hash) && answer["limit_bytes"].nil?)
 
         Shape.check(answer, ANSWER, name: "the answer of process #{@pid}").then { answer.slice(*ANSWER.keys) }

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require "json"
 require_relative "../../errors"
+require_relative "../../system/foreign_json"
 require_relative "../../system/processes"
 require_relative "../agent/endpoint"
 
@@ -111,7 +111,7 @@ module Culet
       end
 
       def parse(text)
-        answer = JSON.parse(text.force_encoding(Encoding::UTF_8))
+        answer = ForeignJson.parse(text)
         return unless answer.is_a?(Hash) && answer.size <= MOST_FIGURES
 
         answer if answer.each_value.all? { |number| number.is_a?(Integer) && number.between?(0, LARGEST) }

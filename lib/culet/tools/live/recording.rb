@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-require "json"
 require_relative "../../errors"
+require_relative "../../system/foreign_json"
+require_relative "../../system/input_file"
 require_relative "../../system/shape"
 require_relative "encoder"
 require_relative "history"
@@ -14,7 +15,7 @@ module Culet
     # Reads a recording, which may come from anyone: every line is checked before a page sees it.
     class Recording
       HEAD = { "culet_live" => Recorder::FORMAT, "subject" => Shape::TEXT, "every_seconds" => Shape::SECONDS }.freeze
-      MOST_BYTES = 2 << 30
+      MOST_BYTES = 1 << 30
       # Longest line, a whole state of thousands of processes.
       MOST_LINE_BYTES = 8 << 20
       # Moments that a page shows; of a longer recording each second, third ... one.
@@ -55,6 +56,7 @@ module Culet
         @history = History.new(most_frames: @most + 1, most_bytes: MOST_SENT_BYTES)
         @encoder = Encoder.new
         @sent = @before = 0
+        @checked = nil
         thin(stride)
         raise Error, "#{@path} has no moment yet" if @before.zero?
 
@@ -65,11 +67,8 @@ module Culet
       private
 
       def check_file
-        raise Error, "#{@path} is a directory; name a recording" if File.directory?(@path)
-        raise Error, "#{@path} is not a file" unless File.file?(@path)
-        raise Error, "#{@path} is too large for a recording" if File.size(@path) > MOST_BYTES
-      rescue SystemCallError => e
-        raise unreadable(e)
+        size = open(&:size)
+        raise Error, "#{@path} is too large for a recording" if size > MOST_BYTES
       end
 
       def read_head
@@ -92,13 +91,7 @@ module Culet
       class Damaged < StandardError; end
       private_constant :Damaged
 
-      def open(&block)
-        File.open(@path, "rb", &block)
-      rescue SystemCallError => e
-        raise unreadable(e)
-      end
-
-      def unreadable(error) = Error.new("cannot read #{@path}: #{error.message.sub(/ @ .*/, "")}")
+      def open(&block) = InputFile.open(@path, what: "a recording of `culet live --record`", &block)
 
       # @return [Integer] frames
       def lines
@@ -118,8 +111,8 @@ module Culet
         raise Error, "#{@path} is damaged: line #{number} is too long" if text.to_s.bytesize >= MOST_LINE_BYTES
         raise Damaged unless text.to_s.end_with?("\n")
 
-        JSON.parse(text.force_encoding(Encoding::UTF_8), max_nesting: DEPTH)
-      rescue JSON::ParserError, EncodingError
+        ForeignJson.parse(text, max_nesting: DEPTH)
+      rescue JSON::ParserError
         raise Damaged
       end
 
@@ -165,18 +158,20 @@ module Culet
         events = []
         left_out = nil
         each_state.with_index do |(state, more), index|
-          events = [*events, *more].last(MOST_EVENTS)
+          events.concat(more)
+          events.shift(events.size - MOST_EVENTS) if events.size > 2 * MOST_EVENTS
           next left_out = state unless (index % stride).zero?
 
-          add(state, events)
+          add(state, events.last(MOST_EVENTS))
           events = []
           left_out = nil
         end
-        add(left_out, events) if left_out
+        add(left_out, events.last(MOST_EVENTS)) if left_out
       end
 
       def add(state, events)
-        at = State.check(state, events, name: name).fetch("at")
+        at = State.check(state, events, name: name, before: @checked).fetch("at")
+        @checked = state
         raise Error, "#{name} is damaged: its time is before that of an earlier line" if at < @before
 
         frame = @encoder.call(state, events)

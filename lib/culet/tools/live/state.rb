@@ -74,18 +74,38 @@ module Culet
       # @param state [Hash] from a file
       # @param events [Array]
       # @param name [String] the origin, for the sentence
+      # @param before [Hash, nil] a checked state: the same objects of it are not checked again, so that a small patch of
+      #   a large state is a small step
       # @return [Hash] the state
       # @raise [Culet::Error] when it has another shape
-      def check(state, events, name:)
-        Shape.check(state, STATE, name: name)
+      def check(state, events, name:, before: nil)
+        Shape.check(changed(state, before), STATE, name: name)
         Shape.check(events, [EVENT], name: name)
         late = [state, *events].map { |one| one["at"] }.max > LAST_SECOND
         raise Error, "#{name} is damaged: a time is after the year 9999" if late
         raise Error, "#{name} is damaged: it has too many processes" if state["order"].size > MOST_PROCESSES
-        return state if state["order"].sort == state["processes"].keys.sort
+        return state if ordered?(state, before)
 
         raise Error, "#{name} is damaged: the order is not that of its processes"
       end
+
+      def changed(state, before)
+        processes = state["processes"]
+        return state unless before && processes.is_a?(Hash)
+
+        known = before["processes"]
+        state.merge("order" => state["order"].equal?(before["order"]) ? [] : state["order"],
+                    "processes" => processes.reject { |key, process| process.equal?(known[key]) })
+      end
+      private_class_method :changed
+
+      def ordered?(state, before)
+        keys = state["processes"].keys
+        return true if before && state["order"].equal?(before["order"]) && keys == before["processes"].keys
+
+        state["order"].sort == keys.sort
+      end
+      private_class_method :ordered?
     end
   end
 end

@@ -13,6 +13,7 @@ module Culet
 
       def initialize
         @places = {}
+        @taken = [] # by address, none overlaps another
         @mappings = {}.compare_by_identity
       end
 
@@ -38,12 +39,16 @@ module Culet
       private
 
       def free(mapping, bytes)
-        taken = @places.values
-        return mapping if taken.none? { |one| one.start < mapping.end && mapping.start < one.end }
+        at = @taken.bsearch_index { |one| one.start >= mapping.end } || @taken.size
+        if at.zero? || @taken[at - 1].end <= mapping.start
+          @taken.insert(at, mapping)
+          return mapping
+        end
 
-        above = taken.map(&:end).max
+        above = @taken.last.end
         start = above + (-above % ALIGNMENT) + (mapping.start % ALIGNMENT)
-        Recording::Mapping.new(start, start + bytes, mapping.offset, mapping.build_id, mapping.path)
+        @taken << Recording::Mapping.new(start, start + bytes, mapping.offset, mapping.build_id, mapping.path)
+        @taken.last
       end
     end
   end

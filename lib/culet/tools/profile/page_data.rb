@@ -22,6 +22,8 @@ module Culet
       UNNAMED = "??"
       # Significant digits of estimates.
       DIGITS = 6
+      # Values of labels of all sites.
+      MOST_CELLS = 4_000_000
 
       # Numbers keys in the order of their arrival.
       class Table
@@ -36,7 +38,7 @@ module Culet
         # @return [Integer]
         def number(key) = @numbers[key] ||= @numbers.size
       end
-      private_constant :KINDS, :RUBY_LIBRARY, :STANDARD, :UNNAMED, :DIGITS, :Table
+      private_constant :KINDS, :RUBY_LIBRARY, :STANDARD, :UNNAMED, :DIGITS, :MOST_CELLS, :Table
 
       # @param data [Data]
       # @param view [Symbol] the view that the page opens with
@@ -128,10 +130,16 @@ module Culet
 
       def groups
         rows = @sites.keys
-        labels = rows.flat_map { |row| row.last.map(&:first) }.uniq.sort
+        labels = labels(rows)
         columns = GROUPS.each_with_index.map { |names, at| group(*names, rows.map { |row| row[at + 1] }) }
         pairs = rows.map { |row| row.last.to_h }
         columns + labels.map { |name| group("label #{name}", "By #{name}", name, pairs.map { |row| row[name] }) }
+      end
+
+      # Each has a value for each site, so of very many those that most sites have.
+      def labels(rows)
+        counts = rows.flat_map { |row| row.last.map(&:first) }.tally
+        counts.keys.max_by(MOST_CELLS / [rows.size, 1].max + 1) { |name| counts[name] }.sort
       end
 
       def group(key, title, noun, values)

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "set"
 require "stringio"
 require "zlib"
 require_relative "../../version"
@@ -121,7 +122,7 @@ module Culet
       def number(location) = @locations[location] ||= @locations.size + 1
 
       def mappings(body)
-        nameless = @locations.each_key.reject(&:function).map(&:mapping).uniq
+        nameless = @locations.each_key.reject(&:function).to_set(&:mapping)
         @mappings.each do |place, id|
           body.message(3) do |inner|
             inner.number(1, id).number(2, place.start).number(3, place.end).number(4, place.offset)

@@ -1,20 +1,28 @@
 # frozen_string_literal: true
 
 require_relative "../../errors"
-require_relative "../../system/foreign_file"
 require_relative "estimate"
 require_relative "views"
 
 module Culet
   module Profile
+    # Largest stream accepted, in bytes. Of full tables (profile/tables.h, stacks.h) it has 30 MB.
+    STREAM_BYTES = 64 << 20
+
     # The stream of one process (profile/profile.h), every field of it checked: it may come from anyone.
     class Recording
       FIRST = "culet-profile 1"
-      MOST_BYTES = 512 << 20
       LONGEST_LINE = 65_536
-      MOST_ITEMS = 4_000_000
+      MOST_ITEMS = 1_000_000
       # Frames of a stack; culet's have at most 256.
       MOST_FRAMES = 1024
+      # What the sites of a report are made of: the frames of their stacks and their labels, counted for each site, a
+      # frame once more for each so many bytes of its names. So many there may be, more by the size of the stream, and
+      # never more than so many. Full tables have 2 for each byte.
+      FREE_PARTS = 1_000_000
+      PARTS_PER_BYTE = 4
+      MOST_PARTS = 1 << 26
+      NAME_BYTES = 128
       # A site's sums: the letter of the view, samples, blocks, bytes, variance.
       SUMS = 5
       DECIMAL = /\A\d{1,20}\z/
@@ -22,8 +30,14 @@ module Culet
       REAL = /\A\d{1,20}(?:\.\d{1,6})?(?:e\d{1,2})?\z/
       BUILD_ID = /\A(?:-|\h{1,128})\z/
       ESCAPE = /\\x(\h\h)/
-      private_constant :FIRST, :MOST_BYTES, :LONGEST_LINE, :MOST_ITEMS, :MOST_FRAMES, :SUMS, :DECIMAL, :HEX,
-                       :REAL, :BUILD_ID, :ESCAPE
+      private_constant :FIRST, :LONGEST_LINE, :MOST_ITEMS, :MOST_FRAMES, :FREE_PARTS, :PARTS_PER_BYTE,
+                       :MOST_PARTS, :NAME_BYTES, :SUMS, :DECIMAL, :HEX, :REAL, :BUILD_ID, :ESCAPE
+
+      # A word of a stack: its kind, and of a Ruby frame its number and line.
+      WORD_SHIFT = 56
+      RUBY = 1
+      FRAME_SHIFT = 24
+      FRAME_MASK = 0xffffffff
 
       # An executable mapping. start, end, offset in bytes.
       Mapping = Struct.new(:start, :end, :offset, :build_id, :path)
@@ -41,15 +55,6 @@ module Culet
 
         # @return [Integer] due but not taken
         def skipped = inside + forking + no_memory
-      end
-
-      # @param path [String] a file that `culet profile --save` wrote
-      # @return [Recording]
-      # @raise [Culet::Error] when it cannot be read, or is damaged
-      def self.load(path)
-        parse(ForeignFile.read(path, owners: [::Process.euid, File.stat(path).uid], most_bytes: MOST_BYTES), name: path)
-      rescue SystemCallError => e
-        raise Error, "cannot read #{path}: #{e.message.sub(/ @ .*/, "").downcase}"
       end
 
       # @param text [String] the stream
@@ -111,6 +116,7 @@ module Culet
         @sites = []
         @rss_bytes = @peak_rss_bytes = 0
         @object_scale = 1.0
+        @bytes = text.bytesize
         read(text.dup.force_encoding(Encoding::BINARY))
       end
 
@@ -155,6 +161,21 @@ module Culet
         damaged("has #{count} lines where its end names another number") unless decimal(line.split[1]) == count
         damaged("does not say which process it is of") unless @pid
         @mappings.sort_by!(&:start)
+        check_parts
+      end
+
+      # A few bytes of a site stand for a whole stack, so the size of the stream does not bound what is made of it.
+      def check_parts
+        most = [FREE_PARTS + (PARTS_PER_BYTE * @bytes), MOST_PARTS].min
+        sums = { 0 => 0 }
+        @words.each { |id, word| sums[id] = sums[@parents[id]] + parts(word) }
+        found = @sites.sum { |site| sums[site.stack] + @labels.fetch(site.label, {}).size }
+        damaged("has more frames in its sites than its size allows") if found > most
+      end
+
+      def parts(word)
+        frame = @frames[(word >> FRAME_SHIFT) & FRAME_MASK] if word >> WORD_SHIFT == RUBY
+        frame ? 1 + ((frame.path.bytesize + frame.label.bytesize) / NAME_BYTES) : 1
       end
 
       def damaged(what) = raise(Error, "#{@name} #{what}")

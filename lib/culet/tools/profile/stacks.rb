@@ -8,8 +8,6 @@ module Culet
   module Profile
     # Makes the frames of a recording's stacks.
     class Stacks
-      WORD_SHIFT = 56
-      RUBY = 1
       MARK = 2
       MARKS = { 1 => "(more frames)", 2 => "(in garbage collection)", 3 => "(without the GVL)", 4 => "(Ruby starts)",
                 5 => "(stack not recorded)", 6 => "(in a signal handler)" }.freeze
@@ -23,7 +21,7 @@ module Culet
       # The function of Ruby that runs deferred work.
       DEFERRED = ["rb_postponed_job_flush"].freeze
       UNKNOWN = Frame.new(nil, nil, "(unknown)", nil, nil, true)
-      private_constant :WORD_SHIFT, :RUBY, :MARK, :MARKS, :OWN, :HOOK, :HOOK_FRAMES, :CFUNC, :DEFERRED,
+      private_constant :MARK, :MARKS, :OWN, :HOOK, :HOOK_FRAMES, :CFUNC, :DEFERRED,
                        :UNKNOWN
 
       # @param recording [Recording]
@@ -82,8 +80,8 @@ module Culet
 
       # A return address is behind the call.
       def frame(word, innermost:)
-        case word >> WORD_SHIFT
-        when RUBY then @frames[word] ||= ruby(word)
+        case word >> Recording::WORD_SHIFT
+        when Recording::RUBY then @frames[word] ||= ruby(word)
         when MARK then @frames[word] ||= Frame.new(nil, nil, MARKS.fetch(word & 255, "(unknown)"), nil, nil, true)
         else
           address = innermost ? word : word - 1
@@ -98,7 +96,7 @@ module Culet
       end
 
       def ruby(word)
-        found = @recording.frames[(word >> 24) & 0xffffffff]
+        found = @recording.frames[(word >> Recording::FRAME_SHIFT) & Recording::FRAME_MASK]
         return UNKNOWN unless found
 
         line = word & 0xffffff

@@ -1,13 +1,10 @@
 # frozen_string_literal: true
 
-require_relative "../../errors"
+require_relative "../../system/input_file"
 require_relative "recording"
 
 module Culet
   module Profile
-    # Largest stream accepted, in bytes.
-    STREAM_BYTES = 256 << 20
-
     # The text that one process wrote (profile/profile.h), and where it is from.
     #
     #   state      :running   the process ran on
@@ -21,14 +18,7 @@ module Culet
       # @return [Stream] without a process number
       # @raise [Culet::Error] when the file cannot be read
       def self.load(path)
-        raise Error, "#{path} is a directory; name a file in it" if File.directory?(path)
-
-        text = File.open(path, "rb") { |file| file.read(STREAM_BYTES + 1) }.to_s
-        raise Error, "#{path} is too large for a profile" if text.bytesize > STREAM_BYTES
-
-        new(path, nil, text)
-      rescue SystemCallError => e
-        raise Error, "cannot read #{path}: #{e.message.sub(/ @ .*/, "")}"
+        new(path, nil, InputFile.read(path, what: "a file of `culet profile --save`", most_bytes: STREAM_BYTES))
       end
 
       # @return [Recording]

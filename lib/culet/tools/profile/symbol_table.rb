@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../system/elf"
+require_relative "../../system/foreign_file"
 
 module Culet
   module Profile
@@ -30,15 +31,18 @@ module Culet
         @path = path
         @loads = []
         @functions = []
+        @bytes = 0
         return unless path.start_with?("/")
 
-        File.open(path, File::RDONLY | File::NONBLOCK | File::BINARY) do |file|
-          raise Elf::Invalid, "#{path} is not a file" unless file.stat.file?
-
+        # The path comes from the stream, which may be anyone's.
+        ForeignFile.open(path) do |file|
           @file = file
           read(build_id)
         end
       end
+
+      # @return [Integer] that were read
+      attr_reader :bytes
 
       # A table without functions.
       NONE = new("", nil).freeze
@@ -63,7 +67,7 @@ module Culet
       private
 
       def read(build_id)
-        @header = bytes(0, HEADER_BYTES)
+        @header = part(0, HEADER_BYTES)
         unless @header.start_with?("\x7fELF\x02\x01".b)
           raise Elf::Invalid,
                 "#{@path} is no 64-bit little-endian ELF file"
@@ -80,7 +84,8 @@ module Culet
         read_functions(table, sections[table.link]) if table && sections[table.link]
       end
 
-      def bytes(offset, count)
+      def part(offset, count)
+        @bytes += count
         data = count.between?(1, MOST_BYTES) && offset.between?(0, 1 << 40) ? @file.pread(count, offset) : "".b
         data.bytesize == count ? data : raise(Elf::Invalid, "#{@path} is damaged")
       rescue EOFError
@@ -90,7 +95,7 @@ module Culet
       def read_loads
         at, = @header.unpack("@32Q<")
         size, count = @header.unpack("@54S<2")
-        table = count.zero? ? "".b : bytes(at, size * count)
+        table = count.zero? ? "".b : part(at, size * count)
         @loads = Array.new(size < 56 ? 0 : count) do |i|
           type, _flags, offset, address, _physical, in_file = table.byteslice(i * size, 56).unpack("L<2Q<4")
           Load.new(offset, address, in_file) if type == PT_LOAD
@@ -102,7 +107,7 @@ module Culet
         size, count = @header.unpack("@58S<2")
         return [] if count.zero? || size < SECTION_BYTES
 
-        table = bytes(at, size * count)
+        table = part(at, size * count)
         Array.new(count) do |i|
           _name, type, _flags, _address, offset, bytes, link = table.byteslice(i * size,
                                                                                SECTION_BYTES).unpack("L<2Q<4L<")
@@ -112,15 +117,15 @@ module Culet
 
       def build_ids(sections)
         sections.select { |one| one.type == SHT_NOTE && one.bytes.between?(16, 4096) }.filter_map do |section|
-          note = bytes(section.offset, section.bytes)
+          note = part(section.offset, section.bytes)
           name, content, type = note.unpack("L<3")
           note.byteslice(12 + ((name + 3) & ~3), content).to_s.unpack1("H*") if type == NT_GNU_BUILD_ID
         end
       end
 
       def read_functions(table, strings)
-        names = bytes(strings.offset, strings.bytes)
-        symbols = bytes(table.offset, table.bytes)
+        names = part(strings.offset, strings.bytes)
+        symbols = part(table.offset, table.bytes)
         @functions = (0...(symbols.bytesize / SYMBOL_BYTES)).filter_map do |i|
           name, info, _other, section, value, size = symbols.byteslice(i * SYMBOL_BYTES,
                                                                        SYMBOL_BYTES).unpack("L<CCS<Q<2")

@@ -9,6 +9,10 @@ module Culet
     class Symbols
       # Of functions without a name.
       UNKNOWN = "??"
+      # Files that a report looks into, and bytes of their tables: which these are, the profile says.
+      MOST_FILES = 2000
+      MOST_BYTES = 128 << 20
+      private_constant :MOST_FILES, :MOST_BYTES
 
       # @param mappings [Array<Recording::Mapping>] sorted by address
       # @param files [Hash] symbol tables that several of these share
@@ -44,6 +48,8 @@ module Culet
       end
 
       def functions(mapping)
+        return SymbolTable::NONE if @files.size > MOST_FILES || @files.each_value.sum(&:bytes) > MOST_BYTES
+
         SymbolTable.new(mapping.path, mapping.build_id)
       rescue Culet::Error, SystemCallError
         # Without its file a library's functions have no names.

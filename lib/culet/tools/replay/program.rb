@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-require "json"
 require "open3"
 require_relative "../../errors"
+require_relative "../../system/foreign_json"
 require_relative "../trace/binaries"
 
 module Culet
@@ -31,11 +31,11 @@ module Culet
       # @param seconds [Numeric, nil] time limit
       # @return [Hash] "trace" and "play", as culet-replay prints them
       # @raise [Culet::Error] with culet-replay's message when it fails
-      def run(environment, seconds: nil) = JSON.parse(execute(environment, seconds: seconds))
+      def run(environment, seconds: nil) = ForeignJson.parse(execute(environment, seconds: seconds))
 
       # @return [Hash] what the trace contains
       # @raise [Culet::Error]
-      def info = JSON.parse(execute({}, "--info")).fetch("trace")
+      def info = ForeignJson.parse(execute({}, "--info")).fetch("trace")
 
       # @return [String] every operation, one per line: index, thread, name, block, bytes, alignment
       # @raise [Culet::Error]

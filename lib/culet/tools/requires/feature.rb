@@ -10,6 +10,8 @@ module Culet
       attr_reader :id
       # @return [Feature, nil] the requirer
       attr_reader :up
+      # @return [Integer] features above it
+      attr_reader :depth
       # @return [Array<Feature>] required features, in order
       attr_reader :children
       # @return [String] "require", "require_relative", "load", "program" (the script of the process), "C code", or
@@ -40,6 +42,7 @@ module Culet
       def initialize(id:, up:, how:, name:, at:)
         @id = id
         @up = up
+        @depth = up ? up.depth + 1 : 0
         @how = how
         @name = name
         @at = at
@@ -62,7 +65,8 @@ module Culet
 
       # Removes a child that was a require of a loaded feature.
       def repeat(child)
-        @children.delete(child)
+        # Mostly the last one.
+        @children.delete_at(@children.rindex { |one| one.equal?(child) })
         @repeats += 1
         @repeated_seconds += child.total.seconds
       end

@@ -1,8 +1,10 @@
 # frozen_string_literal: true
 
-require "json"
 require_relative "../../errors"
+require_relative "../../system/foreign_file"
+require_relative "../../system/foreign_json"
 require_relative "feature"
+require_relative "shapes"
 
 module Culet
   module Requires
@@ -12,12 +14,14 @@ module Culet
       Code = Struct.new(:path, :eval, :bytes, :count)
 
       VERSION = 1
-      private_constant :VERSION
+      # A large application has 10 MB.
+      MOST_BYTES = 256 << 20
+      private_constant :VERSION, :MOST_BYTES
 
       # @param path [String] a file from the recorder
       # @return [Log]
       # @raise [Culet::Error] when the file is not a recording
-      def self.read(path) = new(File.binread(path), name: path)
+      def self.read(path) = new(ForeignFile.read(path, most_bytes: MOST_BYTES), name: path)
 
       # @param text [String] lines of JSON, zeros may follow
       # @param name [String] for errors
@@ -29,8 +33,8 @@ module Culet
         @codes = []
         @complete = false
         # A killed process leaves an incomplete last line.
-        text.delete("\0").force_encoding(Encoding::UTF_8).scrub.each_line do |line|
-          take(JSON.parse(line)) if line.end_with?("\n")
+        text.b.delete("\0").each_line do |line|
+          take(ForeignJson.parse(line)) if line.end_with?("\n")
         end
         raise Error, "#{name} is not a recording of requires" unless @process
 
@@ -118,6 +122,8 @@ module Culet
       end
 
       def add(one)
+        raise ArgumentError, "its requires are nested too deeply" if one.depth > Shapes::DEEPEST
+
         @features[one.id] = one if one.id
         one.up ? one.up.children << one : @roots << one
       end

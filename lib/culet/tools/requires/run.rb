@@ -2,6 +2,7 @@
 
 require "tmpdir"
 require_relative "../../system/foreground"
+require_relative "../../system/foreign_file"
 require_relative "log"
 require_relative "tool"
 
@@ -39,7 +40,7 @@ module Culet
           @status = foreground.call(**options)
           @pid = foreground.pid
           @unrecorded = Dir[File.join(folder, "*.unrecorded")].to_h do |path|
-            [File.basename(path).to_i, File.read(path, encoding: Encoding::UTF_8).scrub]
+            [File.basename(path).to_i, ForeignFile.read(path).force_encoding(Encoding::UTF_8).scrub]
           end
           logs = Dir[File.join(folder, "*.jsonl")].sort_by { |path| path.scan(/\d+/).last(2).map(&:to_i) }
                                                   .map { |path| Log.read(path) }

@@ -37,7 +37,6 @@ module Culet
 
       # Ruby's stack is not that deep.
       DEEPEST = 2_000
-      private_constant :DEEPEST
 
       # @param features [Array<Hash>] of a DOCUMENT
       # @return [String, nil] the fault of their tree

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-require "json"
 require_relative "../../errors"
 require_relative "../../system/foreign_file"
+require_relative "../../system/foreign_json"
 require_relative "../../system/shape"
 require_relative "../../version"
 require_relative "origin"
@@ -77,7 +77,7 @@ module Culet
       # @return [Hash]
       # @raise [Culet::Error] when the text is no answer
       def self.parse(text, name:)
-        Shape.check(JSON.parse(text.dup.force_encoding(Encoding::UTF_8).scrub("?")), ANSWER_SHAPE, name: name)
+        Shape.check(ForeignJson.parse(text), ANSWER_SHAPE, name: name)
       rescue JSON::ParserError
         raise Error, "#{name} is damaged: it is not JSON"
       end

@@ -4,6 +4,7 @@ require "json"
 require "tmpdir"
 require_relative "../../system/foreground"
 require_relative "../../system/foreign_file"
+require_relative "../../system/foreign_json"
 require_relative "../../system/ruby_options"
 require_relative "../../system/shape"
 require_relative "live"
@@ -62,8 +63,8 @@ module Culet
         Dir.mktmpdir("culet-strings") do |folder|
           run(folder)
           path = @live_path || choose(folder)
-          @reading = Shape.check(JSON.parse(ForeignFile.read("#{path}.json")), READING, name: "#{path}.json")
-          File.open(path, "rb") { |file| record_file.write(file.read(BLOCK_BYTES)) until file.eof? }
+          @reading = Shape.check(ForeignJson.parse(ForeignFile.read("#{path}.json")), READING, name: "#{path}.json")
+          ForeignFile.open(path) { |file| record_file.write(file.read(BLOCK_BYTES)) until file.eof? }
         end
         self
       end

@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
-require "json"
 require "zlib"
 require_relative "../../errors"
+require_relative "../../system/foreign_json"
+require_relative "../../system/input_file"
 require_relative "../../text/size"
 require_relative "record_file"
 
@@ -14,15 +15,52 @@ module Culet
     class Dump
       BLOCK_BYTES = 1 << 20
       GZIP = "\x1f\x8b".b.freeze
+      # What a packed dump may unpack to: so many lines, so many bytes for the JSON library, and more by its size. zlib
+      # makes 1,000 bytes of one, but dumps have 30, and a line for each ten.
+      FREE_LINES = 200_000
+      FREE_BYTES = 16 << 20
+      MOST_RATIO = 128
       # Damaged lines reported individually.
       TOLD = 3
+      # Each costs an exception; a file with more is no dump.
+      MOST_BROKEN = 100_000
       # Beginnings of a dump's first line.
       STARTS = ['{"address":"0x', '{"type":"ROOT"'].freeze
       # Limits of a String's line. Figures: CULET_DUMP_LINE_MAX of ext/culet/strings/dump_line.h.
       ADDRESS = /\A0x\h{1,16}\z/
       ADDRESSES = %w[address class].freeze
       FIGURES = { "memsize" => 1 << 47, "bytesize" => 1 << 47, "line" => 1 << 47, "slot_size" => (1 << 32) - 1 }.freeze
-      private_constant :BLOCK_BYTES, :GZIP, :TOLD, :STARTS, :ADDRESS, :ADDRESSES, :FIGURES
+      private_constant :BLOCK_BYTES, :GZIP, :FREE_LINES, :FREE_BYTES, :MOST_RATIO, :TOLD, :MOST_BROKEN, :STARTS,
+                       :ADDRESS, :ADDRESSES, :FIGURES
+
+      # A file that may be a pipe, and how much of it was read.
+      class Source
+        # @return [Integer]
+        attr_reader :bytes
+
+        # @param file [File]
+        # @param start [String] what was read of it already
+        def initialize(file, start)
+          @file = file
+          @start = start
+          @bytes = 0
+        end
+
+        # @param most [Integer]
+        # @param buffer [String] gets the bytes
+        # @return [String]
+        # @raise [EOFError] at the end
+        def readpartial(most, buffer = +"")
+          if @start.empty? then @file.readpartial(most, buffer)
+          else
+            buffer.replace(@start)
+            @start = ""
+          end
+          @bytes += buffer.bytesize
+          buffer
+        end
+      end
+      private_constant :Source
 
       # @return [Integer] lines read
       attr_reader :lines
@@ -30,20 +68,15 @@ module Culet
       # @return [Array<String>] damage of the file
       attr_reader :problems
 
-      # @return [Integer] bytes of the file
+      # @return [Integer] bytes of the file that were read
       attr_reader :file_bytes
 
       # @param path [String]
-      # @raise [Culet::Error] without such a file
       def initialize(path)
         @path = path
-        raise Error, "there is no file #{path}" unless File.exist?(path)
-        raise Error, "#{path} is a directory; name a dump in it" if File.directory?(path)
-
         @problems = []
         @broken = 0
-        @lines = 0
-        @file_bytes = File.size(path)
+        @lines = @file_bytes = @parsed = 0
       end
 
       # @param record_file [RecordFile] receives the records
@@ -60,8 +93,6 @@ module Culet
 
         @problems << "and #{@broken - TOLD} more damaged lines were skipped" if @broken > TOLD
         self
-      rescue SystemCallError => e
-        raise Error, "cannot read #{@path}: #{e.message.sub(/ @ .*/, "")}"
       end
 
       # @return [String] name of the source
@@ -79,10 +110,10 @@ module Culet
       private
 
       def opened
-        File.open(@path, "rb") do |file|
-          gzip = file.read(GZIP.bytesize) == GZIP
-          file.rewind
-          gzip ? yield(Zlib::GzipReader.new(file)) : yield(file)
+        InputFile.open(@path, what: "a dump of ObjectSpace.dump_all", pipe: true) do |file|
+          start = file.read(GZIP.bytesize).to_s
+          @source = Source.new(file, start)
+          yield start == GZIP ? Zlib::GzipReader.new(@source) : @source
         end
       rescue Zlib::Error => e
         # A truncated stream: everything before is read already.
@@ -95,11 +126,19 @@ module Culet
         block = String.new(capacity: BLOCK_BYTES, encoding: Encoding::BINARY)
         loop do
           io.readpartial(BLOCK_BYTES, block)
+          @file_bytes = @source.bytes
           @scanner.scan(block).each { |number, line| (line && parse(line)) or broken(number) }
+          check_size
           @scanner.write(@record_file.descriptor, false)
         end
       rescue EOFError
         nil # end of file
+      end
+
+      def check_size
+        return if @scanner.lines <= FREE_LINES + @file_bytes && @parsed <= FREE_BYTES + (MOST_RATIO * @file_bytes)
+
+        raise Error, "#{@path} is damaged: it unpacks to more than a dump of its size has"
       end
 
       # The rest after the last line feed: empty for a complete file.
@@ -117,7 +156,8 @@ module Culet
       # @return [Boolean] whether the line belongs to a dump
       # @raise [Culet::Error] for JSON of another kind
       def parse(line)
-        fields = JSON.parse(line.force_encoding(Encoding::UTF_8).scrub)
+        @parsed += line.bytesize
+        fields = ForeignJson.parse(line)
         raise Error, foreign unless fields.is_a?(Hash) && (fields.key?("address") || fields["type"] == "ROOT")
 
         return true unless fields["type"] == "STRING" && fields.key?("memsize")
@@ -140,6 +180,9 @@ module Culet
         raise Error, foreign if number == 1
 
         @broken += 1
+        raise Error, "#{@path} is damaged: more than #{MOST_BROKEN} of its lines are no lines of a dump" if
+          @broken > MOST_BROKEN
+
         @problems << "line #{number} of #{@path} is no line of a dump and was skipped" if @broken <= TOLD
       end
 

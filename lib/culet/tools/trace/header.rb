@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../../errors"
+require_relative "../../system/input_file"
 
 module Culet
   module Trace
@@ -27,8 +27,8 @@ module Culet
       # @param path [String]
       # @return [Boolean] whether the file is readable and starts like a trace
       def self.trace?(path)
-        File.file?(path) && File.binread(path, MAGIC.bytesize) == MAGIC
-      rescue SystemCallError
+        ForeignFile.open(path, follow: true) { |file| file.read(MAGIC.bytesize) } == MAGIC
+      rescue SystemCallError, Error
         false
       end
 
@@ -36,7 +36,7 @@ module Culet
       # @return [Header]
       # @raise [Culet::Error] when it is not a trace, or truncated in its header
       def self.read(path)
-        bytes = File.binread(path, BYTES).to_s
+        bytes = InputFile.open(path, what: "a trace") { |file| file.read(BYTES) }.to_s
         raise Error, "#{path} is empty; `culet trace -o FILE -- COMMAND` records a trace" if bytes.empty?
         unless bytes.start_with?(MAGIC.byteslice(0, bytes.bytesize))
           raise Error, "#{path} is not a culet trace; `culet trace -o FILE -- COMMAND` records one"
@@ -46,8 +46,6 @@ module Culet
         end
 
         new(path, bytes)
-      rescue SystemCallError => e
-        raise Error, "cannot read #{path}: #{e.message.sub(/ @ .*/, "").downcase}"
       end
 
       # @param path [String]
@@ -61,7 +59,8 @@ module Culet
         check(version, command_bytes)
         @started_at = Time.at(0, started_ns, :nanosecond)
         @stopped = stopped
-        @command = arguments(command.byteslice(0, command_bytes))
+        @parent, @allocator, @machine = [@parent, @allocator, @machine].map { |word| text(word) }
+        @command = command.byteslice(0, command_bytes).split("\0").map { |word| text(word) }
       end
 
       # @return [String, nil] why the recording ended before the program did
@@ -87,8 +86,8 @@ module Culet
         raise Error, "#{path} is damaged: its header is invalid; record again"
       end
 
-      # As in /proc/PID/cmdline, made fit for JSON.
-      def arguments(bytes) = bytes.split("\0").map { |word| word.dup.force_encoding(Encoding::UTF_8).scrub("?") }
+      # Names are bytes; those of a file may be any.
+      def text(bytes) = bytes.dup.force_encoding(Encoding::UTF_8).scrub("?")
     end
   end
 end
