@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "../culet"
+return if Culet::Native.another_copy?(__FILE__, "culet/metrics")
+
 require_relative "runtime/metrics/families"
 require_relative "runtime/metrics/exposition"
 require_relative "runtime/metrics/report"
