@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
-require_relative "culet/version"
-require_relative "culet/errors"
 require_relative "culet/native"
+return if Culet::Native.another_copy?(__FILE__, "culet")
+
+require_relative "culet/version"
 
 # Find out why a Ruby process is large, fix it, prove the gain. This file loads the native extension and nothing else;
 # the command line is separate.
@@ -94,4 +95,16 @@ module Culet
   end
 end
 
-require_relative "culet/railtie" if defined?(Rails::Railtie)
+# Rails may come later: the Puma plugin and RUBYOPT load culet first, and Bundler requires nothing that is loaded. Each
+# file is compiled before it runs, so the first one after rails/engine.rb, which needs a complete Rails::Railtie, finds
+# it. A program without Rails pays for one test per compilation; code that is loaded already runs as before.
+if defined?(Rails::Railtie)
+  require_relative "culet/railtie"
+else
+  TracePoint.new(:script_compiled) do |compilations|
+    next unless defined?(Rails::Engine)
+
+    compilations.disable
+    require_relative "culet/railtie"
+  end.enable
+end

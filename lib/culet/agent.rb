@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../culet"
+return if Culet::Native.another_copy?(__FILE__, "culet/agent")
 
 module Culet
   # `require "culet/agent"` lets `culet signal PID` request object counts of this process and of the processes it forks.

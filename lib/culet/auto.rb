@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "../culet"
+return if Culet::Native.another_copy?(__FILE__, "culet/auto")
+
 require_relative "runtime/trim/settings"
 
 module Culet

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "../culet"
+return if Culet::Native.another_copy?(__FILE__, "culet/blackbox")
+
 require_relative "runtime/blackbox/folder"
 require_relative "runtime/blackbox/head"
 require_relative "runtime/blackbox/hooks"

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../culet"
+return if Culet::Native.another_copy?(__FILE__, "culet/falcon")
 
 module Culet
   # `require "culet/falcon"` and `use Culet::Falcon` in config.ru, above the application: with CULET_LIMIT, or

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../culet"
+return if Culet::Native.another_copy?(__FILE__, "culet/feature_index")
 
 module Culet
   # An index of the files of a load path, by the name that `require` gets. culet/require uses it.

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "agent"
+return if Culet::Native.another_copy?(__FILE__, "culet/limit")
+
 require_relative "runtime/limit/preset"
 require_relative "runtime/limit/settings"
 require_relative "runtime/limit/source"

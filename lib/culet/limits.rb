@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "../culet"
+return if Culet::Native.another_copy?(__FILE__, "culet/limits")
+
 require_relative "tools/cow/breakdown"
 require_relative "tools/limits/after_fork"
 require_relative "tools/limits/private_memory"

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "../culet"
+return if Culet::Native.another_copy?(__FILE__, "culet/metrics")
+
 require_relative "runtime/metrics/families"
 require_relative "runtime/metrics/exposition"
 require_relative "runtime/metrics/report"
@@ -12,7 +14,7 @@ require_relative "runtime/metrics/server"
 module Culet
   # `require "culet/metrics"` makes the memory of this process available to monitoring systems. Nothing runs until
   # Culet::Metrics.start, which collects the figures of this process and of those it forks later, and serves them over
-  # HTTP if there is a port: CULET_METRICS=9394, or `start(9394)`. `plugin :culet` in Puma and culet/sidekiq call it.
+  # HTTP with an address: CULET_METRICS=9394, or `start(9394)`. `plugin :culet` in Puma and culet/sidekiq call it.
   #
   # `use Culet::Metrics::Rack` serves the same at /metrics of the application. `Culet::Metrics.instrument` makes the
   # figures of this process instruments of OpenTelemetry, prometheus-client and Yabeda; Culet::Metrics::StatsD sends
@@ -50,18 +52,22 @@ module Culet
       # Collects the figures of this process, and of those it forks from now on. In a forked process, whose parent
       # collects already, it does nothing. Further calls replace the address.
       #
-      # @param address [String, Integer, nil] where to serve them: a port of 127.0.0.1, or "HOST:PORT"; nil: nowhere.
-      #   Default: CULET_METRICS
+      # @param address [String, Integer, nil] where to serve them: a port of 127.0.0.1, "HOST:PORT" or "unix:/PATH";
+      #   nil: nowhere. Default: CULET_METRICS
+      # @param token [String, nil] that requests must bear. Default: CULET_METRICS_TOKEN
+      # @param hosts [Array<String>] names by which clients without a token may call this machine, beside addresses and
+      #   names without a dot. Default: CULET_METRICS_HOSTS
       # @param workers [#call, nil] returns the label `worker` by process number
       # @return [Boolean] whether they are collected and, with an address, served; otherwise a warning says why not
-      def start(address = ENV.fetch("CULET_METRICS", nil), workers: nil)
+      def start(address = ENV.fetch("CULET_METRICS", nil), token: ENV.fetch("CULET_METRICS_TOKEN", nil),
+                hosts: ENV.fetch("CULET_METRICS_HOSTS", "").split(/[\s,]+/), workers: nil)
         return false if @member
 
         hook_forks
         @workers = workers
         forked unless @hub # fills its caches, see Hub#rehearse
         @hub ||= Hub.new(worker_names: -> { @workers&.call || {} }).start
-        listen(address)
+        listen(address, token: token, hosts: hosts)
         true
       rescue ArgumentError, SystemCallError, SocketError, ThreadError => e
         warn("culet: metrics are not #{@hub ? "served" : "collected"}: #{e.message}")
@@ -83,7 +89,7 @@ module Culet
       # @param format [Symbol] :prometheus or :openmetrics
       # @return [String]
       # @raise [ArgumentError] for another format
-      # @raise [Culet::Error] when the parent does not answer within five seconds
+      # @raise [Culet::Error] when the parent does not answer within five seconds, or descriptors are lacking
       def text(format: :prometheus)
         unless CONTENT_TYPES.key?(format)
           raise ArgumentError, "format: #{format.inspect} is not :prometheus or :openmetrics"
@@ -157,10 +163,10 @@ module Culet
         [[{}, Group.samples], [{ "pid" => pid.to_s }, readings.call([pid]).fetch(pid, []) + report.samples]]
       end
 
-      def listen(address)
+      def listen(address, **access)
         @server&.stop
         @server = nil
-        @server = Server.open(address) unless address.to_s.empty?
+        @server = Server.open(address, **access) unless address.to_s.empty?
       end
 
       def hook_forks

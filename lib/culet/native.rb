@@ -1,10 +1,9 @@
 # frozen_string_literal: true
 
-require_relative "errors"
-
-# Another copy of the gem is loaded: by RUBYOPT, in a program whose bundle has one too. Two extensions in one process
-# would both replace Ruby's functions.
+# Another copy of the gem is loaded, see Culet::Native.another_copy?.
 return if defined?(Culet::Native)
+
+require_relative "errors"
 
 module Culet
   # Finds the compiled files, or the reason why they are missing. A checkout has them under allocator/build and
@@ -28,6 +27,20 @@ module Culet
     rescue LoadError => e
       @loaded = false
       @load_error = e.message
+    end
+
+    # The first copy of the gem in a process serves: RUBYOPT may have loaded one by path, in a program whose bundle has
+    # another. Two extensions would both replace Ruby's functions.
+    #
+    # @param path [String] a file that programs require by name
+    # @param feature [String] the name
+    # @return [Boolean] whether the file is of a copy that does not serve; then that of the other one is loaded instead
+    def another_copy?(path, feature)
+      serving = File.join(File.dirname(__dir__), "#{feature}.rb")
+      return false if File.realpath(path) == serving
+
+      require serving
+      true
     end
 
     # @return [Boolean] whether the extension is loaded

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../culet"
+return if Culet::Native.another_copy?(__FILE__, "culet/pitchfork")
 
 module Culet
   # Support for Pitchfork. At the end of its configuration file:

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "agent"
+return if Culet::Native.another_copy?(__FILE__, "culet/profile")
+
 require_relative "runtime/profile/labels"
 require_relative "runtime/profile/settings"
 

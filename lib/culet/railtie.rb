@@ -1,5 +1,8 @@
 # frozen_string_literal: true
 
+require_relative "native"
+return if Culet::Native.another_copy?(__FILE__, "culet/railtie")
+
 require "active_support"
 require "active_support/ordered_options"
 require "rails/railtie"
@@ -10,7 +13,7 @@ module Culet
   # and jobs (Profile::Rails). `config.culet.limit = true`, or a limit such as "85%", loads culet/limit. With
   # that, or if the application has loaded it, Solid Queue, GoodJob and Resque restart at the limit (Limit::Jobs). The
   # default of all is false. With CULET_BLACKBOX, requests and jobs have labels too. `require "culet"` loads this file
-  # if Rails is loaded, so the Gemfile must list rails first.
+  # as soon as Rails is loaded.
   class Railtie < ::Rails::Railtie
     config.culet = ActiveSupport::OrderedOptions.new
     config.culet.trim = false

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../culet"
+return if Culet::Native.another_copy?(__FILE__, "culet/require")
 
 module Culet
   # `require "culet/require"` makes `require`, `load` and $LOAD_PATH.resolve_feature_path look a file up in an index of

@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
-require "resque"
 require_relative "../culet"
+return if Culet::Native.another_copy?(__FILE__, "culet/resque")
+
+require "resque"
 
 module Culet
   # `require "culet/resque"` where the workers load their jobs: with CULET_LIMIT, or culet/limit loaded before, a worker

@@ -1,5 +1,8 @@
 # frozen_string_literal: true
 
+require_relative "native"
+return if Culet::Native.another_copy?(__FILE__, "culet/sidekiq")
+
 require "sidekiq"
 require_relative "runtime/sidekiq/quiet_periods"
 

@@ -2,6 +2,7 @@
 
 require "coverage"
 require_relative "../culet"
+return if Culet::Native.another_copy?(__FILE__, "culet/unused")
 
 module Culet
   # `require "culet/unused"` records which compiled code of this process, and of the processes it forks, runs;

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "../culet"
+return if Culet::Native.another_copy?(__FILE__, "culet/warmup")
+
 require_relative "runtime/warmup/connections"
 require_relative "runtime/warmup/record"
 require_relative "runtime/warmup/requests"

@@ -98,6 +98,39 @@ class LiveServerTest < Minitest::Test
     end
   end
 
+  # Another user's: 64 that send a byte at a time, and 1,000 that send nothing. It answers a line with what is still open.
+  CROWD = <<~'RUBY'
+    require "socket"
+    port, slow, idle = ARGV.map(&:to_i)
+    slow = Array.new(slow) { TCPSocket.new("127.0.0.1", port).tap { |socket| socket.write("GET / HTTP/1.1\r\n") } }
+    idle = Array.new(idle) { TCPSocket.new("127.0.0.1", port) }
+    Thread.new do
+      loop do
+        slow.each { |socket| socket.write_nonblock("x: y\r\n", exception: false) rescue nil }
+        sleep(0.1)
+      end
+    end
+    begin
+      puts [slow, idle].map { |sockets| sockets.count { |socket| !socket.wait_readable(0) } }.join(" ")
+      $stdout.flush
+    end while $stdin.gets
+  RUBY
+
+  def test_connections_of_other_users_block_no_page
+    { "64" => "0", "0" => "1000" }.each do |slow, idle|
+      with_server(history(frames(moments(2)))) do |server, _|
+        open_stream(server) do |stream, _|
+          crowd(server, slow, idle) do |program|
+            assert_equal "200", get(server.url).code
+            program.puts
+            assert_operator program.gets.split.sum(&:to_i), :>, 0, "the server waited for them"
+            assert_equal 2, read_events(stream, 2).size
+          end
+        end
+      end
+    end
+  end
+
   def test_there_is_a_limit_of_pages
     with_server(history(frames(moments(1)))) do |server, _|
       streams = Array.new(Server::MOST_PAGES) { Fiber.new { open_stream(server) { Fiber.yield } } }
@@ -125,6 +158,17 @@ class LiveServerTest < Minitest::Test
       assert_equal ["409", { "error" => "the profile is off" }], [answer.code, JSON.parse(answer.body)]
       assert_equal "500", get("#{server.url}wrong").code
       assert_equal "culet: a request failed: ArgumentError: a defect\n", notes.string
+    end
+  end
+
+  private
+
+  def crowd(server, *numbers)
+    IO.popen([RbConfig.ruby, "-rio/wait", "-e", CROWD, server.port.to_s, *numbers], "r+", pgroup: true) do |program|
+      assert program.gets, "the crowd is not connected"
+      yield program
+    ensure
+      Process.kill(:KILL, program.pid)
     end
   end
 end

@@ -23,6 +23,7 @@ class PrometheusTest < Minitest::Test
       out, err, status = run_program(promtool, *words.split, chdir: __dir__)
       assert_predicate status, :success?, out + err
     end
+    check_with_token(promtool)
     alerts = YAML.load_file("#{FLEET}/alerts.yml")["groups"].flat_map { |group| group["rules"] }.filter_map { |rule| rule["alert"] }
     tested = YAML.load_file("#{__dir__}/alerts_test.yml")["tests"].flat_map { |test| test["alert_rule_test"].to_a }
     assert_empty alerts - tested.select { |one| one["exp_alerts"] }.map { |one| one["alertname"] }, "each alert fires once"
@@ -75,6 +76,19 @@ class PrometheusTest < Minitest::Test
   end
 
   private
+
+  # The lines for a token, which are comments.
+  def check_with_token(promtool)
+    text = File.read("#{FLEET}/prometheus.yml").gsub(/^(\s*)# (authorization:|  credentials_file:)/, '\1\2')
+    Dir.mktmpdir do |folder|
+      FileUtils.cp("#{FLEET}/alerts.yml", folder)
+      File.write("#{folder}/token", "secret")
+      File.write("#{folder}/prometheus.yml", text.sub("/run/secrets/metrics", "#{folder}/token"))
+      out, err, status = run_program(promtool, "check", "config", "#{folder}/prometheus.yml")
+      assert_predicate status, :success?, out + err
+      assert_equal({ "credentials_file" => "#{folder}/token" }, YAML.load_file("#{folder}/prometheus.yml")["scrape_configs"].first["authorization"])
+    end
+  end
 
   def cells_of(grid)
     x, y, width, height = grid.values_at("x", "y", "w", "h")

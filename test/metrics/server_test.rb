@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "minitest/mock"
+require "tempfile"
 require "culet/metrics"
 require_relative "metrics_helper"
 
@@ -35,15 +37,134 @@ class MetricsServerTest < Minitest::Test
     assert head.end_with?("\r\n\r\n")
   end
 
-  # Slow and hostile clients hold up others for two seconds at most.
   def test_clients_that_send_nothing_or_too_much_are_dropped
-    silent = TCPSocket.new("127.0.0.1", @port)
+    serve(seconds: 0.1) do |port|
+      silent = TCPSocket.new("127.0.0.1", port)
+      assert_nil silent.read(1)
+      silent.close
+    end
     assert_equal "", exchange("GET /metrics HTTP/1.1\r\nx: #{"y" * 100_000}\r\n\r\n")
     assert_equal "", exchange("\xff\x00\r\n\r\n".b).b[/\A(?!HTTP)/].to_s
     assert_equal "200", get(@port).code
-    assert_nil silent.read(1)
+  end
+
+  def test_idle_connections_delay_no_scrape
+    serve(seconds: 600) do |port|
+      idle = Array.new(200) { TCPSocket.new("127.0.0.1", port).tap { |socket| socket.write("GET /metrics HTTP/1.1\r\n") } }
+      assert_equal "200", get(port).code
+      assert_equal :wait_readable, idle.last.read_nonblock(1, exception: false), "the server waited for it"
+      assert_nil idle.first.read(1) # the oldest gives way
+      idle.last.write("\r\n")
+      assert_match(%r{\AHTTP/1.1 200 }, idle.last.read)
+    ensure
+      idle.each(&:close)
+    end
+  end
+
+  # One that does not read keeps its own answer waiting alone.
+  def test_a_client_that_does_not_read_delays_no_other
+    Culet::Metrics.stub(:text, "x" * 6_000_000) do
+      serve(seconds: 600) do |port|
+        slow = TCPSocket.new("127.0.0.1", port)
+        slow.write("GET /metrics HTTP/1.1\r\n\r\n")
+        assert slow.wait_readable(PATIENCE_SECONDS)
+        assert_equal 6_000_000, get(port).body.size
+        assert_equal 6_000_000, slow.read[/\r\n\r\n(.*)/m, 1].size
+      ensure
+        slow.close
+      end
+    end
+  end
+
+  # A page of elsewhere whose name leads here (DNS rebinding).
+  def test_names_of_elsewhere_are_refused
+    names = { "127.0.0.1:9394" => 200, "[::1]:9394" => 200, "10.1.2.3" => 200, "localhost:1" => 200, "web" => 200, "evil.example" => 403,
+              "127.0.0.1.evil.example:9394" => 403, "localhost.evil.example" => 403, "shop.example:9394" => 200, "SHOP.example" => 200 }
+    serve(hosts: ["shop.example"]) do |port|
+      found = names.to_h { |name, _| [name, get(port, "/metrics", "host" => name).code.to_i] }
+      assert_equal names, found
+    end
+  end
+
+  def test_a_token
+    serve(token: "se+cret") do |port|
+      codes = [nil, "Bearer se+cre", "Basic se+cret", "Bearer", "bearer  se+cret", "Bearer se+cret"].map do |value|
+        get(port, "/metrics", { "host" => "any.example", "authorization" => value }.compact).code
+      end
+      assert_equal %w[401 401 401 401 200 200], codes
+      response = get(port)
+      assert_equal "Bearer", response["www-authenticate"]
+      refute_includes response.body, "culet_"
+    end
+    _, err = capture_io { refute Culet::Metrics.start(free_port, token: " ") }
+    assert_equal "culet: metrics are not served: the token (CULET_METRICS_TOKEN) is empty\n", err
   ensure
-    silent&.close
+    Culet::Metrics.stop
+  end
+
+  def test_a_unix_socket
+    Dir.mktmpdir do |folder|
+      path = "#{folder}/metrics"
+      UNIXServer.new(path).close # of a process that has ended
+      server = Culet::Metrics::Server.open("unix:#{path}")
+      UNIXSocket.open(path) do |socket|
+        socket.write("GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        assert_match(%r{\AHTTP/1.1 200 }, socket.read)
+      end
+      assert_raises(Errno::EADDRINUSE) { Culet::Metrics::Server.open("unix:#{path}") }
+      server.stop
+      refute_path_exists path
+      File.write(path, "kept")
+      assert_raises(Errno::EADDRINUSE) { Culet::Metrics::Server.open("unix:#{path}") }
+      assert_equal "kept", File.read(path)
+    end
+  end
+
+  LACKING = <<~'RUBY'
+    Process.setrlimit(:NOFILE, 64)
+    Culet::Metrics.start(Integer(ENV.fetch("PORT")))
+    files = []
+    worker = lambda do
+      fork do
+        files.each(&:close)
+        $stdin.close
+        sleep
+      end
+    end
+    puts [Process.pid, worker.call, worker.call].join(" ")
+    $stdout.flush
+    while (line = $stdin.gets)
+      files.each(&:close).clear
+      if (left = line[/leave (\d+)/, 1])
+        begin
+          loop { files << File.open(File::NULL) }
+        rescue Errno::EMFILE
+          files.pop(left.to_i).each(&:close)
+        end
+      end
+      puts line.start_with?("fork") ? worker.call : "ready"
+      $stdout.flush
+    end
+  RUBY
+
+  # Of the process that collects: with 0 to 6 left, another part fails each time.
+  def test_a_lack_of_descriptors_passes
+    port = free_port
+    errors = Tempfile.new("errors")
+    IO.popen([{ "PORT" => port.to_s, **NEUTRAL }, RbConfig.ruby, *FLAGS, "-rculet/metrics", "-e", LACKING], "r+", err: errors, pgroup: true) do |program|
+      first = program.gets.split
+      assert scrape_until(port) { |found| first - found == [] }
+      waiting = lack(program, port, first)
+      program.puts("fork leave 0")
+      all = [*first, program.gets.chomp]
+      program.puts("free")
+      assert_equal "ready\n", program.gets
+      assert scrape_until(port) { |found| all - found == [] }, File.read(errors.path)
+      assert_match(%r{\AHTTP/1.1 (200|503) }, waiting.read)
+    ensure
+      Process.kill(:KILL, -program.pid)
+    end
+    assert_match(/\Aculet: metrics are not \w+ at the moment: Errno::EMFILE: .*\n/, File.read(errors.path))
   end
 
   def test_it_listens_on_this_host_alone_by_default
@@ -100,6 +221,44 @@ class MetricsServerTest < Minitest::Test
   end
 
   private
+
+  # No answer without one of these processes may have status 200.
+  #
+  # @return [TCPSocket] of a request that could not be accepted
+  def lack(program, port, pids)
+    waiting = nil
+    (0..6).each do |left|
+      program.puts("leave #{left}")
+      program.gets
+      next waiting = TCPSocket.new("127.0.0.1", port).tap { |socket| socket.write("GET /metrics HTTP/1.0\r\n\r\n") } if left.zero?
+
+      response = get(port)
+      assert_includes %w[200 503], response.code
+      assert_empty pids - pids(parse(response.body)), "with #{left} left" if response.code == "200"
+    end
+    waiting
+  end
+
+  # @yieldparam pids [Array<String>]
+  # @return [Boolean] whether the block was true of an answer before long
+  def scrape_until(port)
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE_SECONDS
+    until Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+      response = get(port)
+      return true if response.code == "200" && yield(pids(parse(response.body)))
+
+      sleep(0.05)
+    end
+    false
+  end
+
+  def serve(**options)
+    port = free_port
+    server = Culet::Metrics::Server.open(port, **options)
+    yield port
+  ensure
+    server&.stop
+  end
 
   def exchange(request)
     socket = TCPSocket.new("127.0.0.1", @port)

@@ -16,6 +16,14 @@ class RailsLabelTest < Minitest::Test
     end
     require "culet"
 
+    # What the middleware above it said.
+    Outer = Struct.new(:app) do
+      def call(env)
+        env["outer"] = Culet::Profile.labels["endpoint"] || "off"
+        app.call(env)
+      end
+    end
+
     class Application < Rails::Application
       config.root = ENV.fetch("APPLICATION_ROOT")
       config.load_defaults("#{Rails::VERSION::MAJOR}.#{Rails::VERSION::MINOR}")
@@ -24,6 +32,7 @@ class RailsLabelTest < Minitest::Test
       config.secret_key_base = "for a process that lives for a second"
       config.logger = ActiveSupport::Logger.new(File::NULL)
       config.culet.profile = ENV["PROFILE"] == "true"
+      config.middleware.use(Outer)
       routes.append { get("/issues/:id", to: "issues#show") }
     end
 
@@ -38,17 +47,27 @@ class RailsLabelTest < Minitest::Test
     end
 
     Application.initialize!
-    %w[/issues/4 /missing/5].each do |path|
-      status, _, body = Application.call(Rack::MockRequest.env_for(path))
-      puts status
+    %w[/issues/4 /missing/5 /issues/6 /missing/7].each do |path|
+      status, _, body = Application.call(env = Rack::MockRequest.env_for(path))
+      puts "#{status} #{env["outer"]}"
       body.each { |part| puts part } if status == 200
     end
     MailJob.perform_now if defined?(MailJob)
   RUBY
 
+  # Once a route is known, the request has its name from the start.
+  LABELLED = <<~TEXT
+    200 GET /issues/:id
+    {"endpoint"=>"issues#show"}
+    404 GET /missing/:id
+    200 issues#show
+    {"endpoint"=>"issues#show"}
+    404 other
+  TEXT
+
   def test_requests_and_jobs_have_labels
     requests, job = parts(run_application("true"))
-    assert_equal %(200\n{"endpoint"=>"issues#show"}\n404\n), requests
+    assert_equal LABELLED, requests
     skip "Active Job is not in the bundle" if job.empty?
     assert_equal %({"job"=>"MailJob"}\n), job
   end
@@ -56,20 +75,20 @@ class RailsLabelTest < Minitest::Test
   def test_with_a_black_box_they_have_labels_too
     Dir.mktmpdir do |folder|
       requests, = parts(run_application("false", "CULET_BLACKBOX" => folder))
-      assert_equal %(200\n{"endpoint"=>"issues#show"}\n404\n), requests.sub("off", %({"endpoint"=>"issues#show"}))
+      assert_equal LABELLED, requests.gsub(/^off$/, %({"endpoint"=>"issues#show"}))
     end
   end
 
   def test_nothing_is_loaded_otherwise
     requests, job = parts(run_application("false"))
-    assert_equal "200\noff\n404\n", requests
+    assert_equal "200 off\noff\n404 off\n200 off\noff\n404 off\n", requests
     assert_includes ["", "off\n"], job
   end
 
   private
 
   # What the requests printed, and what the job did.
-  def parts(text) = text.lines.partition.with_index { |_, at| at < 3 }.map(&:join)
+  def parts(text) = text.lines.partition.with_index { |_, at| at < 6 }.map(&:join)
 
   def run_application(profile, more = {})
     Dir.mktmpdir do |root|

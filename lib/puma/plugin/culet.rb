@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "culet"
+return if Culet::Native.another_copy?(__FILE__, "puma/plugin/culet")
+
 require "puma/dsl"
 require "puma/plugin"
 

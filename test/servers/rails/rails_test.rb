@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "servers/rails/rails_helper"
+require "culet/system/ruby_options"
 
 # config.culet.trim in a real Rails, with the gems of the rails workload.
 class RailtieTest < Minitest::Test
@@ -27,6 +28,44 @@ class RailtieTest < Minitest::Test
     assert_equal [(9 << 40).to_s, "setting".inspect], lines.last(2)
   end
 
+  ORDERS = File.expand_path("orders.rb", __dir__)
+  DONE = [1, true, "background", 9 << 40, 1].inspect.freeze
+  # What is loaded before Rails: nothing, Puma's plugin, a part by RUBYOPT.
+  FIRST = [nil, :plugin, *Culet::RubyOptions::PARTS].freeze
+  # What the Gemfile makes Bundler require, before or behind Rails.
+  GEMFILE = ["culet", "culet/auto", "culet/railtie", nil].product(%w[BEFORE AFTER]).freeze
+  # These, and a Puma, stand for all; the others run with --all.
+  TYPICAL = [["profile", "culet", "AFTER", "copy"], ["auto", "culet/auto", "AFTER", "lib"]].freeze
+
+  # Without culet, or without a second copy, there is nothing to try.
+  ALL = FIRST.product(GEMFILE, %w[lib copy]).map(&:flatten).reject { |first, feature, _, library| first.nil? && (feature.nil? || library == "copy") }
+
+  (ENV.key?("CULET_TEST_ALL") ? ALL : TYPICAL).each do |first, feature, order, library|
+    name = "#{first || "nothing"}_of_#{library}_first_and_#{feature || "no_require"}_#{order.downcase}_rails".tr("/", "_")
+    define_method("test_#{name}") do
+      assert_equal "#{DONE}\n", boot_in_order(first, feature, order, library)
+    end
+  end
+
+  # As `bundle exec puma` starts it, with the application in config.ru.
+  def test_puma_with_the_plugin_and_its_settings
+    environment = bundle.environment
+    Dir.mktmpdir do |directory|
+      File.write("#{directory}/config.ru", "ENV['AFTER'] = 'culet'\nrequire #{ORDERS.dump}\n$stdout.flush\nrun Application\n")
+      File.write("#{directory}/puma.rb", "bind 'unix://#{directory}/socket'\nplugin :culet\nlog_requests false\n")
+      env = NEUTRAL.merge(environment, "APPLICATION_ROOT" => directory, "RUBYLIB" => "#{ROOT}/lib", "CULET_PROFILE" => "1", "CULET_TRIM" => nil)
+      reader, writer = IO.pipe
+      pid = spawn(env, "bundle", "exec", "puma", "-C", "#{directory}/puma.rb", "#{directory}/config.ru", chdir: directory, out: writer, err: %i[child out])
+      writer.close
+      lines = reader.each_line.lazy.map(&:chomp).take_while { |line| !line.include?("Use Ctrl-C to stop") }.to_a
+      assert_includes lines, DONE, lines.join("\n")
+    ensure
+      Process.kill(:TERM, pid)
+      reader.read
+      Process.wait(pid)
+    end
+  end
+
   def test_without_rails_there_is_no_railtie
     out, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-rculet", "-e", "p defined?(Culet::Railtie)", env: NEUTRAL)
     assert status.success?, err
@@ -34,6 +73,27 @@ class RailtieTest < Minitest::Test
   end
 
   private
+
+  # @param first [String, Symbol, nil] of FIRST, of the copy of culet in `library`
+  # @param feature [String, nil] what Bundler requires, of the checkout
+  # @param order [String] BEFORE or AFTER Rails
+  # @param library [String] "lib", or "copy" of it
+  # @return [String] what the application printed
+  def boot_in_order(first, feature, order, library)
+    Dir.mktmpdir do |directory|
+      FileUtils.cp_r("#{ROOT}/lib", "#{directory}/copy")
+      copy = library == "lib" ? "#{ROOT}/lib" : "#{directory}/copy"
+      env = { "BEFORE" => nil, "AFTER" => nil, order => feature }
+      env["BEFORE"] = [("#{copy}/puma/plugin/culet culet/auto" if first == :plugin), env["BEFORE"]].compact.join(" ")
+      env["RUBYOPT"] = "-r#{copy}/culet/#{first}.rb" if first.is_a?(String)
+      out, err, status = run_program(RbConfig.ruby, "-I#{ROOT}/lib", "-rbundler/setup", ORDERS, chdir: directory,
+                                     env: NEUTRAL.merge(bundle.environment, "APPLICATION_ROOT" => directory, "CULET_TRIM" => nil,
+                                                                                "CULET_LIMIT" => ("9T" if first == "limit"), **env))
+      assert_predicate status, :success?, err
+      assert_empty err
+      out
+    end
+  end
 
   # @param configured [Boolean, nil] what the application's configuration says; nil: nothing
   # @param initializer [String, nil] of the application, a file in config/initializers

@@ -14,6 +14,8 @@ module Culet
       MEMBER = "member"
       # The hub asks a member for its figures.
       QUESTION = "?"
+      # The member cannot read them at the moment.
+      FAILURE = "!"
       # How long the hub may take for a text, in seconds.
       PATIENCE = 5
       private_constant :PATIENCE
@@ -38,15 +40,17 @@ module Culet
 
       # @param format [Symbol]
       # @return [String, nil] the text of a scrape; nil if there is no hub any more
-      # @raise [Culet::Error] when it does not answer in time
+      # @raise [Culet::Error] when it does not answer in time, or one of the processes lacks descriptors
       def text(format)
         mine, theirs = UNIXSocket.pair
         pass(format.to_s, theirs)
         read(mine)
-      rescue Errno::EPIPE, Errno::ECONNRESET, Errno::ECONNREFUSED
+      rescue *ENDED
         nil
       rescue IO::WaitWritable
         raise Error, SILENCE
+      rescue SystemCallError => e
+        raise Error, "the metrics cannot be collected at the moment: #{e.message}"
       ensure
         mine&.close
       end
@@ -57,9 +61,13 @@ module Culet
       # @return [String] the text after its size, as `text` receives it
       def self.pack(text) = [text.bytesize].pack("Q>") << text.b
 
+      # What `pass` raises without a hub.
+      ENDED = [Errno::EPIPE, Errno::ECONNRESET, Errno::ECONNREFUSED].freeze
       SILENCE = "the process that collects the metrics does not answer"
+      # It lacks descriptors, for example.
+      REFUSAL = "the process that collects the metrics cannot do so at the moment"
       SIZE_BYTES = 8
-      private_constant :SILENCE, :SIZE_BYTES
+      private_constant :SILENCE, :REFUSAL, :SIZE_BYTES
 
       private
 
@@ -68,8 +76,8 @@ module Culet
         deadline = now + PATIENCE
         until complete?(bytes)
           part = socket.read_nonblock(1 << 18, exception: false)
-          return if part.nil? && bytes.empty?
-          raise Error, SILENCE if part.nil? || now >= deadline
+          raise Error, REFUSAL if part.nil?
+          raise Error, SILENCE if now >= deadline
 
           part == :wait_readable ? socket.wait_readable(0.1) : bytes << part
         end

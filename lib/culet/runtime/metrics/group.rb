@@ -9,9 +9,10 @@ module Culet
     module Group
       # The whole machine's, where the control group has none.
       HOST = "/proc/pressure/memory"
+      OWN = "/proc/self/cgroup"
       LIMITS = { "culet_limit_bytes" => "limit_bytes", "culet_limit_used_bytes" => "used_bytes",
                  "culet_limit_headroom_bytes" => "headroom_bytes" }.freeze
-      private_constant :HOST, :LIMITS
+      private_constant :HOST, :OWN, :LIMITS
 
       class << self
         # @return [Array<Array(String, Hash{String => String}, Numeric)>] name, labels and value
@@ -33,9 +34,10 @@ module Culet
           end
         end
 
-        # In a container the group's own folder is the top of the mount.
+        # In a container the group's own folder is the top of the mount. The choice is kept, so an error of the moment
+        # must not make it.
         def pressure_file
-          path = KernelFile.content("/proc/self/cgroup").to_s[/^0::(.*)$/, 1].to_s
+          path = File.exist?(OWN) ? File.read(OWN)[/^0::(.*)$/, 1].to_s : ""
           files = ["/sys/fs/cgroup#{path}/memory.pressure", "/sys/fs/cgroup/memory.pressure"]
           files.find { |file| File.file?(file) } || HOST
         end

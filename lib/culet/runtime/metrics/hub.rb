@@ -36,8 +36,7 @@ module Culet
       # @return [self]
       def start
         rehearse
-        @thread = BackgroundThread.start("culet-metrics") { run }
-        @thread.report_on_exception = false
+        @thread = BackgroundThread.repeat("culet-metrics", "metrics are not collected") { step }
         self
       end
 
@@ -60,8 +59,8 @@ module Culet
       end
 
       # @param format [Symbol]
-      # @return [String, nil] nil if the hub has ended
-      # @raise [Culet::Error] when it does not answer in time
+      # @return [String, nil] nil if the hub has been stopped
+      # @raise [Culet::Error] when it does not answer in time, or cannot
       def text(format) = @door.text(format)
 
       protected
@@ -87,14 +86,9 @@ module Culet
 
       def close = [@inbox, *@peers.keys].each(&:close)
 
-      def run
-        loop do
-          listen(nil)
-          serve until @requests.empty?
-        end
-      rescue StandardError => e
-        warn("culet: metrics are not collected any more: #{e.class}: #{e.message}")
-        close
+      def step
+        listen(nil)
+        serve if @requests.any?
       end
 
       # Receives whatever comes next.
@@ -124,9 +118,11 @@ module Culet
         return if text == :wait_readable
         return forget(socket) if text.nil? || text.empty?
 
-        samples = Report.parse(text) or return forget(socket)
         peer = @peers.fetch(socket)
         peer.asked = false
+        return if text == Door::FAILURE # what it has reported before is shown, with its age
+
+        samples = Report.parse(text) or return forget(socket)
         peer.samples = samples
         peer.at = now
       rescue SystemCallError
@@ -138,12 +134,14 @@ module Culet
         socket.close
       end
 
-      # One scrape answers all requests that have come.
+      # One scrape answers all requests that have come. If it fails, their sockets are closed without an answer.
       def serve
         processes = collect
-        requests = @requests.slice!(0..)
         texts = Hash.new { |hash, format| hash[format] = Exposition.new(format).text(processes) }
-        requests.each { |socket, format| send_text(socket, texts[format]) }
+        @requests.each { |socket, format| send_text(socket, texts[format]) }
+      ensure
+        @requests.map(&:first).each(&:close)
+        @requests.clear
       end
 
       def collect

@@ -1,118 +1,164 @@
 # frozen_string_literal: true
 
-require "io/wait"
 require "socket"
 require_relative "../../errors"
 require_relative "../../system/background_thread"
+require_relative "../../system/http_access"
+require_relative "address"
+require_relative "connection"
 
 module Culet
   module Metrics
-    # Answers GET /metrics on a port of its own, in one thread: one request per connection, one connection at a time.
+    # Answers GET /metrics at an address of its own, in one thread: one request per connection, many connections at a
+    # time. One that is slow delays no other: it is dropped after some seconds, or when too many are open.
     class Server
-      # The address if only a port is given: other hosts have no access.
-      HOST = "127.0.0.1"
       PATH = "/metrics"
-      REQUEST_BYTES = 16 << 10
-      # For a request to arrive, and for the answer to be received, in seconds.
-      PATIENCE = 2
-      private_constant :REQUEST_BYTES, :PATIENCE
+      # Open at a time.
+      CONNECTIONS = 64
+      # For a request to arrive, and for the answer to be received.
+      SECONDS = 10
+      private_constant :CONNECTIONS, :SECONDS
 
-      REASONS = { 200 => "OK", 400 => "Bad Request", 404 => "Not Found", 405 => "Method Not Allowed",
-                  503 => "Service Unavailable" }.freeze
+      REASONS = { 200 => "OK", 400 => "Bad Request", 401 => "Unauthorized", 403 => "Forbidden", 404 => "Not Found",
+                  405 => "Method Not Allowed", 503 => "Service Unavailable" }.freeze
       private_constant :REASONS
 
-      class << self
-        # @param address [String, Integer] a port, or "HOST:PORT", e.g. "[::1]:9394"
-        # @return [Server] that answers
-        # @raise [ArgumentError] for another address
-        # @raise [SystemCallError, SocketError] when the port cannot be used
-        def open(address)
-          match = /\A(?:(?:\[(?<ip>[\h:.]+)\]|(?<host>[^:\[\]]+)):)?(?<port>\d{1,5})\z/.match(address.to_s)
-          port = match && match[:port].to_i
-          raise ArgumentError, "#{address.inspect} is not a port or HOST:PORT" unless port&.between?(1, 65_535)
-
-          new(match[:ip] || match[:host] || HOST, port).tap(&:start)
-        end
+      # @param address [String, Integer] see Address
+      # @param token [String, nil] that a request must bear; nil: none
+      # @param hosts [Array<String>] names by which clients without a token may call this machine, beside its addresses
+      # @param seconds [Numeric] for a request to arrive, and for the answer to be received
+      # @return [Server] that answers
+      # @raise [ArgumentError] for another address, or an empty token
+      # @raise [SystemCallError, SocketError] when the address cannot be used
+      def self.open(address, token: nil, hosts: [], seconds: SECONDS)
+        new(Address.parse(address), token: token, hosts: hosts, seconds: seconds).tap(&:start)
       end
 
-      # @param host [String]
-      # @param port [Integer]
-      def initialize(host, port)
-        @socket = TCPServer.new(host, port)
+      # @param address [Address]
+      # @param token [String, nil]
+      # @param hosts [Array<String>]
+      # @param seconds [Numeric]
+      def initialize(address, token:, hosts:, seconds:)
+        raise ArgumentError, "the token (CULET_METRICS_TOKEN) is empty" if token && token.strip.empty?
+
+        @token = token&.strip
+        @hosts = [*hosts, *address.host]
+        @address = address
+        @seconds = seconds
+        @socket = address.listen
+        @connections = {}
       end
 
       # @return [void]
       def start
-        @thread = BackgroundThread.start("culet-metrics-http") { run }
+        @thread = BackgroundThread.repeat("culet-metrics-http", "metrics are not served") { step }
       end
 
       # @return [void]
       def stop
         @thread.kill.join
         abandon
+        @address.remove
       end
 
       # In a forked child, which has neither the thread nor the port.
       #
       # @return [void]
-      def abandon = @socket.close
+      def abandon = [@socket, *@connections.keys].each(&:close)
 
       private
 
-      def run
-        loop { serve(@socket.accept) }
-      rescue StandardError => e
-        warn("culet: metrics are not served any more: #{e.class}: #{e.message}")
-        abandon
+      # Serves what is ready. Requests that have come together have one scrape.
+      def step
+        writing, reading = @connections.values.partition(&:answering?)
+        ready = IO.select([@socket, *reading.map(&:socket)], writing.map(&:socket), nil, left)
+        receiving, sending, = ready || [[], []]
+        texts = Hash.new { |hash, format| hash[format] = Metrics.text(format: format) }
+        (receiving - [@socket]).each { |socket| advance(@connections[socket]) { |one| receive(one, texts) } }
+        sending.each { |socket| advance(@connections[socket], &:send_part) }
+        drop_late
+        accept if receiving.include?(@socket)
       end
 
-      def serve(client)
-        request = read(client)
-        write(client, response(request)) if request
-        client.shutdown # a process that is forked meanwhile has the socket too
+      # Until the first deadline; nil: there is none.
+      def left
+        @connections.each_value.map(&:deadline).min&.then { |deadline| [deadline - now, 0].max }
+      end
+
+      def advance(connection)
+        drop(connection) if yield connection
       rescue SystemCallError, IOError
-        nil # the client has gone
-      ensure
-        client.close
+        drop(connection) # the client has gone
       end
 
-      # @return [String, nil] the head of the request; nil if it does not arrive in time, or is too long
-      def read(client)
-        text = +""
-        deadline = now + PATIENCE
-        until text.include?("\r\n\r\n") || text.include?("\n\n")
-          part = client.read_nonblock(REQUEST_BYTES, exception: false)
-          text << part if part.is_a?(String)
-          return if part.nil? || text.bytesize > REQUEST_BYTES
-          return if part == :wait_readable && !client.wait_readable([deadline - now, 0].max)
-        end
-        text.b
+      def receive(connection, texts)
+        request = connection.receive or return
+        connection.answer(response(request, texts), now + @seconds)
+        connection.send_part
       end
 
-      def response(request)
+      def drop(connection)
+        @connections.delete(connection.socket)
+        connection.close
+      end
+
+      def drop_late
+        time = now
+        late = @connections.each_value.select { |one| one.deadline <= time }
+        late.each { |one| drop(one) }
+      end
+
+      def accept
+        socket = @socket.accept_nonblock(exception: false)
+        return if socket == :wait_readable
+
+        make_room
+        @connections[socket] = Connection.new(socket, now + @seconds)
+      rescue Errno::ECONNABORTED, Errno::EPROTO, Errno::ENOTCONN
+        socket&.close # the client has gone
+      end
+
+      # Whoever has most connections loses the oldest: one client cannot shut the others out.
+      def make_room
+        return if @connections.size < CONNECTIONS
+
+        drop(@connections.each_value.group_by(&:peer).each_value.max_by(&:size).first)
+      end
+
+      def response(request, texts)
         verb, target, version = request.lines.first.split
         return answer(400, "this is not an HTTP request\n") unless version&.start_with?("HTTP/1.")
+
+        refusal = refusal(request) and return refusal
         return answer(405, "only GET and HEAD\n", "allow: GET, HEAD\r\n") unless %w[GET HEAD].include?(verb)
         return answer(404, "the metrics are at #{PATH}\n") unless target[/\A[^?]*/] == PATH
 
-        format = Metrics.negotiate(request[/^accept:([^\r\n]*)/i, 1])
-        answer(200, Metrics.text(format: format), body: verb == "GET", type: CONTENT_TYPES.fetch(format))
-      rescue Error => e
+        format = Metrics.negotiate(header(request, "accept"))
+        answer(200, texts[format], body: verb == "GET", type: CONTENT_TYPES.fetch(format))
+      rescue Error, SystemCallError => e
         answer(503, "#{e.message}\n")
       end
+
+      # A browser sends no token that it does not have.
+      #
+      # @return [String, nil] an answer without metrics
+      def refusal(request)
+        if @token
+          given = header(request, "authorization").to_s[/\A\s*bearer +(\S+)\s*\z/i, 1].to_s
+          return if HTTPAccess.same_secret?(given, @token)
+
+          answer(401, "these metrics need a token: authorization: Bearer TOKEN\n", "www-authenticate: Bearer\r\n")
+        elsif (host = header(request, "host")) && !HTTPAccess.own_host?(host, names: @hosts)
+          answer(403, "the name in this address is not known here; add it to CULET_METRICS_HOSTS, or set " \
+                      "CULET_METRICS_TOKEN\n")
+        end
+      end
+
+      def header(request, name) = request[/^#{name}:([^\r\n]*)/i, 1]
 
       def answer(status, text, headers = "", body: true, type: "text/plain; charset=utf-8")
         "HTTP/1.1 #{status} #{REASONS.fetch(status)}\r\ncontent-type: #{type}\r\n" \
           "content-length: #{text.bytesize}\r\n#{headers}connection: close\r\n\r\n#{text if body}"
-      end
-
-      def write(client, text)
-        deadline = now + PATIENCE
-        until text.empty?
-          sent = client.write_nonblock(text, exception: false)
-          next text = text.byteslice(sent..) unless sent == :wait_writable
-          return unless client.wait_writable([deadline - now, 0].max)
-        end
       end
 
       def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)

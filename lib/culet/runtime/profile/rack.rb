@@ -1,40 +1,44 @@
 # frozen_string_literal: true
 
+require_relative "endpoints"
+
 module Culet
   module Profile
-    # Rack middleware: `use Culet::Profile::Rack` in config.ru labels what a request allocates with endpoint, such as
-    # "GET /issues/:id". Parts of the path that look like an identifier are replaced, so that the number of endpoints
-    # stays small. What a response allocates while the server reads a streamed body has no label.
+    # Rack middleware: `use Culet::Profile::Rack` in config.ru labels what a request allocates with endpoint: the route,
+    # once Rails or Sinatra has found one for such a path, else the path, such as "GET /issues/:id". Parts of the path
+    # that look like an identifier are replaced, so that the number of endpoints stays small; see Endpoints for what
+    # becomes of many. What a response allocates while the server reads a streamed body has no label.
     class Rack
-      # Endpoints with a name of their own: paths come from outside.
-      LIMIT = 1000
       # Parts of a path; further ones are left out.
       PARTS = 8
       # What becomes ":id": parts with a digit, and long ones.
       IDENTIFIER = /\d|.{33}/m
       METHODS = %w[GET POST PUT PATCH DELETE HEAD OPTIONS].freeze
-      private_constant :LIMIT, :PARTS, :IDENTIFIER, :METHODS
+      private_constant :PARTS, :IDENTIFIER, :METHODS
 
       # @param app [#call] a Rack application
       def initialize(app)
         @app = app
-        @endpoints = {}
+        @endpoints = Endpoints.new
       end
 
       # @param env [Hash] of a request
       # @return [Array] the application's response
-      def call(env) = Profile.label(endpoint: endpoint(env)) { @app.call(env) }
+      def call(env)
+        path = name(env["REQUEST_METHOD"], "#{env["SCRIPT_NAME"]}#{env["PATH_INFO"]}")
+        response = Profile.label(endpoint: @endpoints.label(path)) { @app.call(env) }
+        missing?(response) ? @endpoints.missing(path) : @endpoints.found(path, route(env))
+        response
+      end
 
       private
 
-      # @return [String] "other" beyond the limit
-      def endpoint(env)
-        name = name(env["REQUEST_METHOD"], "#{env["SCRIPT_NAME"]}#{env["PATH_INFO"]}")
-        return name if @endpoints.key?(name)
-        return "other" if @endpoints.size >= LIMIT
+      def missing?(response) = response.is_a?(Array) && response.first == 404
 
-        @endpoints[name] = true
-        name
+      # The application changes SCRIPT_NAME and PATH_INFO, and adds its route.
+      def route(env)
+        controller, action = env["action_dispatch.request.path_parameters"]&.values_at(:controller, :action)
+        controller && action ? "#{controller}##{action}" : env["sinatra.route"]
       end
 
       def name(method, path)

@@ -1,16 +1,17 @@
 # frozen_string_literal: true
 
-require "digest"
 require "json"
 require "securerandom"
 require_relative "../../errors"
+require_relative "../../system/http_access"
+require_relative "admission"
+require_relative "client"
+require_relative "event_stream"
 begin
   require "webrick"
 rescue LoadError
   raise Culet::MissingGem.new("a live view", "webrick", instead: "`culet top`")
 end
-require_relative "client"
-require_relative "event_stream"
 
 module Culet
   module Live
@@ -22,10 +23,12 @@ module Culet
       MOST_PAGES = 16
       # Connections, with those that have not sent a request yet.
       MOST_CONNECTIONS = 64
+      # Threads of connections: those above, and those that have been told to end.
+      MOST_THREADS = 2 * MOST_CONNECTIONS
       REQUEST_SECONDS = 10
       # For requests that are being answered when the server ends.
       END_SECONDS = 0.2
-      private_constant :ADDRESS, :MOST_CONNECTIONS, :REQUEST_SECONDS, :END_SECONDS
+      private_constant :ADDRESS, :MOST_CONNECTIONS, :MOST_THREADS, :REQUEST_SECONDS, :END_SECONDS
 
       # @return [Integer]
       attr_reader :port
@@ -46,6 +49,7 @@ module Culet
         @token = SecureRandom.urlsafe_base64(24)
         @pages = 0
         @lock = Mutex.new
+        @admission = Admission.new(most: MOST_CONNECTIONS)
         listen(port)
       end
 
@@ -80,6 +84,8 @@ module Culet
         HEADERS.each { |name, value| response[name] = value }
         path = path_below_token(request)
         return refuse(response, 404, "There is no such page.") unless path && from_here?(request)
+
+        @admission.keep
         return refuse(response, 405, "Only GET is answered.") unless %w[GET HEAD].include?(request.request_method)
 
         route(path, request, response)
@@ -111,7 +117,8 @@ module Culet
         # WEBrick logs each refused request; what fails in an answer is reported here.
         log = WEBrick::BasicLog.new(File::NULL, WEBrick::BasicLog::FATAL)
         @server = WEBrick::HTTPServer.new(BindAddress: ADDRESS, Port: port, Logger: log, AccessLog: [],
-                                          MaxClients: MOST_CONNECTIONS, RequestTimeout: REQUEST_SECONDS,
+                                          MaxClients: MOST_THREADS, RequestTimeout: REQUEST_SECONDS,
+                                          AcceptCallback: @admission.method(:enter),
                                           DoNotReverseLookup: true, ServerSoftware: "culet")
         @server.mount("/", Servlet, self)
         @port = @server[:Port]
@@ -124,11 +131,8 @@ module Culet
       # @return [String, nil] nil without the right token
       def path_below_token(request)
         _, token, path = request.path.split("/", 3)
-        path if path && same?(token, @token)
+        path if path && HTTPAccess.same_secret?(token, @token)
       end
-
-      # How long it takes tells nothing about the token: digests are compared.
-      def same?(one, other) = Digest::SHA256.digest(one) == Digest::SHA256.digest(other)
 
       # A page of elsewhere whose name leads to 127.0.0.1 has another Host; one that fetches from here another Origin.
       def from_here?(request)
