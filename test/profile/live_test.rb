@@ -52,7 +52,7 @@ class ProfileLiveTest < Minitest::Test
 
   # As the stacks of threads: blocks of 1 MiB that are hardly used. What culet needs for its own thread is apart.
   def test_what_is_resident_of_large_blocks_counts
-    code = ["require 'fiddle'; puts :up; $stdout.flush; gets", "T = Array.new(40) { Fiddle.malloc(1 << 20) }", "KEPT << ('z' * 9_000_000)",
+    code = ["puts :up; $stdout.flush; gets", "T = Array.new(40) { String.new(capacity: 1 << 20) }", "KEPT << ('z' * 9_000_000)",
             "puts :kept; $stdout.flush; gets"].join("\n")
     with_profiled(code, { "CULET_PROFILE" => SAMPLE.to_s }) do |pid, ask|
       ask.call
