@@ -150,7 +150,7 @@ void culet_host_setup(bool without_ruby)
     atomic_store_explicit(&epoch_start, seconds(), memory_order_relaxed);
 }
 
-uint32_t culet_host_add(size_t bytes, double weight)
+uint32_t culet_host_add(const void *block, size_t bytes, double weight)
 {
     uint64_t words[CULET_PROFILE_FRAMES];
     size_t from = 0;
@@ -160,7 +160,7 @@ uint32_t culet_host_add(size_t bytes, double weight)
     size_t count = culet_profile_api.capture(words, CULET_PROFILE_FRAMES);
     while (from < count && words[from] - code_start < code_end - code_start)
         from++;
-    uint32_t sample = culet_profile_api.add(CULET_PROFILE_MALLOC, bytes, weight, 0, words + from, count - from);
+    uint32_t sample = culet_profile_api.add(CULET_PROFILE_MALLOC, block, bytes, weight, 0, words + from, count - from);
     errno = saved;
     return sample;
 }

@@ -24,9 +24,9 @@ void culet_host_setup(bool has_epochs);
 /* Begins the epochs that are due. A sample does so, too. */
 void culet_host_advance_epoch(void);
 
-/* Adds a sample of malloc with the calling thread's stack, without the library's own frames. Returns its number, or 0 if
+/* Adds a sample of malloc, of the block at `block`, with the calling thread's stack, without the library's own frames. Returns its number, or 0 if
  * there is no room. */
-uint32_t culet_host_add(size_t bytes, double weight);
+uint32_t culet_host_add(const void *block, size_t bytes, double weight);
 
 /* The resident bytes of the process, read every few milliseconds at most; NULL where /proc cannot be read. For
  * culet_profile_set_host. */

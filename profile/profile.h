@@ -19,10 +19,14 @@
  *     bytes     sum of weight * size            estimated bytes
  *     variance  sum of weight * (weight - 1) * size^2   estimated variance of `bytes`
  *
- * Views: allocated (since the start), live (in use now), peak (live at the highest resident size so far), growth
- * (allocated after the start, live, and older than CULET_PROFILE_SURVIVALS epochs), inherited (live, and allocated before
- * the fork that made this process). An epoch is a major collection of Ruby; a program without Ruby has one every ten
+ * Views: allocated (by this process, since the start), live (in use now), peak (live at the highest resident size of this
+ * process so far), growth (allocated after the base, live, and older than CULET_PROFILE_SURVIVALS epochs), inherited (live,
+ * and allocated before the fork that made this process). The base is the start, the fork, or the end of the boot
+ * (`booted`), whichever was last. An epoch is a major collection of Ruby; a program without Ruby has one every ten
  * seconds.
+ *
+ * Of a live block of CULET_PROFILE_LARGE_BYTES or more, the views live, growth and inherited count the resident bytes in
+ * place of the size, where /proc/self/pagemap can be read.
  *
  * Memory comes from mmap alone. Functions may be called in any thread, and inside malloc; none of them allocates by
  * malloc. One lock guards all tables; a fork takes it.
@@ -39,6 +43,10 @@
  *                                                                      inside the profile, in a thread that forks, without
  *                                                                      memory for the block. added = live + freed
  *   R rss_bytes peak_rss_bytes                                         resident, as sampled
+ *   G base_ns                                                          when the base of growth was taken
+ *   U large_bytes resident_bytes                                       of live blocks of CULET_PROFILE_LARGE_BYTES or
+ *                                                                      more: their estimated bytes, and what is resident of
+ *                                                                      them; no line: that is not known
  *   O allocated estimated                       Ruby's objects since the start, and as their samples estimate them: the sums
  *                                               of kind o are multiplied by allocated / estimated
  *   M start end offset build_id path            executable mapping; start, end, offset in hex; build_id: hex or -
@@ -50,6 +58,9 @@
  *   S kind stack label type view sums...        a site: kind m (malloc) or o (object); for each view with samples, its letter
  *                                               (a, l, p, g, i), samples, blocks, bytes, variance; blocks and what follows
  *                                               are floating-point
+ *   I site id inherited weight size              a live sample of the site of the Nth line S (N: 1, 2, ...) that other processes
+ *                                               may have too: all of a process that has forked, and those that a forked one
+ *                                               has inherited (inherited: 1). A sample has the same id in all processes
  *   E lines                                     the end: the number of all lines before this one
  *
  * Words of a stack are below. K's `word` is one of them. */
@@ -60,10 +71,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CULET_PROFILE_VERSION 2
+#define CULET_PROFILE_VERSION 3
 #define CULET_PROFILE_DEFAULT_BYTES (512u << 10)
 #define CULET_PROFILE_FRAMES 256 /* words of a stack, at most; the outermost are left out */
 #define CULET_PROFILE_SURVIVALS 3
+#define CULET_PROFILE_LARGE_BYTES (128u << 10) /* of these blocks a part may not be resident */
 
 /* The top byte of a word says what it is. */
 #define CULET_WORD_SHIFT 56
@@ -142,19 +154,22 @@ struct culet_profile_api {
     /* The calling thread's label set for its next samples; 0: none. */
     void (*set_label)(uint32_t label);
     void (*next_epoch)(void);
+    /* The program has booted: growth is what is allocated from now on. */
+    void (*booted)(void);
 
     /* The words of the calling thread's stack, from the caller on. */
     size_t (*capture)(uint64_t *words, size_t max);
     /* Start and end of the function that contains an address; false: not known. */
     bool (*function)(uintptr_t pc, uintptr_t *start, uintptr_t *end);
 
-    /* A sample of `size` bytes that stands for `weight` allocations. Returns its number, or 0 if there is no room (it is
-     * counted as lost). The label is the thread's. */
-    uint32_t (*add)(enum culet_profile_kind kind, size_t size, double weight, uint32_t type, const uint64_t *words,
-                    size_t count);
+    /* A sample of `size` bytes at `block` (NULL: the address is not known, and all of it counts as resident) that stands
+     * for `weight` allocations. Returns its number, or 0 if there is no room (it is counted as lost). The label is the
+     * thread's. */
+    uint32_t (*add)(enum culet_profile_kind kind, const void *block, size_t size, double weight, uint32_t type,
+                    const uint64_t *words, size_t count);
     void (*remove)(uint32_t sample);
 
-    /* Writes the lines P, A, R, M, K and S, without the first line and E. Stops the calling thread only: the tables are
+    /* Writes the lines P, A, R, G, U, M, K, S and I, without the first line and E. Stops the calling thread only: the tables are
      * copied under the lock, and written from the copy. False: no memory, or `output` returned false. `lines` is increased
      * by the number of lines. */
     bool (*write)(culet_profile_output *output, void *data, uint64_t *lines);

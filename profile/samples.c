@@ -7,6 +7,7 @@
 #include "writer.h"
 
 #include <time.h>
+#include <unistd.h>
 
 static CULET_TLS bool inside;
 static CULET_TLS bool forking; /* the thread holds the lock, from prepare on */
@@ -58,8 +59,8 @@ static double checked_weight(double weight)
     return weight >= 1 ? (weight < 0x1p62 ? weight : 0x1p62) : 1;
 }
 
-static uint32_t add(enum culet_profile_kind kind, size_t size, double weight, uint32_t type, const uint64_t *words,
-                    size_t count)
+static uint32_t add(enum culet_profile_kind kind, const void *block, size_t size, double weight, uint32_t type,
+                    const uint64_t *words, size_t count)
 {
     struct culet_site key = {.label = label, .type = type, .kind = kind};
     uint32_t number = 0;
@@ -68,7 +69,7 @@ static uint32_t add(enum culet_profile_kind kind, size_t size, double weight, ui
 
     if (tables.sample) {
         key.stack = culet_stacks_intern(&tables.stacks, words, count);
-        number = culet_tables_add(&tables, &key, size, checked_weight(weight));
+        number = culet_tables_add(&tables, &key, block, size, checked_weight(weight));
         culet_tables_set_resident(&tables, host.resident ? host.resident() : (uint64_t)tables.live_bytes);
         if (notify_reached && tables.live_bytes > notify_bytes) {
             reached = notify_reached;
@@ -102,8 +103,6 @@ static void next_epoch(void)
     leave(was_inside);
 }
 
-/* ---- start and stop ---- */
-
 static uint64_t nanoseconds(void)
 {
     struct timespec now;
@@ -112,6 +111,22 @@ static uint64_t nanoseconds(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+static void booted(void)
+{
+    bool was_inside = enter();
+
+    culet_tables_set_base(&tables, nanoseconds());
+    leave(was_inside);
+}
+
+/* Of a process, and of the moment. */
+static uint32_t first_id(void)
+{
+    return (uint32_t)culet_index_mix(nanoseconds() ^ (uint64_t)getpid() << 40);
+}
+
+/* ---- start and stop ---- */
+
 /* Begins an empty profile. False: no memory; the former profile is as it was. */
 static bool restart(void)
 {
@@ -119,7 +134,8 @@ static bool restart(void)
 
     if (!culet_tables_create(&fresh))
         return false;
-    fresh.started_ns = nanoseconds();
+    fresh.started_ns = fresh.base_ns = nanoseconds();
+    fresh.next_id = first_id();
     culet_unwind_refresh();
     bool was_inside = enter();
     culet_tables_restart(&tables, &fresh);
@@ -215,6 +231,7 @@ void culet_profile_prepare(void)
 
 void culet_profile_parent(void)
 {
+    tables.forked = true;
     forking = false;
     culet_futex_unlock(&lock);
 }
@@ -222,7 +239,7 @@ void culet_profile_parent(void)
 /* A thread that was about to start or stop the profile is not in the child. */
 void culet_profile_child(void)
 {
-    tables.generation++;
+    culet_tables_forked(&tables, nanoseconds(), first_id());
     notify_reached = NULL;
     forking = false;
     culet_futex_reset(&lock);
@@ -298,6 +315,7 @@ EXPORTED const struct culet_profile_api culet_profile_api = {
     .set_frames = set_frames,
     .set_label = set_label,
     .next_epoch = next_epoch,
+    .booted = booted,
     .capture = capture,
     .function = culet_unwind_function,
     .add = add,

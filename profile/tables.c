@@ -32,6 +32,11 @@ void culet_tables_restart(struct culet_tables *t, struct culet_tables *fresh)
 
     *t = *fresh;
     t->generation = former.generation;
+    t->phase = former.phase;
+    t->fork_phase = former.fork_phase;
+    t->forked = former.forked;
+    if (former.sample)
+        t->next_id = former.next_id;
     *fresh = former;
     if (!former.sample)
         return;
@@ -88,6 +93,31 @@ void culet_tables_set_resident(struct culet_tables *t, uint64_t resident)
     }
 }
 
+/* ---- phases ---- */
+
+void culet_tables_set_base(struct culet_tables *t, uint64_t now_ns)
+{
+    t->phase++;
+    t->base_ns = now_ns;
+}
+
+/* The peak is that of this process: what it has inherited and still uses was live then. */
+void culet_tables_forked(struct culet_tables *t, uint64_t now_ns, uint32_t random)
+{
+    t->generation++;
+    culet_tables_set_base(t, now_ns);
+    t->fork_phase = t->phase;
+    t->forked = false;
+    t->next_id = random;
+    t->peak_resident = 0;
+    t->peak_number++;
+}
+
+struct culet_profile_sums culet_site_allocated(const struct culet_tables *t, const struct culet_site *site)
+{
+    return site->generation == t->generation ? site->allocated : (struct culet_profile_sums){0};
+}
+
 /* ---- sites ---- */
 
 static uint64_t hash(const struct culet_site *key)
@@ -119,6 +149,7 @@ static uint32_t find_site(struct culet_tables *t, const struct culet_site *key)
                                             .label = key->label,
                                             .type = key->type,
                                             .kind = key->kind,
+                                            .generation = t->generation,
                                             /* Nothing of it was live at the peak. */
                                             .peak_number = t->peak_number};
     culet_index_add(index, at, t->sites);
@@ -139,7 +170,8 @@ static uint32_t take_sample(struct culet_tables *t)
     return t->samples < CULET_SAMPLES ? t->samples++ : 0;
 }
 
-uint32_t culet_tables_add(struct culet_tables *t, const struct culet_site *key, size_t size, double weight)
+uint32_t culet_tables_add(struct culet_tables *t, const struct culet_site *key, const void *block, size_t size,
+                          double weight)
 {
     uint32_t at = find_site(t, key), number = at != CULET_NO_SITE ? take_sample(t) : 0;
     struct culet_sample *sample = &t->sample[number];
@@ -151,9 +183,16 @@ uint32_t culet_tables_add(struct culet_tables *t, const struct culet_site *key, 
         return 0;
     }
     t->added++;
-    *sample = (struct culet_sample){
-        .site = at, .epoch = t->epoch, .generation = t->generation, .size = size, .weight = weight};
+    *sample = (struct culet_sample){.site = at,
+                                    .epoch = t->epoch,
+                                    .phase = t->phase,
+                                    .id = t->next_id++,
+                                    .size = size,
+                                    .weight = weight,
+                                    .block = block};
     save_peak(t, site);
+    site->allocated = culet_site_allocated(t, site);
+    site->generation = t->generation;
     culet_sums_add(&site->allocated, sample);
     culet_sums_add(&site->live, sample);
     t->live_bytes += weight * (double)size;

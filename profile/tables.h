@@ -3,7 +3,12 @@
  *   sample --> site (stack, label, type, kind) --> sums: allocated, live, peak
  *
  * A sample is in the table until it is removed; its number is its index. `growth` and `inherited` are summed from the live
- * samples when the profile is written (writer.c).
+ * samples when the profile is written (writer.c). A phase ends with a fork, in the child, and with the end of a boot:
+ *
+ *     inherited   sample->phase <  fork_phase
+ *     growth      sample->phase == phase, and old enough
+ *
+ * `site->allocated` is of the generation `site->generation`, which the first sample of a later one sets to 0.
  *
  * Peak: each new highest resident size has a number. The first change of a site after that saves the site's live sums as
  * its peak sums. So the peak of a site is
@@ -24,7 +29,8 @@
 
 struct culet_site {
     uint32_t stack, label, type;
-    uint32_t kind; /* enum culet_profile_kind */
+    uint32_t kind;       /* enum culet_profile_kind */
+    uint32_t generation; /* of `allocated` */
     uint64_t peak_number;
     struct culet_profile_sums allocated, live, peak;
 };
@@ -42,9 +48,11 @@ enum culet_skip {
 
 struct culet_sample {
     uint32_t site;
-    uint32_t epoch, generation;
+    uint32_t epoch, phase;
+    uint32_t id; /* the same in all processes that have it by a fork */
     uint64_t size;
     double weight;
+    const void *block; /* NULL: not known */
 };
 
 struct culet_tables {
@@ -56,6 +64,10 @@ struct culet_tables {
     uint32_t samples;            /* in use or free, sample 0 among them */
     uint32_t free;               /* the first free one, or 0 */
     uint32_t epoch, generation;
+    uint32_t phase, fork_phase;  /* the present one; the first one of this process */
+    uint32_t next_id;            /* from a random number on, so that processes do not give out the others' */
+    bool forked;                 /* another process was forked from this one */
+    uint64_t base_ns;            /* when the phase began */
     uint64_t added, freed;       /* samples of this profile */
     uint64_t no_site, no_sample; /* those that found no room */
     uint64_t skipped[CULET_SKIPS];
@@ -73,10 +85,20 @@ void culet_tables_destroy(struct culet_tables *tables);
 void culet_tables_restart(struct culet_tables *tables, struct culet_tables *fresh);
 
 /* Adds a sample to the site with the key's stack, label, type and kind. Returns its number, or 0 if there is no room. */
-uint32_t culet_tables_add(struct culet_tables *tables, const struct culet_site *key, size_t size, double weight);
+uint32_t culet_tables_add(struct culet_tables *tables, const struct culet_site *key, const void *block, size_t size,
+                          double weight);
 
 /* Any number, also one that is free. */
 void culet_tables_remove(struct culet_tables *tables, uint32_t number);
+
+/* Growth is what is added from now on. */
+void culet_tables_set_base(struct culet_tables *tables, uint64_t now_ns);
+
+/* In a forked child. `random`: another number in each process. */
+void culet_tables_forked(struct culet_tables *tables, uint64_t now_ns, uint32_t random);
+
+/* What the site has allocated in this process. */
+struct culet_profile_sums culet_site_allocated(const struct culet_tables *tables, const struct culet_site *site);
 
 /* After each added sample: the resident size may be the highest so far. */
 void culet_tables_set_resident(struct culet_tables *tables, uint64_t resident);

@@ -4,6 +4,7 @@
 #include "writer.h"
 
 #include "memory.h"
+#include "residency.h"
 
 #include <elf.h>
 #include <link.h>
@@ -274,31 +275,81 @@ static void write_sums(struct writer *w, const char *view, const struct culet_pr
 
 /* Of each site, those sums that are made from the live samples. */
 struct made {
-    struct culet_profile_sums growth, inherited;
+    struct culet_profile_sums live, growth, inherited;
 };
+
+/* Estimated bytes of large blocks. */
+struct large {
+    bool known;
+    double bytes, resident;
+};
+
+static bool is_live(const struct culet_sample *sample)
+{
+    return sample->site != CULET_NO_SITE && sample->site != CULET_FORMER_SITE;
+}
+
+/* Sets the size of large blocks to what is resident of them. */
+static void count_resident(struct culet_tables *t, struct large *large)
+{
+    struct culet_residency residency;
+
+    culet_residency_open(&residency);
+    large->known = residency.file >= 0;
+    for (uint32_t i = 1; i < t->samples && large->known; i++) {
+        struct culet_sample *sample = &t->sample[i];
+        if (!is_live(sample) || !sample->block || sample->size < CULET_PROFILE_LARGE_BYTES)
+            continue;
+        large->bytes += sample->weight * (double)sample->size;
+        large->known = culet_residency_count(&residency, sample->block, sample->size, &sample->size);
+        large->resident += sample->weight * (double)sample->size;
+    }
+    culet_residency_close(&residency);
+}
 
 static void make_sums(const struct culet_tables *t, struct made *made)
 {
     for (uint32_t i = 1; i < t->samples; i++) {
         const struct culet_sample *sample = &t->sample[i];
-        if (sample->site == CULET_NO_SITE || sample->site == CULET_FORMER_SITE)
+        if (!is_live(sample))
             continue;
-        if (t->epoch - sample->epoch >= CULET_PROFILE_SURVIVALS)
+        culet_sums_add(&made[sample->site].live, sample);
+        if (sample->phase == t->phase && t->epoch - sample->epoch >= CULET_PROFILE_SURVIVALS)
             culet_sums_add(&made[sample->site].growth, sample);
-        if (sample->generation != t->generation)
+        if (sample->phase < t->fork_phase)
             culet_sums_add(&made[sample->site].inherited, sample);
+    }
+}
+
+/* Line N of the sites is that of site N. */
+static void write_shared(struct writer *w, const struct culet_tables *t)
+{
+    for (uint32_t i = 1; i < t->samples && !w->failed; i++) {
+        const struct culet_sample *sample = &t->sample[i];
+        bool inherited = sample->phase < t->fork_phase;
+        if (!is_live(sample) || !(inherited || t->forked))
+            continue;
+        put_text(w, "I");
+        put_number(w, sample->site);
+        put_number(w, sample->id);
+        put_number(w, inherited);
+        put_real(w, sample->weight);
+        put_number(w, sample->size);
+        end_line(w);
     }
 }
 
 static void write_site(struct writer *w, const struct culet_tables *t, const struct culet_site *site,
                        const struct made *made)
 {
+    struct culet_profile_sums allocated = culet_site_allocated(t, site);
+
     put_text(w, site->kind == CULET_PROFILE_OBJECT ? "S o" : "S m");
     put_number(w, site->stack);
     put_number(w, site->label);
     put_number(w, site->type);
-    write_sums(w, " a", &site->allocated);
-    write_sums(w, " l", &site->live);
+    write_sums(w, " a", &allocated);
+    write_sums(w, " l", &made->live);
     write_sums(w, " p", site->peak_number == t->peak_number ? &site->peak : &site->live);
     write_sums(w, " g", &made->growth);
     write_sums(w, " i", &made->inherited);
@@ -333,26 +384,49 @@ static void write_process(struct writer *w, const struct culet_tables *t)
     end_line(w);
 }
 
-static void write_all(struct writer *w, const struct culet_tables *t, const struct made *made)
+static uint64_t whole(double number)
+{
+    return number < 0x1p62 ? (uint64_t)number : UINT64_C(1) << 62;
+}
+
+static void write_views(struct writer *w, const struct culet_tables *t, const struct large *large)
+{
+    put_text(w, "G");
+    put_number(w, t->base_ns);
+    end_line(w);
+    if (!large->known)
+        return;
+    put_text(w, "U");
+    put_number(w, whole(large->bytes));
+    put_number(w, whole(large->resident));
+    end_line(w);
+}
+
+static void write_all(struct writer *w, const struct culet_tables *t, const struct made *made,
+                      const struct large *large)
 {
     write_process(w, t);
+    write_views(w, t, large);
     write_modules(w);
     write_stacks(w, &t->stacks);
     for (uint32_t i = 1; i < t->sites && !w->failed; i++)
         write_site(w, t, &t->site[i], &made[i]);
+    write_shared(w, t);
     flush(w);
 }
 
-bool culet_profile_write(const struct culet_tables *t, culet_profile_output *output, void *data, uint64_t *lines)
+bool culet_profile_write(struct culet_tables *t, culet_profile_output *output, void *data, uint64_t *lines)
 {
+    struct large large = {0};
     struct writer w = {.output = output, .data = data};
     size_t bytes = t->sites * sizeof(struct made);
     struct made *made = culet_profile_map(bytes);
 
     if (!made)
         return false;
+    count_resident(t, &large);
     make_sums(t, made);
-    write_all(&w, t, made);
+    write_all(&w, t, made, &large);
     culet_profile_unmap(made, bytes);
     *lines += w.lines;
     return !w.failed;

@@ -1,11 +1,11 @@
-/* writer.h - the lines P, A, R, M, K and S of the stream (profile.h). */
+/* writer.h - the lines P, A, R, G, U, M, K, S and I of the stream (profile.h). */
 #ifndef CULET_PROFILE_WRITER_H
 #define CULET_PROFILE_WRITER_H
 
 #include "tables.h"
 
-/* False: no memory, or `output` returned false. */
-bool culet_profile_write(const struct culet_tables *tables, culet_profile_output *output, void *data, uint64_t *lines);
+/* Of a copy, whose large samples get the size that is resident. False: no memory, or `output` returned false. */
+bool culet_profile_write(struct culet_tables *tables, culet_profile_output *output, void *data, uint64_t *lines);
 
 /* The lines M of the modules that `wanted` accepts, which the loader's lock is held for. `lines` is increased. */
 typedef bool culet_profile_wanted(const void *data, uintptr_t start, uintptr_t end);

@@ -14,7 +14,9 @@ module Rubies
     # What it says of itself: its name, and where collectors of its own would lie; one Ruby process.
     ASK = 'puts RUBY_DESCRIPTION, RbConfig::CONFIG["modular_gc_dir"]'
     COLLECTOR = "librubygc.%s.so"
-    private_constant :ASK, :COLLECTOR
+    # Of this checkout, beside lib.
+    COPIED = %w[allocator bin exe ext layouts profile scope syscall_counter test trace workloads part.mk culet.gemspec].freeze
+    private_constant :ASK, :COLLECTOR, :COPIED
 
     # @return [String] of the executable
     attr_reader :path
@@ -51,6 +53,16 @@ module Rubies
       run("-r#{ROOT}/ext/native_build.rb", "-e", "NativeBuild.new(destination: ARGV[0], scratch: ARGV[1]).extension",
           File.join(lib, "culet"), File.join(folder, "scratch"))
       lib
+    end
+
+    # A checkout for it: copies of what the tests use, with the extension built for it.
+    #
+    # @param folder [String] an empty one
+    # @return [void]
+    # @raise [RuntimeError] with the compiler's words
+    def checkout(folder)
+      COPIED.each { |name| FileUtils.cp_r(File.join(ROOT, name), folder) }
+      library(folder)
     end
 
     private

@@ -54,7 +54,7 @@ static uint32_t record(const void *block, size_t bytes)
     uint32_t sample = 0;
 
     if (culet_profile_api.running()) {
-        sample = culet_host_add(bytes, weight);
+        sample = culet_host_add(block, bytes, weight);
         culet_profile_file_sampled();
     }
     if (!culet_probes_alloc_traced())

@@ -13,6 +13,8 @@ module Culet
   #
   # The extension defines:
   # - Culet::Profile.stop: ends sampling; the samples so far are kept, and are followed until they are freed
+  # - Culet::Profile.booted: the program has booted; the view growth begins here. A forked process has its own, which
+  #   begins with the fork; so does the first label (a request, a job)
   # - Culet::Profile.running?: whether this process samples
   # - Culet::Profile.sample_bytes: the mean distance of two samples
   # - Culet::Profile.label(name: value) { }: what the block allocates has these labels too; nil removes one
@@ -100,6 +102,9 @@ module Culet
       # @return [void]
       # @raise [Culet::Error] always, with the reason
       def self.stop = raise(Error, Native.missing_reason("culet.so"))
+
+      # @return [nil] nothing is sampled
+      def self.booted = nil
 
       # @return [Boolean] always false
       def self.running? = false

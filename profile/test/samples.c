@@ -83,6 +83,12 @@ static struct stream {
     struct site site[4096];
     uint64_t word[4096];
     unsigned parent[4096];
+    unsigned long long base, large, large_resident;
+    size_t shared;
+    struct shared {
+        unsigned site, id, inherited;
+        double weight, size;
+    } one[8192];
 } found;
 
 static const struct line {
@@ -92,9 +98,12 @@ static const struct line {
     {'P', "^P [0-9]+ [0-9]+ [0-9]+ [0-9]+ [0-9]+ [0-9]+ [0-9]+$"},
     {'A', "^A( [0-9]+){7}$"},
     {'R', "^R [0-9]+ [0-9]+$"},
+    {'G', "^G [0-9]+$"},
+    {'U', "^U [0-9]+ [0-9]+$"},
     {'M', "^M [0-9a-f]+ [0-9a-f]+ [0-9a-f]+ (([0-9a-f][0-9a-f])+|-) [^\t]+$"},
     {'K', "^K [0-9]+ [0-9]+ [0-9a-f]+$"},
-    {'S', "^S [mo] [0-9]+ [0-9]+ [0-9]+( [alpgi] [0-9]+( [0-9]+\\.[0-9]+e[0-9]+){3})+$"},
+    {'S', "^S [mo] [0-9]+ [0-9]+ [0-9]+( [alpgi] [0-9]+( [0-9]+\\.[0-9]+e[0-9]+){3})*$"},
+    {'I', "^I [0-9]+ [0-9]+ [01] [0-9]+\\.[0-9]+e[0-9]+ [0-9]+$"},
 };
 
 /* Lines of one type follow each other, in the order of the table. */
@@ -160,6 +169,16 @@ static void read_stack(const char *line)
     found.word[id] = word;
 }
 
+static void read_shared(const char *line)
+{
+    struct shared *one = &found.one[found.shared++];
+
+    CHECK(found.shared < sizeof found.one / sizeof *found.one, "too many shared samples");
+    CHECK(sscanf(line, "I %u %u %u %lf %lf", &one->site, &one->id, &one->inherited, &one->weight, &one->size) == 5 &&
+              one->site > 0 && one->site <= found.sites,
+          "a shared sample: %s", line);
+}
+
 static uint64_t samples_of(char view)
 {
     uint64_t sum = 0;
@@ -188,6 +207,12 @@ static void read_stream(void)
                   "%s", line);
         if (line[0] == 'R')
             CHECK(sscanf(line, "R %llu %llu", &found.resident, &found.peak_resident) == 2, "%s", line);
+        if (line[0] == 'G')
+            CHECK(sscanf(line, "G %llu", &found.base) == 1, "%s", line);
+        if (line[0] == 'U')
+            CHECK(sscanf(line, "U %llu %llu", &found.large, &found.large_resident) == 2, "%s", line);
+        if (line[0] == 'I')
+            read_shared(line);
         if (line[0] == 'K')
             read_stack(line);
         if (line[0] == 'S')
@@ -195,8 +220,10 @@ static void read_stream(void)
     }
     CHECK_EQUAL(found.pid, getpid());
     CHECK_EQUAL(found.lost, found.no_site + found.no_sample);
-    CHECK_EQUAL(found.added, samples_of('a'));
+    CHECK(found.generation || found.added == samples_of('a'), "%llu samples, %lu of them allocated", found.added,
+          (unsigned long)samples_of('a'));
     CHECK_EQUAL(found.added, samples_of('l') + found.freed);
+    CHECK(found.base >= found.started && found.base <= found.taken, "the base at %llu", found.base);
     CHECK(found.started && found.taken >= found.started, "taken at %llu, started at %llu", found.taken, found.started);
 }
 
@@ -208,7 +235,7 @@ struct sample {
     struct key key;
     uint32_t number;
     double size, weight; /* whole numbers, so that all sums are exact */
-    uint32_t epoch, generation;
+    uint32_t epoch, generation, phase;
     bool live, at_peak;
 };
 
@@ -217,7 +244,8 @@ static struct model {
     uint32_t samples;
     uint32_t former[MOST]; /* numbers of samples that are live since former profiles */
     uint32_t formers;
-    uint32_t epoch, generation;
+    uint32_t epoch, generation, phase;
+    bool forked;
     uint64_t peak_resident;
 } m;
 
@@ -254,6 +282,7 @@ static void add_sample(void)
                        .weight = 1 + random_below(9),
                        .epoch = m.epoch,
                        .generation = m.generation,
+                       .phase = m.phase,
                        .live = true};
     size_t count = random_below(WORDS);
 
@@ -264,7 +293,7 @@ static void add_sample(void)
     resident += random_below(2001);
     resident -= random_below(2001);
     api->set_label(s.key.label);
-    s.number = api->add(s.key.kind == 'm' ? CULET_PROFILE_MALLOC : CULET_PROFILE_OBJECT, (size_t)s.size, s.weight,
+    s.number = api->add(s.key.kind == 'm' ? CULET_PROFILE_MALLOC : CULET_PROFILE_OBJECT, NULL, (size_t)s.size, s.weight,
                         s.key.type, s.key.word, count);
     check_number(s.number);
     m.sample[m.samples++] = s;
@@ -310,13 +339,13 @@ static bool belongs(const struct sample *s, char view)
 {
     switch (view) {
     case 'a':
-        return true;
+        return s->generation == m.generation;
     case 'l':
         return s->live;
     case 'p':
         return s->at_peak;
     case 'g':
-        return s->live && m.epoch - s->epoch >= CULET_PROFILE_SURVIVALS;
+        return s->live && s->phase == m.phase && m.epoch - s->epoch >= CULET_PROFILE_SURVIVALS;
     default:
         return s->live && s->generation != m.generation;
     }
@@ -418,10 +447,39 @@ static void compare_top(void)
     CHECK_EQUAL(top.sample_bytes, found.sample_bytes);
 }
 
+/* Each live sample that another process may have, once. */
+static void compare_shared(void)
+{
+    size_t expected = 0;
+    double bytes = 0, inherited = 0;
+
+    for (uint32_t i = 0; i < m.samples; i++) {
+        const struct sample *s = &m.sample[i];
+        bool is_inherited = s->generation != m.generation;
+        if (!s->live || !(is_inherited || m.forked))
+            continue;
+        expected++;
+        bytes += s->weight * s->size;
+        inherited += is_inherited ? s->weight * s->size : 0;
+    }
+    CHECK_EQUAL(found.shared, expected);
+    for (size_t i = 0; i < found.shared; i++) {
+        const struct shared *one = &found.one[i];
+        bytes -= one->weight * one->size;
+        inherited -= one->inherited ? one->weight * one->size : 0;
+        for (size_t j = 0; j < i; j++)
+            CHECK(found.one[j].id != one->id, "id %u is there twice", one->id);
+    }
+    CHECK(bytes == 0 && inherited == 0, "%f bytes are missing, %f inherited", bytes, inherited);
+}
+
 static void compare(void)
 {
+    uint64_t own = 0;
+
     read_stream();
     compare_top();
+    compare_shared();
     CHECK_EQUAL(found.epoch, m.epoch);
     CHECK_EQUAL(found.generation, m.generation);
     CHECK_EQUAL(found.sample_bytes, 4096);
@@ -433,7 +491,9 @@ static void compare(void)
         for (size_t v = 0; v < sizeof VIEWS - 1; v++)
             compare_site(&found.site[i], VIEWS[v], &found.site[i].sums[v]);
     }
-    CHECK_EQUAL(samples_of('a'), m.samples);
+    for (uint32_t i = 0; i < m.samples; i++)
+        own += m.sample[i].generation == m.generation;
+    CHECK_EQUAL(samples_of('a'), own);
 }
 
 static void random_step(void)
@@ -453,6 +513,10 @@ static void random_step(void)
         m.epoch++;
     } else if (what < 970)
         start_anew();
+    else if (what < 972) {
+        api->booted();
+        m.phase++;
+    }
 }
 
 static void random_steps(unsigned steps)
@@ -472,6 +536,11 @@ static void fork_and_continue(void)
     if (child == 0) {
         culet_profile_child();
         m.generation++;
+        m.phase++;
+        m.forked = false;
+        m.peak_resident = 0;
+        for (uint32_t i = 0; i < m.samples; i++)
+            m.sample[i].at_peak = m.sample[i].live;
         compare();
         random_steps(300);
         random_steps(300);
@@ -480,6 +549,7 @@ static void fork_and_continue(void)
         _exit(0);
     }
     culet_profile_parent();
+    m.forked = true;
     CHECK(waitpid(child, &status, 0) == child && status == 0, "the child failed: %x", status);
 }
 
@@ -507,6 +577,79 @@ TEST(the_host_knows_the_resident_size)
     compare_with_model();
 }
 
+/* ---- processes that share samples ---- */
+
+static unsigned id_of(double size)
+{
+    read_stream();
+    for (size_t i = 0; i < found.shared; i++)
+        if (found.one[i].size == size)
+            return found.one[i].id;
+    CHECK(false, "no sample of %.0f bytes", size);
+    return 0;
+}
+
+/* Whether the sample of `size` bytes has that id in a forked child. */
+static void check_in_child(double size, unsigned id, bool same)
+{
+    int status;
+
+    culet_profile_prepare();
+    pid_t child = fork();
+    if (child == 0) {
+        culet_profile_child();
+        _exit((id_of(size) == id) == same ? 0 : 1);
+    }
+    culet_profile_parent();
+    CHECK(waitpid(child, &status, 0) == child && status == 0, "the child failed: %x", status);
+}
+
+TEST(a_sample_has_one_id_in_all_processes)
+{
+    const uint64_t word = 1;
+
+    CHECK(api->start(1), "no memory");
+    uint32_t first = api->add(CULET_PROFILE_MALLOC, NULL, 100, 1, 0, &word, 1);
+    read_stream();
+    CHECK_EQUAL(found.shared, 0);
+    culet_profile_prepare();
+    culet_profile_parent();
+    unsigned id = id_of(100);
+    check_in_child(100, id, true);
+    /* Another one in its place. */
+    api->remove(first);
+    CHECK_EQUAL(api->add(CULET_PROFILE_MALLOC, NULL, 100, 1, 0, &word, 1), first);
+    check_in_child(100, id, false);
+    check_in_child(100, id_of(100), true);
+}
+
+/* ---- residency ---- */
+
+TEST(of_large_blocks_what_is_resident_counts)
+{
+    enum { PAGE = 65536, BYTES = 16 * PAGE };
+    const uint64_t word = 1;
+    char *block = mmap(NULL, BYTES + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    CHECK(block != MAP_FAILED && madvise(block, BYTES, MADV_NOHUGEPAGE) == 0, "%s", strerror(errno));
+    block = (char *)(((uintptr_t)block + PAGE - 1) & -(uintptr_t)PAGE);
+    CHECK(api->start(1), "no memory");
+    (void)api->add(CULET_PROFILE_MALLOC, block, BYTES, 2, 0, &word, 1);
+    (void)api->add(CULET_PROFILE_MALLOC, block, CULET_PROFILE_LARGE_BYTES - 1, 2, 0, &word, 1);
+    (void)api->add(CULET_PROFILE_MALLOC, NULL, BYTES, 2, 0, &word, 1);
+    for (unsigned touched = 0; touched <= 2; touched++) {
+        double live = 2.0 * (CULET_PROFILE_LARGE_BYTES - 1 + BYTES + touched * PAGE);
+        read_stream();
+        CHECK(found.site[0].sums[1].bytes == live, "%f bytes live, not %f", found.site[0].sums[1].bytes, live);
+        CHECK_EQUAL(found.large, 2 * BYTES);
+        CHECK_EQUAL(found.large_resident, 2 * touched * PAGE);
+        memset(block + touched * 3 * PAGE, 1, PAGE);
+    }
+    /* Allocated, and live at the peak: all of it. */
+    CHECK(found.site[0].sums[0].bytes == 2.0 * (CULET_PROFILE_LARGE_BYTES - 1 + 2 * BYTES), "%f bytes",
+          found.site[0].sums[0].bytes);
+}
+
 /* ---- limits ---- */
 
 TEST(numbers_of_former_profiles_are_used_again)
@@ -519,7 +662,7 @@ TEST(numbers_of_former_profiles_are_used_again)
         CHECK(api->start(1), "no memory");
         for (unsigned i = 0; i < 1000; i++) {
             api->remove(number[i]);
-            number[i] = api->add(CULET_PROFILE_MALLOC, 100, 1, 0, &word, 1);
+            number[i] = api->add(CULET_PROFILE_MALLOC, NULL, 100, 1, 0, &word, 1);
             CHECK(number[i], "no room in profile %u", profile);
         }
         api->stop();
@@ -535,7 +678,7 @@ TEST(without_a_start_there_is_no_profile)
     const uint64_t word = 1;
     uint64_t count = 0;
 
-    CHECK_EQUAL(api->add(CULET_PROFILE_MALLOC, 100, 1, 0, &word, 1), 0);
+    CHECK_EQUAL(api->add(CULET_PROFILE_MALLOC, NULL, 100, 1, 0, &word, 1), 0);
     api->remove(1);
     CHECK(!api->write(collect, NULL, &count), "something was written");
     CHECK(!api->top(&top), "there are sites");
@@ -552,7 +695,7 @@ static void on_reached(void)
     reached++;
     /* No lock is held. */
     if (reached == 1)
-        api->remove(api->add(CULET_PROFILE_MALLOC, 1, 1, 0, &word, 1));
+        api->remove(api->add(CULET_PROFILE_MALLOC, NULL, 1, 1, 0, &word, 1));
 }
 
 TEST(growth_is_reported_once)
@@ -561,17 +704,17 @@ TEST(growth_is_reported_once)
 
     CHECK(api->start(4096), "no memory");
     api->notify(1000, on_reached);
-    uint32_t first = api->add(CULET_PROFILE_MALLOC, 1000, 1, 0, &word, 1);
+    uint32_t first = api->add(CULET_PROFILE_MALLOC, NULL, 1000, 1, 0, &word, 1);
     CHECK_EQUAL(reached, 0);
-    uint32_t second = api->add(CULET_PROFILE_MALLOC, 1, 1, 0, &word, 1);
+    uint32_t second = api->add(CULET_PROFILE_MALLOC, NULL, 1, 1, 0, &word, 1);
     CHECK_EQUAL(reached, 1);
-    (void)api->add(CULET_PROFILE_MALLOC, 5000, 1, 0, &word, 1);
+    (void)api->add(CULET_PROFILE_MALLOC, NULL, 5000, 1, 0, &word, 1);
     CHECK_EQUAL(reached, 1);
     api->remove(first);
     api->remove(second);
     api->notify(5000, on_reached);
     api->notify(0, NULL);
-    (void)api->add(CULET_PROFILE_MALLOC, 5000, 1, 0, &word, 1);
+    (void)api->add(CULET_PROFILE_MALLOC, NULL, 5000, 1, 0, &word, 1);
     CHECK_EQUAL(reached, 1);
 }
 
@@ -584,7 +727,7 @@ TEST(a_full_table_of_stacks_loses_stacks_but_no_samples)
     for (uint64_t i = 0; i < 2000; i++) {
         for (unsigned w = 0; w < CULET_PROFILE_FRAMES; w++)
             words[w] = i << 20 | w;
-        CHECK(api->add(CULET_PROFILE_MALLOC, 1, 1, 0, words, CULET_PROFILE_FRAMES), "a sample was lost");
+        CHECK(api->add(CULET_PROFILE_MALLOC, NULL, 1, 1, 0, words, CULET_PROFILE_FRAMES), "a sample was lost");
     }
     struct culet_copy copy;
     CHECK(culet_profile_copy(&copy), "no memory");
@@ -605,13 +748,13 @@ TEST(samples_without_room_are_counted)
 
     CHECK(api->start(1), "no memory");
     for (unsigned i = 1; i < CULET_SAMPLES; i++)
-        CHECK_EQUAL(api->add(CULET_PROFILE_OBJECT, 1, 1, 0, &word, 1), i);
-    CHECK_EQUAL(api->add(CULET_PROFILE_OBJECT, 1, 1, 0, &word, 1), 0);
+        CHECK_EQUAL(api->add(CULET_PROFILE_OBJECT, NULL, 1, 1, 0, &word, 1), i);
+    CHECK_EQUAL(api->add(CULET_PROFILE_OBJECT, NULL, 1, 1, 0, &word, 1), 0);
     read_stream();
     CHECK_EQUAL(found.no_sample, 1);
     CHECK_EQUAL(samples_of('l'), CULET_SAMPLES - 1);
     api->remove(7);
-    CHECK_EQUAL(api->add(CULET_PROFILE_OBJECT, 1, 1, 0, &word, 1), 7);
+    CHECK_EQUAL(api->add(CULET_PROFILE_OBJECT, NULL, 1, 1, 0, &word, 1), 7);
 }
 
 TEST(sites_without_room_are_counted)
@@ -620,9 +763,9 @@ TEST(sites_without_room_are_counted)
 
     CHECK(api->start(1), "no memory");
     for (uint32_t i = 1; i < CULET_SITES; i++)
-        CHECK_EQUAL(api->add(CULET_PROFILE_OBJECT, 1, 1, i, &word, 1), i);
-    CHECK_EQUAL(api->add(CULET_PROFILE_OBJECT, 1, 1, CULET_SITES, &word, 1), 0);
-    CHECK_EQUAL(api->add(CULET_PROFILE_OBJECT, 1, 1, 1, &word, 1), CULET_SITES);
+        CHECK_EQUAL(api->add(CULET_PROFILE_OBJECT, NULL, 1, 1, i, &word, 1), i);
+    CHECK_EQUAL(api->add(CULET_PROFILE_OBJECT, NULL, 1, 1, CULET_SITES, &word, 1), 0);
+    CHECK_EQUAL(api->add(CULET_PROFILE_OBJECT, NULL, 1, 1, 1, &word, 1), CULET_SITES);
     struct culet_copy copy;
     CHECK(culet_profile_copy(&copy), "no memory");
     CHECK_EQUAL(copy.tables.no_site, 1);
@@ -653,7 +796,7 @@ TEST(sums_stay_finite)
 
     CHECK(api->start(1), "no memory");
     for (unsigned i = 0; i < sizeof weights / sizeof *weights; i++)
-        CHECK(api->add(CULET_PROFILE_MALLOC, SIZE_MAX, weights[i], 0, &word, 1), "lost");
+        CHECK(api->add(CULET_PROFILE_MALLOC, NULL, SIZE_MAX, weights[i], 0, &word, 1), "lost");
     read_stream();
     CHECK(found.site[0].sums[0].blocks == 5 + 2 * 0x1p62, "%f blocks", found.site[0].sums[0].blocks);
     CHECK(found.site[0].sums[0].variance > 1e70, "a variance of %g", found.site[0].sums[0].variance);
@@ -667,10 +810,10 @@ TEST(a_missing_mapping_fails_without_harm)
 
     for (mappings_left = 0; !api->start(100); mappings_left = ++allowed) {
         CHECK(!api->running(), "it runs");
-        CHECK_EQUAL(api->add(CULET_PROFILE_MALLOC, 1, 1, 0, &word, 1), 0);
+        CHECK_EQUAL(api->add(CULET_PROFILE_MALLOC, NULL, 1, 1, 0, &word, 1), 0);
     }
     CHECK(allowed >= 5, "it started with %d mappings", allowed);
-    uint32_t kept = api->add(CULET_PROFILE_MALLOC, 1, 1, 0, &word, 1);
+    uint32_t kept = api->add(CULET_PROFILE_MALLOC, NULL, 1, 1, 0, &word, 1);
     api->stop();
     for (allowed = mappings_left = 0; !api->start(100); mappings_left = ++allowed) {
         mappings_left = -1;
@@ -702,7 +845,7 @@ TEST(an_output_that_fails_ends_it)
 
     CHECK(api->start(1), "no memory");
     for (words[0] = 1; words[0] < 3000; words[0]++)
-        api->add(CULET_PROFILE_OBJECT, 10, 2, 0, words, 1);
+        api->add(CULET_PROFILE_OBJECT, NULL, 10, 2, 0, words, 1);
     for (calls_allowed = 0; calls = 0, !api->write(fail_later, NULL, &count); calls_allowed++)
         CHECK_EQUAL(calls, calls_allowed + 1);
     CHECK(calls_allowed > 10, "%u parts", calls_allowed);
@@ -773,7 +916,7 @@ static size_t make_frames(const uintptr_t *pcs, size_t count, uint64_t *words, s
     const uint64_t word = 9;
 
     CHECK(culet_profile_inside(), "the allocations of an interpreter are not to be sampled");
-    api->remove(api->add(CULET_PROFILE_MALLOC, 1, 1, 0, &word, 1));
+    api->remove(api->add(CULET_PROFILE_MALLOC, NULL, 1, 1, 0, &word, 1));
     CHECK(culet_profile_inside(), "a sample inside ends it");
     frames_count = count;
     frames_max = max;
@@ -827,9 +970,9 @@ TEST(the_forking_thread_is_not_locked_out)
 
     CHECK(api->start(1), "no memory");
     culet_profile_prepare();
-    uint32_t number = api->add(CULET_PROFILE_MALLOC, 1, 1, 0, &word, 1), other;
+    uint32_t number = api->add(CULET_PROFILE_MALLOC, NULL, 1, 1, 0, &word, 1), other;
     api->remove(number);
-    other = api->add(CULET_PROFILE_MALLOC, 1, 1, 0, &word, 1);
+    other = api->add(CULET_PROFILE_MALLOC, NULL, 1, 1, 0, &word, 1);
     CHECK(number && number == other, "%u and %u", number, other);
     culet_profile_parent();
     read_stream();
@@ -843,7 +986,7 @@ static void *add_and_remove(void *data)
     for (unsigned i = 0; i < 2000; i++) {
         size_t count = api->capture(words, CULET_PROFILE_FRAMES);
         CHECK(count > 1, "no stack");
-        uint32_t number = api->add(CULET_PROFILE_MALLOC, 64, 2, 0, words, count);
+        uint32_t number = api->add(CULET_PROFILE_MALLOC, NULL, 64, 2, 0, words, count);
         if (i % 4)
             api->remove(number);
     }
@@ -886,7 +1029,8 @@ static void write_in_child(void)
     pid_t child = fork();
     if (child == 0) {
         culet_profile_child();
-        _exit(api->start(1) && api->add(CULET_PROFILE_MALLOC, 1, 1, 0, &word, 1) && api->write(ignore, NULL, &count)
+        _exit(api->start(1) && api->add(CULET_PROFILE_MALLOC, NULL, 1, 1, 0, &word, 1) &&
+                      api->write(ignore, NULL, &count)
                   ? 0
                   : 1);
     }

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "profile/profile_helper"
+require "culet/tools/allocators"
+require "culet/tools/profile"
 
 # Forked processes go on with the profile, each with a stream of its own.
 class ProfileForkTest < Minitest::Test
@@ -23,6 +25,34 @@ class ProfileForkTest < Minitest::Test
       end
       own = children.flat_map { |child| child.sites.select { |_, words| words.map(&:to_s).include?("program.rb:2:Object#child") } }
       assert_equal [60_002.0, 60_003.0, 60_004.0], own.map { |sums, _| sums["a"][1] }.sort
+    end
+  end
+
+  # Bytes by line, of the processes that are named: what was allocated before the fork counts once.
+  def test_what_several_processes_have_counts_once
+    found = recordings(<<~RUBY)
+      $before = Array.new(500) { "x" * 20_000 }
+      pids = Array.new(2) do |index|
+        fork do
+          $own = Array.new(250) { "y" * 20_000 }
+          # Another half in each of them.
+          $before.each_index { |at| $before[at] = nil if at % 2 == index }
+          4.times { GC.start }
+        end
+      end
+      pids.each { |pid| Process.wait(pid) }
+      GC.start
+    RUBY
+    master, *workers = found.sort_by(&:generation)
+    assert_equal 2, workers.size
+    { [workers[0]] => [5, 5], workers => [10, 10], [workers[1], master] => [10, 5], [*workers, master] => [10, 10], [master] => [10, 0] }.each do |named, expected|
+      data = Culet::Profile::Data.new(named)
+      lines = %w[1 4].map { |line| data.by(:live, :line).find { |row| row.name.end_with?("program.rb:#{line}") }&.bytes.to_f }
+      expected.zip(lines) { |megabytes, bytes| assert_in_delta megabytes * 1_000_000, bytes, 600_000, named.map(&:pid) }
+      # What was inherited is no growth of a worker.
+      refute_includes data.by(:growth, :line).map { |row| File.basename(row.name) }, "program.rb:1" unless named.include?(master)
+      # And nothing that it allocated.
+      assert_equal named.include?(master), data.by(:allocated, :line).any? { |row| row.name.end_with?("program.rb:1") }
     end
   end
 
@@ -63,6 +93,18 @@ class ProfileForkTest < Minitest::Test
   end
 
   private
+
+  # @return [Array<Culet::Profile::Recording>] of the processes of a program on culet's allocator
+  def recordings(script)
+    in_folder(script) do |folder, program|
+      FileUtils.mkdir("#{folder}/all")
+      env = TestHelper::NEUTRAL.merge(Culet::Allocators.parse("culet").environment({}))
+                               .merge("CULET_PROFILE" => "4k", "CULET_PROFILE_OUT" => "#{folder}/all/%p")
+      _, err, status = run_program(*RUBY, program, env: env)
+      assert_equal [true, ""], [status.success?, err]
+      Dir["#{folder}/all/*"].map { |path| Culet::Profile::Recording.load(path) }
+    end
+  end
 
   # @yieldparam parent [Stream]
   # @yieldparam children [Array<Stream>]

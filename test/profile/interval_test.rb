@@ -27,10 +27,10 @@ class ProfileIntervalTest < Minitest::Test
     assert_equal({ "old" => 7 }, samples(one, :live))
   end
 
-  def test_a_new_process_counts_from_its_start_and_a_forked_one_from_the_next_interval
-    worker = recording({ "boot" => 50 }, {}, pid: 43, generation: 1)
-    assert_equal({ "serve" => 6 }, samples(interval([], [recording({ "serve" => 6 }, {}), worker]), :allocated))
-    later = recording({ "boot" => 50, "work" => 3 }, {}, pid: 43, generation: 1)
+  def test_a_new_process_counts_from_its_start_and_a_forked_one_from_the_fork
+    worker = recording({ "warm" => 5 }, {}, pid: 43, generation: 1)
+    assert_equal({ "serve" => 6, "warm" => 5 }, samples(interval([], [recording({ "serve" => 6 }, {}), worker]), :allocated))
+    later = recording({ "warm" => 5, "work" => 3 }, {}, pid: 43, generation: 1)
     assert_equal({ "work" => 3 }, samples(interval([worker], [later]), :allocated))
   end
 

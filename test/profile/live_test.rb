@@ -23,6 +23,49 @@ class ProfileLiveTest < Minitest::Test
     end
   end
 
+  # The boot is no growth, and `--collect` runs the collections that growth has to survive.
+  def test_growth_begins_after_the_boot_and_collections_run_on_demand
+    ["booted", "label(request: 1) {}"].each do |call|
+      code = "keep(1_000); puts :up; $stdout.flush; gets; Culet::Profile.#{call}; def leak = 500.times { KEPT << ('y' * 10_000) }; leak; puts :kept; $stdout.flush; gets"
+      with_profiled(code, { "CULET_PROFILE" => SAMPLE.to_s }) do |pid, ask|
+        ask.call
+        none = profile(pid.to_s, "--view", "growth", "--by", "method")
+        assert_equal 0, none["total_bytes"]
+        out, = run_culet("profile", pid.to_s, "--view", "growth")
+        assert_match(/there (?:were none|was 1|were 2) since the start of the profile\. `culet profile PID --view growth --collect` runs three/, out.tr("\n", " "))
+        grown = profile(pid.to_s, "--view", "growth", "--by", "method", "--collect")
+        assert_equal "Object#leak", rows(grown).first["name"], rows(grown).first(5)
+        assert_operator grown["total_bytes"], :<, 8_000_000
+        assert_operator profile(pid.to_s)["total_bytes"], :>, 13_000_000
+      end
+    end
+  end
+
+  # With --for, growth begins then, also where the profile is on since the start.
+  def test_growth_of_a_time_begins_with_it
+    with_profiled(UNDER_LOAD.sub("puts", "keep(2_000); puts"), { "CULET_PROFILE" => SAMPLE.to_s }) do |pid|
+      grown = profile(pid.to_s, "--view", "growth", "--for", "1s", "--collect")
+      assert_operator grown["total_bytes"], :<, 15_000_000
+      assert_operator grown["total_bytes"], :>, 0
+    end
+  end
+
+  # As the stacks of threads: blocks of 1 MiB that are hardly used. What culet needs for its own thread is apart.
+  def test_what_is_resident_of_large_blocks_counts
+    code = ["puts :up; $stdout.flush; gets", "T = Array.new(40) { String.new(capacity: 1 << 20) }", "KEPT << ('z' * 9_000_000)",
+            "puts :kept; $stdout.flush; gets"].join("\n")
+    with_profiled(code, { "CULET_PROFILE" => SAMPLE.to_s }) do |pid, ask|
+      ask.call
+      of = ->(view) { rows(profile(pid.to_s, "--by", "line", "--view", view)).to_h { |row| [row["name"][/\d+\z/].to_i, row["bytes"]] } }
+      assert_operator of.call("live").fetch(6, 0), :<, 8_000_000
+      assert_operator of.call("live").fetch(7), :>, 8_900_000
+      assert_operator of.call("allocated").fetch(6), :>, 20_000_000
+      out, = run_culet("profile", pid.to_s, "--top", "1")
+      assert_match(/note: \d\d\.\d MB of blocks of 128 KiB and more was never written/, out.tr("\n", " "))
+      assert_match(/^culet itself: [\d.]+ [kM]?B/, out)
+    end
+  end
+
   def test_a_program_that_has_not_loaded_the_profile
     { "agent" => true, "profile" => false }.each do |part, missing|
       with_profiled(ON_REQUEST, { "CULET_PROFILE" => SAMPLE.to_s }, part: part) do |pid, ask|

@@ -15,7 +15,7 @@ class ProfileModelTest < Minitest::Test
   def data(*makers) = Culet::Profile::Data.new(makers.each_with_index.map { |maker, at| parse(maker, name: "process #{at}") })
 
   def shop(**options)
-    maker = StreamMaker.new(**options)
+    maker = StreamMaker.new(**options).mapping(0x1000, 0x2000, "/opt/none/libz.so")
     order = maker.ruby(APP, 12, "Order#items")
     call = maker.ruby(GEM, 30, "Rack::Handler#call")
     maker.site([0x1000, order, call], { "a" => [90, 400], "l" => [40, 400], "g" => [12, 400] }, labels: { "endpoint" => "orders#show" })
@@ -37,7 +37,7 @@ class ProfileModelTest < Minitest::Test
     assert_equal 3, sites.size
     assert_equal sites.map(&:bytes).sort.reverse, sites.map(&:bytes)
     site = sites.first
-    assert_equal ["??", "Order#items", "Rack::Handler#call"], site.frames.map(&:method)
+    assert_equal ["[libz.so]", "Order#items", "Rack::Handler#call"], site.frames.map(&:method)
     assert_equal [nil, APP, GEM], site.frames.map(&:file)
     assert_equal [nil, 12, 30], site.frames.map(&:line)
     assert_equal [nil, nil, "rack 3.0.8"], site.frames.map(&:gem)
@@ -64,9 +64,85 @@ class ProfileModelTest < Minitest::Test
     master = StreamMaker.new(pid: 1)
     master.site([master.ruby(APP, 1, "boot")], { "a" => [100, 400], "l" => [100, 400] })
     worker = StreamMaker.new(pid: 2, generation: 1)
-    worker.site([worker.ruby(APP, 1, "boot")], { "a" => [110, 400], "l" => [105, 400], "i" => [95, 400] })
-    assert_equal 110, data(master, worker).total(:live).samples
-    assert_equal 105, data(worker).total(:live).samples
+    worker.site([worker.ruby(APP, 1, "boot")], { "a" => [10, 400], "l" => [105, 400], "i" => [95, 400] })
+    other = StreamMaker.new(pid: 3, generation: 1)
+    other.site([other.ruby(APP, 1, "boot")], { "a" => [2, 400], "l" => [98, 400], "i" => [96, 400] })
+    # The master has freed those up to 4 since, a worker 5 others.
+    master.shared(1, 5..104, 400)
+    worker.shared(1, 10..104, 400, inherited: true)
+    other.shared(1, 2..97, 400, inherited: true)
+    assert_equal [105, 98, 100], [worker, other, master].map { |one| data(one).total(:live).samples }
+    assert_equal 103 + 10 + 2, data(worker, other).total(:live).samples
+    assert_equal 103 + 10 + 2, data(worker, other, master).total(:live).samples
+    assert_equal 110, data(worker, master).total(:live).samples
+    assert_equal [110, 112], [[worker, master], [other, worker, master]].map { |all| data(*all).total(:allocated).samples }
+    alone = data(master, worker).processes.map { |one| one.total(:live).samples }
+    assert_equal [100, 10], alone
+  end
+
+  def test_the_table_says_what_was_inherited
+    makers = Array.new(2) { |at| shop(pid: at + 1, generation: 1) }
+    makers.each { |maker| maker.shared(1, 1..30, 400, inherited: true) }
+    both = table(data(*makers)).tr("\n", " ")
+    assert_match(/note: 15\.7 MB was allocated before a fork, and several of these processes have it: it counts once\./, both)
+    assert_match(/note: 15\.7 MB was inherited by a fork from a process that is not named here; it counts in full/, both)
+    assert_match(/inherited by a fork/, table(data(makers.first)))
+    refute_match(/counts once|inherited/, table(data(shop)))
+  end
+
+  def test_the_table_says_what_is_not_resident
+    text = shop.to_s
+    lines = text.lines[0..-2] << "U 50000000 20000000\n"
+    found = Culet::Profile::Data.new([Culet::Profile::Recording.parse("#{lines.join}E #{lines.size}\n", name: "process 1")])
+    assert_match(/note: 30\.0 MB of blocks of 128 KiB and more was never written, or is not resident/, table(found).tr("\n", " "))
+    refute_match(/never written/, table(data(shop)))
+  end
+
+  # Compiled code has no library, and its Ruby frame follows.
+  def test_compiled_code_hides_no_methods
+    maker = StreamMaker.new.mapping(0x7100_0000, 0x7100_8000, "/opt/none/libz.so")
+    path = ["Array#initialize", "Class#new"].map { |name| maker.ruby("<cfunc>", 0, name) }
+    work = (1..8).map { |line| maker.ruby(APP, line, "m#{line}") }
+    maker.site([0x7100_0123, *Array.new(7) { |at| 0x9999_0000 + at }, *path, *work], { "l" => [10, 400] })
+    maker.site([0x9999_0000, 0x7100_0123], { "l" => [1, 400] })
+    assert_equal ["[libz.so]", "Array#initialize", "Class#new", "m1"], data(maker).sites(:live).first.frames.first(4).map(&:method)
+    assert_equal ["??", "[libz.so]"], data(maker).sites(:live).last.frames.map(&:method)
+    assert_match(/blocks\n   Array#initialize\n   Class#new\n/, table(data(maker)))
+  end
+
+  # Ruby's functions that allocate for others, in a library that has symbols.
+  def test_the_caller_of_a_wrapper_is_named
+    Dir.mktmpdir do |folder|
+      library = File.join(folder, "libruby-test.so")
+      source = %w[rb_gc_impl_malloc objspace_xmalloc0 ruby_xmalloc rb_ary_new_capa].map { |name| "int #{name}(int a) { return a + 1; }" }.join("\n")
+      _, err, status = run_program("cc", "-shared", "-fPIC", "-O0", "-x", "c", "-o", library, "-", stdin: source)
+      assert_predicate status, :success?, err
+      address = ->(name) { 0x7000_0001 + Culet::Elf.new(library).symbol(name).value }
+      maker = StreamMaker.new.mapping(0x7000_0000, 0x7010_0000, library)
+      maker.site([*%w[rb_gc_impl_malloc objspace_xmalloc0 ruby_xmalloc rb_ary_new_capa].map(&address), maker.ruby(APP, 1, "a")], { "l" => [3, 400] })
+      maker.site([address.call("ruby_xmalloc")], { "l" => [1, 400] })
+      assert_equal [%w[rb_ary_new_capa a], ["ruby_xmalloc"]], data(maker).sites(:live).map { |site| site.frames.map(&:method) }
+    end
+  end
+
+  def test_what_culet_holds_is_apart
+    maker = StreamMaker.new.mapping(0x7000_0000, 0x7000_8000, "/opt/none/culet/culet.so").mapping(0x7100_0000, 0x7100_8000, "/opt/none/libruby.so")
+    maker.mapping(0x7200_0000, 0x7200_8000, "/opt/none/libz.so")
+    app = maker.ruby(APP, 1, "call")
+    own = [[0x7100_0123, maker.ruby("<cfunc>", 0, "ObjectSpace::WeakMap#[]="), 0x7000_0123, app], [0x7000_0123, app],
+           [maker.ruby("/opt/none/culet/runtime/profile/rack.rb", 9, "name"), app]]
+    own.each { |words| maker.site(words, { "l" => [9, 400], "g" => [9, 400] }, labels: { "endpoint" => "a#b" }) }
+    others = [[0x7100_0123, 0x7000_0123, maker.ruby("<cfunc>", 0, "Kernel#require"), app], [0x7200_0123, 0x7000_0123, app],
+              [maker.ruby("/opt/none/culet/tools/report.rb", 9, "read"), app], [maker.ruby(APP, 2, "inner"), 0x7000_0123, app]]
+    others.each { |words| maker.site(words, { "l" => [1, 400] }) }
+    found = data(maker)
+    assert_equal [*[false] * 4, *[true] * 3], found.sites(:live).map(&:own?)
+    assert_equal [{}], found.sites(:live).map(&:labels).uniq
+    Culet::Profile::KINDS.each { |kind| assert_equal "culet itself", found.by(:live, kind).last.name, kind }
+    assert_equal ["culet itself"], found.by(:growth, :line).map(&:name)
+    assert_match(/^culet itself: 14\.2 MB \(87\.1 %\)$/, table(found))
+    refute_match(/a#b|WeakMap/, table(found))
+    assert_match(/^culet itself: 14\.2 MB \(87\.1 %\)$/, table(found, by: :line))
   end
 
   def test_a_difference
@@ -250,7 +326,7 @@ class ProfileModelTest < Minitest::Test
 
   def test_the_table_without_samples
     assert_match(/: 0 bytes\n0 samples, one per 524 kB on average\n\nNothing of this kind/, table(data(StreamMaker.new)))
-    assert_match(/there were none\./, Culet::Profile::Table.new(data(StreamMaker.new(epoch: 0)), view: :growth).to_s.tr("\n", " "))
+    assert_match(/there were none since the start/, Culet::Profile::Table.new(data(StreamMaker.new(epoch: 0)), view: :growth).to_s.tr("\n", " "))
   end
 
   def test_the_table_names_many_processes
@@ -263,7 +339,7 @@ class ProfileModelTest < Minitest::Test
   def test_frames_without_lines_and_those_of_the_sampler
     maker = StreamMaker.new.mapping(0x7000_0000, 0x7000_8000, "/opt/none/culet.so").mapping(0x7100_0000, 0x7100_8000, "/opt/none/libz.so")
     init = maker.ruby("/opt/openssl.so", 0, "/opt/openssl.so", first: 0)
-    maker.site([0x7000_0123, 0x7100_0123, init], { "l" => [10, 400] })
+    maker.site([0x7000_0123, 0x7100_0123, init], { "l" => [10, 400] }, kind: "o")
     site = data(maker).sites(:live).first
     assert_equal ["[libz.so]", "/opt/openssl.so"], site.frames.map(&:to_s)
     assert_equal ["/opt/openssl.so"], site.names(:line)

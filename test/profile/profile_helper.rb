@@ -37,7 +37,8 @@ module ProfileHelper
 
     # @return [Array] Frames, marks, and Integers for native addresses, of the only site with blocks of a size
     def stack(bytes)
-      found = sites.select { |sums, _| sums.fetch("a")[1] == bytes * sums.fetch("a")[0] }
+      # What was inherited is in use, but was not allocated here.
+      found = sites.select { |sums, _| (sums["a"] || sums["l"] || [1, 0]).then { |samples, sum| sum == bytes * samples } }
       raise "#{found.size} sites of #{bytes} bytes" unless found.size == 1
 
       found.first.last

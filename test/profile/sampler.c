@@ -75,7 +75,7 @@ static void sample(void *block, size_t size)
     if ((size < from || size > to) && (!every || ++calls % every))
         return;
     size_t count = culet_profile_api.capture(words, CULET_PROFILE_FRAMES);
-    uint32_t number = culet_profile_api.add(CULET_PROFILE_MALLOC, size, 1.0, 0, words, count);
+    uint32_t number = culet_profile_api.add(CULET_PROFILE_MALLOC, block, size, 1.0, 0, words, count);
     if (number)
         keep(block, number);
 }

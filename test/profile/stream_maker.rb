@@ -62,6 +62,16 @@ class StreamMaker
     self
   end
 
+  # Samples that other processes may have.
+  #
+  # @param site [Integer] its number, from 1 on
+  # @param ids [Range]
+  def shared(site, ids, size, inherited: false)
+    weight = 1 / (1 - Math.exp(-size / @sample_bytes.to_f))
+    ids.each { |id| @lines << format("I %d %d %d %.3fe0 %d", site, id, inherited ? 1 : 0, weight, size) }
+    self
+  end
+
   def to_s
     head = ["culet-profile 1", "P #{pid} #{sample_bytes} 1790000000000000000 1790000030500000000 #{epoch} #{generation} #{lost}", "R 50000000 60000000"]
     all = head + @lines

@@ -86,7 +86,7 @@ void culet_sampler_count(uint32_t profile, size_t bytes, void *block)
     if (thread->busy || thread->forking || culet_profile_inside() ||
         !atomic_load_explicit(own_process, memory_order_relaxed))
         return;
-    uint32_t sample = culet_host_add(bytes, culet_profile_weight(bytes));
+    uint32_t sample = culet_host_add(block, bytes, culet_profile_weight(bytes));
     if (sample)
         keep(block, sample);
 }

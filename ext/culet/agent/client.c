@@ -24,7 +24,7 @@ int64_t culet_now_ms(void)
 /* Parses a request for the profile, written exactly as the protocol says. Returns whether it is one. */
 static int parse_profile(const char *line, struct culet_profile_request *request, long *limit_ms, long *wait_ms)
 {
-    static const char *const actions[] = {"status", "start", "stop", "write"};
+    static const char *const actions[] = {"status", "start", "stop", "write", "booted", "collect"};
     char action[8], again[CULET_LINE_BYTES];
 
     if (sscanf(line, "culet-agent 1 profile action=%7[a-z] sample_bytes=%" SCNu64 " limit_ms=%ld wait_ms=%ld", action,

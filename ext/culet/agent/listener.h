@@ -7,7 +7,7 @@
  *   -> culet-agent 1 data=0..3 limit_ms=N wait_ms=N LF                                  counts of objects
  *   -> culet-agent 1 strings from=N collect=0|1 content=0|1 limit_ms=N wait_ms=N LF     a slice of the strings
  *   -> culet-agent 1 unused limit_ms=N wait_ms=N LF                                     code that never ran
- *   -> culet-agent 1 profile action=status|start|stop|write sample_bytes=N limit_ms=N wait_ms=N LF
+ *   -> culet-agent 1 profile action=status|start|stop|write|booted|collect sample_bytes=N limit_ms=N wait_ms=N LF
  *                                                                           the memory profile (profile/ruby_profile.h)
  *   -> culet-agent 1 limit limit_ms=N wait_ms=N LF                                      the memory limit (limit/limit.h)
  *   -> culet-agent 1 figures LF                                                         the figures (agent/figures.h)

@@ -36,6 +36,7 @@ static ID fiber_label; /* a fiber-local variable: the number of the set */
 static VALUE fiber_hook;
 static rb_ractor_local_key_t main_ractor; /* Qtrue there only: a TracePoint belongs to the Ractor that enabled it */
 static bool running, used, hooked;
+static bool boots;                     /* since the start of the profile, or the fork, there was no label */
 static _Thread_local uint32_t applied; /* what the profile has as the native thread's label */
 
 void culet_labels_apply(uint32_t label)
@@ -106,7 +107,7 @@ static void update_hook(void)
 
 void culet_labels_start(void)
 {
-    running = true;
+    running = boots = true;
     update_hook();
     (void)culet_labels_refresh();
 }
@@ -297,6 +298,15 @@ static void leave_event(const struct block *block)
         (void)culet_blackbox_enter(text, length);
 }
 
+/* A program that sets a label serves its first request, or runs its first job. */
+static void end_boot(void)
+{
+    if (!boots || !running)
+        return;
+    boots = false;
+    api->booted();
+}
+
 static VALUE restore(VALUE data)
 {
     const struct block *block = (const struct block *)data;
@@ -309,7 +319,8 @@ static VALUE restore(VALUE data)
 /*
  * Culet::Profile.label(name: value, ...) { }: what the block allocates is attributed to these labels and those around
  * it, of which it replaces those of the same name; nil removes one. Fibers that the block starts inherit them, threads
- * do not. Values are cut after 200 bytes. Returns the block's value.
+ * do not. Values are cut after 200 bytes. The first label ends the boot, as Culet::Profile.booted does. Returns the
+ * block's value.
  */
 static VALUE profile_label(int argc, VALUE *argv, VALUE self)
 {
@@ -324,6 +335,7 @@ static VALUE profile_label(int argc, VALUE *argv, VALUE self)
         used = true;
         update_hook();
     }
+    end_boot();
     change(block.label);
     enter_event(&block);
     return rb_ensure(rb_yield, Qundef, restore, (VALUE)&block);
@@ -363,6 +375,12 @@ static void unlock(void)
     culet_interned_unlock(&sets);
 }
 
+static void unlock_child(void)
+{
+    boots = true;
+    culet_interned_unlock(&sets);
+}
+
 void culet_init_profile_labels(VALUE profile, const struct culet_profile_api *profile_api)
 {
     int error;
@@ -372,7 +390,7 @@ void culet_init_profile_labels(VALUE profile, const struct culet_profile_api *pr
     fiber_label = rb_intern("__culet_profile_label__");
     main_ractor = rb_ractor_local_storage_value_newkey();
     rb_ractor_local_storage_value_set(main_ractor, Qtrue);
-    if ((error = pthread_atfork(lock, unlock, unlock)) != 0)
+    if ((error = pthread_atfork(lock, unlock, unlock_child)) != 0)
         rb_syserr_fail(error, "pthread_atfork");
     rb_define_singleton_method(profile, "label", profile_label, -1);
     rb_define_singleton_method(profile, "labels", profile_labels, 0);

@@ -299,8 +299,8 @@ static void add_sample(const struct pending *sample, double objects)
     if (!is_visible(sample->object) || !culet_liveness_has_room())
         return;
     culet_labels_apply(sample->label);
-    number =
-        api->add(CULET_PROFILE_OBJECT, sample->size, weight, type_of(sample->object), sample->words, sample->count);
+    number = api->add(CULET_PROFILE_OBJECT, NULL, sample->size, weight, type_of(sample->object), sample->words,
+                      sample->count);
     (void)culet_labels_refresh();
     if (number == 0)
         return;

@@ -109,6 +109,12 @@ static void dump(struct culet_buffer *buffer)
         rb_raise(rb_eNoMemError, "not enough memory for the profile");
 }
 
+static void collect(void)
+{
+    for (int i = 0; i < CULET_PROFILE_SURVIVALS; i++)
+        rb_gc_start();
+}
+
 void culet_profile_answer(const struct culet_profile_request *request, struct culet_buffer *buffer)
 {
     if (request->action == CULET_PROFILE_WRITE) {
@@ -119,6 +125,10 @@ void culet_profile_answer(const struct culet_profile_request *request, struct cu
         start(request->sample_bytes > 0 ? request->sample_bytes : CULET_PROFILE_DEFAULT_BYTES);
     else if (request->action == CULET_PROFILE_STOP)
         stop();
+    else if (request->action == CULET_PROFILE_BOOTED)
+        api->booted();
+    else if (request->action == CULET_PROFILE_COLLECT)
+        collect();
     culet_buffer_format(buffer, "running=%d sample_bytes=%" PRIu64 " malloc=%d\n", api->running(), api->sample_bytes(),
                         api->samples_malloc);
 }
@@ -136,6 +146,13 @@ static VALUE profile_sample(VALUE self, VALUE bytes)
 static VALUE profile_stop(VALUE self)
 {
     stop();
+    return Qnil;
+}
+
+/* Culet::Profile.booted: the program has booted, so growth is what is allocated from now on. */
+static VALUE profile_booted(VALUE self)
+{
+    api->booted();
     return Qnil;
 }
 
@@ -203,6 +220,7 @@ void culet_init_profile(VALUE culet)
     api = find_api();
     rb_define_private_method(rb_singleton_class(profile), "sample", profile_sample, 1);
     rb_define_singleton_method(profile, "stop", profile_stop, 0);
+    rb_define_singleton_method(profile, "booted", profile_booted, 0);
     rb_define_singleton_method(profile, "running?", profile_running, 0);
     rb_define_singleton_method(profile, "sample_bytes", profile_sample_bytes, 0);
     rb_define_private_method(rb_singleton_class(profile), "stream", profile_stream, 0);

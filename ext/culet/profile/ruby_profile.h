@@ -8,7 +8,14 @@
 #include "common/buffer.h"
 #include "profile/profile.h"
 
-enum culet_profile_action { CULET_PROFILE_STATUS, CULET_PROFILE_START, CULET_PROFILE_STOP, CULET_PROFILE_WRITE };
+enum culet_profile_action {
+    CULET_PROFILE_STATUS,
+    CULET_PROFILE_START,
+    CULET_PROFILE_STOP,
+    CULET_PROFILE_WRITE,
+    CULET_PROFILE_BOOTED,  /* growth is what is allocated from now on */
+    CULET_PROFILE_COLLECT, /* major collections, as many as growth has survived */
+};
 
 struct culet_profile_request {
     enum culet_profile_action action;

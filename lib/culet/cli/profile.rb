@@ -31,7 +31,7 @@ module Culet
       EXPORTS = { pprof: :Pprof, speedscope: :Speedscope, firefox: :Firefox,
                   collapsed: :Collapsed }.freeze
       # Options of a report, which continuous mode does not write.
-      REPORT = [*EXPORTS.keys, :html, :view, :by, :top, :save, :base].freeze
+      REPORT = [*EXPORTS.keys, :html, :view, :by, :top, :save, :base, :collect].freeze
       private_constant :TOP, :PROFILE_SECONDS, :INTERVAL_SECONDS, :KEEP, :MOST_KEPT, :UNITS, :SIZE, :MOST_SAMPLE_BYTES,
                        :EXPORTS, :REPORT
 
@@ -44,7 +44,7 @@ module Culet
          "#{RubyOptions.advice("profile")} culet run -- puma    prepare a server",
          "culet profile --allocator jemalloc -- ruby job.rb",
          "culet profile puma --for 60s            a server by name, with its workers",
-         "culet profile puma --view growth        what stays: the list of leaks",
+         "culet profile puma --view growth --collect    what stays: the list of leaks",
          "culet profile puma --by gem --html profile.html",
          "culet profile puma --save before.profile",
          "culet profile after.profile --base before.profile",
@@ -86,8 +86,13 @@ module Culet
                                 "off, else report at once") { |v| options[:for] = Duration.seconds("--for", v) }
         parser.on("--view VIEW", Culet::Profile::VIEWS, "live: in use now (default); allocated: since the start; " \
                                                         "peak: in use at the largest resident size; growth: " \
-                                                        "allocated since the start, and still in use after three " \
-                                                        "major collections") { |v| options[:view] = v.to_sym }
+                                                        "allocated after the boot (the start of the profile, the " \
+                                                        "fork, or the first request), with --for after its begin, " \
+                                                        "and still in use after three major collections") do |v|
+          options[:view] = v.to_sym
+        end
+        parser.on("--collect", "run three major collections in each process before the reading; a process stops for " \
+                               "that long, some 50 ms each for a million objects") { options[:collect] = true }
         parser.on("--by KIND", Culet::Profile::KINDS, "add up by #{Culet::Profile::KINDS.join(", ")}") do |v|
           options[:by] = v.to_sym
         end
@@ -146,6 +151,7 @@ module Culet
           raise UsageError, "--for cannot be used with a command, which is profiled until it ends"
         end
         raise UsageError, "--allocator needs a command" if options[:allocator] && !command
+        raise UsageError, "--collect needs a process" if options[:collect] && command
 
         check_files(words)
         check_continuous(words)
@@ -158,7 +164,7 @@ module Culet
         absent = words.find { |word| word.end_with?(".profile") && !File.exist?(word) } if files.empty?
         raise Error, "there is no file #{absent}" if absent
 
-        option = %i[for sample].find { |name| options.key?(name) }
+        option = %i[for sample collect].find { |name| options.key?(name) }
         raise UsageError, "--#{option} needs a process or a command, not a file" if option && files.any?
       end
 
@@ -196,7 +202,8 @@ module Culet
 
       def session(words)
         Culet::Profile::Session.new(sample_bytes: options[:sample], stop: @interruption.method(:requested?),
-                                    notes: err) do
+                                    notes: err, collect: options.key?(:collect),
+                                    growth: view == :growth && options.key?(:for)) do
           all_named(words, files: false).map { |word| Integer(word, 10) }
         end
       end

@@ -2,17 +2,20 @@
 
 require_relative "address_space"
 require_relative "estimate"
+require_relative "shared_samples"
 require_relative "site"
 require_relative "stacks"
 
 module Culet
   module Profile
-    # The profiles of one or several processes, merged. What a forked process has inherited counts once, in the process
-    # that allocated it, if that is among them.
+    # The profiles of one or several processes, merged. What several of them have by a fork counts once, whichever of
+    # them are there (SharedSamples).
     class Data
       # Views of memory that exec frees.
       IN_USE = %i[live growth].freeze
-      private_constant :IN_USE
+      # Views with samples that a fork has passed on.
+      SHARING = %i[live peak].freeze
+      private_constant :IN_USE, :SHARING
 
       # @return [Array<Recording>]
       attr_reader :recordings
@@ -24,6 +27,7 @@ module Culet
         files = {}
         @stacks = recordings.to_h { |recording| [recording, Stacks.new(recording, files)] }
         @sites = {}
+        @shared = {}
       end
 
       # @return [Integer] mean distance of samples in bytes; the largest of several
@@ -38,7 +42,7 @@ module Culet
       # @param view [Symbol, String] one of VIEWS
       # @return [Array<Site>] the largest first
       def sites(view)
-        @sites[view.to_sym] ||= merged(view.to_sym).sort_by { |site| -site.bytes }
+        @sites[view.to_sym] ||= own_last(merged(view.to_sym), &:own?)
       end
 
       # @param view [Symbol, String]
@@ -54,7 +58,16 @@ module Culet
         sums = Hash.new { |hash, name| hash[name] = Estimate.new }
         sites(view).each { |site| site.names(kind.to_sym).each { |name| sums[name] += site.estimate } }
         all = total(view).bytes
-        sums.map { |name, sum| Row.new(name, sum, all.zero? ? 0.0 : sum.bytes / all) }.sort_by { |row| -row.bytes }
+        own_last(sums.map { |name, sum| Row.new(name, sum, all.zero? ? 0.0 : sum.bytes / all) }, &:own?)
+      end
+
+      # @param view [Symbol, String]
+      # @return [SharedSamples, nil] nil: the view has none
+      def shared(view)
+        view = view.to_sym
+        return unless SHARING.include?(view)
+
+        @shared[view] ||= SharedSamples.new(@family.reject { |one| IN_USE.include?(view) && replaced?(one) })
       end
 
       # @param other [Data] an earlier profile
@@ -93,8 +106,9 @@ module Culet
       def merged(view)
         sums = {}
         recordings.each do |recording|
-          recording.sites.each do |raw|
-            estimate = estimate(recording, raw, view) or next
+          duplicates = shared(view)&.duplicates(recording) || {}
+          recording.sites.each_with_index do |raw, at|
+            estimate = estimate(recording, raw, view, duplicates[at + 1]) or next
             key = key(recording, raw)
             sum = sums[key]
             sums[key] = sum ? sum + estimate : estimate
@@ -103,11 +117,11 @@ module Culet
         sums.map { |key, sum| Site.new(key, sum) }
       end
 
-      def estimate(recording, raw, view)
+      def estimate(recording, raw, view, duplicates)
         found = raw.sums[view] or return
         return if IN_USE.include?(view) && replaced?(recording)
 
-        found -= raw.sums[:inherited] if view == :live && raw.sums[:inherited] && inherits?(recording)
+        found -= duplicates if duplicates
         found *= recording.object_scale if raw.kind == :object
         found if found.samples.positive?
       end
@@ -115,17 +129,17 @@ module Culet
       # Whether the program that exec put in its place is there too.
       def replaced?(recording)
         recording.state == :replaced &&
-          recordings.any? { |other| other.pid == recording.pid && other.started_at > recording.started_at }
+          @family.any? { |other| other.pid == recording.pid && other.started_at > recording.started_at }
       end
 
-      # Whether a process that this one may have inherited from is there too.
-      def inherits?(recording)
-        recording.generation.positive? && @family.any? { |other| other.generation < recording.generation }
-      end
+      # The largest first, but what culet itself holds is not what a reader looks for.
+      def own_last(list) = list.sort_by { |one| [yield(one) ? 1 : 0, -one.bytes.abs] }
 
+      # Whose labels were in effect when culet itself allocated is chance.
       def key(recording, raw)
-        [@stacks.fetch(recording).frames(raw.stack), raw.kind, recording.types[raw.type],
-         recording.labels.fetch(raw.label, {})]
+        frames = @stacks.fetch(recording).frames(raw.stack, raw.kind)
+        labels = Stacks.own?(frames) ? {} : recording.labels.fetch(raw.label, {})
+        [frames, raw.kind, recording.types[raw.type], labels]
       end
     end
   end

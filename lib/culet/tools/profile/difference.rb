@@ -66,7 +66,7 @@ module Culet
       # @param view [Symbol, String]
       # @return [Array<Site>] the largest change first
       def sites(view)
-        @sites[view.to_sym] ||= changes(view).sort_by { |site| -site.bytes.abs }
+        @sites[view.to_sym] ||= own_last(changes(view), &:own?)
       end
 
       # @param view [Symbol, String]
@@ -79,14 +79,15 @@ module Culet
       # @param kind [Symbol, String]
       # @return [Array<Row>] the largest change first
       def by(view, kind)
-        rows = Hash.new(Estimate.new)
-        before = @base.by(view, kind).to_h { |row| [row.name, row.estimate] }.tap { |hash| hash.default = rows.default }
-        after = @data.by(view, kind).to_h { |row| [row.name, row.estimate] }.tap { |hash| hash.default = rows.default }
+        before, after = [@base, @data].map do |data|
+          data.by(view, kind).to_h { |row| [row.name, row.estimate] }.tap { |hash| hash.default = Estimate.new }
+        end
         all = @data.total(view).bytes
-        (after.keys | before.keys).map do |name|
+        rows = (after.keys | before.keys).map do |name|
           change = Change.new(after[name], before[name])
           Row.new(name, change, all.zero? ? 0.0 : change.bytes / all)
-        end.sort_by { |row| -row.bytes.abs }
+        end
+        own_last(rows, &:own?)
       end
 
       protected

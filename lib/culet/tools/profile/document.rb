@@ -20,7 +20,7 @@ module Culet
       # @return [Hash{String => Object}] the keys of docs/json.md
       def to_h
         head = { "view" => @view.to_s, "sample_bytes" => @data.sample_bytes, **estimate(total, "total_"),
-                 "samples" => total.samples, "lost_samples" => @data.lost,
+                 "samples" => total.samples, "lost_samples" => @data.lost, **shared,
                  "processes" => @data.recordings.map { |recording| process(recording) } }
         @by ? head.merge("by" => @by.to_s, "rows" => rows) : head.merge("sites" => sites)
       end
@@ -28,6 +28,12 @@ module Culet
       private
 
       def total = @total ||= @data.total(@view)
+
+      def shared
+        found = @data.shared(@view)
+        { "common_bytes" => (found.common.bytes.round if found),
+          "inherited_bytes" => (found.inherited.bytes.round if found) }
+      end
 
       def first(list) = @top ? list.first(@top) : list
 

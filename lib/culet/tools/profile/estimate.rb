@@ -21,6 +21,13 @@ module Culet
          above * ((1 - (1.0 / (9 * above)) + (NORMAL / (3 * Math.sqrt(above))))**3)].map { |limit| [limit, 0].max }
       end
 
+      # @param size [Integer] of a block in bytes
+      # @param weight [Float] number of blocks that the sample stands for
+      # @return [Estimate] of one sample
+      def self.of(size, weight)
+        new(1, weight, weight * size, weight * [weight - 1, 0].max * size * size)
+      end
+
       # @return [Integer] samples
       attr_reader :samples
       # @return [Float] estimated blocks

@@ -23,6 +23,9 @@ module Culet
       # @return [Boolean] whether it is Ruby code with a file
       def ruby? = !file.nil?
 
+      # @return [Boolean] whether it is a frame of the interpreter: Ruby code, or a method in C
+      def interpreted? = library.nil? && remark.nil? && method != Symbols::UNKNOWN
+
       # @return [Boolean] whether it is a native function whose name is not known
       def nameless? = method == Symbols::UNKNOWN || (!library.nil? && method == "[#{library}]")
 

@@ -18,9 +18,7 @@ module Culet
         @from = from
         @to = to
         earlier = before.to_h { |recording| [identity(recording), recording] }
-        # A process that was forked in the interval has the sums of its parent, and nothing to subtract them by.
-        counted = found.select { |recording| earlier.key?(identity(recording)) || recording.generation.zero? }
-        @change = Data.new(counted) - Data.new(counted.filter_map { |recording| earlier[identity(recording)] })
+        @change = Data.new(found) - Data.new(found.filter_map { |recording| earlier[identity(recording)] })
       end
 
       # @param view [Symbol, String] one of VIEWS; :allocated is limited to the interval

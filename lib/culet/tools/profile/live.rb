@@ -81,6 +81,18 @@ module Culet
         @status.match?(/\brunning=1\b/)
       end
 
+      # Notes that the program has booted: growth is what it allocates from now on.
+      #
+      # @return [void]
+      # @raise [Culet::Error]
+      def booted = request("booted")
+
+      # Runs as many major collections as growth has survived. The process stops for that long.
+      #
+      # @return [void]
+      # @raise [Culet::Error]
+      def collect = request("collect")
+
       # @return [String] the stream of the profile
       # @raise [Culet::Error]
       def read = request("write")

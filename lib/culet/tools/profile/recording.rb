@@ -25,6 +25,8 @@ module Culet
       NAME_BYTES = 128
       # A site's sums: the letter of the view, samples, blocks, bytes, variance.
       SUMS = 5
+      # Fields of a shared sample: number of its site from 1 on, id, 1 if it was inherited, weight, size.
+      SHARED = 5
       DECIMAL = /\A\d{1,20}\z/
       HEX = /\A\h{1,16}\z/
       REAL = /\A\d{1,20}(?:\.\d{1,6})?(?:e\d{1,2})?\z/
@@ -97,6 +99,13 @@ module Culet
       attr_reader :types
       # @return [Array<RawSite>]
       attr_reader :sites
+      # @return [Array<Numeric>] SHARED fields for each live sample that other processes may have
+      attr_reader :shared
+      # @return [Time, nil] growth is what was allocated later; nil in older streams
+      attr_reader :base_at
+      # @return [Integer, nil] estimated bytes of large blocks, and what is resident of them; nil: not known, so all of
+      #   them counts
+      attr_reader :large_bytes, :large_resident_bytes
 
       # @param text [String]
       # @param name [String]
@@ -114,6 +123,7 @@ module Culet
         @words = {}
         @depths = { 0 => 0 }
         @sites = []
+        @shared = []
         @rss_bytes = @peak_rss_bytes = 0
         @object_scale = 1.0
         @bytes = text.bytesize
@@ -192,6 +202,9 @@ module Culet
         when "T " then type(line)
         when "K " then node(line)
         when "S " then site(line)
+        when "I " then shared_sample(line)
+        when "G " then @base_at = time(*numbers(line, 1))
+        when "U " then @large_bytes, @large_resident_bytes = numbers(line, 2)
         end
       end
 
@@ -199,8 +212,11 @@ module Culet
         damaged("describes its process twice") if @pid
         @pid, @sample_bytes, started, taken, @epoch, @generation, @lost = numbers(line, 7)
         damaged("has a sample distance of 0") if @sample_bytes.zero?
-        @started_at, @taken_at = [started, taken].map { |time| Time.at(*time.divmod(1_000_000_000), :nsec) }
+        @started_at = time(started)
+        @taken_at = time(taken)
       end
+
+      def time(nanoseconds) = Time.at(*nanoseconds.divmod(1_000_000_000), :nsec)
 
       def count_samples(line)
         damaged("counts its samples twice") if @account
@@ -284,6 +300,13 @@ module Culet
         damaged("has an incomplete site") unless (sums.size % SUMS).zero?
         @sites << RawSite.new(kind == "o" ? :object : :malloc, stack, decimal(label), decimal(type),
                               sums.each_slice(SUMS).to_h { |group| sum(group) })
+      end
+
+      def shared_sample(line)
+        _, site, id, inherited, weight, size = line.split
+        site = decimal(site)
+        damaged("has a sample without a site") unless site.between?(1, @sites.size)
+        @shared.push(site, decimal(id), decimal(inherited), real(weight), decimal(size))
       end
 
       def sum(group)

@@ -18,12 +18,16 @@ module Culet
 
       # @param sample_bytes [Integer, nil] mean distance of samples, where the profile is off
       # @param stop [#call] whether the session is to end early
+      # @param growth [Boolean] whether growth begins with the session, also where the profile was on
+      # @param collect [Boolean] whether to run major collections before the last reading of each process
       # @param notes [#puts] gets one line for each process without a profile, or with a part of it
       # @yieldreturn [Array<Integer>] the process numbers; called at the start and before each reading
-      def initialize(sample_bytes:, stop:, notes:, &pids)
+      def initialize(sample_bytes:, stop:, notes:, growth: false, collect: false, &pids)
         @sample_bytes = sample_bytes
         @stop = stop
         @notes = notes
+        @growth = growth
+        @collect = collect
         @pids = pids
         @lives = {}
         @readings = {}
@@ -41,6 +45,7 @@ module Culet
         look { |live| live.start(@sample_bytes) }
         raise Error, @refused.values.first if @lives.empty?
 
+        @lives.each_value(&:booted) if @growth
         @begun = true
         report_refused
         self
@@ -169,6 +174,7 @@ module Culet
       end
 
       def read_one(live)
+        live.collect if @collect
         Stream.new(live.name, live.pid, live.read, :running)
       rescue Error => e
         former = drop(live.pid)

@@ -6,10 +6,6 @@ module Culet
   module Profile
     # What one stack allocated, in one view.
     class Site
-      # libruby, or a Ruby that contains it.
-      RUBY_LIBRARY = /\A(?:lib)?ruby/
-      private_constant :RUBY_LIBRARY
-
       # @return [Array<Frame>] innermost first
       attr_reader :frames
       # @return [Symbol] :malloc or :object
@@ -49,10 +45,13 @@ module Culet
       # @return [Frame, nil] the innermost Ruby frame that has a file
       def ruby_frame = frames.find(&:ruby?)
 
+      # @return [Boolean] whether culet itself allocated it in the process
+      def own? = Stacks.own?(frames)
+
       # @return [Boolean] whether Ruby allocated it, and no Ruby frame is known
       def native_in_ruby?
         frames.none? { |frame| frame.ruby? || frame.remark } &&
-          frames.any? { |frame| RUBY_LIBRARY.match?(frame.library.to_s) }
+          frames.any? { |frame| Stacks::RUBY_LIBRARY.match?(frame.library.to_s) }
       end
 
       # The names that the site counts for, in a table by `kind`.
@@ -60,6 +59,8 @@ module Culet
       # @param kind [Symbol] one of KINDS
       # @return [Array<String>]
       def names(kind)
+        return [Stacks::OWN.method] if own?
+
         case kind
         when :label then labels.empty? ? ["(no label)"] : labels.map { |name, value| "#{name}=#{value}" }
         when :class then [class_name || "(malloc)"]
@@ -105,6 +106,9 @@ module Culet
 
       # @return [Integer]
       def samples = estimate.samples
+
+      # @return [Boolean] whether it is what culet itself holds
+      def own? = name == Stacks::OWN.method
     end
   end
 end

@@ -11,18 +11,46 @@ module Culet
       MARK = 2
       MARKS = { 1 => "(more frames)", 2 => "(in garbage collection)", 3 => "(without the GVL)", 4 => "(Ruby starts)",
                 5 => "(stack not recorded)", 6 => "(in a signal handler)" }.freeze
-      # The functions of the allocator, and of the extension that samples objects, say nothing.
-      OWN = ["libculet.so", "culet.so"].freeze
+      # culet's own code in a process: the extension and the allocator.
+      EXTENSION = "culet.so"
+      LIBRARIES = ["libculet.so", EXTENSION].freeze
+      # libruby, or a Ruby that contains it, and the collectors that it loads.
+      RUBY_LIBRARY = /\A(?:lib)?ruby/
+      # Libraries whose functions allocate for their caller.
+      PASSING = /\A(?:(?:lib)?ruby|libc\.|libc-|libpthread|ld-|ld\.)/
+      # Methods that the extension replaces, and that run the program's code.
+      REPLACED = /[#.](?:require|require_relative|load|autoload)\z/
+      # The command line is a program of its own.
+      PROGRAM = %r{/(?:cli|tools)/}
+      # The outermost frame of what culet itself has allocated in a process.
+      OWN = Frame.new(nil, nil, "culet itself", nil, nil, true)
       # The function by which Ruby calls the extension, and the frames up to it.
       HOOK = "rb_exec_event_hooks"
       HOOK_FRAMES = 8
+      # Functions of Ruby that allocate for their caller (gc.c, gc/default/default.c, gc/mmtk, util.c).
+      WRAPPERS = %w[
+        rb_gc_impl_malloc rb_gc_impl_calloc rb_gc_impl_realloc
+        objspace_xmalloc0 objspace_xcalloc objspace_xrealloc
+        ruby_xmalloc ruby_xmalloc2 ruby_xcalloc ruby_xrealloc ruby_xrealloc2
+        ruby_xmalloc_body ruby_xmalloc2_body ruby_xcalloc_body ruby_xrealloc_body ruby_xrealloc2_body
+        ruby_xrealloc_sized ruby_xrealloc2_sized ruby_xrealloc_sized_body ruby_xrealloc2_sized_body
+        ruby_sized_xrealloc ruby_sized_xrealloc2 ruby_mimmalloc ruby_mimcalloc ruby_strdup
+        rb_xmalloc_mul_add rb_xcalloc_mul_add rb_xrealloc_mul_add rb_xmalloc_mul_add_mul rb_xcalloc_mul_add_mul
+        rb_alloc_tmp_buffer rb_alloc_tmp_buffer_with_count
+      ].freeze
+      # What a compiler appends to the name of a function that it has changed.
+      VARIANT = /\.(?:isra|part|cold|constprop|lto_priv|llvm)\b.*/
       # The path that Ruby gives for methods in C.
       CFUNC = "<cfunc>"
       # The function of Ruby that runs deferred work.
       DEFERRED = ["rb_postponed_job_flush"].freeze
       UNKNOWN = Frame.new(nil, nil, "(unknown)", nil, nil, true)
-      private_constant :MARK, :MARKS, :OWN, :HOOK, :HOOK_FRAMES, :CFUNC, :DEFERRED,
-                       :UNKNOWN
+      private_constant :MARK, :MARKS, :EXTENSION, :LIBRARIES, :PASSING, :REPLACED, :PROGRAM, :HOOK,
+                       :HOOK_FRAMES, :WRAPPERS, :VARIANT, :CFUNC, :DEFERRED, :UNKNOWN
+
+      # @param frames [Array<Frame>]
+      # @return [Boolean] whether culet itself has allocated there
+      def self.own?(frames) = frames.last.equal?(OWN)
 
       # @param recording [Recording]
       # @param files [Hash] symbol tables that several recordings share
@@ -33,6 +61,8 @@ module Culet
         @frames = {}
         @stacks = {}
         @origins = {}
+        extension = recording.mappings.find { |mapping| File.basename(mapping.path) == EXTENSION }
+        @folder = "#{File.dirname(extension.path)}/" if extension
       end
 
       # @param space [AddressSpace]
@@ -42,12 +72,15 @@ module Culet
       end
 
       # @param stack [Integer]
+      # @param kind [Symbol] :malloc or :object
       # @return [Array<Frame>] innermost first
-      def frames(stack)
-        @stacks[stack] ||= begin
+      def frames(stack, kind = :malloc)
+        @stacks[[stack, kind]] ||= begin
           words = @recording.stack(stack)
           found = words.each_with_index.map { |word, at| frame(word, innermost: at.zero?) }
-          found = without_bystanders(without_sampler(found))
+          found = without_wrappers(without_sampler(without_compiled(found), kind))
+          own = own_frames(found)
+          found = own ? [*found.first(own), OWN] : without_bystanders(found)
           (found.empty? ? [UNKNOWN] : found).freeze
         end
       end
@@ -62,11 +95,54 @@ module Culet
 
       private
 
-      def without_sampler(frames)
-        return frames unless OWN.include?(frames.first&.library)
+      # The allocator's functions, and of a sampled object those of the extension and of Ruby up to the hook.
+      def without_sampler(frames, kind)
+        frames = frames.drop_while { |frame| frame.library == LIBRARIES.first }
+        return frames unless kind == :object && frames.first&.library == EXTENSION
 
         hook = frames.first(HOOK_FRAMES).index { |frame| frame.method == HOOK }
-        frames.drop(hook ? hook + 1 : 0).drop_while { |frame| OWN.include?(frame.library) }
+        frames.drop(hook ? hook + 1 : 0).drop_while { |frame| frame.library == EXTENSION }
+      end
+
+      # Code that a compiler of Ruby has made is in no library, and the Ruby frame that it runs is the next one.
+      def without_compiled(frames)
+        interpreted = false
+        frames.reverse_each.reject do |frame|
+          interpreted = frame.interpreted? unless compiled?(frame)
+          interpreted && compiled?(frame)
+        end.reverse
+      end
+
+      def compiled?(frame) = frame.library.nil? && frame.method == Symbols::UNKNOWN
+
+      def without_wrappers(frames)
+        wrappers = frames.take_while { |frame| wrapper?(frame) }.size
+        wrappers == frames.size ? frames : frames.drop(wrappers)
+      end
+
+      def wrapper?(frame)
+        RUBY_LIBRARY.match?(frame.library.to_s) && WRAPPERS.include?(frame.method.sub(VARIANT, ""))
+      end
+
+      # @return [Integer, nil] number of the frames up to the innermost one of culet's code, if the functions and
+      #   methods inside of it allocate for their caller
+      def own_frames(frames)
+        at = frames.index { |frame| !passing?(frame) }
+        return unless at && own?(frames[at])
+
+        at + 1 unless frames[at].library && REPLACED.match?(frames.drop(at).find(&:interpreted?)&.method.to_s)
+      end
+
+      def passing?(frame)
+        return PASSING.match?(frame.library) if frame.library
+
+        compiled?(frame) || (frame.interpreted? && !frame.ruby?)
+      end
+
+      def own?(frame)
+        return LIBRARIES.include?(frame.library) if frame.library
+
+        frame.ruby? && !@folder.nil? && frame.file.start_with?(@folder) && !PROGRAM.match?(frame.file)
       end
 
       # Ruby does deferred work (moving buffers after a collection, for example) wherever it checks for interrupts: the

@@ -7,7 +7,7 @@ module Culet
     # A profile for a terminal: the top sites with the path that leads to each, or sums by line, gem and so on.
     class Table < Text::View
       TITLES = { "live" => "in use", "allocated" => "allocated since the start", "peak" => "in use at the peak",
-                 "growth" => "allocated since the start and still in use after three major collections" }.freeze
+                 "growth" => "allocated after the boot and still in use after three major collections" }.freeze
       HEADINGS = { "line" => "line", "method" => "method", "file" => "file", "gem" => "gem", "class" => "class",
                    "library" => "library", "label" => "label" }.freeze
       TOP = 20
@@ -36,7 +36,7 @@ module Culet
       def sections
         return [heading, nothing] if total.samples.zero?
 
-        [heading, @by ? rows : sites, rest, note_lines(notes)]
+        [heading, @by ? rows : sites, rest, own, note_lines(notes)]
       end
 
       def total = @total ||= @data.total(@view)
@@ -73,8 +73,9 @@ module Culet
 
         epochs = @data.recordings.map(&:epoch).max
         there = { 0 => "were none", 1 => "was 1" }.fetch(epochs, "were #{epochs}")
-        wrap("Nothing that was allocated since the start of the profile has survived three major collections; there " \
-             "#{there}. Profile longer, or look at the view `live`.")
+        wrap("Nothing that was allocated after the boot has survived three major collections; there #{there} since " \
+             "the start of the profile. `culet profile PID --view growth --collect` runs three; the view `live` " \
+             "needs none.")
       end
 
       # A part of a change says nothing: other changes may make up for it.
@@ -90,13 +91,13 @@ module Culet
       end
 
       # The largest first: rows of a table, or sites.
-      def all = @all ||= @by ? @data.by(@view, @by) : places
+      def all = @all ||= @by ? @data.by(@view, @by).reject(&:own?) : places
 
       def shown = all.first(@top)
 
       # Sites that look the same here are one: their stacks differ in frames that are left out.
       def places
-        groups = @data.sites(@view).group_by { |site| [path(site), site.class_name, site.labels] }
+        groups = @data.sites(@view).reject(&:own?).group_by { |site| [path(site), site.class_name, site.labels] }
         groups.map { |key, list| Row.new(key, list.map(&:estimate).reduce(:+)) }.sort_by { |row| -row.bytes.abs }
       end
 
@@ -129,11 +130,21 @@ module Culet
         "#{count(left.size, "more #{@by ? "row" : "site"}")}: #{change(bytes)}#{" (#{part})" if part}"
       end
 
+      # Apart, since it leaves with culet, and is nothing that the program can change.
+      def own
+        found = @data.sites(@view).select(&:own?)
+        return if found.empty?
+
+        bytes = found.sum(&:bytes)
+        part = share(bytes)
+        "culet itself: #{change(bytes)}#{" (#{part})" if part}"
+      end
+
       # The native function that allocates, and the Ruby frames that lead to it: the innermost one, those of the
       # application, and the outermost.
       def path(site)
         native = site.frames.take_while(&:library).find { |frame| !frame.nameless? }
-        ruby = site.frames.select { |frame| frame.file || (!frame.library && !frame.remark) }
+        ruby = site.frames.select(&:interpreted?)
         return named(site.frames).first(PATH).map { |frame| "   #{line(frame)}" } if ruby.empty?
 
         chosen = [native, *relevant(ruby)].compact
@@ -168,8 +179,31 @@ module Culet
       end
 
       def notes
-        [*(@data.difference? ? [unrelated, restarted, unchanged] : [alike]), lost, without_ruby, native_alone, others,
-         *ended].compact
+        [*(@data.difference? ? [unrelated, restarted, unchanged] : [alike, *once, large]), lost, without_ruby,
+         native_alone, others, *ended].compact
+      end
+
+      # What several processes have counts once.
+      def once
+        shared = @data.shared(@view) or return []
+
+        common = "#{size(shared.common.bytes)} was allocated before a fork, and several of these processes have it: " \
+                 "it counts once."
+        inherited = "#{size(shared.inherited.bytes)} was inherited by a fork from a process that is not named here; " \
+                    "it counts in full, also where its pages are shared."
+        [(common if shared.common.samples.positive?), (inherited if shared.inherited.samples.positive?)]
+      end
+
+      # Ruby's stacks of threads are such blocks.
+      def large
+        return unless %w[live growth].include?(@view)
+
+        found = @data.recordings.select(&:large_bytes)
+        absent = found.sum { |one| [one.large_bytes - one.large_resident_bytes, 0].max }
+        return if absent < total.bytes / 20
+
+        "#{size(absent)} of blocks of 128 KiB and more was never written, or is not resident for another reason. It " \
+          "does not count."
       end
 
       # Those that the heading does not name.
@@ -239,7 +273,7 @@ module Culet
       end
 
       def without_ruby
-        marked = @data.sites(@view).select { |site| site.frames.any?(&:remark) }.sum(&:bytes)
+        marked = @data.sites(@view).select { |site| !site.own? && site.frames.any?(&:remark) }.sum(&:bytes)
         return if @data.difference? || total.bytes.zero? || marked / total.bytes <= 0.05
 
         "#{share(marked)} was allocated where Ruby's stack cannot be read, or says nothing: in a " \

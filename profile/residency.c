@@ -1,0 +1,60 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "residency.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define PRESENT (UINT64_C(1) << 63) /* of an entry; Documentation/admin-guide/mm/pagemap.rst */
+#define ENTRIES 512
+
+/* By syscall(): open and close are cancellation points, and a thread that writes the profile may be cancelled. */
+void culet_residency_open(struct culet_residency *r)
+{
+    int saved = errno;
+
+    r->file = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    r->page_bytes = getauxval(AT_PAGESZ);
+    errno = saved;
+}
+
+void culet_residency_close(struct culet_residency *r)
+{
+    int saved = errno;
+
+    if (r->file >= 0)
+        (void)syscall(SYS_close, r->file);
+    errno = saved;
+}
+
+/* Sets the number of pages that are present among at most ENTRIES. False: they cannot be read. */
+static bool count_pages(int file, uint64_t first, uint64_t pages, uint64_t *present)
+{
+    uint64_t entry[ENTRIES];
+    ssize_t bytes = (ssize_t)(pages * sizeof *entry);
+    int saved = errno;
+    bool whole = pread(file, entry, (size_t)bytes, (off_t)(first * sizeof *entry)) == bytes;
+
+    errno = saved;
+    for (uint64_t i = 0; whole && i < pages; i++)
+        *present += (entry[i] & PRESENT) != 0;
+    return whole;
+}
+
+bool culet_residency_count(const struct culet_residency *r, const void *address, uint64_t bytes, uint64_t *resident)
+{
+    uint64_t page = (uintptr_t)address / r->page_bytes, present = 0;
+    uint64_t past = ((uintptr_t)address + bytes + r->page_bytes - 1) / r->page_bytes;
+
+    for (uint64_t pages; page < past; page += pages) {
+        pages = past - page < ENTRIES ? past - page : ENTRIES;
+        if (r->file < 0 || !count_pages(r->file, page, pages, &present))
+            return false;
+    }
+    *resident = present * r->page_bytes < bytes ? present * r->page_bytes : bytes;
+    return true;
+}

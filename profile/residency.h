@@ -1,0 +1,22 @@
+/* residency.h - which part of a block is resident, by /proc/self/pagemap. mincore would say it too, but systemd's
+ * @system-service does not have it. */
+#ifndef CULET_PROFILE_RESIDENCY_H
+#define CULET_PROFILE_RESIDENCY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct culet_residency {
+    int file; /* -1: the kernel refuses it */
+    uint64_t page_bytes;
+};
+
+/* Without /proc, or in a process that may not be traced, nothing is known. */
+void culet_residency_open(struct culet_residency *residency);
+void culet_residency_close(struct culet_residency *residency);
+
+/* Sets the resident bytes among `bytes` from `address` on, which may be unmapped by now. False: not known. */
+bool culet_residency_count(const struct culet_residency *residency, const void *address, uint64_t bytes,
+                           uint64_t *resident);
+
+#endif
