@@ -271,6 +271,18 @@ static int open_own(struct culet_trace_header *earlier)
     return fd;
 }
 
+/* Sets `path`: FILE, FILE.PID, FILE.PID.2 and so on. */
+static void name_file(unsigned number)
+{
+    if (number == 0)
+        strcpy(path, base);
+    else if (number == 1)
+        snprintf(path, sizeof path, "%s.%d", base, (int)getpid());
+    else
+        snprintf(path, sizeof path, "%s.%d.%u", base, (int)getpid(), number);
+    id.number = number;
+}
+
 /* Opens FILE in the first process, FILE.PID in others; FILE.PID.2 and so on where these files belong to others.
  *
  * @param earlier gets the header where another program of this process has begun the file; otherwise its magic is empty */
@@ -281,9 +293,7 @@ static int open_file(struct culet_trace_header *earlier)
 
     id.pid = (uint32_t)getpid();
     for (unsigned number = 0;; number++) {
-        const char *format = number == 0 ? "%s" : number == 1 ? "%s.%d" : "%s.%d.%u";
-        snprintf(path, sizeof path, format, base, (int)getpid(), number);
-        id.number = number;
+        name_file(number);
         earlier->magic[0] = 0;
         fd = open(path, flags, 0666);
         if (fd >= 0 || errno != EEXIST)
