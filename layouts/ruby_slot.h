@@ -1,6 +1,6 @@
 /* ruby_slot.h - the first word of a slot in Ruby's heap, for readers of another process's memory.
  *
- * Type, frozen bit and age bits have the same places in Ruby 2.7 to 4.0 (include/ruby/internal/value_type.h,
+ * Type, frozen bit and age bits have the same places in Ruby 2.7 to 4.1 (include/ruby/internal/value_type.h,
  * fl_type.h). The kinds of T_IMEMO named here have the same numbers in all of these versions (internal/imemo.h),
  * except FIELDS, which is a constant cache up to 3.4. */
 #ifndef CULET_LAYOUTS_RUBY_SLOT_H
@@ -66,7 +66,7 @@ static inline bool ruby_slot_is_code(uint64_t flags)
 
     if (ruby_slot_type(flags) != RUBY_SLOT_IMEMO)
         return false;
-    /* On Ruby 4.0 the instance variables of an object that is no T_OBJECT, with a shape; up to 3.4 a constant cache. */
+    /* From 4.0 on the instance variables of an object that is no T_OBJECT, with a shape; up to 3.4 a constant cache. */
     if (kind == RUBY_SLOT_IMEMO_FIELDS)
         return (flags & RUBY_SLOT_SHAPE_MASK) == 0;
     return kind >= RUBY_SLOT_IMEMO_FIRST_CACHE || kind == RUBY_SLOT_IMEMO_ISEQ ||

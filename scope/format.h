@@ -35,7 +35,8 @@
  *   region     id, arena (id or null), holds ("main", "heap", "mmapped", "slabs", "large", "metadata", "ruby",
  *              "transient"), start, end, mapping (id of the mapping at its start). Regions do not overlap.
  *   malloc     arenas, heaps, used_bytes, free_resident_bytes, free_returned_bytes, mmapped_bytes, mmapped_chunks,
- *              metadata_bytes, tcache_bytes, fastbin_bytes, trim_bytes, pause_seconds (the longest pause), pauses,
+ *              metadata_bytes, tcache_bytes, tcache_mmapped_bytes (part of tcache_bytes and of mmapped_bytes),
+ *              fastbin_bytes, trim_bytes, pause_seconds (the longest pause), pauses,
  *              paused_seconds (all pauses), walk_seconds, chunks, used_resident_bytes, metadata_resident_bytes,
  *              free_swapped_bytes (part of free_returned_bytes: pages in swap); culet also: kept_bytes. used_bytes is
  *              the sum of the arenas' used bytes, including metadata_bytes, without mmapped_bytes. used_resident_bytes

@@ -115,7 +115,55 @@ class AllocatorsTest < Minitest::Test
     Dir.mktmpdir do |directory|
       copy = File.join(directory, "librpmalloc.so.1.0.0")
       FileUtils.cp(library, copy)
-      assert_nil rpmalloc_at(copy).version
+      assert_equal "build #{Elf.new(copy).build_id[0, 12]}", rpmalloc_at(copy).version
+    end
+  end
+
+  # Debian's libraries under another path and name: what they export tells which they are.
+  def test_a_library_by_its_path
+    in_copies do |name, copy|
+      choice = Allocators.parse(copy)
+      assert_equal [name, copy, copy, true], [choice.name, choice.spec, choice.library, choice.available?]
+      assert_equal Allocators.parse(name).version, choice.version, name
+      assert_equal copy, choice.environment({ "LD_PRELOAD" => Allocators.parse(name).library })["LD_PRELOAD"]
+      assert choice.library?(copy)
+      refute choice.library?(File.realpath(Allocators.parse(name).library))
+      assert_equal "#{copy}:trim", Allocators.parse("#{copy}:trim").spec
+    end
+  end
+
+  def test_settings_of_a_library_by_its_path
+    in_copies do |name, copy|
+      next unless name == "jemalloc"
+
+      assert_equal "narenas:2", Allocators.parse("#{copy}:narenas=2").environment({})["MALLOC_CONF"]
+      assert_equal copy, Dir.chdir(File.dirname(copy)) { Allocators.parse("./#{File.basename(copy)}").spec }
+      File.symlink(copy, "#{copy}.link")
+      assert_equal copy, Allocators.parse("#{copy}.link").library
+    end
+  end
+
+  # A build of one's own, and one of a family that no distribution packages.
+  def test_an_allocator_that_nobody_knows
+    Dir.mktmpdir do |directory|
+      directory = File.realpath(directory)
+      File.write(File.join(directory, "own.c"), "void *malloc(unsigned long n) { (void)n; return 0; }")
+      { "libown.so" => "unknown", "libsnmallocshim.so" => "snmalloc" }.each do |file, name|
+        library = File.join(directory, file)
+        assert system("cc", "-shared", "-fPIC", "-w", "-nostdlib", "-Wl,--build-id=0x0123456789abcdef", "-o", library, File.join(directory, "own.c"))
+        choice = Allocators.parse(library)
+        assert_equal [name, library, "0123456789abcdef"], [choice.name, choice.spec, Elf.new(library).build_id]
+        assert_match(/has no function that returns free memory/, assert_raises(UsageError) { Allocators.parse("#{library}:trim") }.message)
+        assert_match(/has no settings/, assert_raises(UsageError) { Allocators.parse("#{library}:a=1") }.message)
+      end
+    end
+  end
+
+  def test_files_that_are_no_allocators
+    libc, libm = %w[c m].map { |name| File.read("/proc/self/maps")[%r{ (/\S*/lib#{name}[.-]\S*)}, 1] }
+    { "./nosuch.so" => %r{\Acannot read \./nosuch\.so: no such file}, "/" => %r{\A/ is not a shared library}, __FILE__ => /is not a shared library/,
+      libc => /is a C library; write glibc/, libm => /does not define malloc/ }.each do |path, message|
+      assert_match message, assert_raises(UsageError, path.to_s) { Allocators.parse(path) }.message
     end
   end
 
@@ -205,6 +253,18 @@ class AllocatorsTest < Minitest::Test
   end
 
   private
+
+  # @yieldparam name [String] of the allocator
+  # @yieldparam copy [String] path of its library, which does not tell the name
+  def in_copies
+    Dir.mktmpdir do |directory|
+      (installed - %w[culet]).each.with_index do |name, number|
+        copy = File.join(File.realpath(directory), "lib#{number}.so")
+        FileUtils.cp(Allocators.parse(name).library, copy)
+        yield name, copy
+      end
+    end
+  end
 
   def installed = TestHelper.allocators - ["glibc"]
 

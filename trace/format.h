@@ -19,6 +19,9 @@
  *   ALIGNED  [skip] shift size allocated           alignment 1 << shift
  *   TIME     microseconds since the header's monotonic_ns
  *   THREAD   number sequence                       the following events are this thread's; `sequence` is expected next
+ *   EXEC                                           the first event of a chunk: this and the following chunks are those of
+ *                                                  the next program that the process executed, whose memory and sequence
+ *                                                  begin anew
  *
  * Operands are varints (LEB128). `allocated` and `freed` are addresses, rotated right by three bits, as the zigzag
  * difference from the previous allocated or freed address of this thread in this chunk (0 after THREAD).
@@ -42,7 +45,8 @@
 #define CULET_TRACE_HEADER 4096u
 
 enum culet_event {
-    CULET_EVENT_MALLOC = 1,
+    CULET_EVENT_EXEC,
+    CULET_EVENT_MALLOC,
     CULET_EVENT_FREE,
     CULET_EVENT_REALLOC,
     CULET_EVENT_CALLOC,
@@ -64,6 +68,8 @@ enum culet_event {
 /* Why a recording ended before its program. */
 enum culet_trace_stop { CULET_STOP_NONE, CULET_STOP_SPACE, CULET_STOP_LIMIT, CULET_STOP_FILE };
 
+/* Of the last program of the process, except forked_at, parent and parent_execs, which are of the first one, and the
+ * times, which are of the recording. */
 struct culet_trace_header {
     char magic[8];
     uint32_t version;
@@ -82,7 +88,11 @@ struct culet_trace_header {
     char parent[256];                       /* file name of the parent's trace, without the directory; or "" */
     char allocator[128];                    /* as given to `culet trace --allocator` */
     char machine[32];                       /* uname -m */
-    char command[CULET_TRACE_HEADER - 496]; /* /proc/self/cmdline */
+    char command[CULET_TRACE_HEADER - 520]; /* /proc/self/cmdline */
+    uint64_t process_start;                 /* of the process, in clock ticks since boot; 0: not known */
+    uint64_t pid_namespace;                 /* inode; 0: not known */
+    uint32_t execs;                         /* programs of the process before this one */
+    uint32_t parent_execs;                  /* in a forked child: `execs` of the parent at the fork */
 };
 _Static_assert(sizeof(struct culet_trace_header) == CULET_TRACE_HEADER, "the header is one block");
 

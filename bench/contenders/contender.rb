@@ -32,34 +32,23 @@ module Bench
     # @param text [String] "NAME[:SETTING]", or the path of a library, or "NAME=PATH"
     # @raise [Culet::Error] for an unknown name or a file that is not there
     def initialize(text)
-      @name = text
-      if (match = LIBRARY.match(text))
-        @name = match[:name] || text
-        @file = File.expand_path(match[:file])
-        unless File.file?(@file)
-          raise Culet::Error, "there is no library #{match[:file]}; give the path of an allocator's .so file"
-        end
-      else
-        @choice = Culet::Allocators.parse(text)
-        @choice.library
-      end
+      match = LIBRARY.match(text)
+      @name = match&.[](:name) || text
+      @choice = Culet::Allocators.parse(match ? match[:file] : text)
+      @choice.library
     end
 
     # @return [Boolean] whether it is culet, whose figures have goals
     def culet? = File.basename(library.to_s) == "libculet.so"
 
     # @return [String, nil] path of the library; nil for libc
-    def library = @file || @choice.library
+    def library = @choice.library
 
     # @return [String, nil]
-    def version = @choice&.version
+    def version = @choice.version
 
     # @return [Hash{String => String, nil}] to merge into a program's environment
-    def environment
-      return @choice.environment(ENV, isolated: true) unless @file
-
-      Culet::Allocators.parse("glibc").environment(ENV, isolated: true).merge("LD_PRELOAD" => @file)
-    end
+    def environment = @choice.environment(ENV, isolated: true)
 
     # @param file [String] the library whose malloc a program calls
     # @return [Boolean] whether that is this one

@@ -26,6 +26,9 @@ typedef int number_function(void);
 typedef int mallctl_function(const char *, void *, size_t *, void *, size_t);
 typedef const char *tc_version_function(int *, int *, const char **);
 
+/* What is shown of a commit: "-g" and ten digits. */
+#define JEMALLOC_COMMIT 12
+
 static VALUE text(const char *string)
 {
     return string == NULL ? Qnil : rb_obj_freeze(rb_utf8_str_new_cstr(string));
@@ -42,13 +45,19 @@ static VALUE jemalloc_version(void *pointer)
     AS_FUNCTION(mallctl_function, mallctl, pointer);
     const char *version = NULL;
     size_t size = sizeof(version);
-    VALUE full;
+    const char *commit;
+    size_t length;
 
     if (mallctl("version", &version, &size, NULL, 0) != 0 || version == NULL)
         return Qnil;
-    /* e.g. "5.3.0-0-g54eaed1d8b56b1aa528be3bdd1877e59c56fa90c": version and commit */
-    full = rb_utf8_str_new(version, (long)strcspn(version, "-"));
-    return rb_obj_freeze(full);
+    /* Version, commits since then, and commit: "5.3.0-0-g54eaed1d8b56b1aa528be3bdd1877e59c56fa90c". A build from a copy
+     * without tags has "0.0.0-0-g000000missing_version_try_git_fetch_tags". */
+    if (strncmp(version, "0.0.0-", strlen("0.0.0-")) == 0)
+        return Qnil;
+    length = strcspn(version, "-");
+    if (strncmp(version + length, "-0-", strlen("-0-")) != 0 && (commit = strstr(version, "-g")) != NULL)
+        length = (size_t)(commit - version) + strnlen(commit, JEMALLOC_COMMIT);
+    return rb_obj_freeze(rb_utf8_str_new(version, (long)length));
 }
 
 static VALUE tcmalloc_version(void *pointer)
@@ -57,7 +66,7 @@ static VALUE tcmalloc_version(void *pointer)
     int major = 0, minor = 0;
     const char *patch = NULL;
     version(&major, &minor, &patch);
-    return rb_obj_freeze(rb_sprintf("%d.%d", major, minor));
+    return rb_obj_freeze(rb_sprintf("%d.%d%s", major, minor, patch != NULL ? patch : "")); /* patch: "" or ".1" */
 }
 
 static VALUE mimalloc_version(void *pointer)
@@ -71,41 +80,36 @@ static VALUE mimalloc_version(void *pointer)
     return rb_obj_freeze(rb_sprintf("%d.%d.%d", version / 10000, version / 100 % 100, version % 100));
 }
 
-static void identify(const struct active_malloc *library, const char **name, VALUE *version, int *active)
+/* The version by the function of the library that reports it, or nil. */
+static VALUE version_of(const struct active_malloc *library)
 {
     void *pointer;
 
-    *active = 0;
-    *version = Qnil;
-    if ((pointer = culet_malloc_function(library, "culet_version")) != NULL) {
-        *name = "culet";
-        *version = call_for_text(pointer);
-        if ((pointer = culet_malloc_function(library, "culet_active")) != NULL) {
-            AS_FUNCTION(number_function, is_active, pointer);
-            *active = is_active() != 0;
-        }
-    } else if ((pointer = culet_malloc_function(library, "mi_version")) != NULL) {
-        *name = "mimalloc";
-        *version = mimalloc_version(pointer);
-    } else if ((pointer = culet_malloc_function(library, "tc_version")) != NULL) {
-        *name = "tcmalloc";
-        *version = tcmalloc_version(pointer);
-    } else if ((pointer = culet_malloc_function(library, "mallctl")) != NULL) {
-        *name = "jemalloc";
-        *version = jemalloc_version(pointer);
-    } else if (culet_malloc_function(library, "rpmalloc_global_statistics") != NULL) {
-        *name = "rpmalloc"; /* rpmalloc does not report its version */
-    } else if ((pointer = culet_malloc_function(library, "gnu_get_libc_version")) != NULL) {
-        *name = "glibc";
-        *version = call_for_text(pointer);
-    } else {
-        *name = "unknown";
-    }
+    if ((pointer = culet_malloc_function(library, "culet_version")) != NULL)
+        return call_for_text(pointer);
+    if ((pointer = culet_malloc_function(library, "mi_version")) != NULL)
+        return mimalloc_version(pointer);
+    if ((pointer = culet_malloc_function(library, "tc_version")) != NULL)
+        return tcmalloc_version(pointer);
+    if ((pointer = culet_malloc_function(library, "mallctl")) != NULL)
+        return jemalloc_version(pointer);
+    if ((pointer = culet_malloc_function(library, "gnu_get_libc_version")) != NULL)
+        return call_for_text(pointer);
+    return Qnil;
+}
+
+/* Whether the library is culet and serves the process. */
+static int is_culet_active(const struct active_malloc *library)
+{
+    void *pointer = culet_malloc_function(library, "culet_active");
+
+    AS_FUNCTION(number_function, is_active, pointer);
+    return pointer != NULL && is_active() != 0;
 }
 
 /*
  * Culet.allocator: the allocator that serves this process. Returns a frozen Hash:
- *   name:    "culet", "glibc", "jemalloc", "tcmalloc", "mimalloc", "rpmalloc" or "unknown"
+ *   name:    "culet", "glibc", "jemalloc", "tcmalloc", "mimalloc", "rpmalloc", "snmalloc" or "unknown"
  *   version: String; nil if the library does not report it
  *   library: absolute path of the file that defines malloc, or nil
  *   active:  true if culet serves the process; false with the name "culet" if it is loaded but passes all calls on to
@@ -119,8 +123,11 @@ static VALUE culet_allocator(VALUE self)
     VALUE result = rb_hash_new();
     int active = 0;
 
-    if (culet_find_active_malloc(&library))
-        identify(&library, &name, &version, &active);
+    if (culet_find_active_malloc(&library)) {
+        name = culet_malloc_name(&library);
+        version = version_of(&library);
+        active = is_culet_active(&library);
+    }
     culet_hash_set(result, "name", text(name));
     culet_hash_set(result, "version", version);
     culet_hash_set(result, "library", text(library.path));

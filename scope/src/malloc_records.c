@@ -48,6 +48,7 @@ void culet_malloc_record_write(const struct culet_malloc_record *record, const s
     culet_json_number(&json, "mmapped_chunks", record->mmapped_chunks);
     culet_json_number(&json, "metadata_bytes", record->metadata_bytes);
     culet_json_number(&json, "tcache_bytes", record->tcache_bytes);
+    culet_json_number(&json, "tcache_mmapped_bytes", record->tcache_mmapped_bytes);
     culet_json_number(&json, "fastbin_bytes", record->fastbin_bytes);
     if (record->has_kept)
         culet_json_number(&json, "kept_bytes", record->kept_bytes);

@@ -4,6 +4,7 @@ require "test_helper"
 require "io/console"
 require "json"
 require "pty"
+require "culet/tools/allocators"
 
 class CompareCliTest < Minitest::Test
   QUICK = ["--allocators", "glibc,jemalloc", "--runs", "2", "--seed", "4"].freeze
@@ -38,6 +39,24 @@ class CompareCliTest < Minitest::Test
     assert_kind_of Integer, sample["rss_bytes"]
     assert_empty %w[peak_rss_bytes mean_rss_bytes end_rss_bytes cpu_seconds wall_seconds samples] - run.keys
     assert_operator run["samples"].last["at_seconds"], :>, run["wall_seconds"], "the rest after the work is sampled, and not counted"
+  end
+
+  # Two builds of one allocator, one of them at a place and under a name of the user's own.
+  def test_libraries_by_their_paths
+    Dir.mktmpdir do |directory|
+      copy = File.join(File.realpath(directory), "libfast.so")
+      page = File.join(directory, "report.html")
+      FileUtils.cp(Culet::Allocators.parse("jemalloc").library, copy)
+      out, err, status = run_culet("compare", "--allocators", "jemalloc,#{copy},#{copy}:trim", "--runs", "1", "--json", "--html", page,
+                                   "--", RbConfig.ruby, "-e", "GC.start; sleep 0.3")
+      assert status.success?, err
+      document = JSON.parse(out)
+      assert_equal [], document["excluded"]
+      assert_equal ["jemalloc", copy, "#{copy}:trim"], document["results"].map { |result| result["allocator"] }
+      assert_equal [Culet::Allocators.parse("jemalloc").version], document["allocators"].map { |one| one["version"] }.uniq
+      assert_equal [copy], document["allocators"].drop(1).map { |one| one["library"] }.uniq
+      assert_includes File.read(page), "<code>#{copy}</code>"
+    end
   end
 
   def test_table_html_and_markdown

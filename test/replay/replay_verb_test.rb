@@ -37,6 +37,18 @@ class ReplayVerbTest < Minitest::Test
     ["Examples:", "--paced", "--touch", "culet trace -o job.trace"].each { |word| assert_includes out, word }
   end
 
+  def test_it_says_which_of_several_programs_it_took
+    second = compile("if (!fork()) { free(malloc(1003)); _exit(0); } wait(NULL); free(malloc(1005));", name: "second")
+    record(compile("malloc(1001); execl(argv[1], argv[1], \"--port\", NULL);"), second)
+    out, err, status = run_culet("replay", path, "--runs", "1", "--allocators", "glibc", env: NEUTRAL)
+    assert_predicate status, :success?, err
+    assert_includes out, "t.trace: #{second} --port"
+    assert_includes out.gsub(/\s+/, " "), "The process executed 2 programs, one after the other: replayed is the last one."
+    assert_includes out.gsub(/\s+/, " "), "1 other process of the recording not replayed: #{files.last}."
+    facts = JSON.parse(run_culet("replay", path, "--info", "--json", env: NEUTRAL).first)
+    assert_equal [2, [path(files.last)]], facts.values_at("programs", "other_traces")
+  end
+
   def test_a_document_like_that_of_a_comparison
     out, err, status = run_culet("replay", JOB, "--json", "--runs", "2", "--samples", "20",
                                  "--allocators", "glibc,culet,glibc:arena_max=1", "--seed", "7", env: NEUTRAL)

@@ -11,7 +11,7 @@ module ExactFigures
   # @param problems [Array<String>] of that reading
   def assert_figures(figures, malloc, problems, about)
     cached = malloc.fetch("tcache_bytes")
-    read = { "uordblks" => malloc.fetch("used_bytes") + cached,
+    read = { "uordblks" => malloc.fetch("used_bytes") + cached - malloc.fetch("tcache_mmapped_bytes"),
              "fordblks" => malloc.fetch("free_resident_bytes") + malloc.fetch("free_returned_bytes") - cached,
              "hblks" => malloc.fetch("mmapped_chunks"), "hblkhd" => malloc.fetch("mmapped_bytes"), "fsmblks" => malloc.fetch("fastbin_bytes") }
     assert_equal figures.slice(*read.keys), read, about

@@ -25,12 +25,31 @@ class ForeignAllocatorsTest < Minitest::Test
     end
   end
 
+  # From outside, by doctor and from inside alike.
   def test_under_another_name
     in_directory do |directory|
-      library = File.join(directory, "libfast.so")
-      FileUtils.cp(File.realpath(Culet::Allocators.parse("jemalloc").library), library)
+      ALLOCATORS.each do |name|
+        library = File.join(directory, "libfast.so")
+        FileUtils.cp(File.realpath(Culet::Allocators.parse(name).library), library)
+        script = "require 'culet'; require 'json'; puts JSON.generate([Culet.allocator, Culet.trim_stats[:allocator], Culet.trim]), 'end'; $stdout.flush; sleep"
+        with_talker(RbConfig.ruby, "-I#{ROOT}/lib", "-e", script, env: on(library)) do |pid, lines, _|
+          assert_equal [name, library], [read(pid).allocator.name, read(pid).allocator.library]
+          inside, trimmed, bytes = JSON.parse(lines.first)
+          assert_equal [name, Culet::Allocators.parse(name).version, library, name], [*inside.values_at("name", "version", "library"), trimmed]
+          assert_kind_of Integer, bytes
+          assert_equal name, JSON.parse(run_culet("doctor", pid.to_s, "--json").first).dig("allocator", "name")
+        end
+      end
+    end
+  end
+
+  # It exports malloc alone, so its file name identifies it.
+  def test_snmalloc
+    in_directory do |directory|
+      library = File.join(directory, "libsnmallocshim.so")
+      compile("-shared", "-fPIC", "-o", library, source: OWN, directory: directory)
       with_talker("sh", "-c", "echo end; read x < /dev/zero", env: { "LD_PRELOAD" => library }) do |pid, _, _|
-        assert_equal ["jemalloc", library], [read(pid).allocator.name, read(pid).allocator.library]
+        assert_equal ["snmalloc", "pages", library], told(pid)
       end
     end
   end

@@ -25,7 +25,17 @@ class ScopeRootsTest < Minitest::Test
     ["churned 8 20", { "GLIBC_TUNABLES" => "glibc.malloc.mxfast=0" }],
     ["churned 8 20", { "GLIBC_TUNABLES" => "glibc.malloc.tcache_max=60000" }],
     ["mixed 8 20", { "GLIBC_TUNABLES" => "glibc.malloc.hugetlb=1" }],
+    ["large 4 60", { "GLIBC_TUNABLES" => "glibc.malloc.hugetlb=1" }],
+    ["churned 4 30", { "GLIBC_TUNABLES" => "glibc.malloc.tcache_max=4000000" }],
+    ["large 4 60", { "GLIBC_TUNABLES" => "glibc.malloc.tcache_max=4000000:glibc.malloc.hugetlb=1" }],
     ["mixed 4 20", { "MALLOC_TOP_PAD_" => "3000000", "MALLOC_MMAP_THRESHOLD_" => "5000" }]
+  ].freeze
+
+  # Words for scope/test/targets/caches.c, and tunables.
+  TCACHES = [
+    ["2000 60000 120000 100000", "glibc.malloc.tcache_max=4000000"], ["200000 3000000 1000000", "glibc.malloc.tcache_max=4000000"],
+    ["200000 3000000 1000000 60000", "glibc.malloc.tcache_max=4000000:glibc.malloc.hugetlb=1"],
+    ["200000 3000000 1000000 60000", "glibc.malloc.tcache_max=4000000:glibc.malloc.mmap_threshold=8000000:glibc.malloc.hugetlb=1"]
   ].freeze
 
   # Twenty threads whose strings must still be what they were; then it stops.
@@ -48,6 +58,14 @@ class ScopeRootsTest < Minitest::Test
         HEAPS.each { |words, env| assert_heap(root, share, [program, *words.split], env || {}) }
         static = root.compile("static_heap", "-static", "#{SHARE}/scope/test/targets/heap.c", share: share)
         assert_heap(root, share, [static, "mixed", "3", "15"])
+      end
+    end
+
+    # From 2.42 on tcaches hold blocks up to 4 MiB, also those with a mapping of their own.
+    define_method("test_large_blocks_in_tcaches_in_#{name}") do
+      in_root(name) do |root, share|
+        program = root.compile("caches", "#{SHARE}/scope/test/targets/caches.c", share: share)
+        TCACHES.each { |words, tunables| assert_cached(root, share, [program, *words.split], { "GLIBC_TUNABLES" => tunables }) }
       end
     end
 
@@ -102,6 +120,24 @@ class ScopeRootsTest < Minitest::Test
         about = "#{words.join(" ")} #{env} on glibc #{root.glibc}, #{mode}"
         assert_equal %w[glibc blocks], map.fetch("allocator").values_at("name", "level"), about
         assert_figures(figures, map, map.fetch("problems"), about)
+      end
+    end
+  end
+
+  # Whether this glibc keeps such blocks shows in its own figures: those of what is not kept fall.
+  def assert_cached(root, share, words, env)
+    with_frozen(*root.command(*words, share: share, env: env), last: /\Amallinfo /) do |pid, lines, output|
+      before = figures_in(lines.last)
+      Process.kill(:CONT, pid)
+      freed = output.gets[/\Acached (\d+)/, 1].to_i
+      after = figures_in(output.gets)
+      eventually { File.read("/proc/#{pid}/stat")[/\) (\S)/, 1] == "T" }
+      cached = after.fetch("uordblks") < before.fetch("uordblks") ? 0 : freed
+      MODES.each do |mode, options|
+        map = json("map", pid, *options)
+        about = "#{words.join(" ")} #{env} on glibc #{root.glibc}, #{mode}"
+        assert_figures(after, map, map.fetch("problems"), about)
+        assert_equal [cached + after.fetch("hblkhd"), after.fetch("hblkhd")], map.values_at("tcache_bytes", "tcache_mmapped_bytes"), about
       end
     end
   end

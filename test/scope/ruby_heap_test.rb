@@ -31,7 +31,7 @@ class ScopeRubyHeapTest < Minitest::Test
   FEW_SLOTS = 60
 
   def test_pages_and_slots_of_a_frozen_process
-    assert_like_gc_stat([RbConfig.ruby])
+    Rubies.all.each { |ruby| assert_like_gc_stat([ruby.path]) }
   end
 
   def test_under_other_allocators

@@ -125,13 +125,51 @@ class RecordingTest < Minitest::Test
     assert_equal 100, asked(1003, file: path(files.last)).size
   end
 
-  def test_an_executed_program_has_a_file_of_its_own
-    second = compile("free(malloc(1003));", name: "second")
-    record(compile("free(malloc(1001)); execl(argv[1], argv[1], NULL);"), second)
-    assert_equal [%w[malloc 1001]], asked(1001, 1003)
-    assert_equal ["t.trace", "t.trace.#{Culet::Trace::Header.read(path).pid}"], files
-    assert_equal [%w[malloc 1003]], asked(1001, 1003, file: path(files.last))
-    assert_equal [second], Culet::Trace::Header.read(path(files.last)).command
+  # As `bundle exec` does.
+  def test_an_executed_program_goes_on_in_the_file_of_its_process
+    second = compile("for (int i = 0; i < 20000; i++) free(malloc(1003)); malloc(1005);", name: "second")
+    record(compile("malloc(1001); execl(argv[1], argv[1], NULL);"), second)
+    assert_equal ["t.trace"], files
+    assert_equal 20_000, asked(1003).size
+    assert_equal [%w[malloc 1005]], asked(1001, 1005)
+    header = Culet::Trace::Header.read(path)
+    assert_equal [[second], 2], [header.command, header.programs]
+    assert_whole info
+    assert_equal 1005, play["trace"]["left_bytes"]
+  end
+
+  def test_launchers_in_ruby_and_shell
+    File.write(path("app.rb"), "Array.new(700) { 'x' * 5003 }")
+    launcher = ["-rrbconfig", "-e", "exec(RbConfig.ruby, '--disable-gems', *ARGV)"]
+    record("sh", "-c", 'exec "$@"', "sh", RbConfig.ruby, "--disable-gems", *launcher, path("app.rb"))
+    assert_equal ["t.trace"], files
+    assert_equal 700, asked(5004).size
+    assert_equal [RbConfig.ruby, "--disable-gems", path("app.rb")], Culet::Trace::Header.read(path).command
+  end
+
+  # Children of each program, one of which executes a program too.
+  def test_children_of_the_programs_of_one_process
+    child = compile("free(malloc(1009));", name: "child")
+    second = compile("malloc(1003); if (!fork()) { free(malloc(1004)); _exit(0); } wait(NULL); " \
+                     "if (!fork()) { malloc(1006); execl(argv[1], argv[1], NULL); } wait(NULL);", name: "second")
+    record(compile("malloc(1001); if (!fork()) { free(malloc(1002)); _exit(0); } wait(NULL); execl(argv[1], argv[1], argv[2], NULL);"),
+           second, child)
+    found = files.drop(1).map { |file| asked(1001, 1002, 1003, 1004, 1006, 1009, file: path(file)).map { |_, bytes| bytes.to_i } }
+    assert_equal [[1001, 1002], [1003, 1004], [1009]], found
+    assert_equal [[1003]], [asked(1001, 1003).map { |_, bytes| bytes.to_i }]
+    files.each { |file| assert_equal false, info(path(file))["parent_missing"], file }
+  end
+
+  # The process number of an ended process may come again.
+  def test_a_file_of_another_process_is_left_alone
+    program = compile("free(malloc(1001)); execl(argv[1], argv[1], NULL);")
+    record(program, compile("free(malloc(1003));", name: "second"))
+    bytes = File.binread(path)
+    env = { "LD_PRELOAD" => Culet::Trace::Binaries.recorder, "CULET_TRACE_FILE" => path }
+    out, err, status = run_program(path("second"), env: NEUTRAL.merge(env))
+    assert_equal ["", "", true], [out, err, status.success?]
+    assert_equal bytes, File.binread(path)
+    assert_equal [%w[malloc 1003]], asked(1003, file: path(files.last))
   end
 
   def test_what_a_killed_process_did_is_there

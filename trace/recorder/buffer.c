@@ -16,7 +16,7 @@ static bool searched;
 static char path[64];
 static uint64_t pid_namespace;
 
-static uint64_t find_pid_namespace(void)
+uint64_t culet_buffer_pid_namespace(void)
 {
     struct stat status;
 
@@ -60,7 +60,7 @@ static void map_buffer(void)
     void *table = mmap(NULL, sizeof *buffer, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (table != MAP_FAILED)
         buffer = table;
-    pid_namespace = find_pid_namespace();
+    pid_namespace = culet_buffer_pid_namespace();
     close(fd);
 }
 

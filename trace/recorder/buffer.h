@@ -36,6 +36,9 @@ static inline struct culet_trace_chunk *culet_chunk_of(struct culet_chunk_info *
     return (struct culet_trace_chunk *)((char *)info - CULET_TRACE_CHUNK);
 }
 
+/* The inode of this process's PID namespace; 0: not known. */
+uint64_t culet_buffer_pid_namespace(void);
+
 /* Whether `culet trace` copies the chunk, even if this process is killed now. */
 bool culet_buffer_collects(const struct culet_chunk_info *info);
 

@@ -26,7 +26,17 @@ static void remove_from_list(struct culet_chunk_info *info)
 
 /* ---- taking; the lock is held ---- */
 
-/* An empty chunk at the end of the file. */
+/* The first chunk of an executed program says that the memory of the one before is gone. */
+static void put_exec(struct culet_trace_chunk *chunk)
+{
+    if (!culet_process->executed)
+        return;
+    culet_process->executed = false;
+    chunk->events[0] = CULET_EVENT_EXEC;
+    atomic_store(&chunk->used, (uint32_t)sizeof *chunk + 1);
+}
+
+/* A chunk without events of threads at the end of the file. */
 static struct culet_trace_chunk *append_at(int fd, uint64_t offset, uint64_t count)
 {
     struct culet_trace_chunk *chunk = culet_buffer_take(culet_file_id(), offset);
@@ -36,7 +46,9 @@ static struct culet_trace_chunk *append_at(int fd, uint64_t offset, uint64_t cou
         errno = ENOMEM;
         return NULL;
     }
-    int error = culet_file_write(fd, chunk, sizeof *chunk, offset);
+    put_exec(chunk);
+    culet_chunk_info(chunk)->flushed = atomic_load(&chunk->used);
+    int error = culet_file_write(fd, chunk, culet_chunk_info(chunk)->flushed, offset);
     if (!error)
         error = culet_file_write(fd, &more, sizeof more, offsetof(struct culet_trace_header, chunks));
     if (error) {

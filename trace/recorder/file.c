@@ -33,7 +33,8 @@ static char base[2048]; /* CULET_TRACE_FILE */
 static struct culet_file_id id;
 static uint64_t epochs;
 static uint64_t monotonic_ns;
-static pid_t process;
+static pid_t process; /* 0 until the first file of this program */
+static uint32_t execs;
 
 void culet_file_lock(void)
 {
@@ -229,26 +230,78 @@ bool culet_file_prepare(void)
     return culet_process != &unmapped || (read_environment() && map_process());
 }
 
-/* FILE for the first process, FILE.PID for those that follow by fork or exec, FILE.PID.2 and so on for the next
- * programs of the same process. */
-static int open_new(void)
+/* In clock ticks since boot: field 22 of /proc/self/stat, which an exec does not change. 0: not known. */
+static uint64_t process_start(void)
+{
+    char line[1024];
+    int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd >= 0 ? read(fd, line, sizeof line - 1) : -1;
+
+    if (fd >= 0)
+        close(fd);
+    line[got > 0 ? got : 0] = 0;
+    const char *at = strrchr(line, ')'); /* the end of field 2, which may have spaces */
+    for (int field = 2; at && field < 22; field++)
+        at = strchr(at + 1, ' ');
+    return at ? strtoull(at + 1, NULL, 10) : 0;
+}
+
+/* Whether another program of this very process recorded into the file, and all of it is there. */
+static bool is_own(int fd, const struct culet_trace_header *header)
+{
+    struct stat status;
+
+    return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+           memcmp(header->magic, CULET_TRACE_MAGIC, sizeof header->magic) == 0 &&
+           header->version == CULET_TRACE_VERSION && header->pid == (uint32_t)getpid() && header->process_start &&
+           header->process_start == process_start() && header->pid_namespace == culet_buffer_pid_namespace() &&
+           header->header_bytes == CULET_TRACE_CHUNK && header->stride == CULET_TRACE_CHUNK &&
+           header->chunks < UINT32_MAX && (uint64_t)status.st_size >= (header->chunks + 1) * CULET_TRACE_CHUNK;
+}
+
+/* The file of `path` if this process began it before an exec; its header goes to `earlier`. */
+static int open_own(struct culet_trace_header *earlier)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+    if (fd >= 0 && (pread(fd, earlier, sizeof *earlier, 0) != sizeof *earlier || !is_own(fd, earlier))) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+/* Sets `path`: FILE, FILE.PID, FILE.PID.2 and so on. */
+static void name_file(unsigned number)
+{
+    if (number == 0)
+        strcpy(path, base);
+    else if (number == 1)
+        snprintf(path, sizeof path, "%s.%d", base, (int)getpid());
+    else
+        snprintf(path, sizeof path, "%s.%d.%u", base, (int)getpid(), number);
+    id.number = number;
+}
+
+/* Opens FILE in the first process, FILE.PID in others; FILE.PID.2 and so on where these files belong to others.
+ *
+ * @param earlier gets the header where another program of this process has begun the file; otherwise its magic is empty */
+static int open_file(struct culet_trace_header *earlier)
 {
     static const int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC;
     int fd;
 
-    strcpy(path, base);
-    fd = open(path, flags, 0666);
     id.pid = (uint32_t)getpid();
-    id.number = 0;
-    for (unsigned number = 1; fd < 0 && errno == EEXIST; number++) {
-        if (number == 1)
-            snprintf(path, sizeof path, "%s.%d", base, (int)getpid());
-        else
-            snprintf(path, sizeof path, "%s.%d.%u", base, (int)getpid(), number);
+    for (unsigned number = 0;; number++) {
+        name_file(number);
+        earlier->magic[0] = 0;
         fd = open(path, flags, 0666);
-        id.number = number;
+        if (fd >= 0 || errno != EEXIST)
+            return fd;
+        fd = process ? -1 : open_own(earlier); /* a forked child has executed nothing yet */
+        if (fd >= 0)
+            return fd;
     }
-    return fd;
 }
 
 static void read_command(struct culet_trace_header *header)
@@ -268,6 +321,18 @@ static void copy(char *field, size_t bytes, const char *text)
     memcpy(field, text, strnlen(text, bytes - 1));
 }
 
+/* What stays as it was when the process executes another program: the file's length, the fork, the times. */
+static void keep(struct culet_trace_header *header, const struct culet_trace_header *earlier)
+{
+    atomic_store(&header->chunks, atomic_load(&earlier->chunks));
+    header->started_ns = earlier->started_ns;
+    header->monotonic_ns = monotonic_ns = earlier->monotonic_ns;
+    header->forked_at = earlier->forked_at;
+    header->parent_execs = earlier->parent_execs;
+    memcpy(header->parent, earlier->parent, sizeof header->parent);
+    header->execs = earlier->execs + 1;
+}
+
 static void fill_header(struct culet_trace_header *header, const char *parent, pid_t parent_pid)
 {
     const char *allocator = getenv("CULET_TRACE_ALLOCATOR");
@@ -282,10 +347,13 @@ static void fill_header(struct culet_trace_header *header, const char *parent, p
     if (!monotonic_ns)
         monotonic_ns = clock_ns(CLOCK_MONOTONIC); /* a child keeps the parent's */
     header->monotonic_ns = monotonic_ns;
-    header->pid = (uint32_t)process;
+    header->pid = (uint32_t)getpid();
+    header->process_start = process_start();
+    header->pid_namespace = culet_buffer_pid_namespace();
     header->parent_pid = (uint32_t)getppid();
     if (parent_pid) {
         header->forked_at = atomic_load(&culet_sequence);
+        header->parent_execs = execs;
         copy(header->parent, sizeof header->parent, slash ? slash + 1 : parent);
     }
     copy(header->allocator, sizeof header->allocator, allocator ? allocator : "glibc");
@@ -329,9 +397,10 @@ int culet_file_reserve(int fd, uint64_t offset)
     return error;
 }
 
-/* The header of a new file; 0 or an errno. */
-static int write_header(int fd, const char *parent, pid_t parent_pid)
+/* The header of a file; 0 or an errno. */
+static int write_header(int fd, const struct culet_trace_header *earlier, const char *parent, pid_t parent_pid)
 {
+    bool executed = earlier->magic[0];
     struct stat status;
     int error = culet_file_reserve(fd, 0);
     struct culet_trace_header *header = error ? NULL : new_header();
@@ -341,6 +410,8 @@ static int write_header(int fd, const char *parent, pid_t parent_pid)
     if (!header || fstat(fd, &status) != 0)
         return errno;
     fill_header(header, parent, parent_pid);
+    if (executed)
+        keep(header, earlier);
     error = culet_file_write(fd, header, sizeof *header, 0);
     if (error)
         return error;
@@ -348,20 +419,23 @@ static int write_header(int fd, const char *parent, pid_t parent_pid)
     id.device = (uint64_t)status.st_dev;
     id.inode = (uint64_t)status.st_ino;
     culet_process->header = header;
+    culet_process->executed = executed;
+    execs = header->execs;
     return 0;
 }
 
 bool culet_file_create(void)
 {
+    static struct culet_trace_header earlier; /* not on the stack, which may be small */
     char parent[sizeof path];
     pid_t parent_pid = process;
 
     if (atomic_load(&culet_process->stopped) || atomic_load(&culet_process->epoch))
         return !atomic_load(&culet_process->stopped);
     memcpy(parent, path, sizeof parent);
+    int fd = open_file(&earlier);
     process = getpid();
-    int fd = open_new();
-    int error = fd < 0 ? errno : write_header(fd, parent, parent_pid);
+    int error = fd < 0 ? errno : write_header(fd, &earlier, parent, parent_pid);
     if (fd >= 0)
         close(fd);
     if (error) {

@@ -4,7 +4,8 @@
  * each write and must still be the same file. It is never mapped for writing: truncating a mapped file ends the program
  * with SIGBUS.
  *
- * A forked child creates a file of its own at its first event; most children execute another program before. The state
+ * An executed program goes on in the file of its process. A forked child creates a file of its own at its first event;
+ * most children execute another program before. The state
  * that parent and child must not share lies in a page that the kernel wipes in the child, which covers children of
  * clone(2), where no fork handler runs. */
 #ifndef CULET_FILE_H
@@ -20,6 +21,7 @@ struct culet_process {
     _Atomic uint32_t lock;
     _Atomic bool stopped;              /* nothing more is recorded */
     struct culet_trace_header *header; /* a copy of the file's */
+    bool executed;                     /* the file is one that another program began; no chunk says so yet */
     struct culet_chunk_info *chunks;   /* in use, the latest first */
     uint32_t spare_count;
     struct culet_trace_chunk *spare[64]; /* chunks of ended threads, with room left */

@@ -16,6 +16,7 @@
 
 struct lineage {
     struct culet_trace_file traces[GENERATIONS];
+    uint32_t programs[GENERATIONS]; /* which of the programs of each process */
     char paths[GENERATIONS][PATH_MAX];
     size_t count;
     bool parent_missing;
@@ -35,20 +36,28 @@ static bool parent_path(const struct culet_trace_file *trace, char *path)
            lstat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, R_OK) == 0;
 }
 
+/* Where the program of the process was forked; 0: it was executed, so it has no memory of another. */
+static uint64_t forked_at(const struct culet_trace_file *trace, uint32_t program)
+{
+    return program ? 0 : trace->header->forked_at;
+}
+
 /* Parent and child have the same start time; a file of that name from another recording does not. */
 static bool is_parent(const struct culet_trace_file *parent, const struct culet_trace_file *child)
 {
     return parent->header->monotonic_ns == child->header->monotonic_ns &&
-           parent->header->forked_at < child->header->forked_at;
+           forked_at(parent, child->header->parent_execs) < child->header->forked_at;
 }
 
 static void open_lineage(struct lineage *lineage, const char *path)
 {
     struct culet_trace_file found[GENERATIONS];
+    uint32_t programs[GENERATIONS];
     size_t count = 0;
 
     found[count++] = culet_trace_file_open(path);
-    while (found[count - 1].header->forked_at) {
+    programs[0] = found[0].header->execs;
+    while (forked_at(&found[count - 1], programs[count - 1])) {
         const struct culet_trace_file *child = &found[count - 1];
         if (count == GENERATIONS || !parent_path(child, lineage->paths[count])) {
             lineage->parent_missing = true;
@@ -59,11 +68,14 @@ static void open_lineage(struct lineage *lineage, const char *path)
             lineage->parent_missing = true;
             break;
         }
+        programs[count] = child->header->parent_execs;
         found[count++] = parent;
     }
     lineage->count = count;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         lineage->traces[i] = found[count - 1 - i];
+        lineage->programs[i] = programs[count - 1 - i];
+    }
 }
 
 /* ---- steps ---- */
@@ -152,7 +164,7 @@ static void read_events(struct reader *reader, const struct lineage *lineage,
     for (size_t i = 0; i < lineage->count; i++) {
         reader->trace = &lineage->traces[i];
         reader->limit = i + 1 < lineage->count ? lineage->traces[i + 1].header->forked_at : UINT64_MAX;
-        culet_trace_file_each(reader->trace, visit, reader);
+        culet_trace_file_each(reader->trace, lineage->programs[i], visit, reader);
     }
 }
 
@@ -162,8 +174,8 @@ struct culet_timeline culet_timeline_read(const char *path)
     struct culet_timeline timeline = {0};
 
     open_lineage(&lineage, path);
-    uint64_t forked_at = lineage.traces[0].header->forked_at;
-    struct reader reader = {.timeline = &timeline, .first = forked_at ? forked_at : 1};
+    uint64_t first = forked_at(&lineage.traces[0], lineage.programs[0]);
+    struct reader reader = {.timeline = &timeline, .first = first ? first : 1};
     timeline.parent_missing = lineage.parent_missing;
     if (lineage.count > 1)
         timeline.own = lineage.traces[lineage.count - 1].header->forked_at - reader.first;

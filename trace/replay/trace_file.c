@@ -153,12 +153,14 @@ static void read_operands(struct cursor *cursor, uint8_t first, struct culet_tra
         damaged(cursor);
 }
 
-/* Reads one event; false for TIME and THREAD. */
+/* Reads one event; false for TIME, THREAD and EXEC. */
 static bool read_event(struct cursor *cursor, struct culet_trace_event *event)
 {
     uint8_t first = *cursor->at++;
 
     *event = (struct culet_trace_event){.kind = first & CULET_EVENT_MASK};
+    if (event->kind == CULET_EVENT_EXEC && cursor->at - 1 == cursor->start + sizeof(struct culet_trace_chunk))
+        return false;
     if (event->kind == CULET_EVENT_TIME) {
         cursor->microseconds = number(cursor);
         return false;
@@ -204,20 +206,26 @@ static uint32_t read_chunk(struct cursor *cursor, struct culet_trace_chunk *chun
     return used;
 }
 
-void culet_trace_file_each(const struct culet_trace_file *trace,
+static bool begins_program(const struct culet_trace_chunk *chunk, uint32_t used)
+{
+    return used > sizeof *chunk && chunk->events[0] == CULET_EVENT_EXEC;
+}
+
+void culet_trace_file_each(const struct culet_trace_file *trace, uint32_t program,
                            void (*visit)(void *context, const struct culet_trace_event *event), void *context)
 {
     const struct culet_trace_header *header = trace->header;
     struct culet_trace_chunk *chunk = culet_mapping_new(1, CULET_TRACE_CHUNK);
-    uint64_t offset = header->header_bytes;
+    uint64_t offset = header->header_bytes, current = 0;
 
     /* Every chunk has at least its header, so the file's length bounds the loop, whatever `chunks` says. */
     for (uint64_t i = 0; i < header->chunks; i++) {
         struct cursor cursor = {.trace = trace, .offset = offset};
         uint32_t used = read_chunk(&cursor, chunk, i);
         struct culet_trace_event event;
+        current += begins_program(chunk, used);
         while (cursor.at < cursor.end)
-            if (read_event(&cursor, &event))
+            if (read_event(&cursor, &event) && current == program)
                 visit(context, &event);
         offset += ((uint64_t)used + header->stride - 1) / header->stride * header->stride;
     }

@@ -29,9 +29,11 @@ struct culet_trace_event {
     uint64_t microseconds; /* since the start, if the clock was read before this event; otherwise 0 */
 };
 
-/* Calls `visit` for every event, chunk by chunk, each chunk in the recorded order. Ends the program with a message where
- * the file is damaged. */
-void culet_trace_file_each(const struct culet_trace_file *trace,
+/* Calls `visit` for every event of a program of the process, chunk by chunk, each chunk in the recorded order. Ends the
+ * process with a message where the file is damaged.
+ *
+ * @param program 0: the first that the process executed while it was recorded */
+void culet_trace_file_each(const struct culet_trace_file *trace, uint32_t program,
                            void (*visit)(void *context, const struct culet_trace_event *event), void *context);
 
 #endif

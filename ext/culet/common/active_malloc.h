@@ -25,6 +25,13 @@ int culet_find_active_malloc(struct active_malloc *library);
  */
 void *culet_malloc_function(const struct active_malloc *library, const char *name);
 
+/*
+ * The name of the allocator: "culet", "mimalloc", "tcmalloc", "jemalloc", "rpmalloc", "snmalloc", "glibc", or "unknown". By
+ * a function that only this library exports, since the file may have any name; snmalloc exports none, so it is known by
+ * its file name.
+ */
+const char *culet_malloc_name(const struct active_malloc *library);
+
 /* ISO C cannot convert object pointers to function pointers; POSIX guarantees that both have the same size. */
 #define AS_FUNCTION(type, variable, pointer)                                                                           \
     type *variable;                                                                                                    \

@@ -94,7 +94,6 @@ static int find_jemalloc(const struct active_malloc *library)
 
     if (!LOOK_UP(library, "mallctl", mallctl) || !LOOK_UP(library, "mallctlnametomib", mallctl_name))
         return 0;
-    found.allocator = "jemalloc";
     snprintf(calls.jemalloc_purge, sizeof(calls.jemalloc_purge), "arena.%u.purge", all);
     if (!jemalloc_knows(calls.jemalloc_purge)) {
         if (!jemalloc_tells("arenas.narenas", &all, sizeof(all)))
@@ -137,7 +136,6 @@ static int find_tcmalloc(const struct active_malloc *library)
 {
     if (!LOOK_UP(library, "MallocExtension_ReleaseFreeMemory", tc_release_all))
         return 0;
-    found.allocator = "tcmalloc";
     found.call = "MallocExtension_ReleaseFreeMemory()";
     if (LOOK_UP(library, "MallocExtension_GetNumericProperty", tc_property) &&
         LOOK_UP(library, "MallocExtension_ReleaseToSystem", tc_release))
@@ -174,7 +172,6 @@ static void find_mimalloc(const struct active_malloc *library)
     mi_option_get_function *get;
     mi_version_function *version;
 
-    found.allocator = "mimalloc";
     if (!LOOK_UP(library, "mi_collect", mi_collect))
         return;
     found.call = "mi_collect(true)";
@@ -202,11 +199,8 @@ static void release_mimalloc(void)
 
 static void find_by_trim(const struct active_malloc *library)
 {
-    int is_culet = culet_malloc_function(library, "culet_version") != NULL;
-
-    if (!is_culet && culet_malloc_function(library, "gnu_get_libc_version") == NULL)
+    if (strcmp(found.allocator, "culet") != 0 && strcmp(found.allocator, "glibc") != 0)
         return;
-    found.allocator = is_culet ? "culet" : "glibc";
     if (LOOK_UP(library, "malloc_trim", malloc_trim))
         found.call = "malloc_trim(0)";
 }
@@ -217,12 +211,11 @@ void culet_release_find(void)
 
     found.why_not = NULL;
     if (culet_find_active_malloc(&library)) {
-        if (culet_malloc_function(&library, "mi_version") != NULL)
+        found.allocator = culet_malloc_name(&library);
+        if (strcmp(found.allocator, "mimalloc") == 0)
             find_mimalloc(&library);
         else if (!find_tcmalloc(&library) && !find_jemalloc(&library))
             find_by_trim(&library);
-        if (culet_malloc_function(&library, "rpmalloc_global_statistics") != NULL)
-            found.allocator = "rpmalloc";
     }
     if (found.call == NULL && found.why_not == NULL)
         found.why_not = "culet knows no call by which this allocator returns memory";

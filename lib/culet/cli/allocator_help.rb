@@ -55,6 +55,7 @@ module Culet
         parser.separator("")
         parser.separator("Allocators and their settings, written NAME:KEY=VALUE[,KEY=VALUE...]:")
         Allocators.definitions.each { |definition| describe(parser, definition, anywhere) }
+        parser.separator("  PATH      a library by its path, with a slash, e.g. ./libjemalloc.so.2:narenas=2")
         parser.separator("")
         add_trim(parser)
         parser.separator("")

@@ -106,7 +106,7 @@ module Culet
       def program(trace) = Culet::Replay::Program.new(trace.path, options: replay_options)
 
       def describe(trace)
-        facts = { **trace.header.to_h, **program(trace).info }
+        facts = { **trace.to_h, **program(trace).info }
         lines = facts.map { |key, value| "#{key.tr("_", " ").ljust(22)}#{fact(value)}" }
         deliver(options[:json] ? JSON.generate(facts) : lines.join("\n"))
         EXIT_OK

@@ -25,6 +25,8 @@ module Culet
     PT_LOAD = 1
     PT_DYNAMIC = 2
     PT_INTERP = 3
+    PT_NOTE = 4
+    NT_GNU_BUILD_ID = 3
     DT_NEEDED = 1
     DT_HASH = 4
     DT_STRTAB = 5
@@ -37,8 +39,8 @@ module Culet
     # Libraries that a file needs, and symbols of one bucket: real ones have a tenth of it.
     MOST_NEEDED = 1000
     MOST_LINKS = 1000
-    private_constant :PT_LOAD, :PT_DYNAMIC, :PT_INTERP, :DT_NEEDED, :DT_HASH, :DT_STRTAB, :DT_SYMTAB, :DT_SONAME,
-                     :DT_GNU_HASH, :SYMBOL_BYTES, :MOST_BYTES, :MOST_NEEDED, :MOST_LINKS
+    private_constant :PT_LOAD, :PT_DYNAMIC, :PT_INTERP, :PT_NOTE, :NT_GNU_BUILD_ID, :DT_NEEDED, :DT_HASH, :DT_STRTAB,
+                     :DT_SYMTAB, :DT_SONAME, :DT_GNU_HASH, :SYMBOL_BYTES, :MOST_BYTES, :MOST_NEEDED, :MOST_LINKS
 
     # @param path [String] a file; it is opened for each read and not kept open
     # @return [Boolean] whether the file starts like an ELF file; false when it cannot be read
@@ -76,6 +78,17 @@ module Culet
 
     # @return [Boolean] whether the program has no loader, so that nothing can be preloaded
     def static? = readable? && segments(PT_INTERP).empty?
+
+    # @return [String, nil] what the linker gave the file to tell it from other builds, in hexadecimal digits
+    def build_id
+      return unless readable?
+
+      segments(PT_NOTE).each do |segment|
+        found = build_id_in(read(segment[:offset], segment[:file_size]))
+        return found if found
+      end
+      nil
+    end
 
     # @return [String, nil] path of the loader
     def interpreter
@@ -150,6 +163,20 @@ module Culet
                                                                      .unpack("L<2Q<6")
           { type: type, offset: offset, address: address, file_size: file_size }
         end
+      end
+    end
+
+    # Notes: lengths of name and content, type, name and content, both padded to four bytes.
+    def build_id_in(notes)
+      at = 0
+      while at + 12 <= notes.bytesize
+        name_bytes, bytes, type = notes.byteslice(at, 12).unpack("L<3")
+        content_at = at + 12 + ((name_bytes + 3) & ~3)
+        if type == NT_GNU_BUILD_ID && notes.byteslice(at + 12, name_bytes) == "GNU\0"
+          return notes.byteslice(content_at, bytes)&.unpack1("H*")
+        end
+
+        at = content_at + ((bytes + 3) & ~3)
       end
     end
 

@@ -4,6 +4,7 @@ require_relative "../errors"
 require_relative "../native"
 require_relative "allocators/definition"
 require_relative "allocators/choice"
+require_relative "allocators/library_file"
 require_relative "allocators/trim"
 
 module Culet
@@ -19,14 +20,16 @@ module Culet
     # @return [Array<Definition>]
     def definitions = CATALOGUE
 
-    # @param spec [String] "NAME[:SETTING[,SETTING...]]", each KEY=VALUE or "trim", e.g. "glibc:trim,arena_max=2"
+    # @param spec [String] "NAME[:SETTING[,SETTING...]]", each KEY=VALUE or "trim", e.g. "glibc:trim,arena_max=2"; in
+    #   place of the name the path of a library, with a slash
     # @return [Choice]
-    # @raise [UsageError] for an unknown name or a malformed setting
+    # @raise [UsageError] for an unknown name, a file that is no allocator, or a malformed setting
     def parse(spec)
       name, text = spec.to_s.strip.split(":", 2)
-      definition = CATALOGUE.find { |known| known.name == name }
+      file = LibraryFile.new(name) if name&.include?("/")
+      definition = file ? definition_of(file) : CATALOGUE.find { |known| known.name == name }
       raise UsageError, unknown(name.to_s) unless definition
-      return Choice.new(definition: definition, settings: {}) unless text
+      return Choice.new(definition: definition, settings: {}, file: file&.path) unless text
 
       trims, words = words(text).partition { |word| Trim.setting?(word) }
       trim = Trim.parse(trims)
@@ -34,7 +37,7 @@ module Culet
         raise UsageError, "#{name} has no function that returns free memory, so it cannot be trimmed"
       end
 
-      Choice.new(definition: definition, settings: settings(definition, words), trim: trim)
+      Choice.new(definition: definition, settings: settings(definition, words), trim: trim, file: file&.path)
     end
 
     # @return [String] absolute path of libculet.so
@@ -46,7 +49,13 @@ module Culet
     # @param path [String] a library's path or file name
     # @return [String, nil] the name of the allocator it belongs to
     def of_library(path)
-      CATALOGUE.find { |definition| definition.name != "glibc" && definition.library?(path) }&.name
+      [*CATALOGUE, SNMALLOC].find { |definition| definition.name != "glibc" && definition.library?(path) }&.name
+    end
+
+    # @param elf [Elf]
+    # @return [String, nil] the name of the allocator that the file contains, by what it exports
+    def of_elf(elf)
+      CATALOGUE.find { |definition| definition.symbol && elf.defines?(definition.symbol) }&.name
     end
 
     # @param environment [#keys]
@@ -58,9 +67,17 @@ module Culet
       end
     end
 
+    # What it exports tells more than its name.
+    def definition_of(file)
+      name = of_elf(file.elf) || of_library(file.path)
+      [*CATALOGUE, SNMALLOC].find { |definition| definition.name == name } || UNKNOWN
+    end
+    private_class_method :definition_of
+
     def unknown(name)
       hint = Trim.setting?(name) ? "; #{name} is a setting: write e.g. glibc:#{name}" : ""
-      "there is no allocator #{name.inspect}; the known ones are #{names.join(", ")}#{hint}"
+      "there is no allocator #{name.inspect}; the known ones are #{names.join(", ")}; " \
+        "write another one as the path of its library, e.g. ./libjemalloc.so.2#{hint}"
     end
     private_class_method :unknown
 

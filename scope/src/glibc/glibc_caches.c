@@ -208,6 +208,17 @@ static void decide_links(struct culet_glibc *heap)
 
 /* ---- correcting the figures ---- */
 
+/* A cached chunk with a mapping of its own, which is the region's only block. */
+static void correct_mapped(struct culet_glibc *heap, struct culet_region *region)
+{
+    if (!region->full)
+        return;
+    culet_region_empty(region);
+    heap->cached_mmapped_bytes += region->end - region->start;
+    if (region->blocks.length >= sizeof(uint32_t))
+        *(uint32_t *)(void *)region->blocks.bytes |= CULET_BLOCK_CACHED;
+}
+
 /* Moves a cached chunk from the used to the free figures. */
 static void correct_sums(struct culet_reading *reading, struct culet_glibc *heap,
                          const struct culet_glibc_candidate *candidate)
@@ -215,6 +226,8 @@ static void correct_sums(struct culet_reading *reading, struct culet_glibc *heap
     uint64_t bytes = culet_glibc_candidate_bytes(candidate), chunk = culet_glibc_candidate_chunk(candidate);
     struct culet_region *region = culet_regions_at(&reading->regions, chunk);
 
+    if (region && region->arena == CULET_NO_ARENA)
+        correct_mapped(heap, region);
     if (!region || region->arena >= heap->arena_count)
         return;
     struct culet_glibc_sum *sum = &heap->arenas[region->arena].sum;

@@ -39,7 +39,8 @@ struct culet_glibc_candidates {
     size_t range_count, range_room;
 };
 
-/* Larger chunks are in no cache. (The default limit is 1 KiB; the tunable glibc.malloc.tcache_max raises it.) */
+/* Larger chunks are in no cache. (The default limit is 1 KiB; the tunable glibc.malloc.tcache_max raises it, from 2.42
+ * on to 4 MiB.) */
 #define CULET_GLIBC_MOST_CACHED (UINT64_C(1) << 22)
 
 /* The largest chunk of a fastbin: MAX_FAST_SIZE and its header. */

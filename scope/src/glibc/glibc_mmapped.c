@@ -10,9 +10,14 @@
 #define HUGE_PAGES UINT64_C(1)
 #define END_HEADER 16u
 
-/* Whether the header is that of a chunk at `at` with a mapping of its own inside `mapping`; *range gets its bounds. */
+struct mapped {
+    uint64_t chunk, bytes;
+    struct culet_range range; /* of the mapping */
+};
+
+/* Whether the header is that of a chunk at `at` with a mapping of its own inside `mapping`. */
 static bool is_header(struct culet_reading *reading, const struct culet_mapping *mapping, uint64_t at,
-                      const uint64_t header[2], struct culet_range *range)
+                      const uint64_t header[2], struct mapped *found)
 {
     uint64_t page = reading->page_bytes - 1, offset = header[0] & ~HUGE_PAGES, size = header[1] & ~GLIBC_CHUNK_FLAGS;
 
@@ -25,14 +30,14 @@ static bool is_header(struct culet_reading *reading, const struct culet_mapping 
         end += END_HEADER;
     if (end & page || end > mapping->end)
         return false;
-    *range = (struct culet_range){start, end};
+    *found = (struct mapped){.chunk = at, .bytes = size, .range = {start, end}};
     return true;
 }
 
 /* Finds a chunk whose header is in the page at `address`: at its start, or 16 bytes before an alignment (memalign).
  * `sequential`: the next pages will be probed too. */
 static bool probe(struct culet_reading *reading, const struct culet_mapping *mapping, uint64_t address, bool sequential,
-                  struct culet_range *range)
+                  struct mapped *found)
 {
     size_t length, page = reading->page_bytes;
     uint64_t limit = sequential ? mapping->end : address + page;
@@ -42,7 +47,7 @@ static bool probe(struct culet_reading *reading, const struct culet_mapping *map
     if (!data)
         return false;
     memcpy(header, data, sizeof header);
-    if (!(header[0] & ~HUGE_PAGES) && is_header(reading, mapping, address, header, range))
+    if (!(header[0] & ~HUGE_PAGES) && is_header(reading, mapping, address, header, found))
         return true;
     /* The part cut off must be at least the smallest chunk: alignments of 32 and 64 bytes both give 48. */
     for (size_t alignment = 64; alignment <= page; alignment *= 2) {
@@ -50,14 +55,30 @@ static bool probe(struct culet_reading *reading, const struct culet_mapping *map
         memcpy(header, data + at, sizeof header);
         uint64_t offset = header[0] & ~HUGE_PAGES;
         if ((alignment == page ? offset & (page - 1) : offset) == at &&
-            is_header(reading, mapping, address + at, header, range))
+            is_header(reading, mapping, address + at, header, found))
             return true;
     }
     return false;
 }
 
-static bool add(struct culet_reading *reading, struct culet_glibc *heap, const struct culet_range *range)
+/* From 2.42 on a tcache may hold blocks with a mapping of their own (tunable glibc.malloc.tcache_max). */
+static void add_candidate(struct culet_reading *reading, struct culet_glibc *heap, const struct mapped *found,
+                          const struct culet_region *region)
 {
+    size_t first = heap->candidates.count;
+    uint64_t link;
+
+    if (found->bytes >= CULET_GLIBC_MOST_CACHED ||
+        !culet_memory_word(&reading->memory, found->chunk + GLIBC_CHUNK_HEADER_BYTES, &link) ||
+        !culet_glibc_can_be_link(&heap->candidates, found->chunk, link))
+        return;
+    culet_glibc_candidates_add(&heap->candidates, found->chunk, found->bytes, link);
+    culet_glibc_candidates_end_region(&heap->candidates, region, first);
+}
+
+static bool add(struct culet_reading *reading, struct culet_glibc *heap, const struct mapped *found)
+{
+    const struct culet_range *range = &found->range;
     struct culet_region *region =
         culet_reading_new_region(reading, "mmapped", CULET_NO_ARENA, range->start, range->end, true);
 
@@ -65,6 +86,7 @@ static bool add(struct culet_reading *reading, struct culet_glibc *heap, const s
         return false;
     culet_reading_note_states_yielding(reading, region, range->start, range->end);
     culet_region_add_block(&reading->regions, region, range->end - range->start, CULET_BLOCK_USED);
+    add_candidate(reading, heap, found, region);
     heap->found_mmaps++;
     heap->found_mmapped_bytes += range->end - range->start;
     return true;
@@ -88,7 +110,7 @@ static void scan(struct culet_reading *reading, struct culet_glibc *heap, const 
     uint64_t at = mapping->start;
 
     while (!culet_glibc_mmapped_complete(heap) && !reading->pages.exhausted) {
-        struct culet_range range;
+        struct mapped found;
         const struct culet_region *region = culet_regions_at(&reading->regions, at);
         if (region)
             at = (region->end + reading->page_bytes - 1) & ~(uint64_t)(reading->page_bytes - 1);
@@ -99,8 +121,8 @@ static void scan(struct culet_reading *reading, struct culet_glibc *heap, const 
             return;
         if (culet_regions_at(&reading->regions, at))
             continue;
-        if (probe(reading, mapping, at, thorough, &range) && add(reading, heap, &range))
-            at = range.end;
+        if (probe(reading, mapping, at, thorough, &found) && add(reading, heap, &found))
+            at = found.range.end;
         else if (thorough || !culet_pages_at(&reading->pages, at))
             at += reading->page_bytes;
         else

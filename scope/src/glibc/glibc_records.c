@@ -72,6 +72,8 @@ static void write_malloc(const struct culet_reading *reading, const struct culet
 {
     struct culet_malloc_record total = {.mmapped_bytes = heap->found_mmapped_bytes,
                                         .mmapped_chunks = heap->found_mmaps,
+                                        .tcache_bytes = heap->cached_mmapped_bytes,
+                                        .tcache_mmapped_bytes = heap->cached_mmapped_bytes,
                                         .chunks = heap->found_mmaps,
                                         .walk_ns = heap->walk_ns};
 

@@ -11,7 +11,8 @@ struct foreign_allocator {
     bool in_program; /* linked statically */
 };
 
-/* Names of files, and of a symbol that identifies the allocator under another file name or in a program. */
+/* Names of files, and of a symbol that identifies the allocator under another file name or in a program; NULL: it has
+ * none. */
 static const struct {
     const char *name, *file, *symbol;
 } allocators[] = {
@@ -19,6 +20,7 @@ static const struct {
     {"tcmalloc", "libtcmalloc", "tc_version"},
     {"mimalloc", "libmimalloc", "mi_version"},
     {"rpmalloc", "librpmalloc", "rpmalloc_global_statistics"},
+    {"snmalloc", "libsnmalloc", NULL},
 };
 #define ALLOCATORS (sizeof allocators / sizeof *allocators)
 
@@ -85,7 +87,7 @@ static const char *name_by_symbol(const struct culet_reading *reading, const cha
     if (!mapping || !culet_elf_open(&elf, reading->target.pid, mapping))
         return NULL;
     for (size_t i = 0; i < ALLOCATORS && !name; i++)
-        if (culet_elf_defines(&elf, allocators[i].symbol))
+        if (allocators[i].symbol && culet_elf_defines(&elf, allocators[i].symbol))
             name = allocators[i].name;
     culet_elf_close(&elf);
     return name;

@@ -186,6 +186,24 @@ void culet_region_unuse(struct culet_region *region, uint64_t from, uint64_t to)
     count_bytes(region, from, to, false);
 }
 
+void culet_region_empty(struct culet_region *region)
+{
+    uint64_t count = leaf_count(region->pages);
+
+    if (!region->full)
+        return;
+    region->full = false;
+    for (uint64_t i = 0; i < count; i++) {
+        unsigned char *states = region->leaves[i];
+        size_t pages = leaf_pages(region->pages, i);
+        region->leaves[i] = is_table(states) ? new_leaf(region, pages, false) : NULL;
+        if (!is_table(states))
+            continue;
+        memcpy(region->leaves[i], states, pages);
+        free(states);
+    }
+}
+
 void culet_region_rewind(struct culet_region *region, uint64_t address, uint16_t units)
 {
     uint64_t index = (address >> region->shift) - (region->start >> region->shift), count = leaf_count(region->pages);

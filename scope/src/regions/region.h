@@ -59,6 +59,9 @@ void culet_region_set_pages(struct culet_region *region, uint64_t pages);
 void culet_region_use(struct culet_region *region, uint64_t from, uint64_t to);
 void culet_region_unuse(struct culet_region *region, uint64_t from, uint64_t to);
 
+/* Marks all of a full region as free. */
+void culet_region_empty(struct culet_region *region);
+
 /* Marks everything from `address` on as free, except for `units` (of 8 bytes) of its page. */
 void culet_region_rewind(struct culet_region *region, uint64_t address, uint16_t units);
 

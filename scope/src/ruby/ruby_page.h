@@ -1,10 +1,10 @@
 /* ruby_page.h - recognizes a page of Ruby's heap by its contents, and finds its live slots.
  *
- * A page begins with a pointer to its description (struct heap_page, allocated by malloc). The description begins
- * with five 16-bit numbers, among them the bytes of a slot and the number of slots. At an offset that is the same
- * for all pages of a process it has a pointer back: to the first slot (Ruby 3.1 to 3.3), or to the page and then to
- * the first slot (from 3.4 on). No version is asked for: pointers and numbers have to fit each other. Sources: gc.c
- * of CRuby 3.1 to 3.3, gc/default/default.c from 3.4 on. */
+ * A page begins with a pointer to its description (struct heap_page, allocated by malloc). The description has five
+ * 16-bit numbers, the first two of which are the bytes of a slot and the number of slots, a pointer to the first slot,
+ * and from 3.4 on one to the page. The numbers stand at its start (Ruby 3.1 to 4.0), or behind the reciprocal of the
+ * slot size (4.1: free region, first slot, reciprocal, numbers). No version is asked for: pointers and numbers have to
+ * fit each other. Sources: gc.c of CRuby 3.1 to 3.3, gc/default/default.c from 3.4 on. */
 #ifndef CULET_RUBY_PAGE_H
 #define CULET_RUBY_PAGE_H
 
@@ -25,7 +25,8 @@ struct culet_ruby_page {
     uint32_t slot_bytes; /* 0: an empty page, which has no slots */
     uint32_t slots;
     uint32_t first;  /* offset of the first slot */
-    uint32_t layout; /* offset of the pointer back in the description: the same for all pages of a process */
+    uint32_t layout; /* offset in the description of the pointer to the page, or else to the first slot: the same for
+                      * all pages of a process */
 };
 
 /* Whether `description` (CULET_RUBY_DESCRIPTION bytes) describes a page at `start`; fills in *page. */

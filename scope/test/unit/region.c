@@ -155,6 +155,25 @@ TEST(terabytes_of_nothing)
     }
 }
 
+/* A block with a mapping of its own that turns out to be free. */
+TEST(a_full_region_becomes_empty)
+{
+    struct culet_regions own = {.shift = SHIFT};
+    struct culet_region *region = culet_region_new(&own, "mmapped", 0, PAGE, 1300 * PAGE, true);
+    uint8_t states[700];
+
+    memset(states, CULET_PAGE_PRESENT, sizeof states);
+    culet_region_set_states(region, 1, sizeof states, states);
+    culet_region_empty(region);
+    struct culet_region_sum sum = culet_region_sum(region);
+    CHECK_EQUAL(sum.used + sum.used_resident, 0);
+    CHECK_EQUAL(sum.free, 1299 * PAGE);
+    CHECK_EQUAL(sum.free_resident, sizeof states * PAGE);
+    culet_region_use(region, 2 * PAGE, 3 * PAGE);
+    culet_region_empty(region); /* of a region that is not full nothing changes */
+    CHECK_EQUAL(culet_region_sum(region).used, PAGE);
+}
+
 /* One page more than 32 bits can count. */
 TEST(more_pages_than_fit_32_bits)
 {

@@ -46,6 +46,25 @@ static void describe_by_body(uint16_t slot_bytes, uint16_t slots, uint64_t body,
     put_word(48, start + slot_bytes);
 }
 
+/* As 4.1 has it: the first free slots, the first slot, the reciprocal of the slot size, the numbers, the pool, [the
+ * objects' space], the next free page, the page. `between`: words from the numbers to the page. */
+static void describe_by_reciprocal(uint16_t slot_bytes, uint16_t slots, uint64_t body, uint64_t start, unsigned between)
+{
+    memset(description, 0, sizeof description);
+    put_word(0, start + 3u * slot_bytes);
+    put_word(8, start);
+    put_word(16, ((UINT64_C(1) << 48) + slot_bytes - 1) / slot_bytes);
+    put_half(24, slot_bytes);
+    put_half(26, slots);
+    put_half(28, 5);
+    put_word(40, ELSEWHERE);
+    put_word(48, ELSEWHERE + 256);
+    put_word(24 + between * 8, body);
+    put_word(32 + between * 8, ELSEWHERE + 512);
+    put_word(40 + between * 8, ELSEWHERE + 768);
+    memset(description + 104, 0xff, sizeof description - 104); /* bits of slots */
+}
+
 static void check_page(const struct culet_ruby_page *page, uint32_t bytes, uint32_t slot_bytes, uint32_t slots,
                        uint32_t first)
 {
@@ -75,6 +94,56 @@ TEST(pages_of_all_releases)
     check_page(&page, CULET_RUBY_LONG, 160, 409, 24);
     describe_by_body(640, 102, AT, AT + 24);
     CHECK(culet_ruby_page_recognize(AT, description, &page), "3.4, 640 bytes");
+}
+
+/* The twelve sizes of 4.1; a page's first slot is aligned to its size where the address allows. */
+TEST(pages_with_the_reciprocal_of_the_slot_size)
+{
+    static const uint16_t sizes[] = {32, 40, 64, 80, 96, 128, 160, 256, 512, 640, 768, 1024};
+    struct culet_ruby_page page;
+
+    for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (unsigned between = 4; between <= 5; between++) { /* 5: with a space of objects per Ractor */
+            uint16_t size = sizes[i];
+            uint64_t start = (AT + 8 + size - 1) / size * size;
+            uint16_t slots = (uint16_t)((AT + CULET_RUBY_LONG - start) / size);
+            describe_by_reciprocal(size, slots, AT, start, between);
+            CHECK(culet_ruby_page_recognize(AT, description, &page), "4.1, %u bytes", size);
+            check_page(&page, CULET_RUBY_LONG, size, slots, (uint32_t)(start - AT));
+            CHECK_EQUAL(page.layout, 24 + between * 8);
+            put_word(0, start + size); /* the second slot is the first free one */
+            CHECK(culet_ruby_page_recognize(AT, description, &page), "4.1, %u bytes, second slot free", size);
+            CHECK_EQUAL(page.first, start - AT);
+            put_word(0, 0); /* full, or a Ractor allocates from it */
+            CHECK(culet_ruby_page_recognize(AT, description, &page), "4.1, %u bytes, nothing free", size);
+            put_half(26, (uint16_t)(slots - 1));
+            CHECK(!culet_ruby_page_recognize(AT, description, &page), "a slot too few of %u bytes", size);
+            put_half(26, slots);
+            put_word(16, ((UINT64_C(1) << 48) + size - 1) / size + 1);
+            CHECK(!culet_ruby_page_recognize(AT, description, &page), "another reciprocal than that of %u bytes", size);
+        }
+}
+
+/* An emptied page keeps its reciprocal and the links of the list that it was in. */
+TEST(a_page_without_slots_that_begins_with_its_free_region)
+{
+    struct culet_ruby_page page;
+
+    describe_by_reciprocal(40, 1638, AT, AT + 16, 4);
+    put_word(0, 0);
+    put_word(8, 0);
+    put_word(24, 0);
+    put_word(40, 0);
+    CHECK(culet_ruby_page_recognize(AT, description, &page), "4.1, emptied");
+    check_page(&page, CULET_RUBY_LONG, 0, 0, 0);
+    CHECK_EQUAL(page.layout, 56);
+    CHECK(!culet_ruby_page_recognize(AT + 0x4000, description, &page), "the description of another page");
+    put_word(8, ELSEWHERE);
+    CHECK(!culet_ruby_page_recognize(AT, description, &page), "a first slot elsewhere");
+    memset(description, 0, sizeof description);
+    put_word(56, AT);
+    CHECK(culet_ruby_page_recognize(AT, description, &page), "4.1, not used yet");
+    CHECK_EQUAL(page.layout, 56);
 }
 
 TEST(a_page_without_slots)

@@ -19,24 +19,28 @@ module Culet
       # @param settings [Hash{String => String}] checked by Allocators.parse
       # @param trim [Trim]
       # @param locator [Locator] finds the library
-      def initialize(definition:, settings:, trim: Trim.new, locator: Locator.new)
+      # @param file [String, nil] path of the library, where the user chose one
+      def initialize(definition:, settings:, trim: Trim.new, locator: Locator.new, file: nil)
         @definition = definition
         @name = definition.name
         @settings = settings.dup.freeze
         @trim = trim
         @locator = locator
+        @file = file
       end
 
       # @return [String] the canonical text, e.g. "jemalloc:trim,narenas=2"
       def spec
         words = [*trim.spec, *settings.map { |key, value| "#{key}=#{value}" }]
-        words.empty? ? name : "#{name}:#{words.join(",")}"
+        words.empty? ? @file || name : "#{@file || name}:#{words.join(",")}"
       end
       alias to_s spec
 
       # @return [String, nil] absolute path of the library; nil for glibc, which needs none
       # @raise [Culet::Error] when it is not there; the message says what to install
       def library
+        return @file if @file
+
         case name
         when "glibc" then nil
         when "culet" then Allocators.culet_library
@@ -49,6 +53,10 @@ module Culet
 
       # @return [String, nil] the Debian package that brings the library
       def package = @definition.packages.last
+
+      # @param path [String] of a file that a process has mapped
+      # @return [Boolean] whether it is this allocator's library
+      def library?(path) = @file ? path == @file : @definition.library?(path)
 
       # @return [Boolean] whether the library is there
       def available?
@@ -78,11 +86,12 @@ module Culet
       end
 
       # @return [String, nil] the library's own version where a process that runs on it can tell (asked once, in a
-      #   short-lived child), else the number in its file name, or its package's where that is the interface's
+      #   short-lived child), else the number in its file name, or its package's where that is the interface's, else the
+      #   build ID
       def version
         return @version if defined?(@version)
 
-        @version = asked_version || (@definition.interface_number ? package_version : file_version)
+        @version = asked_version || (@definition.interface_number ? package_version : file_version) || build
       end
 
       private
@@ -163,6 +172,13 @@ module Culet
         text[/\A(?:\d+:)?(\d+(?:\.\d+)+)/, 1]
       rescue SystemCallError, Error
         nil # not a Debian system, or the library is not there
+      end
+
+      def build
+        id = Elf.new(library).build_id if available? && library
+        id && "build #{id[0, 12]}"
+      rescue Elf::Invalid, SystemCallError
+        nil
       end
 
       def file_version

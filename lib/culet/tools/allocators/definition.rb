@@ -11,9 +11,10 @@ module Culet
     # its closed list, or nil where any key goes (`open_variable` then says
     # which); variables: pattern of the environment variables it reads;
     # interface_number: whether its file name carries a number that is not the release's;
-    # untrimmable: whether it has no call that gives free memory back.
+    # untrimmable: whether it has no call that gives free memory back;
+    # symbol: a function that only its library exports, under whatever file name.
     Definition = Struct.new(:name, :patterns, :packages, :settings, :open_about, :variables, :interface_number,
-                            :untrimmable, keyword_init: true) do
+                            :untrimmable, :symbol, keyword_init: true) do
       # @param file [String] a path or file name
       # @return [Boolean] whether it is this allocator's library, in any variant (debug, profiling)
       def library?(file) = File.basename(file).match?(family)
@@ -56,12 +57,15 @@ module Culet
                       about: "bytes requested in advance when the heap grows"),
           Setting.new(key: "tcache_count", values: INTEGER, tunable: "glibc.malloc.tcache_count",
                       about: "blocks per size in a thread cache (default: 7)"),
+          Setting.new(key: "tcache_max", values: INTEGER, tunable: "glibc.malloc.tcache_max",
+                      about: "largest block in a thread cache (default: 1032; most: about 4 MiB, glibc 2.42)"),
           Setting.new(key: "hugetlb", values: %w[0 1 2], tunable: "glibc.malloc.hugetlb",
                       about: "0: none, 1: transparent, 2: mmap (glibc 2.35)")
         )
       ),
       Definition.new(
         name: "jemalloc", patterns: [/\Alibjemalloc\.so(?:\.([\d.]+))?\z/], packages: %w[libjemalloc2],
+        symbol: "mallctl",
         variables: /\A_?(JE_)?MALLOC_CONF\z/,
         open_about: "any key of MALLOC_CONF, e.g. narenas=2, dirty_decay_ms=1000"
       ),
@@ -70,6 +74,7 @@ module Culet
         # The minimal library is the allocator alone; the full one brings a profiler and an unwinder.
         patterns: [/\Alibtcmalloc_minimal\.so(?:\.([\d.]+))?\z/, /\Alibtcmalloc\.so(?:\.([\d.]+))?\z/],
         packages: %w[libtcmalloc-minimal4t64 libtcmalloc-minimal4], variables: /\ATCMALLOC_\w+\z/,
+        symbol: "tc_version",
         settings: by_key(
           Setting.new(key: "release_rate", variable: "TCMALLOC_RELEASE_RATE", values: NUMBER,
                       about: "rate of returning pages, 0 to 10 (default: 1)"),
@@ -83,17 +88,19 @@ module Culet
       ),
       Definition.new(
         name: "mimalloc", patterns: [/\Alibmimalloc\.so(?:\.([\d.]+))?\z/],
-        packages: %w[libmimalloc3 libmimalloc2.0], variables: /\AMIMALLOC_\w+\z/,
+        packages: %w[libmimalloc3 libmimalloc2.0], variables: /\AMIMALLOC_\w+\z/, symbol: "mi_version",
         open_about: "any option of mimalloc, e.g. purge_delay=0 becomes MIMALLOC_PURGE_DELAY=0"
       ),
       Definition.new(
         # It reads no variable, and what is wholly free goes back as it is freed. The number in its file name is that of
         # its interface, not of the release.
         name: "rpmalloc", patterns: [/\Alibrpmalloc\.so(?:\.([\d.]+))?\z/], packages: %w[librpmalloc1],
-        variables: /(?!)/, settings: {}.freeze, interface_number: true, untrimmable: true
+        variables: /(?!)/, settings: {}.freeze, interface_number: true, untrimmable: true,
+        symbol: "rpmalloc_global_statistics"
       ),
       Definition.new(
         name: "culet", patterns: [/\Alibculet\.so\z/], packages: [], variables: /\ACULET_(?!(?:INHERITED|TRIM)\z)\w+\z/,
+        symbol: "culet_version",
         settings: by_key(
           Setting.new(key: "children", variable: "CULET_CHILDREN", values: %w[ruby all none],
                       about: "child programs that use it (default: ruby)"),
@@ -102,5 +109,20 @@ module Culet
         )
       )
     ].freeze
+
+    # An allocator that only a path names.
+    #
+    # @param name [String]
+    # @return [Definition] without settings, and without a call that returns memory
+    def self.by_path(name)
+      Definition.new(name: name, patterns: [], packages: [], variables: /(?!)/, settings: {}.freeze, untrimmable: true)
+    end
+    private_class_method :by_path
+
+    # No distribution has a package of it. It exports the functions of malloc and no others, so its file name identifies
+    # it.
+    SNMALLOC = by_path("snmalloc")
+    UNKNOWN = by_path("unknown")
+    private_constant :SNMALLOC, :UNKNOWN
   end
 end

@@ -24,7 +24,7 @@ module Culet
                        "separators; put it where the path has none"
         end
 
-        kept = libraries.reject { |path| Allocators.of_library(path) }
+        kept = libraries.reject { |path| path == library || Allocators.of_library(path) }
         words = [*library, *kept]
         words.empty? ? nil : words.join(":")
       end

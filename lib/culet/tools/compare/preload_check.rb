@@ -19,6 +19,7 @@ module Culet
 
       # @param choice [Allocators::Choice]
       def initialize(choice)
+        @choice = choice
         @expected = choice.name
         @trims = choice.trim.on?
         @trimming = {}
@@ -84,9 +85,17 @@ module Culet
         # Preloaded libraries are mapped before libc.
         return if paths.none? { |path| path.match?(%r{/libc[.-]}) }
 
-        @mapped[pid] = paths.filter_map { |path| Allocators.of_library(path) } | own_malloc(pid)
+        @mapped[pid] = paths.filter_map { |path| name_of(path) } | own_malloc(pid)
       rescue Elf::Invalid, *Processes::GONE_OR_FORBIDDEN
         nil # it has ended; an earlier result stands
+      end
+
+      # Another build of the expected allocator does not count.
+      def name_of(path)
+        return @expected if @choice.library?(path)
+
+        name = Allocators.of_library(path)
+        name unless name == @expected
       end
 
       def executed_another?(pid)

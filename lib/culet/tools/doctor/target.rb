@@ -104,20 +104,14 @@ module Culet
         false
       end
 
+      # By its symbols: a library under another name, or an allocator linked into the executable.
       def name_of(path)
         return unless path
-        return Allocators.of_library(path) || by_symbol(path) unless libc?(path)
+        return Allocators.of_library(path) || elf(path)&.then { |elf| Allocators.of_elf(elf) } unless libc?(path)
 
         return "musl" if MUSL.match?(path)
 
         "glibc" if elf(path)&.defines?("gnu_get_libc_version")
-      end
-
-      # A library under another name, or an allocator linked into the executable.
-      def by_symbol(path)
-        { "culet_version" => "culet", "mi_version" => "mimalloc", "tc_version" => "tcmalloc", "mallctl" => "jemalloc",
-          "rpmalloc_global_statistics" => "rpmalloc" }
-          .find { |symbol, _| elf(path)&.defines?(symbol) }&.last
       end
 
       def libc?(path) = File.basename(path).match?(/\A(libc[.-]|ld-musl-)/)

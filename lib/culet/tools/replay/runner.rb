@@ -30,7 +30,7 @@ module Culet
         info = @program.info
         document = super
         document["results"].each { |result| result["summary"].merge!(instructions(result["runs"])) }
-        { **document, "trace" => { **@trace.header.to_h, **info } }
+        { **document, "trace" => { **@trace.to_h, **info } }
       ensure
         @progress.finish
       end

@@ -37,7 +37,7 @@ module Culet
       end
 
       def remarks
-        [("The recording ended before the program: #{trace["stopped"]}." if trace["stopped"]),
+        [programs, others, ("The recording ended before the program: #{trace["stopped"]}." if trace["stopped"]),
          (if trace["inherited_operations"].positive?
             "#{Text::Numbers.grouped(trace["inherited_operations"])} of the operations " \
               "precede the fork of this process."
@@ -48,6 +48,21 @@ module Culet
          (if trace["unknown_blocks"].positive?
             "#{count(trace["unknown_blocks"], "free")} of blocks from outside the trace skipped."
           end)].compact
+      end
+
+      def programs
+        return unless trace["programs"] > 1
+
+        "The process executed #{trace["programs"]} programs, one after the other: replayed is the last one."
+      end
+
+      def others
+        files = trace["other_traces"].map { |file| File.basename(file) }
+        return if files.empty?
+
+        names = files.size > 3 ? [*files.first(3), "..."] : files
+        "#{count(files.size, "other process", "other processes")} of the recording not replayed" \
+          "#{", the largest first" if files.size > 1}: #{printable(names.join(", "))}."
       end
 
       def table

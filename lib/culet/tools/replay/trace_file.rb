@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../trace/destination"
 require_relative "../trace/header"
 
 module Culet
@@ -17,6 +18,14 @@ module Culet
 
       # @return [String]
       def name = File.basename(path)
+
+      # @return [Array<String>] traces of other processes of the recording, the largest first
+      def others
+        (Trace::Destination.new(path).files - [File.expand_path(path)]).sort_by { |file| -File.size(file) }
+      end
+
+      # @return [Hash] the trace's metadata, for the document
+      def to_h = { **header.to_h, "other_traces" => others }
 
       # As Compare::Workload answers.
       def server? = false

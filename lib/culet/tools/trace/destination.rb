@@ -4,8 +4,8 @@ require_relative "header"
 
 module Culet
   module Trace
-    # The trace files of a recording: FILE of the command, FILE.PID of each process that it forks or executes,
-    # FILE.PID.2 and so on of later programs in the same process.
+    # The trace files of a recording: FILE of the command, whatever it executes, FILE.PID of each child process,
+    # FILE.PID.2 and so on where a process number comes again.
     class Destination
       attr_reader :path
 

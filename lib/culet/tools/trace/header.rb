@@ -9,7 +9,8 @@ module Culet
       MAGIC = "culettrc"
       VERSION = 1
       BYTES = 4096
-      LAYOUT = "a8 L4 Q5 L4 Z256 Z128 Z32 a3600"
+      LAYOUT = "a8 L4 Q5 L4 Z256 Z128 Z32 a3576 Q2 L2"
+      COMMAND_BYTES = 3576
       # At the start of each chunk (CULET_TRACE_CHUNK_MAGIC).
       CHUNK_MAGIC = 0x4b4e4843
       # Offsets of the fields that packing changes.
@@ -53,7 +54,7 @@ module Culet
       def initialize(path, bytes)
         @path = path
         _, version, @header_bytes, @stride, @page_bytes, @chunks, @forked_at, started_ns, _, @lost, @pid, @parent_pid,
-          stopped, command_bytes, @parent, @allocator, @machine, command = bytes.unpack(LAYOUT)
+          stopped, command_bytes, @parent, @allocator, @machine, command, _, _, @execs = bytes.unpack(LAYOUT)
         raise Error, "#{path} was recorded by a newer culet (format #{version}); use that version" if version > VERSION
 
         check(version, command_bytes)
@@ -66,13 +67,16 @@ module Culet
       # @return [String, nil] why the recording ended before the program did
       def stopped = STOPS.fetch(@stopped, "for a reason unknown to this version of culet")
 
+      # @return [Integer] programs that the process executed one after the other; the last one is replayed
+      def programs = @execs + 1
+
       # @return [Boolean] whether unused space was removed
       def packed? = stride < CHUNK_BYTES
 
       # @return [Hash] for --json
       def to_h
         { "file" => path, "file_bytes" => File.size(path), "pid" => pid, "parent_pid" => parent_pid,
-          "command" => command, "allocator" => allocator, "machine" => machine,
+          "command" => command, "programs" => programs, "allocator" => allocator, "machine" => machine,
           "started_at" => started_at.utc.strftime("%FT%TZ"), "lost" => lost,
           "stopped" => stopped }
       end
@@ -81,7 +85,7 @@ module Culet
 
       def check(version, command_bytes)
         return if version.positive? && header_bytes.between?(BYTES, CHUNK_BYTES) &&
-                  stride.between?(1, CHUNK_BYTES) && command_bytes <= 3600
+                  stride.between?(1, CHUNK_BYTES) && command_bytes <= COMMAND_BYTES
 
         raise Error, "#{path} is damaged: its header is invalid; record again"
       end
