@@ -597,8 +597,8 @@ static bool active_or_ours(const void *block)
     return culet_pagemap_span((uintptr_t)block) || !culet_heap_dormant();
 }
 
-/* No block of a slab, or one that does not stay at this size in realloc: a misuse, unless it is due to its alignment or to
- * a failed shrink. A hardened process knows the requested size. */
+/* No block of a slab, or one that does not stay at this size in realloc: reported, unless it is due to its alignment or to
+ * a failed shrink. A hardened process knows the requested size. What is no live block is a misuse. */
 static __attribute__((noinline)) void check_size(const char *function, void *block, size_t bytes, size_t alignment)
 {
     if (!active_or_ours(block))
@@ -609,6 +609,16 @@ static __attribute__((noinline)) void check_size(const char *function, void *blo
                  !atomic_load_explicit(&shrink_failed, memory_order_relaxed);
     if (exact ? bytes != usable_bytes : !size_fits(bytes, alignment, usable_bytes))
         culet_misuse_size(function, (uintptr_t)block, bytes, usable_bytes);
+}
+
+/* A block that lacks the alignment it is freed with; a misuse unless it is live. Returns the one to check its size with. */
+static __attribute__((noinline)) size_t wrong_alignment(void *block, size_t alignment)
+{
+    if (active_or_ours(block)) {
+        usable("free_aligned_sized", block, culet_pagemap_entry((uintptr_t)block));
+        culet_misuse_alignment("free_aligned_sized", (uintptr_t)block, alignment);
+    }
+    return CULET_ALIGNMENT;
 }
 
 static inline __attribute__((always_inline)) void free_sized_block(const char *function, void *block, size_t bytes,
@@ -631,8 +641,8 @@ void API(free_aligned_sized)(void *block, size_t alignment, size_t bytes)
 {
     if (CULET_UNLIKELY(!block))
         return;
-    if (CULET_UNLIKELY(!power_of_two(alignment) || (uintptr_t)block & (alignment - 1)) && active_or_ours(block))
-        culet_misuse_alignment("free_aligned_sized", (uintptr_t)block, alignment);
+    if (CULET_UNLIKELY(!power_of_two(alignment) || (uintptr_t)block & (alignment - 1)))
+        alignment = wrong_alignment(block, alignment);
     free_sized_block("free_aligned_sized", block, bytes, alignment);
 }
 

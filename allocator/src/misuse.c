@@ -2,6 +2,7 @@
 #include "misuse.h"
 
 #include "abandoned.h"
+#include "harden.h"
 #include "large.h"
 #include "maps.h"
 #include "os.h"
@@ -9,6 +10,7 @@
 #include "size_class.h"
 #include "slab.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,11 +44,30 @@ static void add_pointer(struct line *line, uintptr_t p)
     add_number(line, p, 16);
 }
 
-_Noreturn static void die(struct line *line)
+static void write_line(struct line *line)
 {
     line->text[line->length++] = '\n';
     culet_os_write_error(line->text, line->length);
+}
+
+_Noreturn static void die(struct line *line)
+{
+    write_line(line);
     abort();
+}
+
+/* The end of a hardened process; else the only such line of the process. A free leaves errno as it was. */
+static void die_if_hardened(struct line *line)
+{
+    static _Atomic bool written;
+    int saved = errno;
+
+    if (culet_harden_level)
+        die(line);
+    add(line, "; freed nevertheless, and not reported again");
+    if (!atomic_exchange_explicit(&written, true, memory_order_relaxed))
+        write_line(line);
+    errno = saved;
 }
 
 /* "the 48-byte block 0x7f... (size class 48)" or "the 8192-byte block 0x7f... (large)" */
@@ -170,7 +191,7 @@ _Noreturn void culet_misuse(const char *function, uintptr_t p)
     die(&line);
 }
 
-_Noreturn void culet_misuse_size(const char *function, uintptr_t p, size_t given, size_t usable)
+void culet_misuse_size(const char *function, uintptr_t p, size_t given, size_t usable)
 {
     struct line line = {.length = 0};
 
@@ -179,10 +200,10 @@ _Noreturn void culet_misuse_size(const char *function, uintptr_t p, size_t given
     add_number(&line, given, 10);
     add(&line, " for a block of ");
     add_number(&line, usable, 10);
-    die(&line);
+    die_if_hardened(&line);
 }
 
-_Noreturn void culet_misuse_alignment(const char *function, uintptr_t p, size_t alignment)
+void culet_misuse_alignment(const char *function, uintptr_t p, size_t alignment)
 {
     struct line line = {.length = 0};
 
@@ -191,7 +212,7 @@ _Noreturn void culet_misuse_alignment(const char *function, uintptr_t p, size_t 
     add_number(&line, alignment, 10);
     add(&line, alignment && !(alignment & (alignment - 1)) ? ", which the block does not have"
                                                            : ", which is not a power of two");
-    die(&line);
+    die_if_hardened(&line);
 }
 
 _Noreturn void culet_misuse_overflow(const char *function, uintptr_t block, size_t size)

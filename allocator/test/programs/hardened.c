@@ -82,7 +82,7 @@ int main(int argc, char **argv)
 {
     for (size_t i = 0; i < sizeof misuses / sizeof misuses[0]; i++) {
         if (argc < 2)
-            printf("%s\tculet: %s\n", misuses[i].name, misuses[i].expected);
+            printf("%s\t134\tculet: %s\n", misuses[i].name, misuses[i].expected);
         else if (strcmp(argv[1], misuses[i].name) == 0)
             misuses[i].make();
     }

@@ -97,6 +97,16 @@ static void wrong_size(void)
     culet_free_sized(culet_malloc(40), 39);
 }
 
+static void size_of_another_class(void)
+{
+    culet_free_sized(culet_malloc(40), 500);
+}
+
+static void alignment_of_another_block(void)
+{
+    culet_free_aligned_sized((char *)hidden(culet_aligned_alloc(64, 128)), 48, 128);
+}
+
 static void inside(void)
 {
     culet_free((char *)hidden(culet_malloc(400)) + 16);
@@ -143,6 +153,8 @@ static void free_no_bytes_twice(void)
 
 static void large_misuses(void)
 {
+    expect_end(size_of_another_class, SIGABRT, "called with a size of 500 for a block of 4");
+    expect_end(alignment_of_another_block, SIGABRT, "called with an alignment of 48, which is not a power of two\n");
     expect_end(large_twice, SIGABRT, "culet: double free of 0x");
     expect_end(inside, SIGABRT, "16 bytes into the ");
     expect_end(behind_large, SIGSEGV, "an access behind a large block");
