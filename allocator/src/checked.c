@@ -1,11 +1,15 @@
 #include "checked.h"
 
+#include "abandoned.h"
 #include "arena.h"
 #include "bin.h"
 #include "harden.h"
+#include "inherited.h"
 #include "large.h"
 #include "misuse.h"
 #include "os.h"
+#include "pagemap.h"
+#include "pages.h"
 #include "sampling.h"
 #include "size_class.h"
 #include "slab.h"
@@ -16,8 +20,16 @@
 #define QUARANTINE_BLOCKS (culet_harden_level >= CULET_HARDEN_ALL ? 16384u : 1024u)
 #define QUARANTINE_BYTES ((size_t)(culet_harden_level >= CULET_HARDEN_ALL ? 16 : 1) << 20)
 
-/* Padding bytes with canaries, at most. */
-#define PADDING 16
+/* Padding bytes with canaries, at most; a multiple of 16. */
+#define PADDING (culet_harden_level >= CULET_HARDEN_ALL ? (size_t)CULET_SMALL_MAX : (size_t)16)
+
+/* Blocks that were requested or freed last: an access that is wrong mostly follows soon. */
+#define RECENT 8
+/* Bytes of a freed one of these that are looked at. */
+#define RECENT_BYTES 512
+
+/* In place of a function, of a finding that is another block than the one passed to it. */
+#define CHECK "check"
 
 #define LIVE UINT64_C(0x4C49564520202020)
 #define FREED UINT64_C(0x4652454544202020)
@@ -31,66 +43,26 @@ struct trailer {
     _Atomic uint64_t state;
 };
 
+/* Held while a trailer changes, but for that of a block that is not live yet at level 2. */
 struct culet_lock culet_checked_lock;
-static void **quarantine;        /* [lock, as the following] in no order */
-static uint32_t quarantined;     /* blocks */
-static size_t quarantined_bytes; /* of their classes */
+static void **quarantine;           /* [lock, as the following] in no order */
+static _Atomic uint32_t quarantined; /* blocks; also read without the lock */
+static size_t quarantined_bytes;    /* of their classes */
+static uint32_t arrived;            /* blocks since the last call of culet_checked_decay */
+static uintptr_t recent[RECENT];    /* live, or in quarantine; or 0 */
+static unsigned recent_next;
 
-uintptr_t culet_checked_empty_start;
-static _Atomic uint64_t *empty_live; /* a bit for each block of no bytes */
-static _Atomic uint32_t empty_next;
-#define EMPTY_BLOCKS ((uint32_t)(CULET_CHECKED_EMPTY_BYTES / CULET_ALIGNMENT))
+/* What is wrong with a block. Reported without the lock, since a handler of SIGABRT may allocate. */
+struct finding {
+    enum { NOTHING, IS_FREE, OVERFLOW, UNDERFLOW, DANGLING } kind;
+    uintptr_t block;
+    size_t size;
+};
 
 void culet_checked_setup(void)
 {
-    if (!culet_harden_level)
-        return;
-    empty_live = culet_os_map(EMPTY_BLOCKS / 8);
-    if (empty_live)
-        culet_checked_empty_start = (uintptr_t)culet_os_reserve(CULET_CHECKED_EMPTY_BYTES);
     if (culet_harden_level >= CULET_HARDEN_CANARIES)
         quarantine = culet_os_map(QUARANTINE_BLOCKS * sizeof *quarantine);
-}
-
-/* ---- blocks of no bytes: inaccessible addresses ---- */
-
-static void *get_empty(void)
-{
-    if (!culet_checked_empty_start)
-        return NULL;
-    for (unsigned i = 0; i < 64; i++) {
-        uint32_t n = atomic_fetch_add_explicit(&empty_next, 1 + culet_harden_random_below(8), memory_order_relaxed) %
-                     EMPTY_BLOCKS;
-        uint64_t bit = UINT64_C(1) << n % 64;
-        if (!(atomic_fetch_or_explicit(&empty_live[n / 64], bit, memory_order_relaxed) & bit))
-            return (void *)(culet_checked_empty_start + (uintptr_t)n * CULET_ALIGNMENT);
-    }
-    return NULL;
-}
-
-/* The word with the block's bit; NULL if no block starts at the address. */
-static _Atomic uint64_t *empty_word(const void *block, uint64_t *bit)
-{
-    size_t offset = (uintptr_t)block - culet_checked_empty_start, n = offset / CULET_ALIGNMENT;
-
-    *bit = UINT64_C(1) << n % 64;
-    return offset % CULET_ALIGNMENT ? NULL : &empty_live[n / 64];
-}
-
-bool culet_checked_empty_is_live(const void *block)
-{
-    uint64_t bit;
-    _Atomic uint64_t *word = empty_word(block, &bit);
-
-    return word && atomic_load_explicit(word, memory_order_relaxed) & bit;
-}
-
-bool culet_checked_put_empty(const void *block)
-{
-    uint64_t bit;
-    _Atomic uint64_t *word = empty_word(block, &bit);
-
-    return word && atomic_fetch_and_explicit(word, ~bit, memory_order_relaxed) & bit;
 }
 
 /* ---- trailers ---- */
@@ -118,36 +90,42 @@ static size_t padding_of(size_t size, size_t bytes)
     return all < PADDING ? all : PADDING;
 }
 
-/* The canaries of the padding, then those in front of the trailer. */
-static void canaries_of(uintptr_t block, uint64_t padding[2], uint64_t longer[2])
+/* Calls `visit` for the canaries of the padding, 16 bytes at a time, then for those in front of the trailer; until it
+ * returns false. */
+static inline bool each_canary(uintptr_t block, size_t size, size_t bytes, bool (*visit)(void *, const void *, size_t))
 {
-    padding[0] = culet_harden_canary(block, PADDING_FIRST);
-    padding[1] = culet_harden_canary(block, PADDING_SECOND);
-    longer[0] = culet_harden_canary(block, FIRST);
-    longer[1] = culet_harden_canary(block, SECOND);
+    uint64_t padding[2] = {culet_harden_canary(block, PADDING_FIRST), culet_harden_canary(block, PADDING_SECOND)};
+    uint64_t longer[2] = {culet_harden_canary(block, FIRST), culet_harden_canary(block, SECOND)};
+    size_t all = padding_of(size, bytes);
+
+    for (size_t at = 0; at < all; at += sizeof padding)
+        if (!visit((char *)block + bytes + at, padding, all - at < sizeof padding ? all - at : sizeof padding))
+            return false;
+    return visit((char *)block + size - trailer_bytes(), longer, trailer_bytes() - sizeof(struct trailer));
+}
+
+static bool write_bytes(void *to, const void *canary, size_t bytes)
+{
+    memcpy(to, canary, bytes);
+    return true;
+}
+
+static bool same_bytes(void *at, const void *canary, size_t bytes)
+{
+    return memcmp(at, canary, bytes) == 0;
 }
 
 static void write_canaries(uintptr_t block, size_t size, size_t bytes)
 {
-    uint64_t padding[2], longer[2];
-
-    canaries_of(block, padding, longer);
     trailer_of(block, size)->size = culet_harden_canary(block, SIZE) ^ bytes;
-    memcpy((char *)block + bytes, padding, padding_of(size, bytes));
-    memcpy((char *)block + size - trailer_bytes(), longer, trailer_bytes() - sizeof(struct trailer));
+    each_canary(block, size, bytes, write_bytes);
 }
 
 /* Whether the canaries are as they were written. Stores the requested size. */
 static bool read_canaries(uintptr_t block, size_t size, size_t *bytes)
 {
-    uint64_t padding[2], longer[2];
-
     *bytes = trailer_of(block, size)->size ^ culet_harden_canary(block, SIZE);
-    if (*bytes > size - trailer_bytes())
-        return false;
-    canaries_of(block, padding, longer);
-    return memcmp((char *)block + *bytes, padding, padding_of(size, *bytes)) == 0 &&
-           memcmp((char *)block + size - trailer_bytes(), longer, trailer_bytes() - sizeof(struct trailer)) == 0;
+    return *bytes <= size - trailer_bytes() && each_canary(block, size, *bytes, same_bytes);
 }
 
 static bool is_zero(uintptr_t block, size_t bytes)
@@ -160,21 +138,130 @@ static bool is_zero(uintptr_t block, size_t bytes)
     return !seen;
 }
 
+/* ---- checks of a block. [lock] ---- */
+
+static struct finding finding(int kind, uintptr_t block, size_t size)
+{
+    return (struct finding){.kind = kind, .block = block, .size = size};
+}
+
+_Noreturn static void report(const char *function, struct finding found)
+{
+    if (found.kind == IS_FREE)
+        culet_misuse_quarantined(function, found.block, found.size);
+    if (found.kind == OVERFLOW)
+        culet_misuse_overflow(function, found.block, found.size);
+    if (found.kind == UNDERFLOW)
+        culet_misuse_underflow(function, found.block, found.size);
+    culet_misuse_dangling(found.block, found.size);
+}
+
+static uint64_t state_of(uintptr_t block, size_t size)
+{
+    return atomic_load_explicit(&trailer_of(block, size)->state, memory_order_relaxed);
+}
+
+/* A block in quarantine is zero but for its trailer. `most`: bytes that are looked at in front of it. */
+static bool freed_is_intact(uintptr_t block, size_t size, size_t most)
+{
+    size_t bytes = size - trailer_bytes();
+
+    return trailer_of(block, size)->size == (culet_harden_canary(block, SIZE) ^ size) &&
+           is_zero(block + bytes, trailer_bytes() - sizeof(struct trailer)) &&
+           is_zero(block, bytes < most ? bytes : most);
+}
+
+/* A block that is live or in quarantine. */
+static struct finding check_block(uintptr_t block, size_t size, size_t most)
+{
+    uint64_t state = state_of(block, size);
+    size_t bytes;
+
+    if (state == state_word(block, FREED))
+        return finding(freed_is_intact(block, size, most) ? NOTHING : DANGLING, block, size);
+    if (state == state_word(block, LIVE) && read_canaries(block, size, &bytes))
+        return finding(NOTHING, block, size);
+    return finding(OVERFLOW, block, size);
+}
+
+/* The end of the block before this one, live or not, is where an underflow of this one arrives. */
+static struct finding check_before(const struct culet_slab *slab, uintptr_t block, size_t size)
+{
+    uintptr_t before = block - size;
+    size_t tail = trailer_bytes();
+
+    if (culet_harden_level < CULET_HARDEN_ALL || block == slab->span.start ||
+        culet_inherited_stale(slab, before, size))
+        return finding(NOTHING, block, size);
+    bool intact = state_of(before, size) ? !check_block(before, size, 0).kind : is_zero(before + size - tail, tail);
+    return finding(intact ? NOTHING : UNDERFLOW, block, size);
+}
+
+/* ---- recent blocks. [lock] ---- */
+
+static void forget_recent(uintptr_t block)
+{
+    for (unsigned i = 0; i < RECENT; i++)
+        if (recent[i] == block)
+            recent[i] = 0;
+}
+
+static void add_recent(uintptr_t block)
+{
+    forget_recent(block);
+    recent[recent_next++ % RECENT] = block;
+}
+
+static struct finding check_recent(void)
+{
+    struct finding found = finding(NOTHING, 0, 0);
+
+    for (unsigned i = 0; i < RECENT && !found.kind && culet_harden_level >= CULET_HARDEN_ALL; i++) {
+        if (!recent[i])
+            continue;
+        const struct culet_slab *slab = (struct culet_slab *)culet_pagemap_span(recent[i]);
+        size_t size = culet_slab_class(slab)->size;
+        found = check_block(recent[i], size, RECENT_BYTES);
+        if (!found.kind)
+            found = check_before(slab, recent[i], size);
+    }
+    return found;
+}
+
 /* ---- requests ---- */
+
+/* The block is zero, in the pages of a forked child made so, and gets a trailer. */
+static void begin_block(const struct culet_slab *slab, uintptr_t block, size_t size, size_t bytes)
+{
+    culet_inherited_own(slab, block, size);
+    if (culet_inherited_stale(slab, block, size))
+        memset((void *)block, 0, size);
+    else if (CULET_UNLIKELY(!is_zero(block, size)))
+        culet_misuse_dangling(block, size);
+
+    struct finding found = finding(NOTHING, block, size);
+    bool all = culet_harden_level >= CULET_HARDEN_ALL;
+    if (all)
+        culet_lock(&culet_checked_lock);
+    write_canaries(block, size, bytes);
+    atomic_store_explicit(&trailer_of(block, size)->state, state_word(block, LIVE), memory_order_relaxed);
+    if (all) {
+        add_recent(block);
+        found = check_recent();
+        culet_unlock(&culet_checked_lock);
+    }
+    if (CULET_UNLIKELY(found.kind != NOTHING))
+        report(CHECK, found);
+}
 
 static void *get_small(size_t bytes, unsigned klass)
 {
     struct culet_arena *arena = culet_arena_enter();
     uintptr_t block = (uintptr_t)culet_bin_get_random(arena, klass);
-    size_t size = culet_classes[klass].size;
 
     culet_arena_leave(arena);
-    if (!block || culet_harden_level < CULET_HARDEN_CANARIES)
-        return (void *)block;
-    if (CULET_UNLIKELY(!is_zero(block, size)))
-        culet_misuse_dangling(block, size);
-    write_canaries(block, size, bytes);
-    atomic_store_explicit(&trailer_of(block, size)->state, state_word(block, LIVE), memory_order_relaxed);
+    if (block && culet_harden_level >= CULET_HARDEN_CANARIES)
+        begin_block((struct culet_slab *)culet_pagemap_span(block), block, culet_classes[klass].size, bytes);
     return (void *)block;
 }
 
@@ -187,8 +274,6 @@ void *culet_checked_get(size_t bytes, size_t alignment, bool *zeroed)
     /* The fast path has entered. */
     culet_arena_leave_held(&culet_thread);
     *zeroed = culet_harden_level >= CULET_HARDEN_CANARIES;
-    if (bytes == 0 && alignment <= CULET_ALIGNMENT && (block = get_empty()))
-        return block;
     if (bytes <= CULET_SMALL_MAX - more)
         klass = alignment <= CULET_ALIGNMENT ? culet_size_class(bytes + more)
                                              : culet_size_class_aligned(bytes + more, alignment);
@@ -213,92 +298,214 @@ static size_t check_live(const char *function, const struct culet_slab *slab, ui
     return culet_slab_class(slab)->size;
 }
 
-/* A free changes the state first, so that of two frees one fails. */
-static void set_freed(const char *function, uintptr_t block, size_t size)
+/* The state becomes FREED, so that of two frees one fails; that of a block on an inherited page, which is not to be written,
+ * is only looked at. [lock] */
+static struct finding end_block(const struct culet_slab *slab, uintptr_t block, size_t size, bool inherited)
 {
-    uint64_t live = state_word(block, LIVE), freed = state_word(block, FREED), seen = live;
+    uint64_t live = state_word(block, LIVE), freed = state_word(block, FREED), seen = state_of(block, size);
+    size_t bytes;
 
-    if (CULET_LIKELY(atomic_compare_exchange_strong_explicit(&trailer_of(block, size)->state, &seen, freed,
-                                                             memory_order_relaxed, memory_order_relaxed)))
-        return;
-    if (seen == freed)
-        culet_misuse_quarantined(function, block, size);
-    culet_misuse_overflow(function, block, size);
+    if (CULET_UNLIKELY(seen != live))
+        return finding(seen == freed ? IS_FREE : OVERFLOW, block, size);
+    if (!inherited)
+        atomic_store_explicit(&trailer_of(block, size)->state, freed, memory_order_relaxed);
+    if (CULET_UNLIKELY(!read_canaries(block, size, &bytes)))
+        return finding(OVERFLOW, block, size);
+    return check_before(slab, block, size);
 }
 
-/* ---- quarantine ---- */
+/* ---- quarantine. [lock] ---- */
 
-static size_t size_of(const void *block)
+/* Checks and clears the trailer of a block that leaves the quarantine; the rest is checked by its next request. */
+static struct finding leave(void *start)
 {
-    return culet_slab_class((struct culet_slab *)culet_pagemap_span((uintptr_t)block))->size;
-}
-
-/* Adds a block. Returns a random one that had to leave, or NULL. */
-static void *replace(void *start, size_t size)
-{
-    void *left = NULL;
-    uint32_t at;
-
-    culet_lock(&culet_checked_lock);
-    if (quarantined < QUARANTINE_BLOCKS) {
-        at = quarantined++;
-    } else {
-        at = culet_harden_random_below(quarantined);
-        left = quarantine[at];
-        quarantined_bytes -= size_of(left);
-    }
-    quarantine[at] = start;
-    quarantined_bytes += size;
-    culet_unlock(&culet_checked_lock);
-    return left;
-}
-
-/* Checks and clears the trailer of a block that has left the quarantine; the rest is checked by its next request. */
-static void *leave(void *start)
-{
-    if (!start)
-        return NULL;
     uintptr_t block = (uintptr_t)start;
-    size_t size = size_of(start);
-    struct trailer *trailer = trailer_of(block, size);
-    if (CULET_UNLIKELY(trailer->size != (culet_harden_canary(block, SIZE) ^ size) ||
-                       atomic_load_explicit(&trailer->state, memory_order_relaxed) != state_word(block, FREED)))
-        culet_misuse_dangling(block, size);
-    memset(trailer, 0, sizeof *trailer);
-    return start;
+    const struct culet_slab *slab = (struct culet_slab *)culet_pagemap_span(block);
+    size_t size = culet_slab_class(slab)->size;
+
+    forget_recent(block);
+    quarantined_bytes -= size;
+    if (CULET_UNLIKELY(state_of(block, size) != state_word(block, FREED) || !freed_is_intact(block, size, 0)))
+        return finding(DANGLING, block, size);
+    if (culet_inherited(slab, block, size))
+        culet_inherited_set_stale(slab, block, size);
+    else
+        memset(trailer_of(block, size), 0, sizeof(struct trailer));
+    return finding(NOTHING, block, size);
+}
+
+static uint32_t count(void)
+{
+    return atomic_load_explicit(&quarantined, memory_order_relaxed);
+}
+
+/* Adds a block; where there is no room, a random one leaves in its place, which is stored. */
+static struct finding enter(void *start, size_t size, void **left)
+{
+    uint32_t blocks = count();
+
+    quarantined_bytes += size;
+    arrived++;
+    if (CULET_UNLIKELY(!quarantine)) {
+        *left = start;
+    } else if (blocks < QUARANTINE_BLOCKS) {
+        quarantine[blocks] = start;
+        atomic_store_explicit(&quarantined, blocks + 1, memory_order_relaxed);
+    } else {
+        void **place = &quarantine[culet_harden_random_below(blocks)];
+        *left = *place;
+        *place = start;
+    }
+    return *left ? leave(*left) : finding(NOTHING, 0, 0);
+}
+
+/* A random block leaves. */
+static struct finding take(void **left)
+{
+    uint32_t blocks = count();
+    void **place = &quarantine[culet_harden_random_below(blocks)];
+
+    *left = *place;
+    *place = quarantine[blocks - 1];
+    atomic_store_explicit(&quarantined, blocks - 1, memory_order_relaxed);
+    return leave(*left);
+}
+
+/* A block of a slab is freed: into the quarantine, or, from an inherited page, at once. Stores the block to free. */
+static struct finding put(const struct culet_slab *slab, void *start, size_t size, void **left)
+{
+    uintptr_t block = (uintptr_t)start;
+    bool inherited = culet_inherited(slab, block, size);
+    struct finding found = end_block(slab, block, size, inherited);
+
+    if (CULET_UNLIKELY(found.kind != NOTHING))
+        return found;
+    if (inherited) {
+        culet_inherited_set_stale(slab, block, size);
+        forget_recent(block);
+        *left = start;
+        return found;
+    }
+    memset(start, 0, size - sizeof(struct trailer));
+    trailer_of(block, size)->size = culet_harden_canary(block, SIZE) ^ size;
+    add_recent(block);
+    return enter(start, size, left);
 }
 
 void *culet_checked_put(const char *function, struct culet_slab *slab, void *start)
 {
-    uintptr_t block = (uintptr_t)start;
-    size_t size = check_live(function, slab, block), bytes;
+    size_t size = check_live(function, slab, (uintptr_t)start);
+    void *left = NULL;
 
     if (culet_harden_level < CULET_HARDEN_CANARIES)
         return start;
-    set_freed(function, block, size);
-    if (CULET_UNLIKELY(!read_canaries(block, size, &bytes)))
-        culet_misuse_overflow(function, block, size);
-    memset(start, 0, size - sizeof(struct trailer));
-    trailer_of(block, size)->size = culet_harden_canary(block, SIZE) ^ size;
+    culet_lock(&culet_checked_lock);
+    struct finding found = put(slab, start, size, &left), recently = found;
+    if (CULET_LIKELY(found.kind == NOTHING))
+        recently = check_recent();
+    culet_unlock(&culet_checked_lock);
+    if (CULET_UNLIKELY(found.kind != NOTHING))
+        report(function, found);
+    if (CULET_UNLIKELY(recently.kind != NOTHING))
+        report(CHECK, recently);
+    culet_wakeup_notify();
+    return left;
+}
 
-    return leave(quarantine ? replace(start, size) : start);
+/* A block beyond the bounds; NULL if there is none. */
+static void *take_beyond(uint32_t blocks, size_t bytes)
+{
+    struct finding found = finding(NOTHING, 0, 0);
+    void *left = NULL;
+
+    culet_lock(&culet_checked_lock);
+    if (count() && (count() > blocks || quarantined_bytes > bytes))
+        found = take(&left);
+    culet_unlock(&culet_checked_lock);
+    if (CULET_UNLIKELY(found.kind != NOTHING))
+        report(CHECK, found);
+    return left;
 }
 
 void *culet_checked_evict(void)
 {
-    void *start = NULL;
+    return culet_harden_level < CULET_HARDEN_CANARIES ? NULL : take_beyond(QUARANTINE_BLOCKS, QUARANTINE_BYTES);
+}
 
-    if (culet_harden_level < CULET_HARDEN_CANARIES)
-        return NULL;
-    culet_lock(&culet_checked_lock);
-    if (quarantined_bytes > QUARANTINE_BYTES) {
-        uint32_t at = culet_harden_random_below(quarantined);
-        start = quarantine[at];
-        quarantine[at] = quarantine[--quarantined];
-        quarantined_bytes -= size_of(start);
+/* ---- memory that the quarantine keeps ---- */
+
+static void drain(uint32_t keep)
+{
+    void *start;
+
+    while (count() > keep && (start = take_beyond(keep, SIZE_MAX))) {
+        struct culet_slab *slab = (struct culet_slab *)culet_pagemap_span((uintptr_t)start);
+        if (!culet_bin_free_remote(slab, culet_slab_index(slab, (uintptr_t)start).block))
+            culet_misuse("free", (uintptr_t)start);
     }
+}
+
+void culet_checked_drain(void)
+{
+    drain(0);
+}
+
+bool culet_checked_keeps_pages(void)
+{
+    return count() > CULET_QUARANTINE_IDLE_BLOCKS;
+}
+
+bool culet_checked_decay(void)
+{
+    if (!count())
+        return false;
+    culet_lock(&culet_checked_lock);
+    uint32_t lately = arrived;
+    arrived = 0;
     culet_unlock(&culet_checked_lock);
-    return leave(start);
+    drain(lately > CULET_QUARANTINE_IDLE_BLOCKS ? lately : CULET_QUARANTINE_IDLE_BLOCKS);
+    return culet_checked_keeps_pages();
+}
+
+/* ---- all blocks ---- */
+
+/* A block that is not free is live, in quarantine, or on its way between these, with a state of 0. */
+static void check_slab(struct culet_slab *slab, void *data)
+{
+    struct finding *found = data;
+    const struct culet_class *c = culet_slab_class(slab);
+
+    for (size_t i = 0; i < c->count && !found->kind; i++) {
+        uintptr_t block = slab->span.start + i * c->size;
+        if (culet_slab_is_live(slab, i) && !culet_inherited_stale(slab, block, c->size) && state_of(block, c->size))
+            *found = check_block(block, c->size, c->size);
+    }
+}
+
+/* False: a thread holds the lock for long, perhaps the one that calls exit in a signal handler. */
+static bool lock_soon(struct culet_lock *lock)
+{
+    for (unsigned i = 0; i < 1000; i++) {
+        if (culet_lock_try(lock))
+            return true;
+        culet_os_pause(10);
+    }
+    return false;
+}
+
+void culet_checked_at_exit(void)
+{
+    struct finding found = finding(NOTHING, 0, 0);
+
+    if (culet_harden_level < CULET_HARDEN_ALL || culet_abandoned() || !lock_soon(&culet_pages_lock))
+        return;
+    if (lock_soon(&culet_checked_lock)) {
+        culet_slab_each(check_slab, &found);
+        culet_unlock(&culet_checked_lock);
+    }
+    culet_unlock(&culet_pages_lock);
+    if (found.kind != NOTHING)
+        report(CHECK, found);
 }
 
 /* ---- sizes ---- */
@@ -310,7 +517,7 @@ size_t culet_checked_usable(const char *function, const struct culet_slab *slab,
 
     if (culet_harden_level < CULET_HARDEN_CANARIES)
         return size;
-    uint64_t state = atomic_load_explicit(&trailer_of(block, size)->state, memory_order_relaxed);
+    uint64_t state = state_of(block, size);
     if (CULET_UNLIKELY(state == state_word(block, FREED)))
         culet_misuse_quarantined(function, block, size);
     if (CULET_UNLIKELY(state != state_word(block, LIVE) || !read_canaries(block, size, &bytes)))
@@ -324,7 +531,10 @@ bool culet_checked_resize(const struct culet_slab *slab, void *block, size_t byt
 
     if (bytes > most || most - bytes > most / 4 + CULET_ALIGNMENT)
         return false;
-    if (culet_harden_level >= CULET_HARDEN_CANARIES)
+    if (culet_harden_level >= CULET_HARDEN_CANARIES) {
+        culet_lock(&culet_checked_lock);
         write_canaries((uintptr_t)block, size, bytes);
+        culet_unlock(&culet_checked_lock);
+    }
     return true;
 }

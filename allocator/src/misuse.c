@@ -2,6 +2,7 @@
 #include "misuse.h"
 
 #include "abandoned.h"
+#include "empty_block.h"
 #include "harden.h"
 #include "large.h"
 #include "maps.h"
@@ -174,7 +175,10 @@ _Noreturn void culet_misuse(const char *function, uintptr_t p)
     struct culet_freed freed = culet_large_freed(p);
     struct culet_large *huge;
 
-    if (span && span->kind == CULET_SLAB) {
+    if (culet_empty_block_contains((void *)p)) {
+        begin(&line, function, p);
+        add(&line, "among blocks of no bytes, and not one that is in use");
+    } else if (span && span->kind == CULET_SLAB) {
         describe_slab(&line, function, p, (struct culet_slab *)span);
     } else if (span) {
         describe_block(&line, function, p, span->start, culet_large_bytes(span), culet_large_class(span), true);
@@ -215,15 +219,26 @@ void culet_misuse_alignment(const char *function, uintptr_t p, size_t alignment)
     die_if_hardened(&line);
 }
 
-_Noreturn void culet_misuse_overflow(const char *function, uintptr_t block, size_t size)
+_Noreturn static void die_of_bytes(const char *function, const char *what, uintptr_t block, size_t size)
 {
     struct line line = {.length = 0};
 
     begin(&line, function, block);
-    add(&line, "overflow: the bytes behind the block (size class ");
+    add(&line, what);
+    add(&line, " the block (size class ");
     add_number(&line, size, 10);
     add(&line, ") have been overwritten");
     die(&line);
+}
+
+_Noreturn void culet_misuse_overflow(const char *function, uintptr_t block, size_t size)
+{
+    die_of_bytes(function, "overflow: the bytes behind", block, size);
+}
+
+_Noreturn void culet_misuse_underflow(const char *function, uintptr_t block, size_t size)
+{
+    die_of_bytes(function, "underflow: the bytes before", block, size);
 }
 
 _Noreturn void culet_misuse_quarantined(const char *function, uintptr_t block, size_t size)

@@ -18,6 +18,9 @@ void culet_misuse_alignment(const char *function, uintptr_t p, size_t alignment)
 /* In a hardened process, of blocks of slabs; `size`: bytes of the class. The bytes behind the block were overwritten. */
 _Noreturn void culet_misuse_overflow(const char *function, uintptr_t block, size_t size);
 
+/* The bytes before the block were overwritten. */
+_Noreturn void culet_misuse_underflow(const char *function, uintptr_t block, size_t size);
+
 /* A block in quarantine is passed to `function`. */
 _Noreturn void culet_misuse_quarantined(const char *function, uintptr_t block, size_t size);
 
