@@ -34,12 +34,16 @@
 #define LIVE UINT64_C(0x4C49564520202020)
 #define FREED UINT64_C(0x4652454544202020)
 
-/* Numbers of canaries: two are combined with size and state, two are in the trailer, two are in the padding. */
-enum { SIZE, STATE, FIRST, SECOND, PADDING_FIRST, PADDING_SECOND };
+/* No byte of a canary is 0: most overflows by one byte are a string's end. */
+#define NO_ZERO UINT64_C(0x0101010101010101)
+
+/* Numbers of canaries: two are combined with shape and state; the others are in pairs in the trailer, in the padding and in
+ * front of the block. */
+enum { SHAPE, STATE, LONGER, PADDING_PAIR = LONGER + 2, FRONT_PAIR = PADDING_PAIR + 2 };
 
 /* Ends the block. */
 struct trailer {
-    uint64_t size;
+    uint64_t shape; /* requested bytes, with the bytes in front of them from bit 32 on */
     _Atomic uint64_t state;
 };
 
@@ -53,10 +57,11 @@ static uintptr_t recent[RECENT];    /* live, or in quarantine; or 0 */
 static unsigned recent_next;
 
 /* What is wrong with a block. Reported without the lock, since a handler of SIGABRT may allocate. */
+enum problem { NOTHING, NOT_THE_START, IS_FREE, OVERFLOW, UNDERFLOW, DANGLING };
 struct finding {
-    enum { NOTHING, IS_FREE, OVERFLOW, UNDERFLOW, DANGLING } kind;
-    uintptr_t block;
-    size_t size;
+    enum problem problem;
+    uintptr_t pointer; /* as the program has it */
+    size_t size;       /* of the class */
 };
 
 void culet_checked_setup(void)
@@ -73,6 +78,12 @@ static size_t trailer_bytes(void)
     return bytes[culet_harden_level];
 }
 
+/* Bytes in front of those that the program gets; a block with a larger alignment begins with the program's. */
+static size_t front_bytes(size_t alignment)
+{
+    return alignment <= CULET_ALIGNMENT ? culet_harden_front() : 0;
+}
+
 static struct trailer *trailer_of(uintptr_t block, size_t size)
 {
     return (struct trailer *)(block + size - sizeof(struct trailer));
@@ -83,25 +94,58 @@ static uint64_t state_word(uintptr_t block, uint64_t state)
     return culet_harden_canary(block, STATE) ^ state;
 }
 
-/* Bytes of padding behind the requested ones that have canaries. */
-static size_t padding_of(size_t size, size_t bytes)
+/* Which bytes of a block the program has. */
+struct shape {
+    size_t front, bytes;
+};
+
+static uint64_t shape_word(uintptr_t block, struct shape shape)
 {
-    size_t all = size - trailer_bytes() - bytes;
+    return culet_harden_canary(block, SHAPE) ^ (shape.front << 32 | shape.bytes);
+}
+
+/* That of a block in quarantine. */
+static struct shape no_shape(size_t size)
+{
+    return (struct shape){.front = 0, .bytes = size};
+}
+
+/* False if it is not one that a block of this size has. */
+static bool read_shape(uintptr_t block, size_t size, struct shape *shape)
+{
+    uint64_t word = trailer_of(block, size)->shape ^ culet_harden_canary(block, SHAPE);
+
+    *shape = (struct shape){.front = word >> 32, .bytes = (uint32_t)word};
+    return (!shape->front || shape->front == culet_harden_front()) &&
+           shape->bytes <= size - trailer_bytes() - shape->front;
+}
+
+/* Bytes of padding behind the requested ones that have canaries. */
+static size_t padding_of(size_t size, struct shape shape)
+{
+    size_t all = size - trailer_bytes() - shape.front - shape.bytes;
     return all < PADDING ? all : PADDING;
 }
 
-/* Calls `visit` for the canaries of the padding, 16 bytes at a time, then for those in front of the trailer; until it
- * returns false. */
-static inline bool each_canary(uintptr_t block, size_t size, size_t bytes, bool (*visit)(void *, const void *, size_t))
+/* Calls `visit` for a range of bytes, with the canaries for each 16 of them, until it returns false. */
+static inline bool visit_range(uintptr_t block, unsigned pair, uintptr_t start, size_t bytes,
+                               bool (*visit)(void *, const void *, size_t))
 {
-    uint64_t padding[2] = {culet_harden_canary(block, PADDING_FIRST), culet_harden_canary(block, PADDING_SECOND)};
-    uint64_t longer[2] = {culet_harden_canary(block, FIRST), culet_harden_canary(block, SECOND)};
-    size_t all = padding_of(size, bytes);
+    uint64_t canary[2] = {culet_harden_canary(block, pair) | NO_ZERO, culet_harden_canary(block, pair + 1) | NO_ZERO};
 
-    for (size_t at = 0; at < all; at += sizeof padding)
-        if (!visit((char *)block + bytes + at, padding, all - at < sizeof padding ? all - at : sizeof padding))
+    for (size_t at = 0; at < bytes; at += sizeof canary)
+        if (!visit((void *)(start + at), canary, bytes - at < sizeof canary ? bytes - at : sizeof canary))
             return false;
-    return visit((char *)block + size - trailer_bytes(), longer, trailer_bytes() - sizeof(struct trailer));
+    return true;
+}
+
+/* The same for all canaries of a block but those in shape and state. */
+static inline bool visit_canaries(uintptr_t block, size_t size, struct shape shape,
+                                  bool (*visit)(void *, const void *, size_t))
+{
+    return (!shape.front || visit_range(block, FRONT_PAIR, block, shape.front, visit)) &&
+           visit_range(block, PADDING_PAIR, block + shape.front + shape.bytes, padding_of(size, shape), visit) &&
+           visit_range(block, LONGER, block + size - trailer_bytes(), trailer_bytes() - sizeof(struct trailer), visit);
 }
 
 static bool write_bytes(void *to, const void *canary, size_t bytes)
@@ -115,17 +159,10 @@ static bool same_bytes(void *at, const void *canary, size_t bytes)
     return memcmp(at, canary, bytes) == 0;
 }
 
-static void write_canaries(uintptr_t block, size_t size, size_t bytes)
+static void write_canaries(uintptr_t block, size_t size, struct shape shape)
 {
-    trailer_of(block, size)->size = culet_harden_canary(block, SIZE) ^ bytes;
-    each_canary(block, size, bytes, write_bytes);
-}
-
-/* Whether the canaries are as they were written. Stores the requested size. */
-static bool read_canaries(uintptr_t block, size_t size, size_t *bytes)
-{
-    *bytes = trailer_of(block, size)->size ^ culet_harden_canary(block, SIZE);
-    return *bytes <= size - trailer_bytes() && each_canary(block, size, *bytes, same_bytes);
+    trailer_of(block, size)->shape = shape_word(block, shape);
+    visit_canaries(block, size, shape, write_bytes);
 }
 
 static bool is_zero(uintptr_t block, size_t bytes)
@@ -140,20 +177,28 @@ static bool is_zero(uintptr_t block, size_t bytes)
 
 /* ---- checks of a block. [lock] ---- */
 
-static struct finding finding(int kind, uintptr_t block, size_t size)
+static struct finding nothing(void)
 {
-    return (struct finding){.kind = kind, .block = block, .size = size};
+    return (struct finding){.problem = NOTHING};
+}
+
+/* Of a block that has no shape: as if it were requested without an alignment. */
+static struct finding finding(enum problem problem, uintptr_t block, size_t size)
+{
+    return (struct finding){.problem = problem, .pointer = block + culet_harden_front(), .size = size};
 }
 
 _Noreturn static void report(const char *function, struct finding found)
 {
-    if (found.kind == IS_FREE)
-        culet_misuse_quarantined(function, found.block, found.size);
-    if (found.kind == OVERFLOW)
-        culet_misuse_overflow(function, found.block, found.size);
-    if (found.kind == UNDERFLOW)
-        culet_misuse_underflow(function, found.block, found.size);
-    culet_misuse_dangling(found.block, found.size);
+    if (found.problem == NOT_THE_START)
+        culet_misuse(function, found.pointer);
+    if (found.problem == IS_FREE)
+        culet_misuse_quarantined(function, found.pointer, found.size);
+    if (found.problem == OVERFLOW)
+        culet_misuse_overflow(function, found.pointer, found.size);
+    if (found.problem == UNDERFLOW)
+        culet_misuse_underflow(function, found.pointer, found.size);
+    culet_misuse_dangling(found.pointer, found.size);
 }
 
 static uint64_t state_of(uintptr_t block, size_t size)
@@ -166,35 +211,30 @@ static bool freed_is_intact(uintptr_t block, size_t size, size_t most)
 {
     size_t bytes = size - trailer_bytes();
 
-    return trailer_of(block, size)->size == (culet_harden_canary(block, SIZE) ^ size) &&
+    return trailer_of(block, size)->shape == shape_word(block, no_shape(size)) &&
            is_zero(block + bytes, trailer_bytes() - sizeof(struct trailer)) &&
            is_zero(block, bytes < most ? bytes : most);
+}
+
+/* The canaries of a live block. Stores its shape. */
+static enum problem check_canaries(uintptr_t block, size_t size, struct shape *shape)
+{
+    if (!read_shape(block, size, shape))
+        return OVERFLOW;
+    if (visit_canaries(block, size, *shape, same_bytes))
+        return NOTHING;
+    return shape->front && !visit_range(block, FRONT_PAIR, block, shape->front, same_bytes) ? UNDERFLOW : OVERFLOW;
 }
 
 /* A block that is live or in quarantine. */
 static struct finding check_block(uintptr_t block, size_t size, size_t most)
 {
     uint64_t state = state_of(block, size);
-    size_t bytes;
+    struct shape shape;
 
     if (state == state_word(block, FREED))
-        return finding(freed_is_intact(block, size, most) ? NOTHING : DANGLING, block, size);
-    if (state == state_word(block, LIVE) && read_canaries(block, size, &bytes))
-        return finding(NOTHING, block, size);
-    return finding(OVERFLOW, block, size);
-}
-
-/* The end of the block before this one, live or not, is where an underflow of this one arrives. */
-static struct finding check_before(const struct culet_slab *slab, uintptr_t block, size_t size)
-{
-    uintptr_t before = block - size;
-    size_t tail = trailer_bytes();
-
-    if (culet_harden_level < CULET_HARDEN_ALL || block == slab->span.start ||
-        culet_inherited_stale(slab, before, size))
-        return finding(NOTHING, block, size);
-    bool intact = state_of(before, size) ? !check_block(before, size, 0).kind : is_zero(before + size - tail, tail);
-    return finding(intact ? NOTHING : UNDERFLOW, block, size);
+        return freed_is_intact(block, size, most) ? nothing() : finding(DANGLING, block, size);
+    return finding(state == state_word(block, LIVE) ? check_canaries(block, size, &shape) : OVERFLOW, block, size);
 }
 
 /* ---- recent blocks. [lock] ---- */
@@ -214,16 +254,13 @@ static void add_recent(uintptr_t block)
 
 static struct finding check_recent(void)
 {
-    struct finding found = finding(NOTHING, 0, 0);
+    struct finding found = nothing();
 
-    for (unsigned i = 0; i < RECENT && !found.kind && culet_harden_level >= CULET_HARDEN_ALL; i++) {
+    for (unsigned i = 0; i < RECENT && !found.problem && culet_harden_level >= CULET_HARDEN_ALL; i++) {
         if (!recent[i])
             continue;
         const struct culet_slab *slab = (struct culet_slab *)culet_pagemap_span(recent[i]);
-        size_t size = culet_slab_class(slab)->size;
-        found = check_block(recent[i], size, RECENT_BYTES);
-        if (!found.kind)
-            found = check_before(slab, recent[i], size);
+        found = check_block(recent[i], culet_slab_class(slab)->size, RECENT_BYTES);
     }
     return found;
 }
@@ -231,43 +268,44 @@ static struct finding check_recent(void)
 /* ---- requests ---- */
 
 /* The block is zero, in the pages of a forked child made so, and gets a trailer. */
-static void begin_block(const struct culet_slab *slab, uintptr_t block, size_t size, size_t bytes)
+static void begin_block(const struct culet_slab *slab, uintptr_t block, size_t size, struct shape shape)
 {
     culet_inherited_own(slab, block, size);
     if (culet_inherited_stale(slab, block, size))
         memset((void *)block, 0, size);
     else if (CULET_UNLIKELY(!is_zero(block, size)))
-        culet_misuse_dangling(block, size);
+        report(CHECK, finding(DANGLING, block, size));
 
-    struct finding found = finding(NOTHING, block, size);
+    struct finding found = nothing();
     bool all = culet_harden_level >= CULET_HARDEN_ALL;
     if (all)
         culet_lock(&culet_checked_lock);
-    write_canaries(block, size, bytes);
+    write_canaries(block, size, shape);
     atomic_store_explicit(&trailer_of(block, size)->state, state_word(block, LIVE), memory_order_relaxed);
     if (all) {
         add_recent(block);
         found = check_recent();
         culet_unlock(&culet_checked_lock);
     }
-    if (CULET_UNLIKELY(found.kind != NOTHING))
+    if (CULET_UNLIKELY(found.problem))
         report(CHECK, found);
 }
 
-static void *get_small(size_t bytes, unsigned klass)
+static void *get_small(struct shape shape, unsigned klass)
 {
     struct culet_arena *arena = culet_arena_enter();
     uintptr_t block = (uintptr_t)culet_bin_get_random(arena, klass);
 
     culet_arena_leave(arena);
     if (block && culet_harden_level >= CULET_HARDEN_CANARIES)
-        begin_block((struct culet_slab *)culet_pagemap_span(block), block, culet_classes[klass].size, bytes);
-    return (void *)block;
+        begin_block((struct culet_slab *)culet_pagemap_span(block), block, culet_classes[klass].size, shape);
+    return block ? (void *)(block + shape.front) : NULL;
 }
 
 void *culet_checked_get(size_t bytes, size_t alignment, bool *zeroed)
 {
-    size_t more = trailer_bytes();
+    struct shape shape = {.front = front_bytes(alignment), .bytes = bytes};
+    size_t more = shape.front + trailer_bytes();
     unsigned klass = 0;
     void *block;
 
@@ -281,37 +319,47 @@ void *culet_checked_get(size_t bytes, size_t alignment, bool *zeroed)
         size_t usable = more ? bytes : culet_classes[klass].size;
         if (usable && culet_sampling_due(usable) && (block = culet_sampling_get(usable, alignment, zeroed)))
             return block;
-        return get_small(bytes, klass);
+        return get_small(shape, klass);
     }
     return culet_sampling_get_large(bytes ? bytes : 1, alignment, zeroed);
 }
 
 /* ---- frees ---- */
 
-/* The block's size class in bytes. A misuse unless the block is live, as far as the slab knows. */
-static size_t check_live(const char *function, const struct culet_slab *slab, uintptr_t block)
+static bool is_live(const struct culet_slab *slab, uintptr_t block)
 {
+    if (block < slab->span.start)
+        return false;
     struct culet_block_index index = culet_slab_index(slab, block);
-
-    if (CULET_UNLIKELY(!index.exact || !culet_slab_is_live(slab, index.block)))
-        culet_misuse(function, block);
-    return culet_slab_class(slab)->size;
+    return index.exact && culet_slab_is_live(slab, index.block);
 }
 
-/* The state becomes FREED, so that of two frees one fails; that of a block on an inherited page, which is not to be written,
- * is only looked at. [lock] */
-static struct finding end_block(const struct culet_slab *slab, uintptr_t block, size_t size, bool inherited)
+/* The block of a pointer, with bytes in front of it or without; a misuse unless it is live, as far as the slab knows. No two
+ * blocks of a class of level 3 are so near to each other. */
+static uintptr_t block_of(const char *function, const struct culet_slab *slab, uintptr_t pointer)
 {
-    uint64_t live = state_word(block, LIVE), freed = state_word(block, FREED), seen = state_of(block, size);
-    size_t bytes;
+    uintptr_t block = pointer - culet_harden_front();
 
-    if (CULET_UNLIKELY(seen != live))
-        return finding(seen == freed ? IS_FREE : OVERFLOW, block, size);
-    if (!inherited)
-        atomic_store_explicit(&trailer_of(block, size)->state, freed, memory_order_relaxed);
-    if (CULET_UNLIKELY(!read_canaries(block, size, &bytes)))
-        return finding(OVERFLOW, block, size);
-    return check_before(slab, block, size);
+    if (CULET_LIKELY(is_live(slab, block)))
+        return block;
+    if (CULET_UNLIKELY(block == pointer || !is_live(slab, pointer)))
+        culet_misuse(function, pointer);
+    return pointer;
+}
+
+/* A block that the program passes as `pointer`. Stores its shape. [lock, or the program must not free it now] */
+static struct finding check_passed(uintptr_t block, size_t size, uintptr_t pointer, struct shape *shape)
+{
+    uint64_t state = state_of(block, size);
+    enum problem problem = OVERFLOW;
+
+    if (CULET_LIKELY(state == state_word(block, LIVE)))
+        problem = check_canaries(block, size, shape);
+    else if (state == state_word(block, FREED))
+        problem = IS_FREE;
+    if (CULET_UNLIKELY(problem == NOTHING && block + shape->front != pointer))
+        problem = NOT_THE_START;
+    return (struct finding){.problem = problem, .pointer = pointer, .size = size};
 }
 
 /* ---- quarantine. [lock] ---- */
@@ -331,7 +379,7 @@ static struct finding leave(void *start)
         culet_inherited_set_stale(slab, block, size);
     else
         memset(trailer_of(block, size), 0, sizeof(struct trailer));
-    return finding(NOTHING, block, size);
+    return nothing();
 }
 
 static uint32_t count(void)
@@ -356,7 +404,7 @@ static struct finding enter(void *start, size_t size, void **left)
         *left = *place;
         *place = start;
     }
-    return *left ? leave(*left) : finding(NOTHING, 0, 0);
+    return *left ? leave(*left) : nothing();
 }
 
 /* A random block leaves. */
@@ -371,42 +419,42 @@ static struct finding take(void **left)
     return leave(*left);
 }
 
-/* A block of a slab is freed: into the quarantine, or, from an inherited page, at once. Stores the block to free. */
-static struct finding put(const struct culet_slab *slab, void *start, size_t size, void **left)
+/* A block of a slab is freed: into the quarantine, or, from an inherited page, which is not to be written, at once. The state
+ * becomes FREED, so that of two frees one fails. Stores the block to free. */
+static struct finding put(const struct culet_slab *slab, uintptr_t block, size_t size, uintptr_t pointer, void **left)
 {
-    uintptr_t block = (uintptr_t)start;
-    bool inherited = culet_inherited(slab, block, size);
-    struct finding found = end_block(slab, block, size, inherited);
+    struct shape shape;
+    struct finding found = check_passed(block, size, pointer, &shape);
 
-    if (CULET_UNLIKELY(found.kind != NOTHING))
+    if (CULET_UNLIKELY(found.problem))
         return found;
-    if (inherited) {
+    if (culet_inherited(slab, block, size)) {
         culet_inherited_set_stale(slab, block, size);
         forget_recent(block);
-        *left = start;
+        *left = (void *)block;
         return found;
     }
-    memset(start, 0, size - sizeof(struct trailer));
-    trailer_of(block, size)->size = culet_harden_canary(block, SIZE) ^ size;
+    memset((void *)block, 0, size - sizeof(struct trailer));
+    trailer_of(block, size)->shape = shape_word(block, no_shape(size));
+    atomic_store_explicit(&trailer_of(block, size)->state, state_word(block, FREED), memory_order_relaxed);
     add_recent(block);
-    return enter(start, size, left);
+    return enter((void *)block, size, left);
 }
 
 void *culet_checked_put(const char *function, struct culet_slab *slab, void *start)
 {
-    size_t size = check_live(function, slab, (uintptr_t)start);
+    uintptr_t block = block_of(function, slab, (uintptr_t)start);
     void *left = NULL;
 
     if (culet_harden_level < CULET_HARDEN_CANARIES)
         return start;
     culet_lock(&culet_checked_lock);
-    struct finding found = put(slab, start, size, &left), recently = found;
-    if (CULET_LIKELY(found.kind == NOTHING))
-        recently = check_recent();
+    struct finding found = put(slab, block, culet_slab_class(slab)->size, (uintptr_t)start, &left);
+    struct finding recently = found.problem ? found : check_recent();
     culet_unlock(&culet_checked_lock);
-    if (CULET_UNLIKELY(found.kind != NOTHING))
+    if (CULET_UNLIKELY(found.problem))
         report(function, found);
-    if (CULET_UNLIKELY(recently.kind != NOTHING))
+    if (CULET_UNLIKELY(recently.problem))
         report(CHECK, recently);
     culet_wakeup_notify();
     return left;
@@ -415,14 +463,14 @@ void *culet_checked_put(const char *function, struct culet_slab *slab, void *sta
 /* A block beyond the bounds; NULL if there is none. */
 static void *take_beyond(uint32_t blocks, size_t bytes)
 {
-    struct finding found = finding(NOTHING, 0, 0);
+    struct finding found = nothing();
     void *left = NULL;
 
     culet_lock(&culet_checked_lock);
     if (count() && (count() > blocks || quarantined_bytes > bytes))
         found = take(&left);
     culet_unlock(&culet_checked_lock);
-    if (CULET_UNLIKELY(found.kind != NOTHING))
+    if (CULET_UNLIKELY(found.problem))
         report(CHECK, found);
     return left;
 }
@@ -475,7 +523,7 @@ static void check_slab(struct culet_slab *slab, void *data)
     struct finding *found = data;
     const struct culet_class *c = culet_slab_class(slab);
 
-    for (size_t i = 0; i < c->count && !found->kind; i++) {
+    for (size_t i = 0; i < c->count && !found->problem; i++) {
         uintptr_t block = slab->span.start + i * c->size;
         if (culet_slab_is_live(slab, i) && !culet_inherited_stale(slab, block, c->size) && state_of(block, c->size))
             *found = check_block(block, c->size, c->size);
@@ -495,7 +543,7 @@ static bool lock_soon(struct culet_lock *lock)
 
 void culet_checked_at_exit(void)
 {
-    struct finding found = finding(NOTHING, 0, 0);
+    struct finding found = nothing();
 
     if (culet_harden_level < CULET_HARDEN_ALL || culet_abandoned() || !lock_soon(&culet_pages_lock))
         return;
@@ -504,7 +552,7 @@ void culet_checked_at_exit(void)
         culet_unlock(&culet_checked_lock);
     }
     culet_unlock(&culet_pages_lock);
-    if (found.kind != NOTHING)
+    if (found.problem)
         report(CHECK, found);
 }
 
@@ -512,28 +560,29 @@ void culet_checked_at_exit(void)
 
 size_t culet_checked_usable(const char *function, const struct culet_slab *slab, void *start)
 {
-    uintptr_t block = (uintptr_t)start;
-    size_t size = check_live(function, slab, block), bytes;
+    uintptr_t block = block_of(function, slab, (uintptr_t)start);
+    size_t size = culet_slab_class(slab)->size;
+    struct shape shape;
 
     if (culet_harden_level < CULET_HARDEN_CANARIES)
         return size;
-    uint64_t state = state_of(block, size);
-    if (CULET_UNLIKELY(state == state_word(block, FREED)))
-        culet_misuse_quarantined(function, block, size);
-    if (CULET_UNLIKELY(state != state_word(block, LIVE) || !read_canaries(block, size, &bytes)))
-        culet_misuse_overflow(function, block, size);
-    return bytes;
+    struct finding found = check_passed(block, size, (uintptr_t)start, &shape);
+    if (CULET_UNLIKELY(found.problem))
+        report(function, found);
+    return shape.bytes;
 }
 
-bool culet_checked_resize(const struct culet_slab *slab, void *block, size_t bytes)
+bool culet_checked_resize(const struct culet_slab *slab, void *start, size_t bytes)
 {
-    size_t size = culet_slab_class(slab)->size, most = size - trailer_bytes();
+    uintptr_t block = block_of("realloc", slab, (uintptr_t)start);
+    struct shape shape = {.front = (uintptr_t)start - block, .bytes = bytes};
+    size_t size = culet_slab_class(slab)->size, most = size - trailer_bytes() - shape.front;
 
     if (bytes > most || most - bytes > most / 4 + CULET_ALIGNMENT)
         return false;
     if (culet_harden_level >= CULET_HARDEN_CANARIES) {
         culet_lock(&culet_checked_lock);
-        write_canaries((uintptr_t)block, size, bytes);
+        write_canaries(block, size, shape);
         culet_unlock(&culet_checked_lock);
     }
     return true;

@@ -2,15 +2,16 @@
  *
  * From level 2 on, the end of each block has a trailer, which is not among the usable bytes:
  *
- *     requested bytes | padding, 16 bytes of it with canaries | canaries (level 3) | requested size | state
+ *     canaries (level 3) | requested bytes | padding, with canaries | canaries (level 3) | shape | state
  *
- * Size and state are combined with secrets of the address. The trailer is checked by free and realloc. A freed block is
+ * At level 2 only 16 bytes of the padding have canaries. A block with an alignment of its own has none in front. Shape (the
+ * numbers of bytes) and state are combined with secrets of the address. They are checked by free and realloc. A freed block is
  * filled with zeros and stays in quarantine, where it counts as used; the heap gets a random one back for it. A block
  * that is not zero when it is handed out was written to after its free. So every free block is zero, also in pages that
  * another class had before; but for pages that a forked child shares with its parent (inherited.h).
  *
- * At level 3 each request and free also looks at the blocks that were requested or freed last, and at the ends of the
- * blocks before them, where an underflow arrives; and the end of the process looks at all blocks.
+ * At level 3 each request and free also looks at the blocks that were requested or freed last, and the end of the process at
+ * all blocks.
  *
  * Blocks above CULET_SMALL_MAX are guarded huge blocks (large.c). */
 #ifndef CULET_CHECKED_H

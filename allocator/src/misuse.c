@@ -126,6 +126,8 @@ static void describe_slab(struct line *line, const char *function, uintptr_t p, 
 {
     const struct culet_class *c = culet_slab_class(slab);
     uint32_t index = (uint32_t)(p - slab->span.start) / c->size;
+    uintptr_t start = slab->span.start + index * c->size;
+    size_t front = culet_harden_front();
 
     if (index >= c->count) {
         begin(line, function, p);
@@ -134,7 +136,16 @@ static void describe_slab(struct line *line, const char *function, uintptr_t p, 
         add(line, ")");
         return;
     }
-    describe_block(line, function, p, slab->span.start + index * c->size, c->size, slab->span.klass,
+    /* The program's bytes begin behind the canaries. */
+    if (p < start + front) {
+        begin(line, function, p);
+        add(line, "it points ");
+        add_number(line, start + front - p, 10);
+        add(line, " bytes before ");
+        add_block(line, start + front, c->size - front, slab->span.klass);
+        return;
+    }
+    describe_block(line, function, p, start + front, c->size - front, slab->span.klass,
                    culet_slab_is_live(slab, index));
 }
 
@@ -146,6 +157,10 @@ static void describe_freed(struct line *line, const char *function, uintptr_t p,
     if (freed.klass) {
         bytes = culet_classes[freed.klass].size;
         start += (p - start) / bytes * bytes;
+        if (p >= start + culet_harden_front()) {
+            start += culet_harden_front();
+            bytes -= culet_harden_front();
+        }
     }
     describe_block(line, function, p, start, bytes, freed.klass, false);
 }
@@ -245,7 +260,7 @@ _Noreturn void culet_misuse_quarantined(const char *function, uintptr_t block, s
 {
     struct line line = {.length = 0};
 
-    describe_block(&line, function, block, block, size, culet_size_class(size), false);
+    describe_block(&line, function, block, block, size - culet_harden_front(), culet_size_class(size), false);
     die(&line);
 }
 
@@ -254,7 +269,7 @@ _Noreturn void culet_misuse_dangling(uintptr_t block, size_t size)
     struct line line = {.length = 0};
 
     begin(&line, "write after free", block);
-    add_block(&line, block, size, culet_size_class(size));
+    add_block(&line, block, size - culet_harden_front(), culet_size_class(size));
     add(&line, " was written to while it was free");
     die(&line);
 }
