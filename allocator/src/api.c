@@ -5,6 +5,7 @@
 #include "arena.h"
 #include "bin.h"
 #include "checked.h"
+#include "empty_block.h"
 #include "harden.h"
 #include "heap.h"
 #include "large.h"
@@ -99,9 +100,23 @@ static __attribute__((noinline)) void *get_checked(size_t bytes, size_t alignmen
     return culet_checked_get(bytes, alignment, zeroed ? zeroed : &unused);
 }
 
+/* A block of no bytes; NULL where the request is to get another one. */
+static __attribute__((noinline)) void *get_empty(size_t alignment)
+{
+    if (alignment > CULET_ALIGNMENT)
+        return NULL;
+    /* The fast path has entered. */
+    culet_arena_leave_held(&culet_thread);
+    return culet_empty_block_get();
+}
+
 /* `zeroed`: NULL, or set if the block reads as zeros. */
 static inline void *attempt(size_t bytes, size_t alignment, bool *zeroed)
 {
+    void *empty;
+
+    if (CULET_UNLIKELY(!bytes) && (empty = get_empty(alignment)))
+        return empty;
     return CULET_UNLIKELY(culet_harden_level) ? get_checked(bytes, alignment, zeroed)
                                               : get_unchecked(bytes, alignment, zeroed);
 }
@@ -241,7 +256,7 @@ static __attribute__((noinline)) void free_not_slab(void *block, const char *fun
     struct culet_span *span = culet_pagemap_span((uintptr_t)block);
 
     culet_arena_leave_held(&culet_thread);
-    if (!block || (culet_checked_is_empty(block) && culet_checked_put_empty(block)))
+    if (!block || (culet_empty_block_contains(block) && culet_empty_block_put(block)))
         return;
     if (!span && culet_heap_dormant())
         culet_libc_free(block);
@@ -394,7 +409,7 @@ static __attribute__((noinline)) size_t usable_not_slab(const char *function, vo
 
     if (culet_entry_is_checked_slab(entry))
         return culet_checked_usable(function, (struct culet_slab *)span, block);
-    if (culet_checked_is_empty(block) && culet_checked_empty_is_live(block))
+    if (culet_empty_block_contains(block) && culet_empty_block_is_live(block))
         return 0;
     if (!span || span->start != (uintptr_t)block)
         culet_misuse(function, (uintptr_t)block);
@@ -415,7 +430,7 @@ static inline size_t usable(const char *function, void *block, uintptr_t entry)
 
 static __attribute__((noinline)) size_t usable_size_not_slab(void *block, uintptr_t entry)
 {
-    if (!culet_entry_span(entry) && !culet_checked_is_empty(block) && culet_heap_dormant())
+    if (!culet_entry_span(entry) && !culet_empty_block_contains(block) && culet_heap_dormant())
         return culet_libc_malloc_usable_size(block);
     return usable_not_slab("malloc_usable_size", block, entry);
 }
@@ -468,7 +483,7 @@ static void *resize_large(struct culet_span *span, void *block, size_t bytes, si
 static __attribute__((noinline)) void *resize(void *block, size_t bytes, uintptr_t entry)
 {
     struct culet_span *span = culet_entry_span(entry);
-    if (CULET_UNLIKELY(!span) && !culet_checked_is_empty(block) && culet_heap_dormant())
+    if (CULET_UNLIKELY(!span) && !culet_empty_block_contains(block) && culet_heap_dormant())
         return culet_libc_realloc(block, bytes);
 
     size_t usable_bytes = usable("realloc", block, entry);
@@ -597,8 +612,8 @@ static bool active_or_ours(const void *block)
     return culet_pagemap_span((uintptr_t)block) || !culet_heap_dormant();
 }
 
-/* No block of a slab, or one that does not stay at this size in realloc: a misuse, unless it is due to its alignment or to
- * a failed shrink. A hardened process knows the requested size. */
+/* No block of a slab, or one that does not stay at this size in realloc: reported, unless it is due to its alignment or to
+ * a failed shrink. A hardened process knows the requested size. What is no live block is a misuse. */
 static __attribute__((noinline)) void check_size(const char *function, void *block, size_t bytes, size_t alignment)
 {
     if (!active_or_ours(block))
@@ -609,6 +624,16 @@ static __attribute__((noinline)) void check_size(const char *function, void *blo
                  !atomic_load_explicit(&shrink_failed, memory_order_relaxed);
     if (exact ? bytes != usable_bytes : !size_fits(bytes, alignment, usable_bytes))
         culet_misuse_size(function, (uintptr_t)block, bytes, usable_bytes);
+}
+
+/* A block that lacks the alignment it is freed with; a misuse unless it is live. Returns the one to check its size with. */
+static __attribute__((noinline)) size_t wrong_alignment(void *block, size_t alignment)
+{
+    if (active_or_ours(block)) {
+        usable("free_aligned_sized", block, culet_pagemap_entry((uintptr_t)block));
+        culet_misuse_alignment("free_aligned_sized", (uintptr_t)block, alignment);
+    }
+    return CULET_ALIGNMENT;
 }
 
 static inline __attribute__((always_inline)) void free_sized_block(const char *function, void *block, size_t bytes,
@@ -631,8 +656,8 @@ void API(free_aligned_sized)(void *block, size_t alignment, size_t bytes)
 {
     if (CULET_UNLIKELY(!block))
         return;
-    if (CULET_UNLIKELY(!power_of_two(alignment) || (uintptr_t)block & (alignment - 1)) && active_or_ours(block))
-        culet_misuse_alignment("free_aligned_sized", (uintptr_t)block, alignment);
+    if (CULET_UNLIKELY(!power_of_two(alignment) || (uintptr_t)block & (alignment - 1)))
+        alignment = wrong_alignment(block, alignment);
     free_sized_block("free_aligned_sized", block, bytes, alignment);
 }
 
@@ -661,6 +686,7 @@ __attribute__((constructor)) static void loaded(void)
 __attribute__((destructor)) static void unloaded(void)
 {
     culet_profile_file_end();
+    culet_checked_at_exit();
 }
 #elif defined(CULET_TEST)
 /* Tests of other parts run with the profile on, too. */

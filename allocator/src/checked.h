@@ -2,12 +2,16 @@
  *
  * From level 2 on, the end of each block has a trailer, which is not among the usable bytes:
  *
- *     requested bytes | padding, 16 bytes of it with canaries | canaries (level 3) | requested size | state
+ *     canaries (level 3) | requested bytes | padding, with canaries | canaries (level 3) | shape | state
  *
- * Size and state are combined with secrets of the address. The trailer is checked by free and realloc. A freed block is
+ * At level 2 only 16 bytes of the padding have canaries. A block with an alignment of its own has none in front. Shape (the
+ * numbers of bytes) and state are combined with secrets of the address. They are checked by free and realloc. A freed block is
  * filled with zeros and stays in quarantine, where it counts as used; the heap gets a random one back for it. A block
  * that is not zero when it is handed out was written to after its free. So every free block is zero, also in pages that
- * another class had before.
+ * another class had before; but for pages that a forked child shares with its parent (inherited.h).
+ *
+ * At level 3 each request and free also looks at the blocks that were requested or freed last, and the end of the process at
+ * all blocks.
  *
  * Blocks above CULET_SMALL_MAX are guarded huge blocks (large.c). */
 #ifndef CULET_CHECKED_H
@@ -28,25 +32,23 @@ void *culet_checked_put(const char *function, struct culet_slab *slab, void *blo
 /* A block of a quarantine with too many bytes, which the caller frees; NULL if there is none. */
 void *culet_checked_evict(void);
 
+/* The quarantine keeps pages from going back to the kernel. Empties it; and, for the scavenger, leaves in it as many blocks
+ * as have arrived since the last call, or CULET_QUARANTINE_IDLE_BLOCKS if these are more. True, as is the third, while it
+ * has more than the latter. Not inside an arena. */
+void culet_checked_drain(void);
+bool culet_checked_decay(void);
+bool culet_checked_keeps_pages(void);
+
+/* At the end of a process of level 3: checks all blocks of slabs. */
+void culet_checked_at_exit(void);
+
 /* Usable bytes: from level 2 on, the requested ones. A misuse unless the block is live and unharmed. */
 size_t culet_checked_usable(const char *function, const struct culet_slab *slab, void *block);
 
 /* Resizes a block of culet_checked_usable in place; false where another block fits better. */
 bool culet_checked_resize(const struct culet_slab *slab, void *block, size_t bytes);
 
-/* Whether the address may be a block of no bytes. */
-extern uintptr_t culet_checked_empty_start;
-#define CULET_CHECKED_EMPTY_BYTES ((size_t)1 << 20)
-static inline bool culet_checked_is_empty(const void *block)
-{
-    return culet_checked_empty_start && (uintptr_t)block - culet_checked_empty_start < CULET_CHECKED_EMPTY_BYTES;
-}
-
-/* Checks that such a block is live, or frees it; false unless it is live. */
-bool culet_checked_empty_is_live(const void *block);
-bool culet_checked_put_empty(const void *block);
-
-/* Guards the quarantine; held across fork. */
+/* Guards trailers and the quarantine; held across fork. */
 extern struct culet_lock culet_checked_lock;
 
 #endif

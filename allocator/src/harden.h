@@ -4,7 +4,8 @@
  *     1      blocks at random places; large blocks with inaccessible pages around them, and none behind a dangling pointer;
  *            blocks of no bytes that cannot be accessed
  *     2      canaries behind blocks, zeroing on free, delayed reuse, blocks that were written to after their free
- *     3      longer canaries, a longer delay, an inaccessible page behind each slab
+ *     3      canaries also in front of blocks, and in all bytes behind them; a longer delay; checks of recent blocks, and of
+ *            all at the end; an inaccessible page behind each slab
  *
  * The fast paths have no test for the level. In a hardened process they find no current unit, so each request takes the
  * slow path; and the pagemap's entries for slabs have another mark (pagemap.h), so each free does. checked.h goes on. */
@@ -32,6 +33,12 @@ uint64_t culet_harden_random(void);
 static inline uint32_t culet_harden_random_below(uint32_t bound)
 {
     return (uint32_t)((culet_harden_random() >> 32) * bound >> 32);
+}
+
+/* Bytes in front of the program's in a block of a slab, unless it has an alignment of its own. */
+static inline size_t culet_harden_front(void)
+{
+    return culet_harden_level >= CULET_HARDEN_ALL ? 32 : 0;
 }
 
 /* A secret value for an address; `word` selects one of several. */

@@ -4,6 +4,7 @@
 #include "arena.h"
 #include "checked.h"
 #include "harden.h"
+#include "inherited.h"
 #include "libc.h"
 #include "lock.h"
 #include "meta.h"
@@ -87,6 +88,7 @@ static void after_fork_in_child(void)
     culet_harden_reseed();
     culet_lock_reset(&culet_meta_lock);
     culet_lock_reset(&culet_pages_lock);
+    culet_inherited_after_fork();
     culet_lock_reset(&culet_purge_lock);
     culet_arena_reset();
     culet_large_finish_frees();
@@ -146,6 +148,7 @@ size_t culet_heap_trim(size_t keep_bytes)
 {
     size_t before = purged();
 
+    culet_checked_drain();
     culet_purge(false);
     culet_scavenger_purge_pages(keep_bytes >> CULET_PAGE_SHIFT);
     return purged() - before;

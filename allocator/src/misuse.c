@@ -2,6 +2,8 @@
 #include "misuse.h"
 
 #include "abandoned.h"
+#include "empty_block.h"
+#include "harden.h"
 #include "large.h"
 #include "maps.h"
 #include "os.h"
@@ -9,6 +11,7 @@
 #include "size_class.h"
 #include "slab.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,11 +45,30 @@ static void add_pointer(struct line *line, uintptr_t p)
     add_number(line, p, 16);
 }
 
-_Noreturn static void die(struct line *line)
+static void write_line(struct line *line)
 {
     line->text[line->length++] = '\n';
     culet_os_write_error(line->text, line->length);
+}
+
+_Noreturn static void die(struct line *line)
+{
+    write_line(line);
     abort();
+}
+
+/* The end of a hardened process; else the only such line of the process. A free leaves errno as it was. */
+static void die_if_hardened(struct line *line)
+{
+    static _Atomic bool written;
+    int saved = errno;
+
+    if (culet_harden_level)
+        die(line);
+    add(line, "; freed nevertheless, and not reported again");
+    if (!atomic_exchange_explicit(&written, true, memory_order_relaxed))
+        write_line(line);
+    errno = saved;
 }
 
 /* "the 48-byte block 0x7f... (size class 48)" or "the 8192-byte block 0x7f... (large)" */
@@ -104,6 +126,8 @@ static void describe_slab(struct line *line, const char *function, uintptr_t p, 
 {
     const struct culet_class *c = culet_slab_class(slab);
     uint32_t index = (uint32_t)(p - slab->span.start) / c->size;
+    uintptr_t start = slab->span.start + index * c->size;
+    size_t front = culet_harden_front();
 
     if (index >= c->count) {
         begin(line, function, p);
@@ -112,7 +136,16 @@ static void describe_slab(struct line *line, const char *function, uintptr_t p, 
         add(line, ")");
         return;
     }
-    describe_block(line, function, p, slab->span.start + index * c->size, c->size, slab->span.klass,
+    /* The program's bytes begin behind the canaries. */
+    if (p < start + front) {
+        begin(line, function, p);
+        add(line, "it points ");
+        add_number(line, start + front - p, 10);
+        add(line, " bytes before ");
+        add_block(line, start + front, c->size - front, slab->span.klass);
+        return;
+    }
+    describe_block(line, function, p, start + front, c->size - front, slab->span.klass,
                    culet_slab_is_live(slab, index));
 }
 
@@ -124,6 +157,10 @@ static void describe_freed(struct line *line, const char *function, uintptr_t p,
     if (freed.klass) {
         bytes = culet_classes[freed.klass].size;
         start += (p - start) / bytes * bytes;
+        if (p >= start + culet_harden_front()) {
+            start += culet_harden_front();
+            bytes -= culet_harden_front();
+        }
     }
     describe_block(line, function, p, start, bytes, freed.klass, false);
 }
@@ -153,7 +190,10 @@ _Noreturn void culet_misuse(const char *function, uintptr_t p)
     struct culet_freed freed = culet_large_freed(p);
     struct culet_large *huge;
 
-    if (span && span->kind == CULET_SLAB) {
+    if (culet_empty_block_contains((void *)p)) {
+        begin(&line, function, p);
+        add(&line, "among blocks of no bytes, and not one that is in use");
+    } else if (span && span->kind == CULET_SLAB) {
         describe_slab(&line, function, p, (struct culet_slab *)span);
     } else if (span) {
         describe_block(&line, function, p, span->start, culet_large_bytes(span), culet_large_class(span), true);
@@ -170,7 +210,7 @@ _Noreturn void culet_misuse(const char *function, uintptr_t p)
     die(&line);
 }
 
-_Noreturn void culet_misuse_size(const char *function, uintptr_t p, size_t given, size_t usable)
+void culet_misuse_size(const char *function, uintptr_t p, size_t given, size_t usable)
 {
     struct line line = {.length = 0};
 
@@ -179,10 +219,10 @@ _Noreturn void culet_misuse_size(const char *function, uintptr_t p, size_t given
     add_number(&line, given, 10);
     add(&line, " for a block of ");
     add_number(&line, usable, 10);
-    die(&line);
+    die_if_hardened(&line);
 }
 
-_Noreturn void culet_misuse_alignment(const char *function, uintptr_t p, size_t alignment)
+void culet_misuse_alignment(const char *function, uintptr_t p, size_t alignment)
 {
     struct line line = {.length = 0};
 
@@ -191,25 +231,36 @@ _Noreturn void culet_misuse_alignment(const char *function, uintptr_t p, size_t 
     add_number(&line, alignment, 10);
     add(&line, alignment && !(alignment & (alignment - 1)) ? ", which the block does not have"
                                                            : ", which is not a power of two");
+    die_if_hardened(&line);
+}
+
+_Noreturn static void die_of_bytes(const char *function, const char *what, uintptr_t block, size_t size)
+{
+    struct line line = {.length = 0};
+
+    begin(&line, function, block);
+    add(&line, what);
+    add(&line, " the block (size class ");
+    add_number(&line, size, 10);
+    add(&line, ") have been overwritten");
     die(&line);
 }
 
 _Noreturn void culet_misuse_overflow(const char *function, uintptr_t block, size_t size)
 {
-    struct line line = {.length = 0};
+    die_of_bytes(function, "overflow: the bytes behind", block, size);
+}
 
-    begin(&line, function, block);
-    add(&line, "overflow: the bytes behind the block (size class ");
-    add_number(&line, size, 10);
-    add(&line, ") have been overwritten");
-    die(&line);
+_Noreturn void culet_misuse_underflow(const char *function, uintptr_t block, size_t size)
+{
+    die_of_bytes(function, "underflow: the bytes before", block, size);
 }
 
 _Noreturn void culet_misuse_quarantined(const char *function, uintptr_t block, size_t size)
 {
     struct line line = {.length = 0};
 
-    describe_block(&line, function, block, block, size, culet_size_class(size), false);
+    describe_block(&line, function, block, block, size - culet_harden_front(), culet_size_class(size), false);
     die(&line);
 }
 
@@ -218,7 +269,7 @@ _Noreturn void culet_misuse_dangling(uintptr_t block, size_t size)
     struct line line = {.length = 0};
 
     begin(&line, "write after free", block);
-    add_block(&line, block, size, culet_size_class(size));
+    add_block(&line, block, size - culet_harden_front(), culet_size_class(size));
     add(&line, " was written to while it was free");
     die(&line);
 }

@@ -10,6 +10,7 @@
  *     dirty pages           pages.c            the free that exceeds culet_reclaim_keep_pages
  *     free pages of slabs   purge.c            culet_purge_small_heap, culet_purge_after_thread
  *     huge blocks           huge_cache.c       nothing: without a scavenger they are unmapped at once
+ *     quarantine            checked.c          the scavenger only
  *     main stack            (the kernel)       the main thread, once, and malloc_trim (stack.c)
  *
  * malloc_trim returns all of it at once. The interval is the one value that an operator may set (CULET_DECAY). */
@@ -80,6 +81,11 @@ enum {
     /* A tiny class's last slab is destroyed when idle; after so many times it is kept, because the program comes
      * back. */
     CULET_SMALL_HEAP_SLAB_RELEASES = 64,
+
+    /* ---- the quarantine of a hardened process ---- */
+
+    /* blocks that the scavenger leaves in it; each may keep a page from going back (1 MiB). */
+    CULET_QUARANTINE_IDLE_BLOCKS = 256,
 
     /* ---- huge blocks ---- */
 

@@ -2,6 +2,7 @@
 #include "scavenger.h"
 
 #include "abandoned.h"
+#include "checked.h"
 #include "loader.h"
 #include "lock.h"
 #include "os.h"
@@ -24,7 +25,7 @@ static size_t pages_idle(bool since)
 
 static bool anything_idle(void)
 {
-    return culet_purge_anything_used() || pages_idle(false) != 0;
+    return culet_purge_anything_used() || culet_checked_keeps_pages() || pages_idle(false) != 0;
 }
 
 size_t culet_scavenger_purge_pages(size_t keep)
@@ -55,7 +56,8 @@ static void *scavenge(void *unused)
             culet_pages_begin_interval();
             culet_unlock(&culet_pages_lock);
             culet_os_pause(culet_program_decay_ms() * 1000);
-            left = culet_purge(true).left;
+            left = culet_checked_decay();
+            left |= culet_purge(true).left;
             return_idle_pages();
         }
         culet_wakeup_wait(anything_idle);

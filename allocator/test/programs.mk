@@ -133,6 +133,11 @@ RUN_early := env EXPECT_CULET=1 EARLY_LIBRARIES=$(subst $(space),:,$(EARLY)) \
 	"LD_PRELOAD=$(word 1,$(EARLY)) $(PRELOAD) $(word 2,$(EARLY))" $(TEST_BUILD)/programs/early
 
 $(eval $(call PROGRAM,TESTS,shape))
+
+# A hardened child does not write to what it frees either; and the quarantine keeps little for long.
+HARDENED_SHAPE := frees_in_a_child_keep_pages_shared_256 frees_in_a_child_keep_pages_shared_1024 blocks_after_frees_in_a_child
+$(foreach level,2 3,$(eval $(call PROGRAM,TESTS,shape,$(HARDENED_SHAPE),-hardened-$(level))))
+$(foreach level,2 3,$(eval RUN_shape-hardened-$(level) := env CULET_HARDEN=$(level) $(RUN_shape-hardened-$(level))))
 $(TEST_BUILD)/programs/profile: PROGRAM_LIBS += -lm
 $(TEST_BUILD)/programs/profile: ../profile/profile.h
 $(eval $(call PROGRAM,TESTS,profile))
@@ -140,6 +145,8 @@ $(eval $(call PROGRAM,TESTS,profile))
 $(eval $(call PROGRAM,TESTS,decay,a_short_interval_returns_the_burst,-short))
 $(eval $(call PROGRAM,TESTS,decay,a_long_interval_keeps_the_burst,-long))
 RUN_decay-short := env CULET_DECAY=20 $(RUN_decay-short)
+$(eval $(call PROGRAM,TESTS,decay,a_burst_leaves_little a_trim_empties_the_quarantine,-hardened))
+RUN_decay-hardened := env CULET_HARDEN=3 CULET_DECAY=20 $(RUN_decay-hardened)
 RUN_decay-long := env CULET_DECAY=3600000 $(RUN_decay-long)
 
 # The fuzzer: preloaded, on glibc's own allocator, and with the sources linked in for the sanitizers. A long run takes

@@ -1,8 +1,9 @@
-/* misuse.c - mistakes that must end with a diagnostic and SIGABRT. `misuse NAME` makes one of them, `misuse` lists all
- * with the expected diagnostic. misuse.sh inserts the addresses that the program prints into it. Built with -O0. */
+/* misuse.c - mistakes that must end with a diagnostic, most of them by SIGABRT. `misuse NAME` makes one of them, `misuse`
+ * lists all with the expected status and diagnostic. misuse.sh inserts the addresses that the program prints into it. Built with -O0. */
 #include "libc.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -16,18 +17,22 @@
 
 static struct misuse {
     const char *name, *expected;
+    int status;
     void (*make)(void);
 } misuses[64];
 static unsigned misuse_count;
 
-/* Defines and registers a misuse; the body follows. */
-#define MISUSE(title, diagnostic)                                                                                      \
+/* Defines and registers a misuse after which the program ends by `status`; the body follows. */
+#define MISUSE_ENDING_BY(status, title, diagnostic)                                                                    \
     static void title(void);                                                                                           \
     __attribute__((constructor)) static void register_##title(void)                                                    \
     {                                                                                                                  \
-        misuses[misuse_count++] = (struct misuse){#title, "culet: " diagnostic, title};                                \
+        misuses[misuse_count++] = (struct misuse){#title, "culet: " diagnostic, status, title};                        \
     }                                                                                                                  \
     static void title(void)
+
+/* 128 + SIGABRT, as a shell has it. */
+#define MISUSE(title, diagnostic) MISUSE_ENDING_BY(134, title, diagnostic)
 
 /* A misuse of one call. */
 #define MISUSE_BY(call, title, diagnostic)                                                                             \
@@ -591,19 +596,45 @@ MISUSE(free_sized_freed, "free_sized of {p}: " SMALL_BLOCK IS_FREE)
     free_sized_by(p, SMALL);
 }
 
-MISUSE(free_sized_wrong, "free_sized of {p}: called with a size of 500 for a block of 112")
+/* The block is freed all the same: the next request returns it. */
+#define REPORTED(title, diagnostic) MISUSE_ENDING_BY(0, title, diagnostic "; freed nevertheless, and not reported again")
+
+static void need_free(void *p, size_t bytes)
 {
-    free_sized_by(get(SMALL), 500);
+    need(malloc(bytes) == p, "the block is free");
 }
 
-MISUSE(free_sized_too_small, "free_sized of {p}: called with a size of 60 for a block of 112")
+REPORTED(free_sized_wrong, "free_sized of {p}: called with a size of 500 for a block of 112")
 {
-    free_sized_by(get(SMALL), 60);
+    void *p = get(SMALL);
+    free_sized_by(p, 500);
+    need_free(p, SMALL);
 }
 
-MISUSE(free_sized_of_a_large_block, "free_sized of {p}: called with a size of 50000 for a block of 102400")
+REPORTED(free_sized_too_small, "free_sized of {p}: called with a size of 60 for a block of 112")
 {
-    free_sized_by(get(100000), 50000);
+    void *p = get(SMALL);
+    free_sized_by(p, 60);
+    need_free(p, SMALL);
+}
+
+REPORTED(free_sized_wrong_often, "free_sized of {p}: called with a size of 60 for a block of 112")
+{
+    void *p = get(SMALL);
+    free_sized_by(p, 60);
+    for (int i = 0; i < 1000; i++) {
+        errno = i;
+        free_sized_by(malloc(SMALL), i % 2 ? 60 : 500);
+        need(errno == i, "errno is as before");
+    }
+    need_free(p, SMALL);
+}
+
+REPORTED(free_sized_of_a_large_block, "free_sized of {p}: called with a size of 50000 for a block of 102400")
+{
+    void *p = get(100000);
+    free_sized_by(p, 50000);
+    need_free(p, 100000);
 }
 
 MISUSE(free_sized_inside, "free_sized of {q}: it points 16 bytes into " SMALL_BLOCK ", not at its start")
@@ -621,6 +652,13 @@ static void free_aligned_sized_by(void *p, size_t alignment, size_t bytes)
     free_aligned_sized(p, alignment, bytes);
 }
 
+MISUSE(free_aligned_sized_inside, "free_aligned_sized of {q}: it points 16 bytes into " SMALL_BLOCK ", not at its start")
+{
+    char *p = get(SMALL);
+    name("q", p + 16);
+    free_aligned_sized_by(p + 16, 1024, SMALL);
+}
+
 static void *get_aligned(size_t alignment, size_t bytes)
 {
     void *p = aligned_alloc(alignment, bytes);
@@ -628,17 +666,17 @@ static void *get_aligned(size_t alignment, size_t bytes)
     return p;
 }
 
-MISUSE(free_aligned_sized_wrong, "free_aligned_sized of {p}: called with a size of 500 for a block of 128")
+REPORTED(free_aligned_sized_wrong, "free_aligned_sized of {p}: called with a size of 500 for a block of 128")
 {
     free_aligned_sized_by(get_aligned(64, 128), 64, 500);
 }
 
-MISUSE(free_aligned_sized_too_small, "free_aligned_sized of {p}: called with a size of 60 for a block of 128")
+REPORTED(free_aligned_sized_too_small, "free_aligned_sized of {p}: called with a size of 60 for a block of 128")
 {
     free_aligned_sized_by(get_aligned(64, 128), 64, 60);
 }
 
-MISUSE(free_aligned_sized_unaligned,
+REPORTED(free_aligned_sized_unaligned,
        "free_aligned_sized of {p}: called with an alignment of 32768, which the block does not have")
 {
     char *p = aligned_alloc(32768, 100000), *q = malloc(100000), *r = malloc(100000);
@@ -648,7 +686,7 @@ MISUSE(free_aligned_sized_unaligned,
     free_aligned_sized_by(one, 32768, 100000);
 }
 
-MISUSE(free_aligned_sized_not_a_power,
+REPORTED(free_aligned_sized_not_a_power,
        "free_aligned_sized of {p}: called with an alignment of 48, which is not a power of two")
 {
     free_aligned_sized_by(get_aligned(64, 128), 48, 128);
@@ -658,7 +696,7 @@ int main(int argc, char **argv)
 {
     for (unsigned i = 0; i < misuse_count; i++)
         if (argc < 2)
-            printf("%s\t%s\n", misuses[i].name, misuses[i].expected);
+            printf("%s\t%d\t%s\n", misuses[i].name, misuses[i].status, misuses[i].expected);
         else if (strcmp(argv[1], misuses[i].name) == 0)
             misuses[i].make();
 }

@@ -71,6 +71,54 @@ TEST(frees_in_a_child_keep_pages_shared_1024)
     free_in_child(1024);
 }
 
+/* The blocks of each `step` are freed and requested again, a second time as zeros. */
+static void use_again(size_t bytes, size_t step)
+{
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = 0; i < count; i += step)
+            free(blocks[i]);
+        for (size_t i = 0; i < count; i += step) {
+            blocks[i] = round ? calloc(1, bytes) : malloc(bytes);
+            if (round && !filled(blocks[i], 0, bytes))
+                CHECK(false, "block %zu of calloc is not zero", i);
+            memset(blocks[i], (int)(i % 251) + 1, bytes);
+        }
+    }
+    check_all(bytes, 0, 1);
+}
+
+/* Blocks of pages that a child has freed without writing to them, and of those that its own child has. */
+TEST(blocks_after_frees_in_a_child)
+{
+    const size_t bytes = 1024;
+
+    allocate_all(bytes);
+    for (size_t i = 0; i < count; i += 5) {
+        free(blocks[i]);
+        blocks[i] = malloc(bytes);
+        memset(blocks[i], (int)(i % 251) + 1, bytes);
+    }
+    pid_t child = fork();
+    if (child == 0) {
+        use_again(bytes, 3);
+        for (size_t i = 1; i < count; i += 3)
+            free(blocks[i]);
+        pid_t grandchild = fork();
+        for (size_t i = 1; i < count; i += 3) {
+            blocks[i] = malloc(bytes);
+            memset(blocks[i], (int)(i % 251) + 1, bytes);
+        }
+        use_again(bytes, 2);
+        malloc_trim(0);
+        use_again(bytes, 3);
+        if (grandchild)
+            check_child(grandchild);
+        _exit(0);
+    }
+    check_child(child);
+    check_all(bytes, 0, 1);
+}
+
 /* What a forked child has made private at its start. */
 static size_t private_at_birth(void)
 {

@@ -3,6 +3,7 @@
 #include "checked.h"
 #include "check.h"
 #include "culet.h"
+#include "empty_block.h"
 #include "harden.h"
 #include "heap.h"
 
@@ -97,6 +98,16 @@ static void wrong_size(void)
     culet_free_sized(culet_malloc(40), 39);
 }
 
+static void size_of_another_class(void)
+{
+    culet_free_sized(culet_malloc(40), 500);
+}
+
+static void alignment_of_another_block(void)
+{
+    culet_free_aligned_sized((char *)hidden(culet_aligned_alloc(64, 128)), 48, 128);
+}
+
 static void inside(void)
 {
     culet_free((char *)hidden(culet_malloc(400)) + 16);
@@ -141,8 +152,46 @@ static void free_no_bytes_twice(void)
     culet_free(hidden(block));
 }
 
+static void underflow(void)
+{
+    char *block = hidden(culet_malloc(40));
+    block[-1] = 0;
+    culet_free(block);
+}
+
+static void overflow_then_request(void)
+{
+    char *block = hidden(culet_malloc(40));
+    block[40] = 0;
+    hidden(culet_malloc(500));
+}
+
+static void underflow_then_exit(void)
+{
+    char *block = hidden(culet_malloc(40));
+    block[-32] ^= 1;
+    culet_checked_at_exit();
+}
+
+/* Blocks that the parent has requested. */
+static char *inherited;
+
+static void free_inherited_twice(void)
+{
+    culet_free(inherited);
+    culet_free(hidden(inherited));
+}
+
+static void overflow_of_inherited(void)
+{
+    inherited[48] ^= 1;
+    culet_free(hidden(inherited));
+}
+
 static void large_misuses(void)
 {
+    expect_end(size_of_another_class, SIGABRT, "called with a size of 500 for a block of 4");
+    expect_end(alignment_of_another_block, SIGABRT, "called with an alignment of 48, which is not a power of two\n");
     expect_end(large_twice, SIGABRT, "culet: double free of 0x");
     expect_end(inside, SIGABRT, "16 bytes into the ");
     expect_end(behind_large, SIGSEGV, "an access behind a large block");
@@ -160,6 +209,9 @@ static void small_misuses(void)
     expect_end(realloc_freed, SIGABRT, " is already free\n");
     expect_end(wrong_size, SIGABRT, "called with a size of 39 for a block of 40\n");
     expect_end(write_after_free, SIGABRT, "culet: write after free of 0x");
+    inherited = hidden(culet_malloc(48));
+    expect_end(free_inherited_twice, SIGABRT, "culet: double free of 0x");
+    expect_end(overflow_of_inherited, SIGABRT, "have been overwritten\n");
 }
 
 TEST(values_of_the_setting)
@@ -168,6 +220,37 @@ TEST(values_of_the_setting)
     CHECK(!culet_harden_parse("") && !culet_harden_parse("0") && !culet_harden_parse("4") &&
               !culet_harden_parse("33") && !culet_harden_parse("-1") && !culet_harden_parse("on"),
           "no level, and accepted");
+}
+
+TEST(blocks_of_no_bytes_at_level_0)
+{
+    void *block[1000];
+
+    CHECK(culet_heap_state() == CULET_ACTIVE, "the heap is not active");
+    expect_end(write_no_bytes, SIGSEGV, "an access to a block of no bytes");
+    expect_end(free_no_bytes_twice, SIGABRT, "among blocks of no bytes, and not one that is in use\n");
+    for (int i = 0; i < 1000; i++) {
+        block[i] = hidden(i % 2 ? culet_malloc(0) : culet_calloc(0, 8));
+        CHECK(block[i] && (!i || block[i] != block[i - 1]), "no address, or the last one");
+        CHECK_EQUAL(culet_malloc_usable_size(block[i]), 0);
+        if (i % 3 == 0)
+            memset(block[i] = culet_realloc(block[i], 40), 1, 40);
+    }
+    for (int i = 0; i < 1000; i++)
+        culet_free(block[i]);
+}
+
+/* More than there are addresses for: the others are blocks of the smallest class. */
+TEST(many_blocks_of_no_bytes)
+{
+    enum { MANY = 70000 };
+    static void *block[MANY];
+
+    for (int i = 0; i < MANY; i++)
+        CHECK((block[i] = hidden(culet_malloc(0))), "no block");
+    for (int i = 0; i < MANY; i++)
+        culet_free(block[i]);
+    CHECK(culet_empty_block_contains(hidden(culet_malloc(0))), "the addresses are not used again");
 }
 
 TEST(misuses_at_level_1)
@@ -189,6 +272,9 @@ TEST(misuses_at_level_3)
     harden("3");
     large_misuses();
     small_misuses();
+    expect_end(underflow, SIGABRT, "underflow: the bytes before the block");
+    expect_end(overflow_then_request, SIGABRT, "culet: check of 0x");
+    expect_end(underflow_then_exit, SIGABRT, "underflow: the bytes before the block");
 }
 
 /* ---- correct programs ---- */
