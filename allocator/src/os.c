@@ -146,19 +146,18 @@ size_t culet_os_purge(uintptr_t start, size_t bytes)
 #define PIDFD_SELF_THREAD (-10000)
 #endif
 
+static _Atomic enum { UNKNOWN, WORKS, MISSING } vectors;
+
 /* Whether process_madvise takes back pages of the calling process, as it does where the kernel knows PIDFD_SELF_THREAD
- * (Linux 6.15). Asked by another call, since systemd's filters permit that one for longer: a filter may end the program
- * for a call that it does not know. */
+ * (Linux 6.15). Asked by another call first, since systemd's filters permit that one for longer: a filter may end the
+ * program for a call that it does not know. */
 static bool has_vectors(void)
 {
-    static _Atomic uint8_t known; /* 1: yes, 2: no */
-    uint8_t answer = atomic_load_explicit(&known, memory_order_relaxed);
-
-    if (CULET_UNLIKELY(!answer)) {
-        answer = KEEPING_ERRNO(syscall(SYS_pidfd_send_signal, PIDFD_SELF_THREAD, 0, NULL, 0)) == 0 ? 1 : 2;
-        atomic_store_explicit(&known, answer, memory_order_relaxed);
+    if (CULET_UNLIKELY(atomic_load_explicit(&vectors, memory_order_relaxed) == UNKNOWN)) {
+        bool known = KEEPING_ERRNO(syscall(SYS_pidfd_send_signal, PIDFD_SELF_THREAD, 0, NULL, 0)) == 0;
+        atomic_store_explicit(&vectors, known ? WORKS : MISSING, memory_order_relaxed);
     }
-    return answer == 1 && !PURGES_ARE_REFUSED();
+    return atomic_load_explicit(&vectors, memory_order_relaxed) == WORKS && !PURGES_ARE_REFUSED();
 }
 
 #define PURGE_VECTOR 64
@@ -173,8 +172,12 @@ static unsigned purge_vector(const struct culet_os_range *range, unsigned count)
         return 0;
     for (unsigned i = 0; i < count; i++)
         vector[i] = (struct iovec){(void *)range[i].start, range[i].bytes};
-    int advice = atomic_load_explicit(&purge_advice, memory_order_relaxed);
-    long bytes = KEEPING_ERRNO(syscall(SYS_process_madvise, PIDFD_SELF_THREAD, vector, (size_t)count, advice, 0));
+    int saved = errno, advice = atomic_load_explicit(&purge_advice, memory_order_relaxed);
+    long bytes = syscall(SYS_process_madvise, PIDFD_SELF_THREAD, vector, (size_t)count, advice, 0);
+    /* A container's filter may refuse it. */
+    if (bytes < 0 && errno != EINVAL && errno != ENOMEM && errno != EINTR)
+        atomic_store_explicit(&vectors, MISSING, memory_order_relaxed);
+    errno = saved;
     for (; purged < count && bytes >= (long)range[purged].bytes; purged++)
         bytes -= (long)range[purged].bytes;
     return purged;
