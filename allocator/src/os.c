@@ -99,11 +99,31 @@ bool culet_os_map_at(void *start, size_t bytes)
     return map(start, bytes, MAP_FIXED) != NULL;
 }
 
+#define DONTNEED_LOCKED 24 /* Linux 5.18; older headers lack it */
+
+/* MADV_DONTNEED, which the kernel refuses for locked memory; from the first such refusal on DONTNEED_LOCKED, which takes
+ * back any page, if the kernel knows it. */
+static _Atomic int purge_advice = MADV_DONTNEED;
+
+/* Whether the kernel has taken back whole pages. */
+static bool purge(void *start, size_t bytes)
+{
+    int advice = atomic_load_explicit(&purge_advice, memory_order_relaxed), saved = errno;
+    bool done = madvise(start, bytes, advice) == 0;
+
+    if (!done && errno == EINVAL && advice == MADV_DONTNEED && madvise(start, bytes, DONTNEED_LOCKED) == 0) {
+        atomic_store_explicit(&purge_advice, DONTNEED_LOCKED, memory_order_relaxed);
+        done = true;
+    }
+    errno = saved;
+    return done;
+}
+
 bool culet_os_unmap(void *start, size_t bytes)
 {
     if (KEEPING_ERRNO(munmap(start, bytes)) == 0)
         return true;
-    KEEPING_ERRNO(madvise(start, bytes, MADV_DONTNEED));
+    purge(start, bytes);
     return false;
 }
 
@@ -112,12 +132,13 @@ size_t culet_os_purge(uintptr_t start, size_t bytes)
     size_t page = culet_os_page_bytes();
     uintptr_t from = (start + page - 1) & ~(page - 1), to = (start + bytes) & ~(page - 1);
 
-    if (from >= to || PURGE_REFUSED() || KEEPING_ERRNO(madvise((void *)from, to - from, MADV_DONTNEED)) != 0)
-        return 0;
-    return to - from;
+    return from < to && !PURGE_REFUSED() && purge((void *)from, to - from) ? to - from : 0;
 }
 
-/* Older headers have neither. */
+/* Older headers have none of these. */
+#ifndef SYS_pidfd_send_signal
+#define SYS_pidfd_send_signal 424
+#endif
 #ifndef SYS_process_madvise
 #define SYS_process_madvise 440
 #endif
@@ -125,24 +146,37 @@ size_t culet_os_purge(uintptr_t start, size_t bytes)
 #define PIDFD_SELF_THREAD (-10000)
 #endif
 
+static _Atomic enum { UNKNOWN, WORKS, MISSING } vectors;
+
+/* Whether process_madvise takes back pages of the calling process, as it does where the kernel knows PIDFD_SELF_THREAD
+ * (Linux 6.15). Asked by another call first, since systemd's filters permit that one for longer: a filter may end the
+ * program for a call that it does not know. */
+static bool has_vectors(void)
+{
+    if (CULET_UNLIKELY(atomic_load_explicit(&vectors, memory_order_relaxed) == UNKNOWN)) {
+        bool known = KEEPING_ERRNO(syscall(SYS_pidfd_send_signal, PIDFD_SELF_THREAD, 0, NULL, 0)) == 0;
+        atomic_store_explicit(&vectors, known ? WORKS : MISSING, memory_order_relaxed);
+    }
+    return atomic_load_explicit(&vectors, memory_order_relaxed) == WORKS && !PURGES_ARE_REFUSED();
+}
+
 #define PURGE_VECTOR 64
 
-/* How many ranges, from the first on, the kernel has taken back by one call. A kernel that knows PIDFD_SELF_THREAD also
- * accepts MADV_DONTNEED for the calling process. */
+/* How many ranges, from the first on, the kernel has taken back by one call. */
 static unsigned purge_vector(const struct culet_os_range *range, unsigned count)
 {
-    static _Atomic bool missing;
     struct iovec vector[PURGE_VECTOR];
     unsigned purged = 0;
 
-    if (PURGES_ARE_REFUSED() || atomic_load_explicit(&missing, memory_order_relaxed))
+    if (!has_vectors())
         return 0;
     for (unsigned i = 0; i < count; i++)
         vector[i] = (struct iovec){(void *)range[i].start, range[i].bytes};
-    int saved = errno;
-    long bytes = syscall(SYS_process_madvise, PIDFD_SELF_THREAD, vector, (size_t)count, MADV_DONTNEED, 0);
+    int saved = errno, advice = atomic_load_explicit(&purge_advice, memory_order_relaxed);
+    long bytes = syscall(SYS_process_madvise, PIDFD_SELF_THREAD, vector, (size_t)count, advice, 0);
+    /* A container's filter may refuse it. */
     if (bytes < 0 && errno != EINVAL && errno != ENOMEM && errno != EINTR)
-        atomic_store_explicit(&missing, true, memory_order_relaxed);
+        atomic_store_explicit(&vectors, MISSING, memory_order_relaxed);
     errno = saved;
     for (; purged < count && bytes >= (long)range[purged].bytes; purged++)
         bytes -= (long)range[purged].bytes;
@@ -162,20 +196,6 @@ void culet_os_purge_ranges(struct culet_os_range *range, unsigned count)
             here++;
         }
     }
-}
-
-uint64_t culet_os_resident(uintptr_t start, size_t pages)
-{
-    size_t page = culet_os_page_bytes();
-    uintptr_t from = start & ~(page - 1), to = (start + pages * CULET_PAGE + page - 1) & ~(page - 1);
-    unsigned char resident[66];
-    uint64_t mask = 0;
-
-    if (KEEPING_ERRNO(mincore((void *)from, to - from, resident)) != 0)
-        return ~UINT64_C(0);
-    for (size_t i = 0; i < pages; i++)
-        mask |= (uint64_t)(resident[(start + i * CULET_PAGE - from) / page] & 1) << i;
-    return mask;
 }
 
 bool culet_os_resize(void *start, size_t old_bytes, size_t new_bytes)

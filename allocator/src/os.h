@@ -25,7 +25,7 @@ bool culet_os_map_at(void *start, size_t bytes);
 bool culet_os_unmap(void *start, size_t bytes);
 
 /* Returns to the kernel the pages that lie wholly inside the range; they read as zeros afterwards. Returns the bytes (0
- * when the kernel refuses, as for locked memory). */
+ * when the kernel refuses, as for locked memory before Linux 5.18). */
 size_t culet_os_purge(uintptr_t start, size_t bytes);
 
 /* A range of whole kernel pages. */
@@ -38,9 +38,6 @@ struct culet_os_range {
 /* The same for many ranges, in one call where the kernel can do that (Linux 6.15): per range it costs a third of one of its
  * own, because the processors forget the old pages once. */
 void culet_os_purge_ranges(struct culet_os_range *range, unsigned count);
-
-/* Which of up to 64 pages (4 KiB each) from `start` on are resident, as a mask; all where the kernel does not tell. */
-uint64_t culet_os_resident(uintptr_t start, size_t pages);
 
 /* Resizes a mapping in place; false, and nothing has changed, when the kernel cannot. */
 bool culet_os_resize(void *start, size_t old_bytes, size_t new_bytes);

@@ -188,23 +188,16 @@ static void add_runs(struct runs *runs, struct item *item)
     }
 }
 
-/* Pages that are not resident may be in swap, so they are returned as well. Pages that the kernel does not take back
- * stay dirty. In a large heap all pages that went back are counted: to find out which ones were resident takes a third of
- * the time of returning them. */
+/* Pages that the kernel does not take back stay dirty. */
 static void return_pages(void)
 {
     struct runs runs = {.count = 0};
-    uint64_t resident[CULET_PURGE_SLICE_SLABS];
-    bool exact = !culet_wakeup_heap_large();
 
-    for (unsigned i = 0; i < purge.items; i++) {
-        const struct culet_slab *slab = purge.item[i].slab;
-        resident[i] = exact ? culet_os_resident(slab->span.start, culet_slab_class(slab)->pages) : ~UINT64_C(0);
+    for (unsigned i = 0; i < purge.items; i++)
         add_runs(&runs, &purge.item[i]);
-    }
     return_runs(&runs);
     for (unsigned i = 0; i < purge.items; i++)
-        purge.done.bytes += (size_t)__builtin_popcountll(purge.item[i].returned & resident[i]) * CULET_PAGE;
+        purge.done.bytes += (size_t)__builtin_popcountll(purge.item[i].returned) * CULET_PAGE;
 }
 
 #define ENTER_ATTEMPTS 1000 /* of a millisecond */
@@ -350,15 +343,17 @@ bool culet_purge_drop_current(void)
 
 /* ---- small heaps ---- */
 
-static size_t free_bytes(void)
+/* The free pages of the slabs in the thread's arena, in bytes. Stores how many slabs these are. */
+static size_t free_bytes(uint32_t *slabs)
 {
     size_t pages = 0;
     struct culet_arena *arena = culet_arena_enter();
 
+    *slabs = 0;
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
-        const struct culet_slab *slab = atomic_load_explicit(&arena->bin[klass].first, memory_order_relaxed);
         culet_bin_flush_recent(arena, klass);
-        for (; slab; slab = slab->next)
+        const struct culet_slab *slab = atomic_load_explicit(&arena->bin[klass].first, memory_order_relaxed);
+        for (; slab; slab = slab->next, ++*slabs)
             if (slab != arena->current[klass].slab)
                 pages += (size_t)__builtin_popcountll(culet_slab_free_pages(slab));
     }
@@ -382,12 +377,20 @@ static void reclaim(void)
     atomic_fetch_add_explicit(&reclaimed, returned, memory_order_relaxed);
 }
 
+/* The next check comes after as many requests as this one has visited slabs, so checks cost a constant per request. */
+static void check_small_heap(void)
+{
+    uint32_t slabs = 0;
+
+    if (small_heap() && free_bytes(&slabs) > CULET_SMALL_HEAP_KEEP_BYTES)
+        reclaim();
+    culet_thread.refills = slabs > CULET_SMALL_HEAP_CHECK_REFILLS ? slabs : CULET_SMALL_HEAP_CHECK_REFILLS;
+}
+
 void culet_purge_small_heap(void)
 {
-    if (CULET_LIKELY(++culet_thread.refills % CULET_SMALL_HEAP_CHECK_REFILLS) || !small_heap() ||
-        free_bytes() <= CULET_SMALL_HEAP_KEEP_BYTES)
-        return;
-    reclaim();
+    if (CULET_UNLIKELY(!culet_thread.refills--))
+        check_small_heap();
 }
 
 void culet_purge_after_thread(void)

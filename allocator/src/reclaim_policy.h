@@ -30,8 +30,9 @@ enum {
 
     /* segments (12 MiB): a heap of more gets a scavenger. A Ruby process without an application stays below. */
     CULET_SCAVENGER_SEGMENTS = 3,
-    /* bytes: so does a smaller heap that has returned this much, since it reuses what it returns, */
-    CULET_SCAVENGER_PURGED_BYTES = 4 << 20,
+    /* bytes: so does a smaller heap that has returned this much, since it reuses what it returns; pages that were free
+     * and never touched are counted as well, */
+    CULET_SCAVENGER_PURGED_BYTES = 12 << 20,
     /* bytes: or has freed this much in huge blocks, since only a scavenger lets them be cached. */
     CULET_SCAVENGER_HUGE_FREED_BYTES = 16 << 20,
 
@@ -71,7 +72,8 @@ enum {
 
     /* ---- a small heap, without a scavenger ---- */
 
-    /* slow-path requests of a thread between two checks of the free pages of slabs. */
+    /* slow-path requests of a thread between two checks of the free pages of slabs, or as many as the check visited
+     * slabs. */
     CULET_SMALL_HEAP_CHECK_REFILLS = 32,
     /* bytes: free pages of slabs above this are returned, and dirty pages above so many (0). */
     CULET_SMALL_HEAP_KEEP_BYTES = 16 << 10,

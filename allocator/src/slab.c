@@ -7,7 +7,6 @@
 #include "pagemap.h"
 #include "pages.h"
 #include "size_class.h"
-#include "wakeup.h"
 
 static void set_up(struct culet_slab *slab, unsigned arena, unsigned klass, uintptr_t start, bool zeroed)
 {
@@ -68,12 +67,6 @@ void culet_slab_destroy(struct culet_slab *slab)
     /* A guard that stays inaccessible is lost. */
     if (guard && !culet_os_unguard((void *)(slab->span.start + pages * CULET_PAGE)))
         guard = 0;
-    /* `dirty` has all pages of a unit that was used, perhaps in part. Without a scavenger the page heap returns at once
-     * what exceeds a bound, so it should know. Pages that are not resident may be in swap, and not zero. */
-    if (slab->dirty && !culet_wakeup_scavenger_runs()) {
-        uint64_t absent = slab->dirty & ~culet_os_resident(slab->span.start, pages);
-        slab->dirty &= (uint32_t)~culet_slab_return_pages(slab, absent);
-    }
     slab->reciprocal = 0;
     culet_lock(&culet_pages_lock);
     culet_pagemap_set_freed(slab->span.start, pages, klass);
@@ -177,22 +170,6 @@ void culet_slab_take_pages(struct culet_slab *slab, uint64_t pages)
 void culet_slab_give_pages(struct culet_slab *slab, uint64_t pages)
 {
     write_pages(slab, pages, true);
-}
-
-uint64_t culet_slab_return_pages(const struct culet_slab *slab, uint64_t pages)
-{
-    uint64_t returned = 0;
-
-    while (pages) {
-        unsigned first = (unsigned)__builtin_ctzll(pages), count = 1;
-        while (first + count < CULET_SLAB_PAGES && pages >> (first + count) & 1)
-            count++;
-        uint64_t run = ((UINT64_C(2) << (count - 1)) - 1) << first;
-        if (culet_os_purge(slab->span.start + first * CULET_PAGE, count * CULET_PAGE) == count * CULET_PAGE)
-            returned |= run;
-        pages &= ~run;
-    }
-    return returned;
 }
 
 uint64_t culet_slab_unit_pages(const struct culet_slab *slab, unsigned unit)

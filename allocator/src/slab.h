@@ -87,9 +87,6 @@ uint64_t culet_slab_free_pages(const struct culet_slab *slab);
 void culet_slab_take_pages(struct culet_slab *slab, uint64_t pages);
 void culet_slab_give_pages(struct culet_slab *slab, uint64_t pages);
 
-/* Returns these pages to the kernel, also those that are in swap. The result: the ones that it took back. */
-uint64_t culet_slab_return_pages(const struct culet_slab *slab, uint64_t pages);
-
 /* The pages that a unit overlaps, as a mask. */
 uint64_t culet_slab_unit_pages(const struct culet_slab *slab, unsigned unit);
 

@@ -12,9 +12,6 @@ unsigned long __wrap_getauxval(unsigned long type);
 void *__real_mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset);
 void *__wrap_mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset);
 
-int __real_mincore(void *start, size_t bytes, unsigned char *resident);
-int __wrap_mincore(void *start, size_t bytes, unsigned char *resident);
-
 static unsigned long page(void)
 {
     const char *given = getenv("CHECK_PAGE");
@@ -42,20 +39,4 @@ void *__wrap_mmap(void *at, size_t bytes, int protection, int flags, int fd, off
     if (first + bytes < start + bytes + unit)
         munmap((void *)(first + bytes), start + unit - first);
     return (void *)first;
-}
-
-/* A large page is resident if any part of it is. */
-int __wrap_mincore(void *start, size_t bytes, unsigned char *resident)
-{
-    size_t small = __real_getauxval(AT_PAGESZ), each = page() / small;
-    unsigned char part[64 << 10 >> 12];
-
-    for (size_t i = 0; i * page() < bytes; i++) {
-        if (__real_mincore((char *)start + i * page(), page(), part) != 0)
-            return -1;
-        resident[i] = 0;
-        for (size_t k = 0; k < each; k++)
-            resident[i] |= part[k] & 1;
-    }
-    return 0;
 }

@@ -101,7 +101,7 @@ $(foreach variant,debug asan,$(eval \
 # The same on kernels with larger pages, as far as this one can be made to look like them (pagesize.c).
 $(TEST_BUILD)/pages/%: $(TEST_BUILD)/debug/unit/%.o test/pagesize.c $(TEST_BUILD)/debug/libculet.a $(UNIT_HEADERS) test/unit.mk
 	@mkdir -p $(@D)
-	$(CC) $(UNIT_CFLAGS) $(VARIANT_debug) -Wl,--wrap=getauxval,--wrap=mmap,--wrap=mincore -o $@ $< test/pagesize.c $(TEST_BUILD)/debug/libculet.a -ldl
+	$(CC) $(UNIT_CFLAGS) $(VARIANT_debug) -Wl,--wrap=getauxval,--wrap=mmap -o $@ $< test/pagesize.c $(TEST_BUILD)/debug/libculet.a -ldl
 
 # $(call PAGE_TEST,program,bytes)
 define PAGE_TEST
@@ -111,19 +111,6 @@ RUN_$(1)-page-$(2) := env CHECK_PAGE=$(2) $(TEST_BUILD)/pages/$(1)
 endef
 $(foreach unit,pages slab bin large trim stats model stress,$(foreach bytes,16384 65536,\
     $(eval $(call PAGE_TEST,$(unit),$(bytes)))))
-
-# The same with pages in swap, as far as the allocator can tell (swap.c).
-$(TEST_BUILD)/swap/%: $(TEST_BUILD)/debug/unit/%.o test/swap.c $(TEST_BUILD)/debug/libculet.a $(UNIT_HEADERS) test/unit.mk
-	@mkdir -p $(@D)
-	$(CC) $(UNIT_CFLAGS) $(VARIANT_debug) -Wl,--wrap=mincore -o $@ $< test/swap.c $(TEST_BUILD)/debug/libculet.a -ldl
-
-# $(call SWAP_TEST,program)
-define SWAP_TEST
-TESTS += $(1)-swap
-DEPS_$(1)-swap := $(TEST_BUILD)/swap/$(1)
-RUN_$(1)-swap := $(TEST_BUILD)/swap/$(1)
-endef
-$(foreach unit,model stress,$(eval $(call SWAP_TEST,$(unit))))
 
 # Real limits, with the real library preloaded.
 $(TEST_BUILD)/limits: test/limits.c $(CHECK_HEADER) test/unit.mk

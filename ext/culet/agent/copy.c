@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/filter.h"
 #include "common/io.h"
 
 #define CPU_SECONDS 60
@@ -78,8 +79,9 @@ static void lower_priority(void)
         (void)!write(fd, "1000", 4);
         close(fd);
     }
-    (void)setpriority(PRIO_PROCESS, 0, NICE);
-    (void)setrlimit(RLIMIT_CPU, &limit); /* SIGXCPU is blocked; the hard limit kills */
+    if (!culet_filtered())
+        (void)setpriority(PRIO_PROCESS, 0, NICE);
+    (void)prlimit(0, RLIMIT_CPU, &limit, NULL); /* SIGXCPU is blocked; the hard limit kills */
     (void)prctl(PR_SET_NAME, "culet-unused", 0, 0, 0);
 }
 

@@ -21,6 +21,7 @@
 #include "blackbox/box.h"
 #include "blackbox/events.h"
 #include "blackbox/ledger.h"
+#include "common/filter.h"
 #include "common/thread.h"
 #include "profile/top.h"
 
@@ -245,7 +246,8 @@ static void ask_for_short_slices(void)
 {
     struct attributes attributes = {.size = sizeof(attributes)};
 
-    if (syscall(SYS_sched_getattr, 0, &attributes, sizeof(attributes), 0) != 0 || attributes.policy != SCHED_OTHER)
+    if (culet_filtered() || syscall(SYS_sched_getattr, 0, &attributes, sizeof(attributes), 0) != 0 ||
+        attributes.policy != SCHED_OTHER)
         return;
     attributes.runtime = SLICE;
     attributes.flags = 0;
