@@ -147,6 +147,19 @@ module Culet
       # @return [Steps::Restart, nil]
       attr_reader :restart
 
+      # How this process serves fewer requests at a time near its limit.
+      #
+      # @api private
+      # @param step [Steps::Threads]
+      def threads=(step)
+        @threads = step
+        monitor&.rebuild
+      end
+
+      # @api private
+      # @return [Steps::Threads, nil]
+      attr_reader :threads
+
       # @api private
       # @return [Proc] gets each line of the log
       def log = @log ||= ->(line) { warn(line) }
@@ -167,13 +180,19 @@ module Culet
         ["the memory limit is not kept: #{e.message}"]
       end
 
+      # Before and after a fork, in the parent.
+      #
+      # @api private
+      # @return [void]
+      def forking = note_fork
+
       # In a forked child: the parent's threads are gone.
       #
       # @api private
       # @return [void]
       def forked
         @boundary = @gate = @ends = nil
-        @restart = @cluster = nil # they belong to the process that was told so
+        @restart = @cluster = @threads = nil # they belong to the process that was told so
         @monitor = @monitor&.forked
       rescue SystemCallError, ThreadError, Error => e
         @monitor = nil
@@ -234,7 +253,14 @@ module Culet
     # @api private
     module Forks
       # @return [Integer]
-      def _fork = super.tap { |pid| Limit.forked if pid.zero? }
+      def _fork
+        Limit.forking
+        pid = super
+        Limit.forked if pid.zero?
+        pid
+      ensure
+        Limit.forking unless pid&.zero?
+      end
 
       # @return [Integer]
       def daemon(...) = super.tap { Limit.forked }

@@ -11,7 +11,7 @@ class LimitFalconTest < Minitest::Test
 
   COMMAND = ["falcon", "host", File.expand_path("falcon.rb", __dir__)].freeze
   JOIN = ["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"'].freeze
-  RESTART = /^culet: limit [\d.]+ MB: restart \(worker (\d+) with [\d.]+ MB of private memory ends when its requests/
+  RESTART = /^culet: limit .+: restart \(worker (\d+) with [\d.]+ MB of private memory ends when its requests/
 
   def test_workers_that_leak_end_without_losing_a_request
     with_real_group(200 * MEBIBYTE) do |folder|

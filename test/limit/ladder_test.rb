@@ -10,6 +10,7 @@ require "culet/runtime/limit/boundary"
 require "culet/runtime/limit/ladder"
 require "culet/runtime/limit/cluster"
 require "culet/runtime/limit/sidekiq"
+require "culet/runtime/limit/threads"
 
 # The order of the steps, each only if those before did not suffice; settings; boundaries.
 class LadderTest < Minitest::Test
@@ -43,16 +44,33 @@ class LadderTest < Minitest::Test
   def test_the_same_step_is_logged_once_in_an_interval
     time = 0.0
     Process.stub(:clock_gettime, ->(*) { time }) do
-      3.times { |bytes| @history.add("trim", freed: bytes, used: 900, limit: 1000) }
-      @history.add("collection", freed: 0, used: 900, limit: 1000, detail: "at once")
+      3.times { |bytes| @history.add("trim", freed: 10 + bytes, used: 900, limit: 1000) }
+      @history.add("collection", freed: 20, used: 900, limit: 1000, detail: "at once")
       assert_equal 2, @lines.size
       2.times { @history.add("restart", freed: 0, used: 900, limit: 1000) }
       assert_equal 4, @lines.size, "each restart"
       time = 10
-      @history.add("trim", freed: 4, used: 890, limit: 1000, detail: "again")
+      @history.add("trim", freed: 4, used: 890, limit: 1000, detail: "in the background", times: 1109)
     end
-    assert_equal "culet: limit 1.0 kB: trim (again, 3 times) freed 7 bytes, 890 bytes in use (89 %)", @lines.last
+    assert_equal "culet: limit 1.0 kB: trim (in the background, 1111 times) freed 27 bytes, 890 bytes in use (89 %)", @lines.last
     assert_equal 7, @history.steps.size
+  end
+
+  def test_a_step_that_frees_next_to_nothing_is_logged_once
+    time = 0.0
+    Process.stub(:clock_gettime, ->(*) { time += 100 }) do
+      5.times { @history.add("trim", freed: 1, used: 900, limit: 1000) }
+      assert_equal 1, @lines.size
+      assert_match(/ freed 1 bytes, 900 bytes in use \(90 %\); as long as it frees so little, it is repeated less often and not logged\z/, @lines.first)
+      @history.add("trim", freed: 20, used: 880, limit: 1000)
+      assert_match(/trim \(5 times\) freed 24 bytes, 880 bytes in use \(88 %\)\z/, @lines.last)
+    end
+    assert_equal 2, @lines.size
+  end
+
+  def test_a_limit_is_printed_as_it_was_set
+    assert_equal ["400M (419.4 MB)", "2G (2.1 GB)", "419.4 MB"],
+                 [400 << 20, 2 << 30, 419_430_401].map { |bytes| Culet::Limit::History.limit_size(bytes) }
   end
 
   def test_a_collection_that_frees_next_to_nothing_doubles_the_pause
@@ -60,16 +78,22 @@ class LadderTest < Minitest::Test
     time = 0
     Culet::Limit::Steps.stub(:now, -> { time }) do
       GC.stub(:start, -> { time += 1 }) { Culet.stub(:trim, nil) { collection.call } }
-      pauses = Array.new(5) do
-        collection.freed(0.009, 0.95)
-        time = (1..).find { |second| (time = second) && collection.due?(0.95) }
-        time - 1
+      pauses = Array.new(7) do
+        ended = time
+        collection.freed(0.009, 0.95, 1)
+        time = (ended..).find { |second| (time = second) && collection.due?(0.95) }
+        time - ended
       end
-      assert_equal [10, 20, 40, 80, 80], pauses, "five times what it took, doubled up to 16 times"
-      time = 6
+      assert_equal [10, 20, 40, 80, 160, 240, 240], pauses, "five times what it took, doubled up to four minutes"
+      ended = time
+      collection.freed(0.009, 0.95, 1)
+      time = ended + 6
       refute collection.due?(0.95)
       assert collection.due?(0.97), "more is in use"
-      collection.freed(0.01, 0.95)
+      refute collection.due?(0.91)
+      assert collection.due?(0.89), "far less was in use meanwhile"
+      collection.freed(0.01, 0.95, 1)
+      time += 6
       assert collection.due?(0.95), "it was of use"
     end
   end
@@ -184,19 +208,47 @@ class LadderTest < Minitest::Test
     assert_equal :TERM, signals.pop
   end
 
-  # What a worker shares with its parent counts once.
-  def test_a_cluster_adds_up_proportional_sizes_where_that_matters
-    memory = Struct.new(:rss, :pss) do
-      def rss_bytes(_pid) = rss
-      def pss_bytes(_pid) = pss
-      def rollup(pid) = { "private_dirty_bytes" => pid, "private_clean_bytes" => 1 }
-    end.new(100, 40)
-    cluster = Culet::Limit::Cluster.new(memory: memory) { [11, 12] }
-    assert_equal 300, cluster.used_bytes(301), "an upper bound"
-    assert_equal 120, cluster.used_bytes(300)
-    memory.rss = 110
-    assert_equal 150, cluster.used_bytes(300), "the change since"
-    assert_equal [12, 13], cluster.largest
+  def test_the_worker_with_the_most_private_memory
+    memory = Class.new { def rollup(pid) = { "private_dirty_bytes" => pid, "private_clean_bytes" => 1 } }.new
+    assert_equal [12, 13], Culet::Limit::Cluster.new(memory: memory) { [11, 12] }.largest
+  end
+
+  # A thread pool as of Puma 8.
+  Pool = Struct.new(:min, :max) do
+    def resize(min, max) = (self.min, self.max = min, max)
+  end
+
+  def test_threads_are_taken_away_and_given_back
+    pool = Pool.new(2, 5)
+    threads = Culet::Limit::Steps::Threads.new(pool, @lines.method(:push))
+    time = 0.0
+    Culet::Limit::Steps.stub(:now, -> { time }) do
+      refute threads.due?(0.89)
+      assert threads.due?(0.9)
+      assert_equal ["5 to 2", [2, 2]], [threads.call, pool.to_a]
+      refute threads.due?(0.95), "what it frees is not known yet"
+      time = 2.0
+      assert threads.due?(0.9)
+      assert_equal ["2 to 1", [1, 1]], [threads.call, pool.to_a]
+      time = 4.0
+      refute threads.due?(0.99), "one is left"
+      [10, 39.9, 41, 60, 71].each { |second| (time = second) && threads.relieved }
+      assert_equal [2, 5], pool.to_a
+      refute_predicate threads, :pending?
+    end
+    assert_equal ["culet: 2 threads again, after 1", "culet: 5 threads again, after 2"], @lines
+  end
+
+  def test_a_program_that_resizes_its_pool_keeps_its_size
+    pool = Pool.new(2, 8)
+    threads = Culet::Limit::Steps::Threads.new(pool, @lines.method(:push))
+    time = 0.0
+    Culet::Limit::Steps.stub(:now, -> { time }) do
+      threads.call
+      pool.max = 3
+      [1, 40].each { |second| (time = second) && threads.relieved }
+    end
+    assert_equal [3, []], [pool.max, @lines]
   end
 
   def test_settings

@@ -22,7 +22,7 @@ class LiveTest < Minitest::Test
       assert_equal [28 * MEBIBYTE, "control group #{folder}"], document.values_at("limit_bytes", "source")
       assert_operator document["native"]["tightened"], :>, 10
       assert_includes document["steps"].map { |step| step["step"] }, "tighten"
-      assert_match(/^culet: limit 29.4 MB: tighten \(Ruby collects after [\d.]+ .B of malloc\) freed 0 bytes, [\d.]+ MB in use/, err)
+      assert_match(/^culet: limit 28M \(29.4 MB\): tighten \(Ruby collects after [\d.]+ .B of malloc\) freed 0 bytes, [\d.]+ MB in use/, err)
     end
   end
 
@@ -59,7 +59,7 @@ class LiveTest < Minitest::Test
       out, err, status = run_in_group(folder, "-rculet/limit", "-rjson", "-e", CACHE)
       assert_predicate status, :success?, err
       assert_equal "survived\n", out
-      assert_match(/^culet: limit 104.9 MB: callbacks \(1 of them\) freed \d/, err)
+      assert_match(/^culet: limit 100M \(104.9 MB\): callbacks \(1 of them\) freed \d/, err)
     end
   end
 
@@ -138,8 +138,31 @@ class LiveTest < Minitest::Test
       out, err, status = run_in_group(folder, "-rculet/limit", "-rjson", "-e", code)
       assert_predicate status, :success?, err
       assert_equal 150 * MEBIBYTE, JSON.parse(out)["limit_bytes"]
-      assert_equal "culet: the memory limit is 157.3 MB now (control group #{folder})\n", err
+      assert_equal "culet: the memory limit is 150M (157.3 MB) now (control group #{folder})\n", err
     end
+  end
+
+  # Everything is in use: each step is tried, and then again after pauses that double.
+  def test_what_frees_nothing_is_not_repeated
+    code = <<~RUBY
+      Culet::Limit.on(:pressure) { nil }
+      kept = Array.new(118) { "x" * 1_000_000 }
+      60.times { 20.times { "y" * 50_000 }; sleep 0.05 }
+      puts JSON.generate(Culet::Limit.status)
+    RUBY
+    out, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-rculet/limit", "-rjson", "-e", code,
+                                   env: NEUTRAL.merge("CULET_LIMIT" => "142M", "CULET_TRIM" => nil))
+    assert_predicate status, :success?, err
+    document = JSON.parse(out)
+    assert_operator document["used_bytes"], :>, 0.85 * document["limit_bytes"]
+    native = document["native"]
+    assert_includes 1..30, native["trims"] # two kinds, with pauses that double from 20 ms
+    assert_operator native["collections"], :<, 8
+    done = document["steps"].map { |step| step["step"] }
+    %w[trim callbacks collection].each { |step| assert_includes 1..10, done.count(step), step }
+    logged = err.lines.map { |line| line[/M \([^)]*\): (\w+)/, 1] }
+    assert_equal logged.uniq, logged, "each step once: #{err}"
+    assert_match(/ trim .*; as long as it frees so little, it is repeated less often and not logged$/, err)
   end
 
   def test_what_no_limit_can_be_read_from

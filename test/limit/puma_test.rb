@@ -11,7 +11,7 @@ class LimitPumaTest < Minitest::Test
 
   COMMAND = ["puma", "-C", File.expand_path("puma.rb", __dir__), File.expand_path("leak.ru", __dir__)].freeze
   JOIN = ["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"'].freeze
-  RESTART = /^culet: limit [\d.]+ MB: restart \(worker (\d+) with [\d.]+ MB of private memory ends/
+  RESTART = /^culet: limit .+: restart \(worker (\d+) with [\d.]+ MB of private memory ends/
 
   def test_a_leaking_cluster_in_a_control_group_is_restarted_worker_by_worker
     check_cluster_in_a_group
@@ -48,7 +48,33 @@ class LimitPumaTest < Minitest::Test
     end
   end
 
+  # Puma 8 resizes its pool while it runs.
+  def test_threads_are_taken_away_before_a_process_ends
+    env = { "WORKERS" => "0", "INTERVAL" => "60", "BYTES" => "1000000", "CULET_LIMIT" => "100M" }
+    with_server(*COMMAND, env: env) do |server|
+      at_once(server, "/", 3)
+      assert_equal 3, pool(server)["max_threads"]
+      assert_settles(-> { "fewer threads, not #{server.output}" }) do
+        server.get("/leak")
+        server.output.include?(": threads (3 to 1)")
+      end
+      assert_settles(-> { "two threads end: #{pool(server)}" }) { pool(server).values_at("max_threads", "running") == [1, 1] }
+      refute_match(/restart \(/, server.output)
+      check_threads_come_back(server) if all_tests?
+    end
+  end
+
   private
+
+  def pool(server) = JSON.parse(server.get("/pool"))
+
+  # Half a minute later.
+  def check_threads_come_back(server)
+    server.get("/forget")
+    assert_settles(-> { "three threads again: #{server.output}" }) { pool(server)["max_threads"] == 3 }
+    assert_match(/^culet: 3 threads again, after 1$/, server.output)
+    at_once(server, "/", 3)
+  end
 
   def check_cluster_in_a_group
     with_real_group(200 * MEBIBYTE) do |folder|

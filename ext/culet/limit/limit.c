@@ -4,8 +4,10 @@
  *   watch(limit, kind, usage, stat, wakeup, events)  starts the thread, or changes its settings
  *   unwatch                                          ends the thread
  *   counts                                           a Hash of culet_watch_counts
- *   report(bytes)                                    the usage of a cluster, for the processes that watch it
- *   reported                                         the bytes last reported
+ *   used                                             the bytes in use at this moment, or nil
+ *   anonymous                                        this process's anonymous resident bytes, or nil
+ *   workers(pids, forks)                             the workers that the limit is for too; forks: before the list was made
+ *   note_fork, forks                                 to be called before and after each fork; the number of these calls
  *   ending_process = pid, ending                     the process that a restart ends, for those forked from this one
  *   claim(milliseconds)                              whether nobody has claimed for so long; then this process has
  *   full?(bytes)                                     whether as many bytes are in use
@@ -50,7 +52,7 @@ static void on_collection(int major)
 
 /* Shared with the processes forked later. */
 struct shared {
-    _Atomic uint64_t used; /* the bytes in use of a cluster, as its parent reports them */
+    _Atomic uint64_t used; /* the bytes in use of a cluster, as its parent's thread reads them */
     _Atomic uint64_t ending;
     _Atomic uint64_t claimed; /* milliseconds of CLOCK_MONOTONIC; 0: never */
 };
@@ -67,16 +69,49 @@ static struct shared *shared_page(void)
     return shared;
 }
 
-/* The total of a cluster, for the processes that watch it by :reported. */
-static VALUE limit_report(VALUE self, VALUE bytes)
+static VALUE number_or_nil(uint64_t bytes)
 {
-    atomic_store(&shared_page()->used, NUM2ULL(bytes));
+    return bytes == UINT64_MAX ? Qnil : ULL2NUM(bytes);
+}
+
+static VALUE limit_used(VALUE self)
+{
+    return number_or_nil(culet_watch_used());
+}
+
+static VALUE limit_anonymous(VALUE self)
+{
+    return number_or_nil(culet_cluster_own_anonymous());
+}
+
+static VALUE limit_workers(VALUE self, VALUE pids, VALUE forks)
+{
+    VALUE buffer;
+    pid_t *list;
+    long count;
+    int error;
+
+    Check_Type(pids, T_ARRAY);
+    count = RARRAY_LEN(pids);
+    list = ALLOCV_N(pid_t, buffer, count + 1);
+    for (long i = 0; i < count; i++)
+        list[i] = NUM2INT(rb_ary_entry(pids, i));
+    error = culet_watch_list(list, (unsigned)count, NUM2UINT(forks));
+    ALLOCV_END(buffer);
+    if (error != 0)
+        rb_syserr_fail(error, "workers");
     return Qnil;
 }
 
-static VALUE limit_reported(VALUE self)
+static VALUE limit_note_fork(VALUE self)
 {
-    return ULL2NUM(atomic_load(&shared_page()->used));
+    culet_watch_fork();
+    return Qnil;
+}
+
+static VALUE limit_forks(VALUE self)
+{
+    return UINT2NUM(culet_watch_forks());
 }
 
 static VALUE limit_set_ending(VALUE self, VALUE pid)
@@ -205,8 +240,11 @@ void culet_init_limit(VALUE culet)
     rb_define_private_method(methods, "watch", limit_watch, 6);
     rb_define_private_method(methods, "unwatch", limit_unwatch, 0);
     rb_define_private_method(methods, "counts", limit_counts, 0);
-    rb_define_private_method(methods, "report", limit_report, 1);
-    rb_define_private_method(methods, "reported", limit_reported, 0);
+    rb_define_private_method(methods, "used", limit_used, 0);
+    rb_define_private_method(methods, "anonymous", limit_anonymous, 0);
+    rb_define_private_method(methods, "workers", limit_workers, 2);
+    rb_define_private_method(methods, "note_fork", limit_note_fork, 0);
+    rb_define_private_method(methods, "forks", limit_forks, 0);
     rb_define_private_method(methods, "ending_process=", limit_set_ending, 1);
     rb_define_private_method(methods, "ending", limit_ending, 0);
     rb_define_private_method(methods, "claim", limit_claim, 1);

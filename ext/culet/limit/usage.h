@@ -9,26 +9,27 @@
 
 #include <stdint.h>
 
+#include "limit/cluster.h"
+
 enum culet_usage_kind {
     CULET_USAGE_GROUP,   /* a control group: usage_fd and stat_fd */
-    CULET_USAGE_PSS,     /* this process's proportional set size */
+    CULET_USAGE_PSS,     /* the proportional set size of this process and its workers */
     CULET_USAGE_SPACE,   /* this process's address space (RLIMIT_AS) */
     CULET_USAGE_REPORTED /* what another process wrote into `reported` */
 };
 
 struct culet_usage {
     enum culet_usage_kind kind;
-    int usage_fd; /* memory.current, memory.usage_in_bytes */
-    int stat_fd;  /* memory.stat; -1: nothing counts as reclaimable */
+    int usage_fd;                  /* memory.current, memory.usage_in_bytes */
+    int stat_fd;                   /* memory.stat; -1: nothing counts as reclaimable */
+    struct culet_cluster *cluster; /* for CULET_USAGE_PSS, which writes into `reported` */
     _Atomic uint64_t *reported;
-    uint64_t pss, resident;     /* the last PSS, and the resident bytes then */
-    double read_at, read_costs; /* the time of that, and how long it took */
 };
 
 /*
- * The bytes in use; exact if they are `exact_from` or more, else an upper bound that costs less. UINT64_MAX: it cannot
- * be read.
+ * The bytes in use; exact if they are `exact_from` or more, else an upper bound that costs less. fresh: of this moment;
+ * else a proportional set size may be as old as its costs allow. UINT64_MAX: it cannot be read.
  */
-uint64_t culet_usage_read(struct culet_usage *usage, uint64_t exact_from);
+uint64_t culet_usage_read(struct culet_usage *usage, uint64_t exact_from, int fresh);
 
 #endif

@@ -15,6 +15,7 @@
 #include "common/release.h"
 #include "common/ruby_stats.h"
 #include "common/thread.h"
+#include "limit/backoff.h"
 #include "limit/forecast.h"
 #include "limit/steering.h"
 #include "trim/gc_watch.h"
@@ -35,18 +36,13 @@ static struct {
     size_t steered_at; /* number of the last collection that was steered after */
     uint64_t added;    /* to Ruby's count of allocated bytes since the last collection */
     void (*request_steering)(void);
-    double next_trim;     /* the thread's; not before then */
-    double next_push;     /* the thread's */
-    double next_full;     /* Ruby threads'; no forced collection before then */
-    unsigned vain_factor; /* Ruby threads'; 0: the last forced collection freed memory */
-    /* After a forced collection in vain: no other before then, unless so much is in use. */
-    _Atomic double next_vain;
-    _Atomic uint64_t vain_used;
-    double next_swept_trim; /* Ruby threads' */
-    /* Collections before the heap grows: Ruby threads'; until then others are not brought forward, by any thread. */
-    double next_forecast;
-    unsigned forecast_factor;
-    _Atomic double forecast_until;
+    struct culet_cluster cluster;    /* under the lock, but for its forks */
+    struct culet_backoff trimming;   /* the thread notes */
+    struct culet_backoff collecting; /* Ruby threads note; pushes ask too */
+    struct culet_backoff swept;      /* trims after collections; Ruby threads */
+    struct culet_backoff forecasts;  /* collections before the heap grows; Ruby threads */
+    double next_push;                /* the thread's; not before then */
+    _Atomic double forecast_until;   /* until then collections are not brought forward, by any thread */
 } watch = {.lock = PTHREAD_MUTEX_INITIALIZER, .stop_fd = -1};
 
 static VALUE key_number; /* Symbol for rb_gc_stat: collections so far */
@@ -68,13 +64,13 @@ static uint64_t share(uint64_t bytes, unsigned percent)
     return bytes / 100 * percent;
 }
 
-/* Reads what is in use; exact from `percent` of the limit on. */
-static uint64_t read_used(unsigned percent)
+/* Reads what is in use; exact from `percent` of the limit on, and of this moment if `fresh`. */
+static uint64_t read_used(unsigned percent, int fresh)
 {
     uint64_t used;
 
     pthread_mutex_lock(&watch.lock);
-    used = culet_usage_read(&watch.settings.usage, share(watch.settings.limit, percent));
+    used = culet_usage_read(&watch.settings.usage, share(watch.settings.limit, percent), fresh);
     pthread_mutex_unlock(&watch.lock);
     atomic_fetch_add(&watch.readings, 1);
     if (used != UNKNOWN)
@@ -82,32 +78,35 @@ static uint64_t read_used(unsigned percent)
     return used;
 }
 
-/* Returns free memory; returns how long that took. */
-static double trim(void)
+/* What a step has freed, by this process's own memory: the others that count are not idle meanwhile. */
+static uint64_t freed_since(uint64_t anonymous)
 {
-    double began = now();
-    uint64_t before = read_used(0), after;
+    uint64_t present = culet_cluster_own_anonymous();
+
+    return anonymous != UNKNOWN && present != UNKNOWN && present < anonymous ? anonymous - present : 0;
+}
+
+/* Returns free memory. */
+static void trim(struct culet_backoff *backoff, uint64_t limit)
+{
+    double began = now(), ended;
+    uint64_t before = culet_cluster_own_anonymous(), freed;
 
     culet_release_memory();
-    after = read_used(0);
+    freed = freed_since(before);
+    ended = now();
     atomic_fetch_add(&watch.trims, 1);
-    if (before != UNKNOWN && after != UNKNOWN && before > after)
-        atomic_fetch_add(&watch.trimmed_bytes, before - after);
-    return now() - began;
+    atomic_fetch_add(&watch.trimmed_bytes, freed);
+    culet_backoff_note(backoff, ended, (ended - began) * CULET_WATCH_TRIM_SHARE, freed, read_used(0, 1), limit);
 }
 
 /* ---- the thread ---- */
 
-/* Whether the last forced collection freed next to nothing, and hardly more is in use than after it. */
-static int in_vain(double time, uint64_t used)
-{
-    return time < atomic_load(&watch.next_vain) && used < atomic_load(&watch.vain_used);
-}
-
 /* Adds as much to Ruby's count of allocated bytes as makes the next malloc collect. */
-static void push_collection(double time, uint64_t used)
+static void push_collection(double time, uint64_t used, uint64_t limit)
 {
-    if (key_limit == 0 || time < watch.next_push || time < atomic_load(&watch.forecast_until) || in_vain(time, used))
+    if (key_limit == 0 || time < watch.next_push || time < atomic_load(&watch.forecast_until) ||
+        (atomic_load(&watch.collecting.vain) != 0 && !culet_backoff_due(&watch.collecting, time, used, limit)))
         return;
     rb_gc_adjust_memory_usage(CULET_STEERING_PUSH_BYTES);
     watch.next_push = time + CULET_STEERING_PUSH_SECONDS;
@@ -131,14 +130,14 @@ static double react(uint64_t used, uint64_t limit)
     if (used >= share(limit, CULET_WATCH_NEAR) && key_limit != 0)
         watch.request_steering();
     if (used >= alarm) {
-        if (!culet_release_found()->in_ruby_threads && culet_release_found()->call != NULL && time >= watch.next_trim) {
-            double costs = trim();
+        if (!culet_release_found()->in_ruby_threads && culet_release_found()->call != NULL &&
+            culet_backoff_due(&watch.trimming, time, used, limit)) {
+            trim(&watch.trimming, limit);
             used = atomic_load(&watch.used);
             time = now();
-            watch.next_trim = time + costs * CULET_WATCH_TRIM_SHARE;
         }
         if (used >= share(limit, CULET_WATCH_CRITICAL))
-            push_collection(time, used);
+            push_collection(time, used, limit);
         if (used >= alarm)
             wake_ruby();
     }
@@ -180,7 +179,7 @@ static void *run(void *unused)
     (void)unused;
     prctl(PR_SET_NAME, "culet-limit", 0, 0, 0);
     while (!atomic_load(&watch.stopped)) {
-        uint64_t used = read_used(CULET_WATCH_ALARM), limit;
+        uint64_t used = read_used(CULET_WATCH_ALARM, 0), limit;
 
         pthread_mutex_lock(&watch.lock);
         limit = watch.settings.limit;
@@ -213,7 +212,7 @@ static void forget_parent(void)
     if (watch.pid == 0 || watch.pid == getpid())
         return;
     pthread_mutex_init(&watch.lock, NULL);
-    watch.settings.usage.pss = 0;
+    culet_cluster_reset(&watch.cluster);
     if (watch.stop_fd >= 0)
         close(watch.stop_fd);
     watch.stop_fd = -1;
@@ -226,7 +225,10 @@ int culet_watch_start(const struct culet_watch_settings *settings)
 
     forget_parent();
     pthread_mutex_lock(&watch.lock);
+    if (watch.cluster.count == 0)
+        culet_cluster_reset(&watch.cluster);
     watch.settings = *settings;
+    watch.settings.usage.cluster = &watch.cluster;
     watch.steered_at = SIZE_MAX;
     pthread_mutex_unlock(&watch.lock);
     if (watch.pid == 0)
@@ -275,8 +277,33 @@ int culet_watch_full(uint64_t bytes)
 
     if (watch.pid == 0 || atomic_load(&watch.used) < share(watch.settings.limit, CULET_WATCH_NEAR))
         return 0;
-    used = read_used(CULET_WATCH_ALARM);
+    used = read_used(CULET_WATCH_ALARM, 1);
     return used != UNKNOWN && used >= bytes;
+}
+
+uint64_t culet_watch_used(void)
+{
+    return watch.pid == getpid() ? read_used(0, 1) : UNKNOWN;
+}
+
+int culet_watch_list(const pid_t *workers, unsigned count, unsigned forks)
+{
+    int error;
+
+    pthread_mutex_lock(&watch.lock);
+    error = culet_cluster_list(&watch.cluster, workers, count, forks);
+    pthread_mutex_unlock(&watch.lock);
+    return error;
+}
+
+void culet_watch_fork(void)
+{
+    culet_cluster_fork(&watch.cluster);
+}
+
+unsigned culet_watch_forks(void)
+{
+    return atomic_load(&watch.cluster.forks);
 }
 
 /* ---- after collections ---- */
@@ -351,48 +378,32 @@ int culet_watch_collection(void)
 }
 
 /* Returns what the last collection freed, unless that would take too much of the time. Returns whether it did. */
-static int trim_swept(void)
+static int trim_swept(uint64_t limit)
 {
-    double began = now();
-
-    if (began < watch.next_swept_trim || culet_release_found()->call == NULL)
+    if (!culet_backoff_due(&watch.swept, now(), atomic_load(&watch.used), limit) || culet_release_found()->call == NULL)
         return 0;
-    (void)trim();
-    watch.next_swept_trim = now() + (now() - began) * CULET_WATCH_TRIM_SHARE;
+    trim(&watch.swept, limit);
     return 1;
-}
-
-/* After a forced collection: when the next may begin. One that freed next to nothing doubles the pause. */
-static void schedule_collection(uint64_t limit, double took, uint64_t before, uint64_t after)
-{
-    double ended = now(), pause = took * CULET_WATCH_COLLECTION_SHARE;
-    int vain = after == UNKNOWN || before < after + share(limit, CULET_WATCH_VAIN);
-
-    if (!vain)
-        watch.vain_factor = 0;
-    else if (watch.vain_factor < CULET_WATCH_LONGEST_FACTOR)
-        watch.vain_factor = watch.vain_factor == 0 ? 2 : watch.vain_factor * 2;
-    watch.next_full = ended + pause;
-    atomic_store(&watch.vain_used, vain && after != UNKNOWN ? after + share(limit, CULET_WATCH_CHANGE) : 0);
-    atomic_store(&watch.next_vain, ended + pause * watch.vain_factor);
 }
 
 /* A collection of old objects too, with an immediate sweep. */
 static void collect(uint64_t limit)
 {
-    double began = now();
-    uint64_t before = atomic_load(&watch.used), after;
+    double began = now(), ended;
+    uint64_t before, freed;
 
-    if (began < watch.next_full || in_vain(began, before))
+    if (!culet_backoff_due(&watch.collecting, began, atomic_load(&watch.used), limit))
         return;
+    before = culet_cluster_own_anonymous();
     rb_gc_start();
     if (culet_release_found()->call != NULL)
         culet_release_memory();
-    after = read_used(0);
+    freed = freed_since(before);
+    ended = now();
     atomic_fetch_add(&watch.collections, 1);
-    if (after != UNKNOWN && before > after)
-        atomic_fetch_add(&watch.freed_bytes, before - after);
-    schedule_collection(limit, now() - began, before, after);
+    atomic_fetch_add(&watch.freed_bytes, freed);
+    culet_backoff_note(&watch.collecting, ended, (ended - began) * CULET_WATCH_COLLECTION_SHARE, freed, read_used(0, 1),
+                       limit);
 }
 
 /*
@@ -405,24 +416,21 @@ static void collect_before_growth(uint64_t limit)
     uint64_t growth = culet_forecast_growth(&watch.forecast, rb_gc_stat(key_total), free);
     double began = now(), ended;
 
-    if (growth == 0 || began < watch.next_forecast)
+    if (growth == 0 || began < atomic_load(&watch.forecasts.soonest))
         return;
-    used = read_used(0);
-    if (used == UNKNOWN || used + growth < most)
+    used = read_used(0, 1);
+    if (used == UNKNOWN || used + growth < most || !culet_backoff_due(&watch.forecasts, began, used, limit))
         return;
     rb_gc_start();
     ended = now();
     freed = rb_gc_stat(key_free);
     freed = freed > free ? (freed - free) * CULET_FORECAST_OBJECT_BYTES : 0;
-    if (freed >= share(limit, CULET_WATCH_VAIN))
-        watch.forecast_factor = 1;
-    else if (watch.forecast_factor < CULET_WATCH_LONGEST_FACTOR)
-        watch.forecast_factor = watch.forecast_factor == 0 ? 2 : watch.forecast_factor * 2;
-    watch.next_forecast = ended + (ended - began) * CULET_WATCH_FORECAST_SHARE * watch.forecast_factor;
+    culet_backoff_note(&watch.forecasts, ended, (ended - began) * CULET_WATCH_FORECAST_SHARE, freed, read_used(0, 1),
+                       limit);
     atomic_store(&watch.forecast_until,
-                 watch.forecast_factor == 1 ? ended + (ended - began) * CULET_WATCH_TRIM_SHARE : 0);
+                 atomic_load(&watch.forecasts.vain) == 0 ? ended + (ended - began) * CULET_WATCH_TRIM_SHARE : 0);
     atomic_fetch_add(&watch.collections, 1);
-    if (used > read_used(0))
+    if (used > atomic_load(&watch.used))
         atomic_fetch_add(&watch.freed_bytes, used - atomic_load(&watch.used));
 }
 
@@ -437,12 +445,12 @@ static void steer(uint64_t limit)
 
     if (watch.steering.tight)
         finish_sweep();
-    used = read_used(0);
+    used = read_used(0, 1);
     if (used == UNKNOWN)
         return;
     if (culet_steering_room(limit, used) == 0) {
         finish_sweep();
-        exceeded |= trim_swept(); /* without a trim the memory stays what it is, however small the budget */
+        exceeded |= trim_swept(limit); /* without a trim the memory stays what it is, however small the budget */
         if (atomic_load(&watch.used) >= share(limit, CULET_WATCH_CRITICAL))
             collect(limit);
     }

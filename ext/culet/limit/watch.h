@@ -35,15 +35,6 @@
 #define CULET_WATCH_FORECAST_SHARE 2
 
 /*
- * A forced collection that frees less than the first, in percent of the limit, doubles the pause before the next, up to
- * the factor, unless so many percent more are in use: all processes of a group collect, and would leave no processor
- * time for those that are to end.
- */
-#define CULET_WATCH_VAIN 1
-#define CULET_WATCH_CHANGE 2
-#define CULET_WATCH_LONGEST_FACTOR 16
-
-/*
  * The interval between two readings: the time in which a program that allocates 1 GiB a second uses up the headroom, so
  * that a program far from its limit is read twice a second.
  */
@@ -83,6 +74,16 @@ int culet_watch_runs(void);
  * thread may not have run for a while on a busy machine. Any thread.
  */
 int culet_watch_full(uint64_t bytes);
+
+/* The bytes in use at this moment; UINT64_MAX: unknown, or this process watches no limit. Any thread. */
+uint64_t culet_watch_used(void);
+
+/* The workers that the limit of this process is for too, as culet_cluster_list. */
+int culet_watch_list(const pid_t *workers, unsigned count, unsigned forks);
+
+/* Before and after each fork, as culet_cluster_fork; and the number of these calls. */
+void culet_watch_fork(void);
+unsigned culet_watch_forks(void);
 
 /* During GC: whether culet_watch_steer is to be called after it. */
 int culet_watch_collection(void);

@@ -82,7 +82,6 @@ Puma::Plugin.create do
     runner.app if runner.respond_to?(:app)
   end
 
-  # Puma runs these hooks only of the first level of its options that has any.
   def trim_between_requests(launcher, options)
     return unless Culet.native? && Culet.trim_stats[:active]
 
@@ -97,12 +96,17 @@ Puma::Plugin.create do
     Culet::Limit::Puma.install(launcher)
     wrap_application(launcher.config, Culet::Limit::Gate::Rack)
     between_requests(launcher, options) { Culet::Limit.each_boundary }
+    hooks = first_level(launcher, options, :before_thread_start)
+    hooks.before_thread_start { |control = nil| Culet::Limit::Puma.thread_starts(control) } if
+      hooks.respond_to?(:before_thread_start)
   end
 
-  def between_requests(launcher, options, &block)
-    level = options.user_options.key?(:out_of_band) ? options.user_options : options.file_options
-    Puma::DSL.new(level, launcher.config).out_of_band(&block)
+  # Puma runs some hooks only of the first level of its options that has any.
+  def first_level(launcher, options, hook)
+    Puma::DSL.new(options.user_options.key?(hook) ? options.user_options : options.file_options, launcher.config)
   end
+
+  def between_requests(launcher, options, &block) = first_level(launcher, options, :out_of_band).out_of_band(&block)
 
   # The launcher does not expose its workers, and Puma.stats resets figures that others may read.
   def collect_metrics(launcher)

@@ -1,13 +1,19 @@
 # frozen_string_literal: true
 
+require_relative "backoff"
+require_relative "settings"
+
 module Culet
   module Limit
     # The last steps of the ladder, their lines in the log, and their notes in the black box if there is one.
     class History
       # Steps that are kept.
       MOST = 64
-      # The same step is logged once in so many seconds, with those between in one line; a restart always.
+      # The same step is logged once in so many seconds, with those between in one line. One that freed next to nothing
+      # is logged once, until it frees something.
       INTERVAL = 10.0
+      # These are logged each time.
+      ALWAYS = %w[threads restart].freeze
       UNITS = [["GB", 10**9], ["MB", 10**6], ["kB", 10**3]].freeze
       private_constant :UNITS
 
@@ -18,12 +24,20 @@ module Culet
         one == 1 ? "#{bytes} #{unit}" : format("%<number>.1f %<unit>s", number: bytes.fdiv(one), unit: unit)
       end
 
+      # @param bytes [Integer] a limit
+      # @return [String] as settings have it if it is a whole number of MiB, and as other sizes, e.g. "400M (419.4 MB)"
+      def self.limit_size(bytes)
+        text = Settings.text(bytes)
+        text ? "#{text} (#{size(bytes)})" : size(bytes)
+      end
+
       # @param log [#call] gets each line
       def initialize(log)
         @log = log
         @steps = []
         @logged = {} # by step: when the last line was written
-        @unlogged = Hash.new { |hash, step| hash[step] = [] } # the bytes that steps since then have freed
+        @unlogged = Hash.new { |hash, step| hash[step] = [0, 0] } # how often since then, and the bytes freed
+        @vain = {} # by step: whether the last line was of one that freed next to nothing
       end
 
       # @return [Array<Hash{String => Object}>] the steps, the oldest first: "at" (seconds since 1970), "step",
@@ -35,30 +49,37 @@ module Culet
       # @param used [Integer] bytes, after the step
       # @param limit [Integer] bytes
       # @param detail [String, nil]
+      # @param times [Integer] how often it was done
       # @return [void]
-      def add(step, freed:, used:, limit:, detail: nil)
+      def add(step, freed:, used:, limit:, detail: nil, times: 1)
         # a new Array each time: a trap handler may read it, and cannot lock
         @steps = [*@steps, { "at" => Time.now.to_f, "step" => step, "freed_bytes" => freed }].last(MOST)
         BlackBox.step(step, freed_bytes: freed) if defined?(BlackBox.step)
-        @unlogged[step] << freed
-        write(step, used, limit, detail) if due?(step)
+        @unlogged[step] = @unlogged[step].zip([times, freed]).map(&:sum)
+        vain = !ALWAYS.include?(step) && @unlogged[step].last < limit * Backoff::VAIN
+        write(step, used, limit, detail, vain) if due?(step, vain)
       end
 
       private
 
-      def due?(step)
+      def due?(step, vain)
+        return true if ALWAYS.include?(step)
+        return false if vain && @vain[step]
+
         now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
-        return false if step != "restart" && @logged[step] && now - @logged[step] < INTERVAL
+        return false if @logged[step] && now - @logged[step] < INTERVAL
 
         @logged[step] = now
         true
       end
 
-      def write(step, used, limit, detail)
-        freed = @unlogged.delete(step)
-        detail = [detail, ("#{freed.size} times" if freed.size > 1)].compact.join(", ")
-        @log.call("culet: limit #{self.class.size(limit)}: #{step}#{" (#{detail})" unless detail.empty?} freed " \
-                  "#{self.class.size(freed.sum)}, #{self.class.size(used)} in use (#{used * 100 / limit} %)")
+      def write(step, used, limit, detail, vain)
+        @vain[step] = vain
+        times, freed = @unlogged.delete(step)
+        detail = [detail, ("#{times} times" if times > 1)].compact.join(", ")
+        @log.call("culet: limit #{self.class.limit_size(limit)}: #{step}#{" (#{detail})" unless detail.empty?} freed " \
+                  "#{self.class.size(freed)}, #{self.class.size(used)} in use (#{used * 100 / limit} %)" \
+                  "#{"; as long as it frees so little, it is repeated less often and not logged" if vain}")
       end
     end
   end

@@ -21,11 +21,13 @@ module Culet
       # @param history [History]
       # @param used [#call] bytes in use, or nil
       # @param limit [#call] bytes
-      def initialize(steps, history:, used:, limit:)
+      # @param own [#call] bytes of this process alone, by which the steps are judged
+      def initialize(steps, history:, used:, limit:, own: used)
         @steps = steps
         @history = history
         @used = used
         @limit = limit
+        @own = own
         @pause = SHORTEST
         @reached = 0
       end
@@ -45,19 +47,32 @@ module Culet
         used && used >= ALARM * @limit.call ? pause(used) : rest
       end
 
+      # Between two passes: steps that undo what they did are told that the usage is below the alarm level.
+      #
+      # @return [void]
+      def relieve
+        return unless @steps.any?(&:pending?)
+
+        used = @used.call
+        rest if used && used < ALARM * @limit.call
+      end
+
       # @return [Integer] bytes in use from which the next pass is to begin before its time
       def next_pass_bytes = [CRITICAL * @limit.call, @reached + (CHANGE * @limit.call)].min.to_i
 
       private
 
       def take(step, before)
+        own = @own.call
+        began = Steps.now
         detail = step.call
         return if detail == :nothing
 
+        took = Steps.now - began
         used = @used.call || before
         limit = @limit.call
-        freed = [before - used, 0].max
-        step.freed(freed.fdiv(limit), used.fdiv(limit))
+        freed = own ? [own - (@own.call || own), 0].max : 0
+        step.freed(freed.fdiv(limit), used.fdiv(limit), took)
         @history.add(step.name, freed: freed, used: used, limit: limit, detail: detail)
       end
 

@@ -13,7 +13,7 @@ module Culet
       REREAD = 5.0
       # The extension may trim ten times a second; that is summed up in lines this far apart, in seconds.
       SUMMARY = 10.0
-      # How often the parent of a cluster reads the memory of its workers, in seconds.
+      # How often the parent of a cluster looks which workers it has, in seconds.
       CLUSTER = 0.5
 
       # @param source [Source, nil]
@@ -41,10 +41,10 @@ module Culet
       # @return [self]
       # @raise [Culet::Error] when the extension cannot start its thread
       def start
-        check_size
         @wakeup = IO.for_fd(Limit.send(:event_descriptor))
         @counts = Limit.send(:counts)
         watch
+        check_size unless @forked
         note_limit
         @thread = BackgroundThread.start("culet-limit") { run }
         @thread.report_on_exception = false
@@ -70,9 +70,13 @@ module Culet
       # @return [void]
       def rebuild
         steps = [Steps::Trim.new, Steps::Callbacks.new(Limit.callbacks, Limit.log),
-                 Steps::Collection.new(Limit.boundary), *Limit.restart]
-        watch if @thread # the kind of usage may be another
-        @ladder = Ladder.new(steps, history: @history, used: method(:used_bytes), limit: -> { @source.bytes })
+                 Steps::Collection.new(Limit.boundary), *Limit.threads, *Limit.restart]
+        if @thread
+          watch # the kind of usage may be another
+          @wakeup.syswrite([1].pack("Q")) # as may be how long it sleeps
+        end
+        @ladder = Ladder.new(steps, history: @history, used: method(:used_bytes), limit: -> { @source.bytes },
+                                    own: -> { Limit.send(:anonymous) })
       end
 
       # @return [Integer]
@@ -88,14 +92,17 @@ module Culet
 
       private
 
-      # A setting is for all processes of a cluster; a control group has all of them in any case.
-      def reported? = @source.kind == :pss && Limit.clustered?
+      # A setting is for all processes of a cluster; a control group has all of them in any case. The parent reads, and
+      # the workers get what it has read.
+      def kind = @source.kind == :pss && Limit.clustered? && !Limit.cluster ? :reported : @source.kind
 
       def used_bytes
-        return @source.used_bytes unless reported?
-        return Limit.send(:reported) unless Limit.cluster
+        list_workers
+        Limit.send(:used)
+      end
 
-        Limit.cluster.used_bytes((@source.bytes * Ladder::ALARM).to_i).tap { |bytes| Limit.send(:report, bytes) }
+      def list_workers
+        Limit.cluster.list if Limit.cluster && @source.kind == :pss
       end
 
       # @return [void]
@@ -103,7 +110,7 @@ module Culet
         used = used_bytes
         return unless used && used >= @source.bytes * Ladder::CRITICAL
 
-        Limit.log.call("culet: the memory limit, #{History.size(@source.bytes)}, is nearly used up at the start: " \
+        Limit.log.call("culet: the memory limit, #{History.limit_size(@source.bytes)}, is nearly used up at the start: " \
                        "#{History.size(used)} in use; a larger limit is needed")
       end
 
@@ -114,8 +121,8 @@ module Culet
         @files = group ? [group.usage_file, group.stat_file].map { |path| open_if_readable(path) } : [nil, nil]
         @notifications = Notifications.new(@source, alarm_bytes: (@source.bytes * Ladder::ALARM unless @forked)&.to_i,
                                                     event_descriptor: -> { Limit.send(:event_descriptor) })
-        problem = Limit.send(:watch, @source.bytes, reported? ? :reported : @source.kind, @files[0]&.fileno,
-                             @files[1]&.fileno, @wakeup.fileno, @notifications.ios.map(&:fileno))
+        problem = Limit.send(:watch, @source.bytes, kind, @files[0]&.fileno, @files[1]&.fileno, @wakeup.fileno,
+                             @notifications.ios.map(&:fileno))
         raise Error, problem if problem
       ensure
         old&.each(&:close)
@@ -129,10 +136,11 @@ module Culet
 
       def run
         until @stopping
-          woken = IO.select([@wakeup], nil, nil, reported? && Limit.cluster ? CLUSTER : REREAD)
-          used_bytes if reported?
+          woken = IO.select([@wakeup], nil, nil, Limit.cluster ? CLUSTER : REREAD)
+          list_workers
           reread unless woken
           note_limit
+          @ladder.relieve unless woken
           next unless woken
 
           @wakeup.read_nonblock(8, exception: false)
@@ -151,7 +159,7 @@ module Culet
         bytes = @ladder.next_pass_bytes
         while (rest = deadline - Steps.now).positive?
           sleep([rest, Ladder::SHORTEST].min)
-          used_bytes if reported?
+          list_workers
           break if Limit.send(:full?, bytes)
         end
       end
@@ -165,7 +173,7 @@ module Culet
         return if [source.bytes, source.description] == [@source.bytes, @source.description]
         return vanished unless source.bytes
 
-        Limit.log.call("culet: the memory limit is #{History.size(source.bytes)} now (#{source.description})")
+        Limit.log.call("culet: the memory limit is #{History.limit_size(source.bytes)} now (#{source.description})")
         @source = source
         @noted = nil
         watch
@@ -185,7 +193,7 @@ module Culet
         return if @vanished
 
         @vanished = true
-        Limit.log.call("culet: the memory limit cannot be read any more; it stays #{History.size(@source.bytes)}")
+        Limit.log.call("culet: the memory limit cannot be read any more; it stays #{History.limit_size(@source.bytes)}")
       end
 
       COUNTED = { "trim" => %i[trims trimmed_bytes], "collection" => %i[collections collected_bytes] }.freeze
@@ -203,7 +211,7 @@ module Culet
           next unless number.positive?
 
           @history.add(name, freed: counts[bytes] - before.fetch(bytes, 0), used: counts[:used_bytes],
-                             limit: @source.bytes, detail: "#{number} in the background")
+                             limit: @source.bytes, detail: "in the background", times: number)
         end
         tightened(counts, before)
       end

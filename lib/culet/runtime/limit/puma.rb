@@ -2,13 +2,59 @@
 
 require_relative "cluster"
 require_relative "gate"
+require_relative "threads"
 
 module Culet
   module Limit
     # A Puma that keeps its memory limit. A single process ends gracefully, so that its supervisor starts it again. In a
     # cluster the master ends the worker with the most private memory by SIGTERM and starts another one: the worker
-    # finishes its requests, and the other workers accept new ones. One worker at a time.
+    # finishes its requests, and the other workers accept new ones. One worker at a time. Before that, each process
+    # serves fewer requests at a time, if its thread pool can be resized (Puma 8).
     class Puma
+      # The thread pool of a process.
+      class Pool
+        # @param control [Puma::ServerPluginControl]
+        def initialize(control)
+          @control = control
+        end
+
+        # @return [Integer] the least number of threads
+        def min = @control.min_threads
+
+        # @return [Integer] the most
+        def max = @control.max_threads
+
+        # A new size alone is for threads that are not there yet, so those beyond it are asked to end when they are idle.
+        #
+        # @param min [Integer]
+        # @param max [Integer]
+        # @return [void]
+        def resize(min, max)
+          @control.update_thread_pool_min_max(min: min, max: max)
+          pool = threads or return
+
+          (pool.spawned - pool.trim_requested - max).times { pool.trim(true) }
+        end
+
+        private
+
+        # Puma does not expose it.
+        def threads
+          pool = @control.instance_variable_get(:@server)&.instance_variable_get(:@thread_pool)
+          pool if %i[spawned trim_requested trim].all? { |name| pool.respond_to?(name) }
+        end
+      end
+
+      # In the process that serves requests, when one of its threads starts.
+      #
+      # @param control [Puma::ServerPluginControl, nil] nil before Puma 8
+      # @return [void]
+      def self.thread_starts(control)
+        return unless control.respond_to?(:update_thread_pool_min_max) && Limit.active? && Limit.threads.nil?
+
+        Limit.threads = Steps::Threads.new(Pool.new(control), Limit.log)
+      end
+
       # @param launcher [Puma::Launcher]
       # @return [void]
       def self.install(launcher)

@@ -9,6 +9,13 @@ module Culet
       BASES = { nil => 1024, "IB" => 1024, "B" => 1000 }.freeze
       private_constant :EXPONENTS, :BASES
 
+      # @param bytes [Integer]
+      # @return [String, nil] a size of whole MiB or GiB as settings have it, e.g. "400M"; nil for others
+      def self.text(bytes)
+        unit, one = [["G", 1 << 30], ["M", 1 << 20]].find { |_, size| bytes.positive? && (bytes % size).zero? }
+        unit && "#{bytes / one}#{unit}"
+      end
+
       # @return [Integer, nil] bytes; nil: as the kernel says
       attr_reader :bytes
 

@@ -1,10 +1,12 @@
 # frozen_string_literal: true
 
+require_relative "backoff"
+
 module Culet
   module Limit
     # The steps of the ladder. Each has a name; `due?` says whether it can help now, `call` does it and returns a detail
-    # for the log, nil, or :nothing if there was nothing to do; `freed` says what it freed; `relieved` says that the
-    # usage is below the alarm level.
+    # for the log, nil, or :nothing if there was nothing to do; `freed` is told what it freed and how long it took;
+    # `relieved` is called while the usage is below the alarm level.
     #
     # @api private
     module Steps
@@ -16,19 +18,34 @@ module Culet
         # @param name [String]
         def initialize(name)
           @name = name
+          @backoff = Backoff.new
         end
 
         # @param used_share [Float] used bytes by the limit
         # @return [Boolean] whether it can help now
-        def due?(used_share) = used_share.positive?
+        def due?(used_share) = @backoff.due?(Steps.now, used_share)
 
         # @param share [Float] of the limit, that its last call freed
         # @param used_share [Float] used bytes by the limit after it
+        # @param took [Float] seconds
         # @return [void]
-        def freed(share, used_share); end
+        def freed(share, used_share, took)
+          @backoff.note(ended: Steps.now, pause: took * pause_factor(used_share), freed: share, used: used_share)
+        end
 
         # @return [void]
         def relieved = nil
+
+        # @return [Boolean] whether `relieved` is to be called although no pass was needed
+        def pending? = false
+
+        private
+
+        # A step takes at most one part of so many of the time.
+        #
+        # @param used_share [Float]
+        # @return [Integer]
+        def pause_factor(_used_share) = 10
       end
 
       # Returns free memory of malloc to the kernel.
@@ -50,7 +67,7 @@ module Culet
         end
 
         # @return [Boolean]
-        def due?(_used_share) = @blocks.any?
+        def due?(used_share) = @blocks.any? && super
 
         # @return [String]
         def call
@@ -66,54 +83,37 @@ module Culet
       end
 
       # A major collection and a trim, at a boundary if one comes soon. Collections take at most a twentieth of the
-      # time, near the limit a fifth. After one that freed next to nothing the next waits twice as long, unless more is
-      # in use: all processes of a group collect, and would leave no processor time for those that are to end.
+      # time, near the limit a fifth.
       class Collection < Step
         SHARE = 20
         URGENT_SHARE = 5
         URGENT = 0.9
         # How long to wait for a boundary, in seconds.
         PATIENCE = 0.25
-        # Less, as a share of the limit, is next to nothing; so much more in use is a change.
-        LEAST = 0.01
-        CHANGE = 0.02
-        LONGEST_FACTOR = 16
-        private_constant :LEAST, :CHANGE, :LONGEST_FACTOR
 
         # @param boundary [Boundary]
         def initialize(boundary)
           super("collection")
           @boundary = boundary
-          @ended = @took = @used_share = 0
-          @factor = 1
         end
-
-        # @return [Boolean]
-        def due?(used_share)
-          factor = used_share >= @used_share + CHANGE ? 1 : @factor
-          Steps.now >= @ended + (@took * (used_share >= URGENT ? URGENT_SHARE : SHARE) * factor)
-        end
-
-        # @return [void]
-        def freed(share, used_share)
-          @factor = share < LEAST ? [@factor * 2, LONGEST_FACTOR].min : 1
-          @used_share = used_share
-        end
-
-        # @return [void]
-        def relieved = @factor = 1
 
         # @return [String]
         def call
           began = Steps.now
           at_boundary = @boundary.run(PATIENCE) { began = collect }
           began = collect unless at_boundary
-          @ended = Steps.now
-          @took = @ended - began
+          @took = Steps.now - began
           at_boundary ? "between requests" : "at once"
         end
 
+        # The wait for a boundary costs nothing.
+        #
+        # @return [void]
+        def freed(share, used_share, _took) = super(share, used_share, @took)
+
         private
+
+        def pause_factor(used_share) = used_share >= URGENT ? URGENT_SHARE : SHARE
 
         # @return [Float] the time when it began
         def collect

@@ -1,0 +1,35 @@
+/*
+ * limit/backoff.h - when a step may be repeated: what freed next to nothing is repeated after pauses that double, unless
+ * clearly more is in use than then. Arithmetic only. One thread notes, any thread asks.
+ */
+#ifndef CULET_LIMIT_BACKOFF_H
+#define CULET_LIMIT_BACKOFF_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+/* Less is next to nothing; so much more in use is a reason to try again; so much less is another situation. In percent
+ * of the limit. */
+#define CULET_BACKOFF_VAIN 1
+#define CULET_BACKOFF_MORE 2
+#define CULET_BACKOFF_LESS 5
+
+/* The shortest pause that is doubled, and the longest, in seconds. */
+#define CULET_BACKOFF_SHORTEST 0.02
+#define CULET_BACKOFF_LONGEST 240.0
+
+struct culet_backoff {
+    _Atomic double soonest; /* the step had its part of the time until then */
+    _Atomic double next;    /* after vain steps; later than `soonest` */
+    _Atomic unsigned vain;  /* steps in a row that freed next to nothing */
+    _Atomic uint64_t used;  /* bytes in use after the last of them */
+};
+
+/* Whether the step may be taken. time: seconds; used: bytes in use now. */
+int culet_backoff_due(struct culet_backoff *backoff, double time, uint64_t used, uint64_t limit);
+
+/* After a step: when it ended, the least pause after it in seconds, the bytes that it freed, those in use after it. */
+void culet_backoff_note(struct culet_backoff *backoff, double ended, double pause, uint64_t freed, uint64_t used,
+                        uint64_t limit);
+
+#endif

@@ -1,0 +1,77 @@
+# frozen_string_literal: true
+
+require_relative "steps"
+
+module Culet
+  module Limit
+    module Steps
+      # Serves fewer requests at a time: halves a thread pool that can be resized while it runs, and gives it its threads
+      # back, twice as many each time, while the usage is below the alarm level. What requests in progress hold is freed
+      # without ending a process.
+      class Threads < Step
+        # The share of the limit from which on threads are taken away; the other steps had their turn before.
+        LEVEL = 0.9
+        # Seconds between two changes: the first requests must end before the next is decided.
+        SETTLE = 2.0
+        RESTORE = 30.0
+
+        # @param pool [#min, #max, #resize] sizes, and `resize(min, max)`
+        # @param log [#call] gets a line when threads are given back
+        def initialize(pool, log)
+          super("threads")
+          @pool = pool
+          @log = log
+          @sizes = [] # [min, max] before each change, the first change first
+          @changed = -Float::INFINITY
+        end
+
+        # @param used_share [Float]
+        # @return [Boolean]
+        def due?(used_share)
+          @below_since = nil
+          used_share >= LEVEL && @pool.max > 1 && Steps.now - @changed >= SETTLE
+        end
+
+        # @return [Boolean] whether threads are to be given back
+        def pending? = @sizes.any?
+
+        # @return [void]
+        def freed(*); end
+
+        # @return [String]
+        def call
+          forget_other_changes
+          @sizes << [@pool.min, @pool.max]
+          resize([@pool.min, @pool.max / 2].min, @pool.max / 2)
+          "#{@sizes.last.last} to #{@pool.max}"
+        end
+
+        # @return [void]
+        def relieved
+          return unless pending?
+
+          @below_since ||= Steps.now
+          return if Steps.now - [@below_since, @changed].max < RESTORE
+
+          forget_other_changes
+          before = @pool.max
+          resize(*@sizes.pop) if pending?
+          @log.call("culet: #{@pool.max} threads again, after #{before}") if @pool.max > before
+        end
+
+        private
+
+        def resize(min, max)
+          @pool.resize(min, max)
+          @set = @pool.max
+          @changed = Steps.now
+        end
+
+        # The program may resize its pool too; then that size counts.
+        def forget_other_changes
+          @sizes.clear if @set && @pool.max != @set
+        end
+      end
+    end
+  end
+end
