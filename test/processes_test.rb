@@ -27,7 +27,7 @@ class ProcessesTest < Minitest::Test
   def test_whether_a_process_trims_is_seen
     { "background" => "background", "now" => "now", "off" => nil }.each do |given, mode|
       with_program(RbConfig.ruby, "-I#{TestHelper::ROOT}/lib", "-rculet/auto", "-e", WAITING, env: NEUTRAL.merge("CULET_TRIM" => given)) do |pid|
-        mode ? assert_equal(mode, Processes::Trimming.mode(pid)) : assert_nil(Processes::Trimming.mode(pid))
+        mode ? assert_equal(mode, Processes::Marks.trimming(pid)) : assert_nil(Processes::Marks.trimming(pid))
       end
     end
   end
@@ -35,7 +35,7 @@ class ProcessesTest < Minitest::Test
   def test_a_process_that_has_ended_has_no_figures
     pid = spawn("true")
     Process.wait(pid)
-    assert_nil Processes::Trimming.mode(pid)
+    assert_nil Processes::Marks.trimming(pid)
     assert_nil Processes::Memory.rss_bytes(pid)
     assert_nil Processes::Memory.pss_bytes(pid)
     assert_nil Processes::Memory.peak_rss_bytes(pid)

@@ -6,6 +6,7 @@
 #include "agent/agent.h"
 #include "blackbox/blackbox.h"
 #include "common/active_malloc.h"
+#include "common/mark.h"
 #include "common/memory_file.h"
 #include "common/stats.h"
 #include "common/tracer.h"
@@ -146,6 +147,7 @@ RUBY_FUNC_EXPORTED void Init_culet(void)
     rb_define_singleton_method(culet, "allocator", culet_allocator, 0);
     rb_define_singleton_method(culet, "stats", culet_stats_of_malloc, 0);
     rb_define_private_method(rb_singleton_class(culet), "malloc_totals", culet_malloc_totals, 0);
+    rb_define_private_method(rb_singleton_class(culet), "mark", culet_mark_once, 1);
     rb_define_private_method(rb_singleton_class(culet), "admit_reader", culet_admit_reader, 1);
     culet_init_agent(culet);
     culet_init_feature_index(culet);

@@ -6,6 +6,8 @@ return if Culet::Native.another_copy?(__FILE__, "culet/profile")
 require_relative "runtime/profile/labels"
 require_relative "runtime/profile/settings"
 
+Culet.send(:mark, "profile") if Culet.native?
+
 module Culet
   # `require "culet/profile"` makes the memory profile available: which code allocated what is in use. It is off until
   # Culet::Profile.start, CULET_PROFILE=512k (see Settings) or `culet profile PID`. Forked processes go on with it. What

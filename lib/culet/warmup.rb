@@ -42,6 +42,7 @@ module Culet
         serve(requests, app, record)
         record.of("block", &block) if block
         steps.each { |name| record.of(name.to_s) { Steps.make(name) } }
+        Culet.send(:mark, "warmup") if Culet.native?
         record.to_h
       end
 

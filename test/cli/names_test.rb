@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "json"
+require "pty"
 require "stringio"
 require "culet/cli"
 require "culet/system/processes"
@@ -80,15 +81,77 @@ class CliNamesTest < Minitest::Test
     end
   end
 
-  def test_several_clusters
+  # A tree is a unit: of the master's own title, and of workers whose titles lack the name.
+  def test_the_exact_title_of_a_master_stands_for_its_tree
+    cluster do |pids|
+      title = "#{@name} 6.6.0 (tcp://0.0.0.0:9292) [shop]"
+      assert_equal pids, JSON.parse(culet("report", title, "--json").first)["processes"].map { |one| one["pid"] }
+      assert_equal pids, JSON.parse(culet("cow", title, "--json", "--writes", "0").first)["processes"].map { |one| one["pid"] }
+      found = Culet::Processes::Search.new("#{@name}: cluster worker 1: #{pids[0]} [shop]").families
+      assert_equal [[pids[2]]], found.map { |family| family.members.map(&:pid) }
+    end
+  end
+
+  # Forked workers belong to their tree whatever they are called; another program that it started does not.
+  def test_what_belongs_to_a_tree
+    script = <<~'RUBY'
+      $0 = ARGV.first
+      named, report = IO.pipe
+      forked = fork { $0 = "other words"; report.write("x"); $stdin.read }
+      spawn("cat")
+      named.read(1)
+      puts forked
+      $stdout.flush
+      $stdin.read
+    RUBY
+    Open3.popen2(NEUTRAL, RbConfig.ruby, "--disable-gems", "-e", script, "#{@name} app", pgroup: true) do |input, output, process|
+      forked = output.gets.to_i
+      assert_equal [[process.pid, forked]], Culet::Processes::Search.new(@name).families.map { |family| family.members.map(&:pid) }
+    ensure
+      end_group(process.pid)
+      input.close
+    end
+  end
+
+  # Several trees are never added up: they are listed, and a number chooses.
+  def test_several_trees
     cluster do |first|
       cluster(app: "blog") do |second|
-        _, err, status = culet("map", @name, "--json")
-        assert_equal 1, status
-        assert_match(/\Aculet: "#{@name}" matches several processes: #{first[0]} \(.*\[shop\]\), #{second[0]} \(.*\[blog\]\); give one process number\n\z/, err)
-        assert_equal (first + second).sort, JSON.parse(culet("cow", @name, "--json", "--writes", "0").first)["processes"].map { |one| one["pid"] }.sort
-        found = Culet::Processes::Search.new("#{@name}: cluster worker 1: #{second[0]} [blog]").families
-        assert_equal [[second[2]]], found.map { |family| family.members.map(&:pid) }
+        %w[map doctor snapshot strings signal limit diff cow].each do |verb|
+          out, err, status = culet(verb, *[@name] * (verb == "diff" ? 2 : 1))
+          assert_equal ["", 1], [out, status], verb
+          assert_choice err, verb, first, second
+          assert_includes err.lines.last, "give the number of one, e.g. `culet #{verb} #{first[0]}`"
+        end
+        [%w[report], %w[profile], %w[require --unused]].each do |words|
+          out, err, status = culet(*words, @name)
+          assert_equal ["", 1], [out, status], words.join(" ")
+          assert_choice err, words.join(" "), first, second
+          assert_includes err.lines.last, "e.g. `culet #{words.join(" ")} #{@name} #{first[0]}`; without the name a number is that process alone"
+        end
+        # The number of any of its processes chooses a tree.
+        [second[0], second[2]].each do |pid|
+          assert_equal second, JSON.parse(culet("report", pid.to_s, @name, "--json").first)["processes"].map { |one| one["pid"] }.sort
+        end
+        seen = JSON.parse(culet("top", @name, "--json").first)["processes"].map { |one| one["pid"] }
+        assert_equal (first + second).sort, seen.sort
+      end
+    end
+  end
+
+  def test_a_terminal_is_asked_which_tree
+    cluster do |first|
+      cluster(app: "blog") do |second|
+        command = [NEUTRAL, *culet_command, "limit", @name]
+        PTY.spawn(*command) do |output, input, pid|
+          seen = +""
+          seen << output.readpartial(4096) until seen.include?("the number of one: ")
+          input.puts(second[0])
+          seen << rest(output)
+          assert_predicate Process.wait2(pid).last, :success?
+          assert_match(/^ +#{first[0]}  3 processes  \S+ MB PSS  #{@name} 6\.6\.0 .*\[shop\]\r$/, seen)
+          assert_includes seen, "#{@name} is process #{second[0]} ("
+        end
       end
     end
   end
@@ -174,6 +237,24 @@ class CliNamesTest < Minitest::Test
   end
 
   private
+
+  # Each line of the list has a root, the number of its processes, their PSS as the kernel tells it, and its title.
+  def assert_choice(text, verb, *trees)
+    assert_match(/\Aculet: "#{@name}" matches 2 process trees:\n/, text, verb)
+    trees.zip(%w[shop blog]).each do |pids, app|
+      line = text[/^ +#{pids[0]}  3 processes  (\d+(?:\.\d+)?) MB PSS  #{@name} 6\.6\.0 .*\[#{app}\]$/, 1]
+      pss = pids.sum { |pid| Culet::Processes::Memory.pss_bytes(pid) }
+      assert_in_delta pss / 1e6, line.to_f, pss / 1e6 * 0.05, text
+    end
+  end
+
+  # A terminal whose program has ended ends by an error.
+  def rest(output)
+    text = +""
+    loop { text << output.readpartial(4096) }
+  rescue Errno::EIO, EOFError
+    text
+  end
 
   # Yields the numbers of the master and its workers.
   def cluster(app: "shop")

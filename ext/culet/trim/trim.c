@@ -10,15 +10,18 @@
 #include <ruby/vm.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "common/job.h"
+#include "common/mark.h"
 #include "common/release.h"
 #include "common/values.h"
 #include "trim/gc_watch.h"
-#include "trim/mark.h"
 #include "trim/thread_hook.h"
 #include "trim/trimmer.h"
+
+#define MARK "trim:"
 
 /* ELSEWHERE: another copy of this library trims for the process. */
 enum mode { OFF, BACKGROUND, NOW, ELSEWHERE };
@@ -193,6 +196,17 @@ static VALUE culet_trim_stats(VALUE self)
 
 /* ---- Culet::Trim ---- */
 
+/* Shows other processes whether and how this one trims. */
+static void show_mode(void)
+{
+    static void *mark = MAP_FAILED;
+    char name[sizeof(MARK) + 16];
+
+    culet_unmark(mark);
+    snprintf(name, sizeof(name), MARK "%s", mode_name());
+    mark = culet_mark(name);
+}
+
 static void stop_at_exit(ruby_vm_t *vm)
 {
     culet_trimmer_end();
@@ -214,14 +228,14 @@ static VALUE trim_start(VALUE self, VALUE at_once, VALUE minimum_bytes, VALUE in
 
     if (culet_release_found()->call == NULL)
         return problem();
-    if (mode == OFF && culet_trim_mark_exists())
+    if (mode == OFF && culet_mark_exists(MARK))
         mode = ELSEWHERE;
     if (mode == ELSEWHERE)
         return Qnil;
     if ((error = culet_trimmer_prepare(&settings)) != 0)
         return rb_utf8_str_new_cstr(strerror(error));
     mode = RTEST(at_once) ? NOW : BACKGROUND;
-    culet_trim_mark(mode_name());
+    show_mode();
     if (watching)
         return Qnil;
     watching = 1;

@@ -57,7 +57,7 @@ module Culet
         options.values_at(:html, :out).compact.each { |path| AtomicFile.check(path) }
         return run(command) if command
 
-        words = first_named(named(watched(words)), files: false)
+        words = roots_named(named(watched(words)), files: false)
         return watch(words) if options[:watch]
 
         options[:every] ? follow(words) : conclude(look(words))
@@ -68,6 +68,7 @@ module Culet
       def define(parser)
         parser.separator("Forked processes share each page until one of them, or its allocator, writes to it.")
         parser.separator("")
+        define_names(parser)
         parser.on("--max-private SIZE", "exit 3 if a worker has more private memory than SIZE (80MB, 64MiB)") do |v|
           options[:limit] = size(v)
         end

@@ -49,6 +49,7 @@ module Culet
       def define(parser)
         parser.separator("Exits with 1 if a finding is bad. Without a process, it starts a Ruby and checks that.")
         parser.separator("")
+        define_names(parser)
       end
 
       def examine(pid, fresh:)

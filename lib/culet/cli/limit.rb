@@ -40,6 +40,7 @@ module Culet
         parser.separator("Prints the limit that the kernel sets, how much of it counts as used when the kernel looks " \
                          "for a process to kill, and the steps that culet/limit took in the process to keep it.")
         parser.separator("")
+        define_names(parser)
       end
 
       def json(document, problems) = JSON.pretty_generate(document.merge("problems" => problems))

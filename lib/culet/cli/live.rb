@@ -52,6 +52,7 @@ module Culet
         parser.separator("Serves a page on 127.0.0.1 that shows the memory of a process and its children, second by " \
                          "second, and prints its address. Only who has the address can open it. Ctrl-C ends it.")
         parser.separator("")
+        define_names(parser, several: true)
         parser.on("--port N", "port to listen on (default: a free one)") do |v|
           options[:port] = whole("--port", v, most: MOST_PORT)
         end
@@ -97,7 +98,7 @@ module Culet
       end
 
       def roots(words)
-        return first_named(words, files: false).map { |word| Processes::Live.find(word).pid } if words.any?
+        return roots_named(words, files: false, several: true).map { |word| Processes::Live.find(word).pid } if words.any?
 
         require_relative "../tools/top/ruby_processes"
         pids = Culet::Top::RubyProcesses.roots

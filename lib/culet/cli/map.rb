@@ -42,6 +42,7 @@ module Culet
         parser.separator("Each cell is one page of memory: in use, free but resident, or returned to the " \
                          "kernel. At the highest zoom the page shows single blocks.")
         parser.separator("")
+        define_names(parser)
         parser.on("--html FILE", "write an HTML page to zoom and pan in (default: culet-map-PID.html)") do |v|
           options[:html] = v
         end

@@ -76,6 +76,7 @@ module Culet
                          "so, or on another allocator. Sizes are estimates, with an interval that has the true size " \
                          "in 95 of 100 cases.")
         parser.separator("")
+        define_names(parser)
         define_report(parser)
         define_files(parser)
         define_continuous(parser)

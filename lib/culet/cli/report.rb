@@ -39,8 +39,7 @@ module Culet
       private
 
       def define(parser)
-        parser.separator("NAME matches the title, command, script or systemd unit of a process.")
-        parser.separator("")
+        define_names(parser)
         define_treatment(parser)
         define_watch(parser)
       end

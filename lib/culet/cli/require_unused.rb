@@ -56,6 +56,7 @@ module Culet
         parser.separator("Lists by gem and file the bytes of methods and blocks that never ran. Code that was " \
                          "loaded before culet/unused, and code evaluated from strings, is listed apart.")
         parser.separator("")
+        define_names(parser)
         parser.on("--unused", "select this report") { nil }
         parser.on("--svg FILE", "also write a picture of the code by gem") { |v| options[:svg] = v }
         parser.on("--top N", "lines of each list (default: #{LINES})") do |v|

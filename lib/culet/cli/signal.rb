@@ -47,6 +47,7 @@ module Culet
                          "then culet reads the process as `culet snapshot` does. The signals that servers " \
                          "use are not sent.")
         parser.separator("")
+        define_names(parser)
         parser.on("--wait TIME", "wait this long for the main thread (default: 10s)") do |v|
           options[:wait] = bounded("--wait", v)
         end

@@ -42,6 +42,7 @@ module Culet
                          "and appears when it is complete. A series has no single blocks, only the use of " \
                          "each page.")
         parser.separator("")
+        define_names(parser)
         parser.on("--every TIME", "repeat at this interval (10s, 5m), into the same file, until Ctrl-C") do |v|
           options[:every] = Duration.seconds("--every", v)
         end

@@ -52,6 +52,7 @@ module Culet
         parser.separator("A running process must have loaded culet/agent. It is paused in slices of 20 ms, and " \
                          "once for a garbage collection. Files that contain string text are private (mode 0600).")
         parser.separator("")
+        define_names(parser)
         parser.on("--html FILE", "write an HTML page with the picture and all tables") { |v| options[:html] = v }
         parser.on("--svg FILE", "write a picture of buffers, their strings, and the duplicates") do |v|
           options[:svg] = v

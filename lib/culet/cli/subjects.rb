@@ -2,6 +2,8 @@
 
 require_relative "../system/processes/search"
 require_relative "../scope"
+require_relative "../text/numbers"
+require_relative "../text/size"
 
 module Culet
   module CLI
@@ -13,11 +15,20 @@ module Culet
       CLEAR = "\e[H\e[2J"
       # So many processes are named in a sentence.
       MOST_NAMED = 12
-      # Words that can only be a file's name.
-      FILE = %r{/|\.(?:snapshot|json|gz|trace)\z}
-      private_constant :WATCH_SECONDS, :CLEAR, :MOST_NAMED, :FILE
+      # Words that can only be a file's name. A title of several words may have slashes: "puma 6.6.0 (tcp://...)".
+      FILE = %r{\A[^ ]*/[^ ]*\z|\.(?:snapshot|json|gz|trace)\z}
+      NUMBER = /\A\d+\z/
+      private_constant :WATCH_SECONDS, :CLEAR, :MOST_NAMED, :FILE, :NUMBER
 
       private
+
+      # @param several [Boolean] as for `roots_named`
+      def define_names(parser, several: false)
+        parser.separator("NAME is the title, command, script or systemd unit of a process, or a part of one. It stands " \
+                         "for the process and its descendants#{several ? "." : "; several such trees are listed, and a number " \
+                                                            "chooses."}")
+        parser.separator("")
+      end
 
       def define_treatment(parser)
         parser.on("--live", "do not pause the process; memory that changes meanwhile is counted twice or not at all") do
@@ -58,44 +69,90 @@ module Culet
         options[:mode] = mode
       end
 
+      # What a verb makes of a name is the same for all: of one process tree that has it, the verb takes all processes, or
+      # the root where it looks at one process or finds the others itself; of several the user chooses.
+
       # @param words [Array<String>] process numbers, names, and names of files where `files` says so
       # @param files [Boolean] whether a word can be a file's name
-      # @return [Array<String>] each once; in place of a process's name the numbers of all that have it
-      # @raise [Culet::Error] when there is none of a name
+      # @return [Array<String>] each once; in place of a process's name the numbers of its tree
+      # @raise [Culet::Error] when there is none of a name, or there are several and no word is the number of one
       def all_named(words, files: true)
-        words.flat_map do |word|
-          next [plain(word)] unless name?(word, files)
-
-          families(word, files).flat_map(&:members).map { |one| one.pid.to_s }
-        end.uniq
+        numbers = words.map { |word| plain(word) }.grep(NUMBER)
+        each_named(words, files) { |word| trees(word, files, numbers: numbers).flat_map(&:members) }
       end
 
       # @param words [Array<String>] as for `all_named`
-      # @return [Array<String>] each once; in place of a process's name the numbers of those that have it and come from
-      #   no other that has it
+      # @param several [Boolean] whether a name may stand for several trees
+      # @return [Array<String>] each once; in place of a process's name the number of its tree's root
       # @raise [Culet::Error] as `all_named`
-      def first_named(words, files: true)
-        words.flat_map do |word|
-          name?(word, files) ? families(word, files).map { |family| family.root.pid.to_s } : [plain(word)]
-        end.uniq
+      def roots_named(words, files: true, several: false)
+        each_named(words, files) { |word| (several ? families(word, files) : trees(word, files)).map(&:root) }
       end
 
       # @param word [String] as for `all_named`
-      # @return [String] the same; in place of a process's name the number of the one that has it, or from which all
-      #   others come that have it
-      # @raise [Culet::Error] when there is none, or there are several
+      # @return [String] in place of a process's name the number of its tree's root
+      # @raise [Culet::Error] as `all_named`
       def one_named(word, files: true)
         return plain(word) unless name?(word, files)
 
-        family, *others = families(word, files)
-        if others.any?
-          raise Error, "#{word.inspect} matches several processes: #{list([family, *others].map(&:root))}; " \
-                       "give one process number"
-        end
+        root, *rest = trees(word, files).first.members
+        err.puts("culet: #{word} is process #{root}#{"; its child processes: #{list(rest)}" if rest.any?}")
+        root.pid.to_s
+      end
 
-        rest = family.members - [family.root]
-        err.puts("culet: #{word} is process #{family.root}#{"; its child processes: #{list(rest)}" if rest.any?}")
-        family.root.pid.to_s
+      def each_named(words, files)
+        words.flat_map { |word| name?(word, files) ? yield(word).map { |one| one.pid.to_s } : [plain(word)] }.uniq
+      end
+
+      # @param numbers [Array<String>, nil] of processes that stand beside the name, and choose from its trees; nil: a
+      #   number alone chooses
+      # @return [Array<Processes::Search::Family>] those that are meant, mostly one
+      def trees(word, files, numbers: nil)
+        found = families(word, files)
+        return found if found.size == 1
+
+        beside = found.select { |tree| numbers&.intersect?(tree.members.map { |one| one.pid.to_s }) }
+        return beside if beside.any?
+
+        # A verb that looks again and again asks once.
+        @chosen ||= {}
+        known = found.find { |tree| tree.root.pid == @chosen[word] } || choose(word, found, numbers)
+        @chosen[word] = known.root.pid
+        [known]
+      end
+
+      def choose(word, found, numbers)
+        text = "#{word.inspect} matches #{found.size} process trees:\n#{choices(found)}\n"
+        return ask(text, found) if err.tty? && $stdin.tty? && !options[:json]
+
+        first = found.first.root.pid
+        raise Processes::Search::Ambiguous, text + if numbers
+                                                     "add the number of one, e.g. `culet #{verb} #{word} #{first}`; " \
+                                                       "without the name a number is that process alone"
+                                                   else
+                                                     "give the number of one, e.g. `culet #{verb} #{first}`"
+                                                   end
+      end
+
+      # @return [String] a line each: the root's number, the processes, their PSS, the root's title
+      def choices(found)
+        rows = found.map do |tree|
+          [tree.root.pid.to_s, Text::Numbers.count(tree.members.size, "process", "processes"),
+           "#{Text::Size.human(tree.pss_bytes)} PSS", tree.root.title]
+        end
+        widths = rows.transpose.first(3).map { |cells| cells.map(&:size).max }
+        rows.map do |pid, *cells, title|
+          "  #{[pid.rjust(widths[0]), *cells.zip(widths.drop(1)).map { |cell, width| cell.ljust(width) }, title].join("  ")}"
+        end.join("\n")
+      end
+
+      # @return [Processes::Search::Family]
+      def ask(text, found)
+        err.puts("culet: #{text.chomp}")
+        err.write("the number of one: ")
+        number = plain($stdin.gets.to_s.strip)
+        found.find { |tree| tree.root.pid.to_s == number } ||
+          raise(Processes::Search::Ambiguous, "#{shortened(number)} is not one of these numbers")
       end
 
       def families(word, files)
@@ -112,10 +169,10 @@ module Culet
       end
 
       # A file whose name is a process's, or a number, goes by ./NAME.
-      def name?(word, files) = !word.match?(/\A\d+\z/) && !(files && (word.match?(FILE) || File.file?(word)))
+      def name?(word, files) = !word.match?(NUMBER) && !(files && (word.match?(FILE) || File.file?(word)))
 
       # 007 is the same process as 7.
-      def plain(word) = word.match?(/\A\d+\z/) ? word.sub(/\A0+(?=\d)/, "") : word
+      def plain(word) = word.match?(NUMBER) ? word.sub(/\A0+(?=\d)/, "") : word
 
       # @param word [String] a process number or a snapshot's name
       # @param chunks [Integer, nil] most blocks listed one by one; 0: none; nil: the default

@@ -47,6 +47,7 @@ module Culet
                          "and collections, the limit, and growth since the start. The key h explains columns and " \
                          "keys, q quits. Without a terminal one table is printed.")
         parser.separator("")
+        define_names(parser, several: true)
         parser.on("--every SECONDS", "read every SECONDS seconds (default: 1; #{LEAST_SECONDS} to " \
                                      "#{MOST_SECONDS})") { |v| options[:every] = interval(v) }
       end
@@ -61,7 +62,7 @@ module Culet
       def every = options.fetch(:every, 1)
 
       def roots(words)
-        return first_named(words, files: false).map { |word| Processes::Live.find(word).pid } if words.any?
+        return roots_named(words, files: false, several: true).map { |word| Processes::Live.find(word).pid } if words.any?
 
         pids = Culet::Top::RubyProcesses.roots
         return pids if pids.any?

@@ -4,6 +4,8 @@ require_relative "../../errors"
 require_relative "cpu"
 require_relative "identity"
 require_relative "live"
+require_relative "memory"
+require_relative "tree"
 
 module Culet
   module Processes
@@ -14,14 +16,21 @@ module Culet
       # There is no process of that name.
       class Absent < Error; end
 
-      # A process that matches.
-      Match = Struct.new(:pid, :parent, :title, keyword_init: true) do
+      # There are several process trees of that name, and the caller needs one.
+      class Ambiguous < Error; end
+
+      # A process that matches, or that belongs to one.
+      Match = Struct.new(:pid, :title, keyword_init: true) do
         # @return [String] for a sentence
         def to_s = "#{pid} (#{title})"
       end
 
-      # A process, and its descendants that match too.
-      Family = Struct.new(:root, :members, keyword_init: true)
+      # A process tree: a process that matches and comes from no other that does, and its descendants that match or run
+      # its program, as forked workers with titles of their own do. The root comes first.
+      Family = Struct.new(:root, :members, keyword_init: true) do
+        # @return [Integer] bytes; shared pages count once. A process that has ended meanwhile has none.
+        def pss_bytes = members.sum { |one| Memory.pss_bytes(one.pid).to_i }
+      end
 
       # Programs that start or show others have their names in the command line and share their unit.
       WRAPPERS = %w[ash bash busybox catatonit csh dash docker-init doas dumb-init emacs env fish gdb gosu grep
@@ -48,8 +57,8 @@ module Culet
         readable = found.select { |match| readable?(match.pid) }
         Live.new(found.first.pid).read("maps") if readable.empty? # which says why not
         by_pid = readable.to_h { |match| [match.pid, match] }
-        families = by_pid.values.group_by { |match| root(match, by_pid) }
-        families.map { |root, members| Family.new(root: root, members: members) }
+        roots = readable.reject { |match| Search.ancestors(match.pid).drop(1).any? { |pid| by_pid.key?(pid) } }
+        roots.map { |root| Family.new(root: root, members: [root, *descendants(root, by_pid)]) }
       end
 
       # @return [Array<Match>] in the order of their numbers
@@ -62,7 +71,7 @@ module Culet
         found = of.lazy.map do |test|
           all.select(&test).reject { |one| wrapper?(one) && !own_name?(one) }
         end.find(&:any?).to_a
-        found.sort_by(&:pid).map { |one| Match.new(pid: one.pid, parent: Cpu.parent(one.pid), title: one.title) }
+        found.sort_by(&:pid).map { |one| Match.new(pid: one.pid, title: one.title) }
       end
 
       # @param pid [Integer]
@@ -100,8 +109,20 @@ module Culet
         false
       end
 
-      def root(match, by_pid)
-        Search.ancestors(match.pid).filter_map { |pid| by_pid[pid] }.last
+      # @return [Array<Match>] in the order of their numbers
+      def descendants(root, by_pid)
+        program = program(root.pid)
+        pids = Tree.new(root.pid).pids.drop(1).sort
+        pids.filter_map { |pid| by_pid[pid] || (member(pid) if program && program(pid) == program && readable?(pid)) }
+      end
+
+      def member(pid) = (Match.new(pid: pid, title: Identity.new(pid).title) unless Cpu.state(pid) == "Z")
+
+      # @return [String, nil] path of the executable
+      def program(pid)
+        File.readlink("/proc/#{LivingThread.of(pid)}/exe")
+      rescue *GONE_OR_FORBIDDEN
+        nil
       end
 
       def absence

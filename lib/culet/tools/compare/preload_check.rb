@@ -80,7 +80,7 @@ module Culet
 
       def check(pid)
         maps = File.read("/proc/#{pid}/maps")
-        @trimming[pid] ||= Processes::Trimming.in_maps(maps)
+        @trimming[pid] ||= Processes::Marks.trimming_in(maps)
         paths = maps.scan(%r{ (/\S*\.so[^/\s]*)}).flatten.uniq
         # Preloaded libraries are mapped before libc.
         return if paths.none? { |path| path.match?(%r{/libc[.-]}) }

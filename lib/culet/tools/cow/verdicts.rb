@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../../system/kernel_file"
+require_relative "../advice"
 require_relative "../gain"
 require_relative "../report/verdicts"
 require_relative "../../text/numbers"
@@ -12,20 +14,7 @@ module Culet
     # Conclusions from the figures of a process tree, in sentences.
     class Verdicts
       Verdict = Report::Verdict
-      # Allocators whose free lists are linked through the freed blocks.
-      WRITERS = %w[glibc tcmalloc mimalloc].freeze
-      # What to do before the fork.
-      REMEDIES = {
-        flag_bits: "call Culet.warmup before the fork to promote surviving objects; " \
-                   "freeze in the parent what workers would freeze",
-        collector: "call Culet.warmup before the fork: each collection rewrites the lists of free slots, " \
-                   "and it leaves fewer",
-        inline_caches: "run a few requests in the parent before the fork, " \
-                       "so that the inline caches are filled once for all workers",
-        metadata: "use culet run -- COMMAND: culet does not write into freed blocks",
-        reuse: "call Culet.warmup before the fork: it leaves less free space"
-      }.freeze
-      private_constant :Verdict, :WRITERS, :REMEDIES
+      private_constant :Verdict
 
       # @param tree [ProcessTree]
       def initialize(tree)
@@ -97,23 +86,16 @@ module Culet
                            "#{bytes(shares.fresh)}#{lost.remark}")
       end
 
+      # Whose writes they were is what the comparison of pages says, with its own remedies.
       def malloc
         lost = mean("malloc_used", "malloc_free", "malloc_metadata", "malloc_unsplit").unshared
         return unless worth?(lost, mean.inherited)
-        return malloc_reused(lost) unless WRITERS.include?(allocator)
 
-        verdict("malloc", "#{bytes(lost)} of the unshared bytes belong to malloc: #{allocator} links its free lists " \
-                          "through freed blocks, and new blocks fill the free space between old ones",
-                "use culet run -- COMMAND: culet does not write into freed blocks; " \
-                "call Culet.warmup, or Process.warmup (Ruby 3.3 and later), before the fork")
-      end
-
-      def malloc_reused(lost)
         verdict("malloc", "#{bytes(lost)} of the unshared bytes belong to malloc: workers wrote to blocks, " \
                           "or allocated in the free space between old ones",
-                "call Culet.warmup before the fork: it leaves less free space, " \
-                "and with Culet::Warmup.requests the parent also builds " \
-                "what every worker would build at its first requests")
+                [warm_up("it leaves less free space"),
+                 "with Culet::Warmup.requests the parent also builds what every worker would build at its first " \
+                 "requests"].compact.join("; "))
       end
 
       def ruby
@@ -123,8 +105,7 @@ module Culet
         verdict("Ruby heap", "#{bytes(lost)} of the unshared bytes are Ruby heap pages: " \
                              "objects created in free slots, " \
                              "and flags that the collector or the program changed in existing objects",
-                "call Culet.warmup, or Process.warmup (Ruby 3.3 and later), before the fork: " \
-                "it promotes survivors and compacts")
+                warm_up("it promotes survivors and compacts"))
       end
 
       # Only pages with a single cause count: without it they would still be shared.
@@ -150,9 +131,46 @@ module Culet
         " (#{told.join(", ")})" if told.any?
       end
 
+      # @param found [Array<Symbol>] categories of writes, the largest first
+      # @return [String, nil] what to do before the fork
       def remedy(found)
-        names = allocator == "culet" ? found - [:metadata] : found
-        names.filter_map { |one| REMEDIES[one] }.first
+        hows = found.filter_map { |one| WARM_UPS[one] }
+        list = [*(warm_up(hows.join(", and ")) if hows.any?), *found.filter_map { |one| other_remedy(one) }].uniq
+        list.join("; ") unless list.empty?
+      end
+
+      # How a warm-up helps against writes of a category.
+      WARM_UPS = {
+        flag_bits: "it promotes surviving objects",
+        collector: "each collection rewrites the lists of free slots, and it leaves fewer",
+        reuse: "it leaves less free space",
+        same: "it leaves less for collections in workers, which set marks and set them back"
+      }.freeze
+      # What else does.
+      REMEDIES = {
+        flag_bits: "freeze in the parent what workers would freeze",
+        inline_caches: "run a few requests in the parent before the fork, so that the inline caches are filled once " \
+                       "for all workers",
+        metadata: "use culet run -- COMMAND: culet does not write into freed blocks"
+      }.freeze
+      HUGE_PAGES = "transparent huge pages are always on, and the kernel copies pages to make huge ones: " \
+                   "culet doctor says how to limit them"
+      CLASSES = "culet cow --classes names the objects on these pages"
+      private_constant :WARM_UPS, :REMEDIES, :HUGE_PAGES, :CLASSES
+
+      def other_remedy(category)
+        return if category == :metadata && @workers.first.snapshot.allocator.name == "culet"
+        return REMEDIES[category] unless category == :same
+
+        KernelFile.huge_pages == "always" ? HUGE_PAGES : CLASSES
+      end
+
+      # @param how [String] how it helps
+      # @return [String, nil] nil where the parent has called it: what is lost now is lost in spite of it
+      def warm_up(how)
+        return if @workers.any? { |worker| Advice.warmed_up?(worker.snapshot) }
+
+        "call Culet.warmup, or Process.warmup (Ruby 3.3 and later), before the fork: #{how}"
       end
 
       # Free memory of the parent was free at the fork already, if the parent has been idle since.
@@ -166,10 +184,8 @@ module Culet
 
         verdict("free memory", "#{bytes(free)} (#{percent(free, all)}) of the parent are free: " \
                                "each worker allocates there and unshares the pages",
-                "call Culet.warmup before the fork: it collects garbage and returns free memory")
+                warm_up("it collects garbage and returns free memory"))
       end
-
-      def allocator = @workers.first.snapshot.allocator.name
 
       def worth?(count, whole) = Gain.new(count, of: whole).worth?
 

@@ -15,7 +15,7 @@ module Culet
       def findings
         return [] unless target.ruby?
 
-        mode = Processes::Trimming.mode(target.pid)
+        mode = Processes::Marks.trimming(target.pid)
         return [ok(TOPIC, "culet/auto returns free memory after major GCs, #{MODES.fetch(mode)}")] if mode
         return [ok(TOPIC, "culet returns free memory by itself")] if target.allocator == "culet"
 

@@ -149,9 +149,11 @@ module Culet
       # @return [Array<Integer>]
       def present
         @pids.call
-      rescue Processes::Search::Absent
+      rescue Processes::Search::Absent, Processes::Search::Ambiguous => e
         raise unless @begun
 
+        @notes.puts("culet: #{e.message}") if e.is_a?(Processes::Search::Ambiguous) && e.message != @ambiguity
+        @ambiguity = e.message
         []
       end
 

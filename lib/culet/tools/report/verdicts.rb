@@ -142,7 +142,10 @@ module Culet
         free = gain(ledger.levels.fetch("ruby_free_slots"))
         return unless free.worth?
 
-        verdict("Ruby's slots", "#{free} are free slots in pages that also hold objects#{free.remark}", Advice::WARM_UP)
+        text = "#{free} are free slots in pages that also hold objects#{free.remark}"
+        return verdict("Ruby's slots", text, Advice::WARM_UP) unless Advice.warmed_up?(snapshot)
+
+        verdict("Ruby's slots", "#{text}; Culet.warmup has run, so objects that were created since have left them")
       end
 
       def used
@@ -150,7 +153,7 @@ module Culet
         return unless held >= IN_USE_SHARE * ledger.rss_bytes && ledger.rss_bytes >= SMALL_BYTES
 
         verdict("in use", "#{bytes(held)} (#{percent(held)}) are in use; only the program can free them",
-                "culet trace -- COMMAND, then culet replay, shows its allocations over time")
+                Advice.holders(snapshot))
       end
 
       def unsplit

@@ -1,0 +1,31 @@
+# frozen_string_literal: true
+
+module Culet
+  module Processes
+    # What culet does in a process, or has done, seen from outside: it leaves mappings without memory in the process,
+    # whose names tell (ext/culet/common/mark.h). Forked processes inherit them.
+    module Marks
+      TRIMMING = %r{/memfd:culet-trim:(\w+)}
+      # Culet.warmup has run.
+      WARMUP = "/memfd:culet-warmup"
+      # culet/profile is loaded, so that `culet profile PID` works.
+      PROFILE = "/memfd:culet-profile"
+      private_constant :TRIMMING
+
+      module_function
+
+      # @param pid [Integer]
+      # @return [String, nil] how `culet/auto` trims: "background" or "now", as in CULET_TRIM; nil where it is not at
+      #   work, or the process has ended or may not be read
+      def trimming(pid)
+        trimming_in(File.read("/proc/#{LivingThread.of(pid)}/maps"))
+      rescue *GONE_OR_FORBIDDEN
+        nil
+      end
+
+      # @param maps [String] /proc/PID/maps, or one mapping's name
+      # @return [String, nil] as of `trimming`
+      def trimming_in(maps) = maps[TRIMMING, 1]
+    end
+  end
+end
