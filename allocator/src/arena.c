@@ -393,6 +393,17 @@ void culet_arena_leave_serviced(struct culet_arena *arena)
 
 /* ---- fork ---- */
 
+bool culet_arena_inside(void)
+{
+    if (atomic_load_explicit(&culet_thread.busy, memory_order_relaxed) != CULET_OUTSIDE ||
+        culet_lock_mine(&growth_lock) || culet_lock_mine(&culet_thread.revocation))
+        return true;
+    for (unsigned i = 0; i < culet_arena_count(); i++)
+        if (culet_lock_mine(&culet_arena(i)->lock))
+            return true;
+    return false;
+}
+
 void culet_arena_freeze(void)
 {
     /* The forking thread keeps an arena: another library's handler may allocate before the fork ends. It stays inside

@@ -80,6 +80,9 @@ void culet_arena_leave_serviced(struct culet_arena *arena);
 /* Threads that have allocated and have not ended. */
 size_t culet_arena_threads(void);
 
+/* Whether the calling thread is inside an arena, or about to enter or to leave one. */
+bool culet_arena_inside(void);
+
 /* Around fork: keeps every other thread out of all arenas. Reset: in the child, where no other thread holds one. */
 void culet_arena_freeze(void);
 void culet_arena_unfreeze(void);

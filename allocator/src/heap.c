@@ -1,5 +1,6 @@
 #include "heap.h"
 
+#include "../../profile/samples.h"
 #include "abandoned.h"
 #include "arena.h"
 #include "checked.h"
@@ -15,19 +16,96 @@
 #include "scavenger.h"
 #include "size_class.h"
 
+#include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
 
 _Atomic uint8_t culet_heap_state_now;
 static struct culet_lock setup_lock;
 
 static size_t forks; /* [pages lock] */
 
-/* ---- fork: all locks are taken, so that the child's copy of the heap is consistent ---- */
+/* ---- fork ----
+ *
+ * OUTSIDE: all locks are taken, so that the child's copy of the heap is consistent.
+ *
+ * From a signal handler that has interrupted this thread in the middle of the heap, the locks that other threads hold
+ * cannot be waited for, since they may wait for this thread's. Parent and child go on in the middle when the handler
+ * returns. ALONE: no other thread exists, so the child's copy is as good as the parent's, and nothing is done. INSIDE:
+ * only locks that come after the thread's own in the order are taken, whose holders do not wait for it; the child is
+ * abandoned (abandoned.h), and a lock whose holder is gone is open. */
 
 /* glibc 2.32 and later says whether the process has one thread only. */
 extern char __libc_single_threaded __attribute__((weak));
 static bool forked_single_threaded;
+
+enum fork_from { FORK_ABANDONED, FORK_OUTSIDE, FORK_ALONE, FORK_INSIDE };
+
+/* The thread's fork. No handler runs, and forks as well, before it has ended. */
+static _Thread_local struct {
+    enum fork_from from;
+    bool taken[3]; /* of `last_locks`, if INSIDE */
+    sigset_t signals;
+} forking __attribute__((tls_model("initial-exec")));
+
+/* In this order, after all others but the profile's. */
+static struct culet_lock *const last_locks[] = {&culet_pages_lock, &culet_meta_lock, &culet_checked_lock};
+
+/* Whether the calling thread, in a handler of signals, has interrupted itself in the middle of the heap. */
+static bool inside_heap(void)
+{
+    for (unsigned i = 0; i < 3; i++)
+        if (culet_lock_mine(last_locks[i]))
+            return true;
+    return culet_pages_returning || culet_lock_mine(&culet_purge_lock) || culet_arena_inside() ||
+           culet_profile_file_inside() || culet_profile_inside();
+}
+
+/* The directory has an entry, and a link, for each thread. */
+static bool alone(void)
+{
+    struct stat tasks;
+    int saved = errno;
+    bool one = stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == 3;
+
+    errno = saved;
+    return one || (&__libc_single_threaded && __libc_single_threaded);
+}
+
+static void block_signals(void)
+{
+    sigset_t all;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &forking.signals);
+}
+
+static void restore_signals(void)
+{
+    pthread_sigmask(SIG_SETMASK, &forking.signals, NULL);
+}
+
+static void take_last_locks(void)
+{
+    bool mine = culet_profile_inside();
+
+    for (unsigned i = 3; i-- > 0;) {
+        mine |= culet_lock_mine(last_locks[i]);
+        forking.taken[i] = !mine;
+    }
+    for (unsigned i = 0; i < 3; i++)
+        if (forking.taken[i])
+            culet_lock(last_locks[i]);
+}
+
+static void release_last_locks(void)
+{
+    for (unsigned i = 3; i-- > 0;)
+        if (forking.taken[i])
+            culet_unlock(last_locks[i]);
+}
 
 /* glibc's lock on the list of open streams: a flush of all streams holds it while their functions run, which may
  * allocate, and glibc's fork takes it after our handler. So ours takes it before the heap's locks. The lock is
@@ -37,10 +115,8 @@ extern void _IO_list_unlock(void) __attribute__((weak));
 extern void _IO_list_resetlock(void) __attribute__((weak));
 static bool streams_held;
 
-static void before_fork(void)
+static void before_fork_outside(void)
 {
-    if (culet_abandoned())
-        return;
     culet_profile_file_before_fork();
     bool single_threaded = &__libc_single_threaded && __libc_single_threaded;
     bool streams = !single_threaded && _IO_list_lock && _IO_list_unlock && _IO_list_resetlock;
@@ -52,24 +128,37 @@ static void before_fork(void)
     culet_arena_freeze();
     forked_single_threaded = single_threaded;
     streams_held = streams;
-    culet_lock(&culet_pages_lock);
-    culet_lock(&culet_meta_lock);
-    culet_lock(&culet_checked_lock);
+    for (unsigned i = 0; i < 3; i++)
+        culet_lock(last_locks[i]);
     forks++;
     culet_profiler_before_fork();
     culet_lock_fork_begin();
 }
 
-static void after_fork_in_parent(void)
+static void before_fork(void)
 {
+    forking.from = FORK_ABANDONED;
     if (culet_abandoned())
         return;
+    enum fork_from from = !inside_heap() ? FORK_OUTSIDE : alone() ? FORK_ALONE : FORK_INSIDE;
+    block_signals();
+    forking.from = from;
+    if (from == FORK_OUTSIDE) {
+        before_fork_outside();
+    } else if (from == FORK_INSIDE) {
+        culet_abandoned_watch();
+        take_last_locks();
+    }
+}
+
+static void after_fork_outside_in_parent(void)
+{
     bool streams = streams_held;
+
     culet_lock_fork_end();
     culet_profiler_after_fork_in_parent();
-    culet_unlock(&culet_checked_lock);
-    culet_unlock(&culet_meta_lock);
-    culet_unlock(&culet_pages_lock);
+    for (unsigned i = 3; i-- > 0;)
+        culet_unlock(last_locks[i]);
     culet_arena_unfreeze();
     culet_unlock(&culet_purge_lock);
     if (streams)
@@ -77,17 +166,25 @@ static void after_fork_in_parent(void)
     culet_profile_file_after_fork_in_parent();
 }
 
-static void after_fork_in_child(void)
+static void after_fork_in_parent(void)
 {
-    if (culet_abandoned())
+    if (forking.from == FORK_ABANDONED)
         return;
+    if (forking.from == FORK_OUTSIDE)
+        after_fork_outside_in_parent();
+    else if (forking.from == FORK_INSIDE)
+        release_last_locks();
+    restore_signals();
+}
+
+static void after_fork_outside_in_child(void)
+{
     culet_abandoned_reset();
     culet_lock_fork_end();
     culet_profiler_after_fork_in_child();
-    culet_lock_reset(&culet_checked_lock);
+    for (unsigned i = 3; i-- > 0;)
+        culet_lock_reset(last_locks[i]);
     culet_harden_reseed();
-    culet_lock_reset(&culet_meta_lock);
-    culet_lock_reset(&culet_pages_lock);
     culet_inherited_after_fork();
     culet_lock_reset(&culet_purge_lock);
     culet_arena_reset();
@@ -99,6 +196,22 @@ static void after_fork_in_child(void)
     if (streams_held)
         _IO_list_resetlock();
     culet_profile_file_after_fork_in_child();
+}
+
+static void after_fork_in_child(void)
+{
+    if (forking.from == FORK_ABANDONED)
+        return;
+    if (forking.from == FORK_OUTSIDE) {
+        after_fork_outside_in_child();
+    } else if (forking.from == FORK_ALONE) {
+        culet_abandoned_reset();
+        culet_harden_reseed();
+    } else {
+        release_last_locks();
+        atomic_store_explicit(&culet_lock_orphans, true, memory_order_relaxed);
+    }
+    restore_signals();
 }
 
 /* pthread_atfork may allocate, which the EARLY heap serves. Registered first, the handlers run innermost. */

@@ -522,7 +522,7 @@ static bool put_huge(struct culet_large *block, size_t *excess)
         put_descriptor(block);
         return true;
     }
-    block->ending = true;
+    block->ending = culet_pages_returning = true;
     freed += block->bytes;
     if (freed > CULET_SCAVENGER_HUGE_FREED_BYTES)
         culet_wakeup_request_scavenger();
@@ -536,6 +536,7 @@ static void end_huge(struct culet_large *block)
     culet_lock(&culet_pages_lock);
     unmap_huge(block);
     put_descriptor(block);
+    culet_pages_returning = false;
     culet_unlock(&culet_pages_lock);
 }
 

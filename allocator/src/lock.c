@@ -8,7 +8,9 @@
 /* Rounds before sleeping: a bin is held for well under a microsecond. */
 #define SPINS 128
 
+_Thread_local uint32_t culet_lock_thread;
 _Atomic bool culet_lock_held_for_fork;
+_Atomic bool culet_lock_orphans;
 static _Atomic uintptr_t forking_thread;
 
 void culet_lock_relax(void)
@@ -25,19 +27,40 @@ bool culet_lock_forking(void)
     return atomic_load_explicit(&forking_thread, memory_order_relaxed) == (uintptr_t)pthread_self();
 }
 
+uint32_t culet_lock_set_thread(void)
+{
+    static _Atomic uint32_t numbers;
+
+    return culet_lock_thread = atomic_fetch_add_explicit(&numbers, 4, memory_order_relaxed) + 4;
+}
+
+/* Marks a held lock as waited for, and sleeps until it changes. Whether the lock has been taken instead, since it was free:
+ * others may wait as well. */
+static bool take_or_sleep(struct culet_lock *lock)
+{
+    uint32_t seen = atomic_load_explicit(&lock->state, memory_order_relaxed);
+    uint32_t next = (seen ? seen & ~3u : culet_lock_self()) | CULET_LOCK_WAITERS;
+
+    if (seen != next &&
+        !atomic_compare_exchange_strong_explicit(&lock->state, &seen, next, CULET_ORDER_LOCK, memory_order_relaxed))
+        return false;
+    if (!seen)
+        return true;
+    culet_os_wait(&lock->state, next);
+    return false;
+}
+
 void culet_lock_wait(struct culet_lock *lock)
 {
     if (atomic_load_explicit(&culet_lock_held_for_fork, memory_order_acquire) && culet_lock_forking())
         return;
     for (int i = 0; i < SPINS; i++) {
-        uint32_t free = 0;
-        if (atomic_load_explicit(&lock->state, memory_order_relaxed) == 0 &&
-            atomic_compare_exchange_weak_explicit(&lock->state, &free, 1, CULET_ORDER_LOCK, memory_order_relaxed))
+        if (atomic_load_explicit(&lock->state, memory_order_relaxed) == 0 && culet_lock_try(lock))
             return;
         culet_lock_relax();
     }
-    while (atomic_exchange_explicit(&lock->state, 2, CULET_ORDER_LOCK) != 0)
-        culet_os_wait(&lock->state, 2);
+    while (!atomic_load_explicit(&culet_lock_orphans, memory_order_relaxed) && !take_or_sleep(lock))
+        ;
 }
 
 void culet_lock_wake(struct culet_lock *lock)

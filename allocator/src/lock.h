@@ -2,6 +2,9 @@
  *
  * Algorithm: the three-state mutex of U. Drepper, "Futexes are tricky", 2011, mutex3.
  *
+ * A lock has the number of its holder: a signal handler that forks can tell whether the code that it has interrupted holds
+ * the lock.
+ *
  * The forking thread holds every lock during a fork. Another library's fork handler may run then and allocate: for that
  * thread all locks are open (culet_lock_forking). */
 #ifndef CULET_LOCK_H
@@ -13,22 +16,39 @@
 /* Tells the processor that the thread spins. */
 void culet_lock_relax(void);
 
+#define CULET_LOCK_HELD 1u
+#define CULET_LOCK_WAITERS 2u
+
+/* The calling thread's number, times 4; 0 before its first lock. */
+extern _Thread_local uint32_t culet_lock_thread __attribute__((tls_model("initial-exec"), visibility("hidden")));
+uint32_t culet_lock_set_thread(void);
+
+static inline uint32_t culet_lock_self(void)
+{
+    return CULET_LIKELY(culet_lock_thread) ? culet_lock_thread : culet_lock_set_thread();
+}
+
 void culet_lock_wait(struct culet_lock *lock);
 void culet_lock_wake(struct culet_lock *lock);
-
-static inline void culet_lock(struct culet_lock *lock)
-{
-    uint32_t free = 0;
-
-    if (CULET_UNLIKELY(
-            !atomic_compare_exchange_strong_explicit(&lock->state, &free, 1, CULET_ORDER_LOCK, memory_order_relaxed)))
-        culet_lock_wait(lock);
-}
 
 static inline bool culet_lock_try(struct culet_lock *lock)
 {
     uint32_t free = 0;
-    return atomic_compare_exchange_strong_explicit(&lock->state, &free, 1, CULET_ORDER_LOCK, memory_order_relaxed);
+    return atomic_compare_exchange_strong_explicit(&lock->state, &free, culet_lock_self() | CULET_LOCK_HELD,
+                                                   CULET_ORDER_LOCK, memory_order_relaxed);
+}
+
+static inline void culet_lock(struct culet_lock *lock)
+{
+    if (CULET_UNLIKELY(!culet_lock_try(lock)))
+        culet_lock_wait(lock);
+}
+
+/* Whether the calling thread holds the lock. */
+static inline bool culet_lock_mine(struct culet_lock *lock)
+{
+    uint32_t state = atomic_load_explicit(&lock->state, memory_order_relaxed);
+    return state && (state & ~3u) == culet_lock_self();
 }
 
 bool culet_lock_forking(void);
@@ -38,7 +58,7 @@ static inline void culet_unlock(struct culet_lock *lock)
 {
     if (CULET_UNLIKELY(atomic_load_explicit(&culet_lock_held_for_fork, memory_order_acquire)) && culet_lock_forking())
         return;
-    if (CULET_UNLIKELY(atomic_exchange_explicit(&lock->state, 0, CULET_ORDER_UNLOCK) == 2))
+    if (CULET_UNLIKELY(atomic_exchange_explicit(&lock->state, 0, CULET_ORDER_UNLOCK) & CULET_LOCK_WAITERS))
         culet_lock_wake(lock);
 }
 
@@ -46,6 +66,10 @@ static inline void culet_unlock(struct culet_lock *lock)
  * resets them (in the child). */
 void culet_lock_fork_begin(void);
 void culet_lock_fork_end(void);
+
+/* In a forked child that goes on in the middle of the heap: a lock that is held is open from now on, since its holder is
+ * not there. */
+extern _Atomic bool culet_lock_orphans;
 
 /* In a forked child: the lock is free, whoever held it. */
 static inline void culet_lock_reset(struct culet_lock *lock)

@@ -14,6 +14,7 @@
 
 struct culet_lock culet_pages_lock;
 _Atomic size_t culet_pages_grown;
+_Thread_local bool culet_pages_returning;
 
 /* [pages lock, as all below] No free range of segment i is longer than `longest[i]`, which a take does not lower: a search
  * that finds nothing does. `dirty_of[i]` is its number of dirty pages. Both are 0 where there is no segment. */
@@ -717,6 +718,7 @@ static size_t purge_and_empty(struct batch *batch, struct cursor *at, bool relea
     if (!release) {
         purge_batch(batch);
     } else {
+        culet_pages_returning = true;
         culet_unlock(&culet_pages_lock);
         purge_batch(batch);
         culet_lock(&culet_pages_lock);
@@ -725,6 +727,7 @@ static size_t purge_and_empty(struct batch *batch, struct cursor *at, bool relea
             culet_os_wake_all(&purge_batches);
     }
     size_t returned = empty_batch(batch, at);
+    culet_pages_returning = false;
     drop_surplus(at->segment);
     return returned;
 }
@@ -790,12 +793,14 @@ size_t culet_pages_purge_huge_cache(size_t bytes)
         /* Too many at the same time. */
         if (!begun)
             returned += culet_huge_cache_purge(bytes - returned);
+        culet_pages_returning = begun;
         culet_unlock(&culet_pages_lock);
         if (!begun)
             break;
         culet_os_purge(extent.start, extent.bytes);
         culet_lock(&culet_pages_lock);
         culet_huge_cache_end_purge(&extent);
+        culet_pages_returning = false;
         culet_unlock(&culet_pages_lock);
         returned += extent.bytes;
     }

@@ -18,6 +18,10 @@ extern struct culet_lock culet_pages_lock;
 /* Pages that were handed out and not resident before, since the user of the number (purge.c) took it back. */
 extern _Atomic size_t culet_pages_grown;
 
+/* Whether the calling thread returns memory to the kernel that is marked as being returned. It holds no lock then, or is
+ * about to take the pages lock. */
+extern _Thread_local bool culet_pages_returning __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
 struct culet_pages_stats {
     size_t segments;
     size_t used;         /* pages */

@@ -117,6 +117,11 @@ void culet_profile_file_sampled(void)
         atomic_store(&state, OFF);
 }
 
+bool culet_profile_file_inside(void)
+{
+    return culet_lock_mine(&writing);
+}
+
 void culet_profile_file_before_fork(void)
 {
     culet_lock(&writing);

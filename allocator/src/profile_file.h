@@ -20,6 +20,9 @@ void culet_profile_file_sampled(void);
 /* At exit. */
 void culet_profile_file_end(void);
 
+/* Whether the calling thread writes a file. */
+bool culet_profile_file_inside(void);
+
 /* By the fork handlers, outermost. */
 void culet_profile_file_before_fork(void);
 void culet_profile_file_after_fork_in_parent(void);

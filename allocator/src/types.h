@@ -80,7 +80,7 @@
 #define CULET_SEGMENT_BYTES (CULET_SEGMENT_PAGES * CULET_PAGE)
 #define CULET_SEGMENTS (1u << 18) /* 1 TiB of slabs and large blocks */
 
-/* A futex: 0 free, 1 held, 2 held with waiters. */
+/* A futex: 0 free, otherwise the number of the thread that holds it, times 4, plus 1, or 2 if there are waiters. */
 struct culet_lock {
     _Atomic uint32_t state;
 };

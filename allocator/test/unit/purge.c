@@ -393,7 +393,7 @@ static bool wait_for_request(void)
 {
     if (purges)
         atomic_store(&purge_begun, true);
-    while (purges && atomic_load(&culet_purge_lock.state) != 2 && !atomic_load(&given_up))
+    while (purges && !(atomic_load(&culet_purge_lock.state) & CULET_LOCK_WAITERS) && !atomic_load(&given_up))
         sched_yield();
     return false;
 }
