@@ -95,16 +95,16 @@ module Culet
   end
 end
 
-# Rails may come later: the Puma plugin and RUBYOPT load culet first, and Bundler requires nothing that is loaded. Each
-# file is compiled before it runs, so the first one after rails/engine.rb, which needs a complete Rails::Railtie, finds
-# it. A program without Rails pays for one test per compilation; code that is loaded already runs as before.
-if defined?(Rails::Railtie)
-  require_relative "culet/railtie"
-else
-  TracePoint.new(:script_compiled) do |compilations|
-    next unless defined?(Rails::Engine)
+# The Railtie is defined when the application's class is, behind all others: its initializer, which follows those of the
+# application, would draw them to the front. Active Support may come later than culet, which Puma's plugin and RUBYOPT
+# load first. A file is compiled before it runs, so the next one behind active_support/lazy_load_hooks.rb finds on_load;
+# a program without Active Support pays for one test per compilation, and code that is loaded already runs as before.
+await_application = lambda do
+  return false unless defined?(ActiveSupport) && ActiveSupport.respond_to?(:on_load)
 
-    compilations.disable
-    require_relative "culet/railtie"
-  end.enable
+  ActiveSupport.on_load(:before_configuration) { require_relative "culet/railtie" }
+  true
+end
+unless await_application.call
+  TracePoint.new(:script_compiled) { |compilations| compilations.disable if await_application.call }.enable
 end

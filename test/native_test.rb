@@ -90,6 +90,20 @@ class NativeTest < Minitest::Test
     end
   end
 
+  # A program that is started with RUBYOPT has one copy by path, and its bundle may have another.
+  def test_the_second_copy_of_the_gem_gives_way
+    names = %w[culet culet/agent culet/auto culet/blackbox culet/feature_index culet/limit culet/metrics culet/profile culet/require
+               culet/unused culet/warmup]
+    Dir.mktmpdir do |folder|
+      FileUtils.cp_r("#{ROOT}/lib", folder)
+      code = "ARGV.each { |name| require name }; puts $LOADED_FEATURES.grep(%r{\\A#{folder}/}).grep(/errors|runtime/), Culet.method(:report).source_location"
+      out, err, status = run_program(RbConfig.ruby, "-w", "-r#{ROOT}/lib/culet/agent.rb", "-I#{folder}/lib", "-e", code, *names, env: NEUTRAL.merge("CULET_LIMIT" => "9T"))
+      assert_predicate status, :success?, err
+      assert_empty err
+      assert_equal "#{ROOT}/lib/culet.rb", out.lines(chomp: true).first
+    end
+  end
+
   private
 
   def ask(script, *flags, env: NEUTRAL)

@@ -13,7 +13,7 @@ module Culet
   # and jobs (Profile::Rails). `config.culet.limit = true`, or a limit such as "85%", loads culet/limit. With
   # that, or if the application has loaded it, Solid Queue, GoodJob and Resque restart at the limit (Limit::Jobs). The
   # default of all is false. With CULET_BLACKBOX, requests and jobs have labels too. `require "culet"` loads this file
-  # as soon as Rails is loaded.
+  # when the application's class is defined.
   class Railtie < ::Rails::Railtie
     config.culet = ActiveSupport::OrderedOptions.new
     config.culet.trim = false

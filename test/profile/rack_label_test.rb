@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "culet/profile"
+require "culet/runtime/profile/endpoints"
 
 # The label of a request.
 class RackLabelTest < Minitest::Test
