@@ -10,7 +10,7 @@ class ProfileExportsTest < Minitest::Test
   APP = "/srv/shop/app/models/order.rb"
 
   def data
-    maker = StreamMaker.new
+    maker = StreamMaker.new.mapping(0x1000, 0x2000, "/opt/none/libz.so")
     order = maker.ruby(APP, 12, "Order#items; all")
     main = maker.ruby("/srv/shop/bin/run", 3, "<main>")
     maker.site([0x1000, order, main], { "a" => [90, 400], "l" => [40, 400] }, labels: { "endpoint" => "orders#show" })
@@ -22,7 +22,7 @@ class ProfileExportsTest < Minitest::Test
     lines = Culet::Profile::Collapsed.new(data, view: :live).to_s.lines(chomp: true)
     assert_equal 2, lines.size
     stack, bytes = lines.first.split
-    assert_equal ["<main>_(/srv/shop/bin/run:3)", "Order#items_all_(#{APP}:12)", "??"], stack.split(";")
+    assert_equal ["<main>_(/srv/shop/bin/run:3)", "Order#items_all_(#{APP}:12)", "[libz.so]"], stack.split(";")
     assert_equal data.sites(:live).first.bytes.round, Integer(bytes)
     assert_match(/;String \d+\z/, lines.last)
   end
@@ -71,10 +71,11 @@ class ProfileExportsTest < Minitest::Test
     types = rows.call(1).map { |one| [strings[one[1].first], strings[one[2].first]] }
     assert_equal [%w[alloc_objects count], %w[alloc_space bytes], %w[inuse_objects count], %w[inuse_space bytes]], types
     functions = rows.call(5).to_h { |fields| [fields[1].first, [strings[fields[2].first], strings[fields[4].first.to_i]]] }
-    locations = rows.call(4).to_h { |fields| [fields[1].first, decode(fields[4].first)] }
+    # The one of the library is left to go tool pprof.
+    locations = rows.call(4).select { |fields| fields[4].any? }.to_h { |fields| [fields[1].first, decode(fields[4].first)] }
     sample = rows.call(2).first
-    stack = numbers(sample[1].first).map { |id| [functions[locations[id][1].first].first, locations[id][2].first] }
-    assert_equal [["??", nil], ["Order#items; all", 12], ["<main>", 3]], stack
+    stack = numbers(sample[1].first).drop(1).map { |id| [functions[locations[id][1].first].first, locations[id][2].first] }
+    assert_equal [["Order#items; all", 12], ["<main>", 3]], stack
     live = data.sites(:live).first
     allocated = data.sites(:allocated).first
     assert_equal [allocated.blocks.round, allocated.bytes.round, live.blocks.round, live.bytes.round], numbers(sample[2].first)
@@ -162,7 +163,7 @@ class ProfileExportsTest < Minitest::Test
     assert_equal profile["samples"].size, profile["weights"].size
     assert_equal profile["weights"].sum, profile["endValue"]
     names = document["shared"]["frames"]
-    assert_equal(["<main>", "Order#items; all", "??"], profile["samples"].first.map { |at| names[at]["name"] })
+    assert_equal(["<main>", "Order#items; all", "[libz.so]"], profile["samples"].first.map { |at| names[at]["name"] })
     assert_equal([APP, 12], names.find { |one| one["name"].start_with?("Order") }.values_at("file", "line"))
   end
 
@@ -179,7 +180,7 @@ class ProfileExportsTest < Minitest::Test
     allocations = document["threads"].first["nativeAllocations"]
     assert_equal ["bytes", 2, [0, 0]], allocations.values_at("weightType", "length", "time")
     assert_equal data.sites(:live).map { |site| site.bytes.round }, allocations["weight"]
-    assert_equal ["??", "Order#items; all", "<main>"], firefox_names(shared, allocations["stack"].first)
+    assert_equal ["[libz.so]", "Order#items; all", "<main>"], firefox_names(shared, allocations["stack"].first)
     assert_equal ["String", "Order#items; all", "<main>"], firefox_names(shared, allocations["stack"].last)
     sources = shared["sources"]["filename"].map { |at| shared["stringArray"][at] }
     assert_equal ["/srv/shop/bin/run", APP], sources

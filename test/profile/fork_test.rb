@@ -102,7 +102,7 @@ class ProfileForkTest < Minitest::Test
                                .merge("CULET_PROFILE" => "4k", "CULET_PROFILE_OUT" => "#{folder}/all/%p")
       _, err, status = run_program(*RUBY, program, env: env)
       assert_equal [true, ""], [status.success?, err]
-      Dir["#{folder}/all/*"].map { |path| Culet::Profile::Recording.load(path) }
+      Dir["#{folder}/all/*"].map { |path| Culet::Profile::Stream.load(path).recording }
     end
   end
 

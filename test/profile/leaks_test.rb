@@ -17,10 +17,20 @@ class ProfileLeaksTest < Minitest::Test
   C
 
   Dir.children(FOLDER).grep(/\.rb\z/).sort.each do |name|
-    define_method("test_#{name.delete_suffix(".rb")}") { assert_found(File.join(FOLDER, name)) }
+    define_method("test_#{name.delete_suffix(".rb")}") do
+      skip "this Ruby has no fiddle: it is a gem since Ruby 4.0" if name == "fiddle.rb" && !fiddle?
+      assert_found(File.join(FOLDER, name))
+    end
   end
 
   private
+
+  def fiddle?
+    require "fiddle"
+    true
+  rescue LoadError
+    false
+  end
 
   def assert_found(path)
     Dir.mktmpdir do |folder|

@@ -46,7 +46,12 @@ class ProfileOtherAllocatorsTest < Minitest::Test
     {
         for (int i = 0; i < BLOCKS; i++) { kept[5][i] = malloc(BYTES); if (realloc(kept[5][i], PTRDIFF_MAX)) abort(); }
     }
-    FUNCTION keep_large(void) { kept[6][0] = malloc(1 << 20); kept[6][1] = realloc(malloc(100), 951424); }
+    FUNCTION keep_large(void)
+    {
+        /* Resident, or it would not count. */
+        kept[6][0] = memset(malloc(1 << 20), 1, 1 << 20);
+        kept[6][1] = memset(realloc(malloc(100), 951424), 1, 951424);
+    }
     FUNCTION drop_all(void)
     {
         void *block[BLOCKS];

@@ -37,6 +37,9 @@ module Culet
         ruby_sized_xrealloc ruby_sized_xrealloc2 ruby_mimmalloc ruby_mimcalloc ruby_strdup
         rb_xmalloc_mul_add rb_xcalloc_mul_add rb_xrealloc_mul_add rb_xmalloc_mul_add_mul rb_xcalloc_mul_add_mul
         rb_alloc_tmp_buffer rb_alloc_tmp_buffer_with_count
+        rb_gc_event_hook gc_event_hook_body newobj_init newobj_of newobj_of0 newobj_alloc rb_gc_impl_new_obj rb_newobj
+        newobj_slowpath newobj_slowpath_wb_protected newobj_slowpath_wb_unprotected newobj_zero_slot
+        rb_newobj_of rb_wb_protected_newobj_of rb_wb_unprotected_newobj_of
       ].freeze
       # What a compiler appends to the name of a function that it has changed.
       VARIANT = /\.(?:isra|part|cold|constprop|lto_priv|llvm)\b.*/
