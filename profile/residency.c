@@ -58,3 +58,19 @@ bool culet_residency_count(const struct culet_residency *r, const void *address,
     *resident = present * r->page_bytes < bytes ? present * r->page_bytes : bytes;
     return true;
 }
+
+uint64_t culet_residency_mask(const struct culet_residency *r, const void *address, uint64_t part_bytes)
+{
+    uint64_t mask = 0, page = r->page_bytes, entry[ENTRIES];
+    uint64_t first = (uintptr_t)address / page,
+             pages = ((uintptr_t)address + 64 * part_bytes + page - 1) / page - first;
+    int saved = errno;
+    ssize_t bytes = (ssize_t)(pages * sizeof *entry);
+    bool whole = r->file >= 0 && pages <= ENTRIES &&
+                 pread(r->file, entry, (size_t)bytes, (off_t)(first * sizeof *entry)) == bytes;
+
+    errno = saved;
+    for (unsigned i = 0; whole && i < 64; i++)
+        mask |= (entry[((uintptr_t)address + i * part_bytes) / page - first] >> 63) << i;
+    return mask;
+}

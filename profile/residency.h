@@ -19,4 +19,8 @@ void culet_residency_close(struct culet_residency *residency);
 bool culet_residency_count(const struct culet_residency *residency, const void *address, uint64_t bytes,
                            uint64_t *resident);
 
+/* Which of 64 parts of part_bytes each (a power of two) are resident, from `address` on, a multiple of it: a bit each. 0 where
+ * nothing is known. */
+uint64_t culet_residency_mask(const struct culet_residency *residency, const void *address, uint64_t part_bytes);
+
 #endif

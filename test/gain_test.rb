@@ -16,8 +16,8 @@ class GainTest < Minitest::Test
     assert_equal :worth, gain(26 * MB, of: 100 * MB).verdict
     assert_equal :small, gain(2 * MB, of: 6 * MB).verdict
     assert_equal "2.00 MB (33 %)", gain(2 * MB, of: 6 * MB).to_s
-    assert_equal ", below the limit of 4.00 MB", gain(2 * MB, of: 6 * MB).remark
-    assert_equal ", below the limit of 5 % (50.0 MB)", gain(20 * MB, of: 1000 * MB).remark
+    assert_equal ", less than is worth a change (4.00 MB)", gain(2 * MB, of: 6 * MB).remark
+    assert_equal ", less than is worth a change (5 %, 50.0 MB)", gain(20 * MB, of: 1000 * MB).remark
     assert_equal "", gain(26 * MB, of: 100 * MB).remark
     assert_equal %i[worth small], %i[code setting].map { |kind| gain(MB, of: 3 * MB, kind: kind).verdict }
     assert_equal "0 bytes (0 %)", gain(0, of: 0).to_s
@@ -28,7 +28,7 @@ class GainTest < Minitest::Test
     [3.9, 4.1].each do |megabytes|
       one = gain((megabytes * MB).to_i, of: 50 * MB)
       assert_equal [:close, true], [one.verdict, one.worth?]
-      assert_match(/\A, close to the limit of 4\.00 MB\z/, one.remark)
+      assert_match(/\A, about the least that is worth a change \(4\.00 MB\)\z/, one.remark)
     end
     verdicts = (1..200).map { |tenth| gain(tenth * MB / 10, of: 50 * MB).verdict }
     assert_equal %i[small close worth], verdicts.uniq
@@ -44,7 +44,7 @@ class GainTest < Minitest::Test
     end
     verdict = Culet::Strings::Verdicts.new(found).list.first
     assert_equal "little to gain", verdict.topic
-    assert_match(/\Asharing would save 200 kB of 625 kB \(32\.0 %\): .*, below the limit of 500 kB\z/, verdict.text)
+    assert_match(/\Asharing would save 200 kB of 625 kB \(32\.0 %\): .*, less than is worth a change \(500 kB\)\z/, verdict.text)
   end
 
   # A worker that hardly unshared anything, and keeps much that a trim would return.

@@ -1,5 +1,6 @@
 #include "large.h"
 
+#include "../../profile/residency.h"
 #include "../../profile/samples.h"
 #include "huge_cache.h"
 #include "harden.h"
@@ -655,4 +656,35 @@ struct culet_large_stats culet_large_stats(void)
     struct culet_large_stats copy = stats;
     culet_unlock(&culet_pages_lock);
     return copy;
+}
+
+#define RESIDENT_BLOCKS 256
+
+size_t culet_large_resident(const struct culet_residency *source)
+{
+    struct {
+        uintptr_t start;
+        size_t bytes;
+    } block[RESIDENT_BLOCKS];
+    size_t count = 0, resident = 0;
+    struct culet_large *each;
+
+    /* A block that is freed meanwhile has no resident pages. */
+    culet_lock(&culet_pages_lock);
+    LIST_FOREACH(each, &huge_blocks, link)
+    {
+        if (count < RESIDENT_BLOCKS) {
+            block[count].start = each->span.start;
+            block[count++].bytes = each->bytes;
+        } else {
+            resident += each->bytes;
+        }
+    }
+    culet_unlock(&culet_pages_lock);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t bytes = block[i].bytes;
+        culet_residency_count(source, (void *)block[i].start, bytes, &bytes);
+        resident += bytes;
+    }
+    return resident;
 }

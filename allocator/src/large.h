@@ -53,4 +53,8 @@ struct culet_freed culet_large_freed(uintptr_t address);
 
 struct culet_large_stats culet_large_stats(void);
 
+/* Resident bytes of the huge blocks. Of very many, the rest counts as resident. No lock held. */
+struct culet_residency;
+size_t culet_large_resident(const struct culet_residency *source);
+
 #endif

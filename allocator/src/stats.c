@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "stats.h"
 
+#include "../../profile/residency.h"
 #include "arena.h"
 #include "bin.h"
 #include "heap.h"
@@ -39,21 +40,52 @@ static void count_slab(struct culet_slab *slab, const struct culet_class *c, str
     count->free += unused;
 }
 
-/* Counts the slabs of the segment at `base`. Returns their bytes. [pages lock] */
-static size_t count_segment(uintptr_t base, struct culet_stats_class *count)
+/* Resident pages of the heap, by what they are part of. */
+struct resident {
+    struct culet_residency source;
+    size_t slabs, large, free;
+};
+
+/* Resident pages of a segment, a bit each. */
+struct residents {
+    uint64_t word[CULET_SEGMENT_PAGES / 64];
+};
+
+static void read_segment(const struct culet_residency *source, uintptr_t base, struct residents *residents)
+{
+    for (size_t i = 0; i < CULET_SEGMENT_PAGES / 64; i++)
+        residents->word[i] = culet_residency_mask(source, (void *)(base + i * 64 * CULET_PAGE), CULET_PAGE);
+}
+
+static size_t residents_among(const struct residents *residents, size_t page, size_t pages)
+{
+    size_t count = 0;
+
+    for (size_t g = page; g < page + pages && g < CULET_SEGMENT_PAGES; g++)
+        count += residents->word[g / 64] >> g % 64 & 1;
+    return count;
+}
+
+/* Counts the slabs of the segment at `base`, and the segment's resident pages. Returns the slabs' bytes. [pages lock] */
+static size_t count_segment(uintptr_t base, struct culet_stats_class *count, struct resident *resident)
 {
     size_t slabs = 0;
+    struct residents residents;
 
+    read_segment(&resident->source, base, &residents);
     for (size_t g = 0; g < CULET_SEGMENT_PAGES;) {
         uintptr_t entry = culet_pagemap_entry(base + g * CULET_PAGE);
         struct culet_span *span = culet_entry_span(entry);
         if (culet_entry_is_slab(entry) || culet_entry_is_checked_slab(entry)) {
             unsigned klass = atomic_load_explicit(&span->klass, memory_order_relaxed);
             count_slab((struct culet_slab *)span, &culet_classes[klass], &count[culet_size_class_plain(klass)]);
+            resident->slabs += residents_among(&residents, g, culet_classes[klass].pages);
             g += culet_classes[klass].pages;
             slabs += culet_classes[klass].pages;
         } else {
-            g += span ? ((struct culet_large *)span)->bytes >> CULET_PAGE_SHIFT : 1;
+            size_t pages = span ? ((struct culet_large *)span)->bytes >> CULET_PAGE_SHIFT : 1;
+            *(span ? &resident->large : &resident->free) += residents_among(&residents, g, pages);
+            g += pages;
         }
     }
     return slabs << CULET_PAGE_SHIFT;
@@ -70,7 +102,7 @@ static void unlock_and_yield(void)
 }
 
 /* One segment at a time, so that no thread waits for the whole walk. */
-static size_t count_slabs(struct culet_stats_class *count)
+static size_t count_slabs(struct culet_stats_class *count, struct resident *resident)
 {
     size_t slab_bytes = 0;
 
@@ -78,7 +110,7 @@ static size_t count_slabs(struct culet_stats_class *count)
         culet_lock(&culet_pages_lock);
         uintptr_t base = culet_pages_segment(i);
         if (base && base != CULET_PAGES_END)
-            slab_bytes += count_segment(base, count);
+            slab_bytes += count_segment(base, count, resident);
         unlock_and_yield();
         if (base == CULET_PAGES_END)
             break;
@@ -101,10 +133,10 @@ static void count_claims(struct culet_stats_class *count)
         }
 }
 
-static void count_blocks(struct culet_stats *s)
+static void count_blocks(struct culet_stats *s, struct resident *resident)
 {
     s->classes = CULET_SIZES + 1;
-    s->slab_bytes = count_slabs(s->class);
+    s->slab_bytes = count_slabs(s->class, resident);
     if (culet_bin_profiled())
         count_claims(s->class);
     for (unsigned klass = 1; klass <= CULET_SIZES; klass++) {
@@ -115,9 +147,26 @@ static void count_blocks(struct culet_stats *s)
     }
 }
 
+/* What is in use of slabs is touched but for new blocks, so what is resident beyond it is free. */
+static void count_resident(struct culet_stats *s, const struct resident *resident, size_t slab_used_bytes)
+{
+    size_t slabs = resident->slabs << CULET_PAGE_SHIFT, used = slab_used_bytes < slabs ? slab_used_bytes : slabs;
+
+    s->used_resident_bytes = s->unused_resident_bytes = CULET_STATS_UNKNOWN;
+    if (resident->source.file < 0)
+        return;
+    s->used_resident_bytes = used + (resident->large << CULET_PAGE_SHIFT) + culet_large_resident(&resident->source);
+    s->unused_resident_bytes = slabs - used + (resident->free << CULET_PAGE_SHIFT);
+}
+
 static void gather(struct culet_stats *s)
 {
-    count_blocks(s);
+    struct resident resident = {.slabs = 0};
+
+    culet_residency_open(&resident.source);
+    count_blocks(s, &resident);
+    count_resident(s, &resident, s->used_bytes);
+    culet_residency_close(&resident.source);
 
     struct culet_large_stats large = culet_large_stats();
     culet_lock(&culet_pages_lock);

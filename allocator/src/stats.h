@@ -53,7 +53,13 @@ struct culet_stats {
     uint64_t classes; /* entries of `class` that are filled */
     struct culet_stats_class class[CULET_STATS_CLASSES];
     uint64_t arenas; /* that threads have used */
+    /* Of the heap and the huge blocks, as the kernel tells: in blocks that the program uses, and the rest. In slabs, free
+     * memory is what is resident beyond the blocks in use. CULET_STATS_UNKNOWN without /proc/self/pagemap. */
+    uint64_t used_resident_bytes;
+    uint64_t unused_resident_bytes;
 };
+
+#define CULET_STATS_UNKNOWN UINT64_MAX
 
 /* Fills *out.
  * bytes: sizeof *out as the caller knows it; a caller with an older header gets the older part.

@@ -19,7 +19,7 @@ class AutopsyCauseTest < Minitest::Test
   COUNTS = "low 0\nhigh 0\nmax 9\noom 2\noom_kill 2\noom_group_kill 0\n"
 
   # What the box of the process says.
-  Box = Struct.new(:pid, :started_at, :ledgers, :witness, :ending, :head, keyword_init: true) do
+  Box = Struct.new(:pid, :started_at, :ledgers, :witness, :ending, :head, :notes, keyword_init: true) do
     def [](name) = (head || {})[name]
   end
   Figures = Struct.new(:group_used, :group_limit, :group_kills)
@@ -28,8 +28,8 @@ class AutopsyCauseTest < Minitest::Test
     Autopsy::KernelLog.new(records.flatten.map { |one| one.include?("%<at>d") ? format(one, at: at * 1_000_000) : one }, booted_at: BOOTED)
   end
 
-  def cause(used: 500, limit: 1000, kills: 0, witness: nil, ending: nil, head: nil, records: [], alive: false, root: "/")
-    box = Box.new(pid: 42, started_at: BOOTED + 50, ledgers: [Figures.new(used, limit, kills)], witness: witness, ending: ending, head: head)
+  def cause(used: 500, limit: 1000, kills: 0, witness: nil, ending: nil, head: nil, records: [], notes: [], alive: false, root: "/")
+    box = Box.new(pid: 42, started_at: BOOTED + 50, ledgers: [Figures.new(used, limit, kills)], witness: witness, ending: ending, head: head, notes: notes)
     Autopsy::Cause.new(box, alive: alive, log: records.is_a?(Array) ? log(*records) : records, count: Autopsy::Kills.new(root: root))
   end
 
@@ -83,6 +83,8 @@ class AutopsyCauseTest < Minitest::Test
     assert_cause("unknown", false, "cannot be known; the last figures were at 80 % of the limit", used: 800)
     assert_cause("unknown", false, "no limit was seen", limit: 9_223_372_036_854_771_712)
     assert_cause("unknown", false, "no limit was seen", limit: nil, used: nil, kills: nil)
+    own = Autopsy::Box::Note.new(BOOTED, "limit", "setting", 400 << 20)
+    assert_cause("unknown", false, "no limit of the kernel was seen, only culet's own of 400 MiB (setting)", limit: nil, used: nil, kills: nil, notes: [own])
   end
 
   def test_the_count_of_the_group_is_read_if_it_is_there

@@ -2,6 +2,9 @@
 
 require_relative "box_helper"
 require "timeout"
+require "culet/scope"
+require "culet/tools/live/sampler"
+require "culet/tools/report"
 
 # What is left of a program after a SIGKILL.
 class AutopsyKillTest < Minitest::Test
@@ -83,6 +86,53 @@ class AutopsyKillTest < Minitest::Test
     assert_equal report["rss_bytes"], report["levels"].values.sum
     assert_operator report["levels"]["malloc_in_use"], :>, 0
     assert_operator report["gc"]["slots"], :>, 0
+  end
+
+  # Memory in use and free, in arenas of threads too, some of it returned, and some never touched.
+  HEAP = <<~RUBY
+    fill = ->(count) { Array.new(count) { |i| "x" * (700 + (i % 900)) } }
+    kept = Array.new(4) { Thread.new { fill.call(12_000).each_slice(3).map(&:first) } }.map(&:value)
+    untouched = Array.new(24) { Thread.new { sleep } }
+    objects = Array.new(200_000) { Object.new }.each_slice(2).map(&:first)
+    fill.call(30_000).clear
+    4.times { GC.start }
+    Culet.trim if ARGV.first == "trim"
+    puts :up
+    $stdout.flush
+    sleep
+  RUBY
+  LEVELS = { "malloc_in_use" => %w[malloc_used], "malloc_free" => %w[malloc_free], "ruby_objects" => %w[ruby_objects],
+             "ruby_free_slots" => %w[ruby_free_slots ruby_page_overhead], "files_and_shared_memory" => %w[libraries_and_files] }.freeze
+
+  # The box and culet top have the levels of the report, within 4 % of the resident size.
+  def test_levels_are_those_of_the_report
+    { "glibc" => ["", ""], "glibc, trimmed" => ["", "trim"], "culet" => [MALLOC, ""] }.each do |name, (library, word)|
+      env = { "CULET_BLACKBOX" => @folder, "CULET_TRIM" => "off", "LD_PRELOAD" => library }
+      with_program(RbConfig.ruby, "--disable-gems", "-I#{LIBRARY}", "-rculet/agent", "-e", HEAP, word, env: env) do |pid|
+        differences = nil
+        # Free memory is returned meanwhile, and malloc's blocks are counted the less often the longer it takes.
+        deadline = Time.now + PATIENCE_SECONDS
+        loop do
+          ready = Time.now
+          sleep 0.1 until box.ledgers.last&.malloc_time.to_i > ready.to_f * 1e9 || Time.now > deadline
+          break if (differences = differences(pid)).empty?
+
+          flunk "#{name}: #{differences.join("; ")}" if Time.now > deadline
+        end
+      end
+      FileUtils.rm(boxes)
+    end
+  end
+
+  # @return [Array<String>] levels that differ
+  def differences(pid)
+    report = Culet::Report::Ledger.new(Culet::Scope::Reader.new(pid).snapshot)
+    shown = findings(alive: true).levels.transform_keys { |level| level.tr(" ", "_") }
+    top = Culet::Live::Sampler.new([pid]).call["processes"].first["figures"]
+    pairs = LEVELS.map { |level, names| [level, report.levels.values_at(*names).sum, shown.fetch(level)] }
+    pairs << ["malloc free in top", report.levels["malloc_free"], top["malloc_free_bytes"]]
+    far = pairs.reject { |_, expected, found| assert_kind_of(Integer, found) && (expected - found).abs <= 0.04 * report.rss_bytes }
+    far.map { |level, expected, found| "#{level}: #{found}, in the report #{expected}" }
   end
 
   def test_a_process_that_ends_leaves_nothing

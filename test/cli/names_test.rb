@@ -94,7 +94,7 @@ class CliNamesTest < Minitest::Test
 
   # Forked workers belong to their tree whatever they are called; another program that it started does not.
   def test_what_belongs_to_a_tree
-    script = <<~'RUBY'
+    script = <<~RUBY
       $0 = ARGV.first
       named, report = IO.pipe
       forked = fork { $0 = "other words"; report.write("x"); $stdin.read }

@@ -70,8 +70,10 @@ class LimitsTest < Minitest::Test
   end
 
   def test_sizes
-    { "80MB" => 80_000_000, "64 MiB" => 64 << 20, "1.5g" => 1_500_000_000, "12" => 12, 77 => 77, "5kb" => 5000, "1TiB" => 1 << 40 }
+    { "80MB" => 80_000_000, "64 MiB" => 64 << 20, "1.5g" => 3 << 29, "400M" => 400 << 20, "1.5GB" => 1_500_000_000, "12" => 12, 77 => 77, "5kb" => 5000, "1TiB" => 1 << 40 }
       .each { |text, bytes| assert_equal bytes, Culet::Text::Size.parse(text), text.to_s }
+    assert_equal ["400 MiB", "291 MiB", "1,536 MiB", "2 GiB"], [[400 << 20], [291 << 20, 400 << 20], [3 << 29], [2 << 30]].map { |sizes| Culet::Text::Size.limit(*sizes) }
+    assert_equal ["400 MB", "512 MB"], [[400_000_000], [512_000_000, 1_024_000_000]].map { |sizes| Culet::Text::Size.limit(*sizes) }
     ["", "x", "0", 0, -5, "-5MB", "5 XB", "MB", "1.2.3", nil, "5MB and more"].each { |text| assert_nil Culet::Text::Size.parse(text), text.inspect }
   end
 

@@ -128,6 +128,8 @@ static void check_sums(const struct culet_stats *s)
     CHECK_EQUAL(s->cached_bytes, cached);
     CHECK_EQUAL(s->slab_bytes, slabs);
     CHECK_EQUAL(s->heap_bytes, s->used_bytes + s->free_bytes);
+    CHECK(s->used_resident_bytes <= s->used_bytes + s->large_bytes, "more is resident than is in use");
+    CHECK(s->unused_resident_bytes <= s->free_bytes, "more is resident than is free");
     CHECK_EQUAL(s->heap_bytes, s->slab_bytes + s->run_bytes + s->free_resident_bytes + s->free_returned_bytes);
     CHECK_EQUAL(s->heap_bytes, s->segments * CULET_SEGMENT_BYTES);
     CHECK_EQUAL(s->mapped_bytes, s->heap_bytes + s->large_bytes);
@@ -197,6 +199,22 @@ TEST(stats_cover_each_kind_of_block)
     s = ask();
     check_sums(&s);
     CHECK_EQUAL(s.cached_bytes, 0);
+}
+
+TEST(stats_tell_resident_from_untouched_memory)
+{
+    size_t sizes[] = {256 << 10, 8 << 20}; /* a large block, a huge one */
+
+    for (unsigned i = 0; i < 2; i++) {
+        char *block = culet_malloc(sizes[i]);
+        CHECK_EQUAL(culet_malloc_trim(0) < 0, 0);
+        struct culet_stats before = ask();
+        memset(block, 1, sizes[i] / 2);
+        struct culet_stats after = ask();
+        CHECK_EQUAL(after.used_resident_bytes - before.used_resident_bytes, sizes[i] / 2);
+        CHECK_EQUAL(after.unused_resident_bytes, before.unused_resident_bytes);
+        culet_free(block);
+    }
 }
 
 TEST(stats_count_returned_memory)

@@ -24,19 +24,30 @@ static struct culet_ledger_group group;
 static uint64_t page_bytes, ruby_page_bytes;
 static _Atomic uint64_t last_resident;
 
-/* A reading that takes long: when it is due again. */
+/* A reading that takes long: when it is due again, and what the last one cost of the thread's processor time. On a busy
+ * machine the time that passes is longer, and figures would be old. */
 struct costly {
     uint64_t due, ended, cost;
 };
 static struct costly rollup, heap, group_stat;
 static struct culet_box_ledger kept; /* what these have found */
 
-static uint64_t monotonic(void)
+static uint64_t read_clock(clockid_t clock)
 {
     struct timespec time;
 
-    clock_gettime(CLOCK_MONOTONIC, &time);
+    clock_gettime(clock, &time);
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static uint64_t monotonic(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+static uint64_t processor_time(void)
+{
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* ---- files ---- */
@@ -125,12 +136,14 @@ static bool is_due(const struct costly *reading, uint64_t now)
     return now >= reading->due;
 }
 
-static void done(struct costly *reading, uint64_t started)
+/* began: processor time at the start of the reading. */
+static void done(struct costly *reading, uint64_t began)
 {
-    uint64_t now = monotonic(), wait = (now - started) * SHARE;
+    uint64_t now = monotonic(), wait;
 
     reading->ended = now;
-    reading->cost = now - started;
+    reading->cost = processor_time() - began;
+    wait = reading->cost * SHARE;
     reading->due = now + (wait > LEAST_NANOSECONDS ? wait : LEAST_NANOSECONDS);
 }
 
@@ -138,6 +151,7 @@ static void done(struct costly *reading, uint64_t started)
 static void read_rollup(uint64_t now)
 {
     char text[2048];
+    uint64_t began = processor_time();
 
     if (!is_due(&rollup, now))
         return;
@@ -148,13 +162,14 @@ static void read_rollup(uint64_t now)
     kept.private_dirty = kilobytes_of(text, "Private_Dirty");
     kept.swapped = kilobytes_of(text, "Swap");
     kept.anonymous = kilobytes_of(text, "Anonymous");
-    done(&rollup, now);
+    done(&rollup, began);
 }
 
 /* In a ledger between two seconds it may take a larger part of the time. */
 static void read_heap(uint64_t now, bool fast)
 {
     struct culet_malloc_sums sums = {UNKNOWN, UNKNOWN, UNKNOWN};
+    uint64_t began = processor_time();
 
     if (fast ? now < heap.ended + heap.cost * FAST_SHARE : !is_due(&heap, now))
         return;
@@ -163,7 +178,7 @@ static void read_heap(uint64_t now, bool fast)
     kept.malloc_used = sums.used;
     kept.malloc_free = sums.free;
     kept.malloc_metadata = sums.metadata;
-    done(&heap, now);
+    done(&heap, began);
 }
 
 /* ---- the control group ---- */
@@ -190,7 +205,7 @@ static uint64_t read_kills(void)
 static void read_group_stat(uint64_t now)
 {
     static char text[STAT_BYTES];
-    uint64_t bytes;
+    uint64_t bytes, began = processor_time();
 
     if (!is_due(&group_stat, now))
         return;
@@ -198,7 +213,7 @@ static void read_group_stat(uint64_t now)
         text[0] = '\0';
     bytes = number_of(text, "total_inactive_file");
     kept.group_reclaimable = bytes != UNKNOWN ? bytes : number_of(text, "inactive_file");
-    done(&group_stat, now);
+    done(&group_stat, began);
 }
 
 /* ---- Ruby ---- */

@@ -10,6 +10,7 @@
 
 #include "allocator/src/stats.h"
 #include "common/active_malloc.h"
+#include "common/glibc_resident.h"
 #include "common/values.h"
 
 /* mallinfo2 of glibc 2.33 and later, which the headers may lack. */
@@ -93,6 +94,12 @@ static VALUE array_of_classes(const struct culet_stats *stats)
     if ((stats)->filled_bytes >= offsetof(struct culet_stats, member) + sizeof((stats)->member))                       \
     store(hash, #member, (stats)->member)
 
+static int resident_known(const struct culet_stats *stats)
+{
+    return stats->filled_bytes >= offsetof(struct culet_stats, unused_resident_bytes) + sizeof(uint64_t) &&
+           stats->used_resident_bytes != CULET_STATS_UNKNOWN;
+}
+
 static VALUE hash_of_culet(const struct culet_stats *stats)
 {
     VALUE hash = rb_hash_new();
@@ -116,6 +123,10 @@ static VALUE hash_of_culet(const struct culet_stats *stats)
     STORE(hash, stats, forks);
     STORE(hash, stats, threads);
     STORE(hash, stats, arenas);
+    if (resident_known(stats)) {
+        store(hash, "used_resident_bytes", stats->used_resident_bytes);
+        store(hash, "unused_resident_bytes", stats->unused_resident_bytes);
+    }
     if (stats->filled_bytes >= offsetof(struct culet_stats, class) + sizeof(stats->class))
         culet_hash_set(hash, "classes", array_of_classes(stats));
     return hash;
@@ -242,16 +253,35 @@ culet_malloc_totals(VALUE self)
 
 static struct culet_malloc_sums sums_of_culet(const struct culet_stats *stats)
 {
-    uint64_t resident = stats->heap_bytes - stats->free_returned_bytes;
+    uint64_t heap = stats->heap_bytes - stats->free_returned_bytes;
+    struct culet_malloc_sums sums = {stats->used_bytes + stats->large_bytes,
+                                     heap > stats->used_bytes ? heap - stats->used_bytes : 0, stats->descriptor_bytes};
 
-    return (struct culet_malloc_sums){.used = stats->used_bytes + stats->large_bytes,
-                                      .free = resident > stats->used_bytes ? resident - stats->used_bytes : 0,
-                                      .metadata = stats->descriptor_bytes};
+    if (resident_known(stats)) {
+        sums.used = stats->used_resident_bytes;
+        sums.free = stats->unused_resident_bytes;
+    }
+    return sums;
+}
+
+/* mallinfo2 counts memory that was returned, or never touched, as the rest. */
+static struct culet_malloc_sums sums_of_glibc(const struct info *info)
+{
+    struct culet_malloc_sums sums = {info->uordblks + info->hblkhd, info->fordblks, 0};
+    uint64_t resident = culet_glibc_resident(info->arena);
+
+    if (resident == CULET_GLIBC_UNKNOWN)
+        return sums;
+    sums.free = resident > info->uordblks ? resident - info->uordblks : 0;
+    if (sums.free > info->fordblks)
+        sums.free = info->fordblks;
+    sums.used = resident - sums.free + info->hblkhd;
+    return sums;
 }
 
 int culet_malloc_sums(struct culet_malloc_sums *sums)
 {
-    struct question question;
+    struct question question = {0};
     struct info info = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     struct active_malloc library;
 
@@ -263,6 +293,6 @@ int culet_malloc_sums(struct culet_malloc_sums *sums)
     }
     if (!read_info(&library, &info))
         return 0;
-    *sums = (struct culet_malloc_sums){info.uordblks + info.hblkhd, info.fordblks, 0};
+    *sums = sums_of_glibc(&info);
     return 1;
 }

@@ -19,8 +19,8 @@
  */
 VALUE culet_stats_of_malloc(VALUE self);
 
-/* Bytes of the active malloc: in blocks that the program holds; free, under culet resident, under glibc resident or not;
- * of its own (culet alone). */
+/* Resident bytes of the active malloc: in blocks that the program holds; free; of its own (culet alone). Where the kernel
+ * does not tell what is resident, what may be. Blocks of glibc with a mapping of their own count as resident. */
 struct culet_malloc_sums {
     uint64_t used, free, metadata;
 };

@@ -230,8 +230,9 @@ module Culet
 
         over = family.workers.select { |worker| worker.private_bytes > most }
         over.each do |worker|
-          err.puts("culet: process #{worker.pid} has #{Text::Size.human(worker.private_bytes)} of private memory, " \
-                   "more than #{Text::Size.human(most)}")
+          err.puts("culet: process #{worker.pid} has #{Text::Size.limit(worker.private_bytes,
+                                                                        most)} of private memory, " \
+                   "more than #{Text::Size.limit(most)}")
         end
         over.empty? ? EXIT_OK : EXIT_LIMIT
       end

@@ -98,7 +98,7 @@ module Culet
       end
 
       def roots(words)
-        return roots_named(words, files: false, several: true).map { |word| Processes::Live.find(word).pid } if words.any?
+        return living_roots(words) if words.any?
 
         require_relative "../tools/top/ruby_processes"
         pids = Culet::Top::RubyProcesses.roots

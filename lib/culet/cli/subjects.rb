@@ -24,9 +24,9 @@ module Culet
 
       # @param several [Boolean] as for `roots_named`
       def define_names(parser, several: false)
-        parser.separator("NAME is the title, command, script or systemd unit of a process, or a part of one. It stands " \
-                         "for the process and its descendants#{several ? "." : "; several such trees are listed, and a number " \
-                                                            "chooses."}")
+        rule = several ? "" : "; several such trees are listed, and a number chooses"
+        parser.separator("NAME is the title, command, script or systemd unit of a process, or a part of one. " \
+                         "It stands for the process and its descendants#{rule}.")
         parser.separator("")
       end
 
@@ -69,8 +69,8 @@ module Culet
         options[:mode] = mode
       end
 
-      # What a verb makes of a name is the same for all: of one process tree that has it, the verb takes all processes, or
-      # the root where it looks at one process or finds the others itself; of several the user chooses.
+      # What a verb makes of a name is the same for all: of one process tree that has it, the verb takes all processes,
+      # or the root where it looks at one process or finds the others itself; of several the user chooses.
 
       # @param words [Array<String>] process numbers, names, and names of files where `files` says so
       # @param files [Boolean] whether a word can be a file's name
@@ -142,7 +142,8 @@ module Culet
         end
         widths = rows.transpose.first(3).map { |cells| cells.map(&:size).max }
         rows.map do |pid, *cells, title|
-          "  #{[pid.rjust(widths[0]), *cells.zip(widths.drop(1)).map { |cell, width| cell.ljust(width) }, title].join("  ")}"
+          padded = cells.zip(widths.drop(1)).map { |cell, width| cell.ljust(width) }
+          "  #{[pid.rjust(widths[0]), *padded, title].join("  ")}"
         end.join("\n")
       end
 
@@ -161,6 +162,13 @@ module Culet
         raise unless files
 
         raise Processes::Search::Absent, "there is no file #{word}, and #{e.message.sub(/; `ps.*/, "")}"
+      end
+
+      # @param words [Array<String>] process numbers and names; a name may stand for several trees
+      # @return [Array<Integer>] numbers of processes that exist
+      # @raise [Culet::Error] as `all_named`
+      def living_roots(words)
+        roots_named(words, files: false, several: true).map { |word| Processes::Live.find(word).pid }
       end
 
       def list(matches)

@@ -62,7 +62,7 @@ module Culet
       def every = options.fetch(:every, 1)
 
       def roots(words)
-        return roots_named(words, files: false, several: true).map { |word| Processes::Live.find(word).pid } if words.any?
+        return living_roots(words) if words.any?
 
         pids = Culet::Top::RubyProcesses.roots
         return pids if pids.any?

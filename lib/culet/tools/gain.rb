@@ -46,12 +46,12 @@ module Culet
     # @return [String] "12.3 MB (26 %)"
     def to_s = "#{Text::Size.human(bytes)} (#{percent})"
 
-    # @return [String] the end of a sentence: "" for a clear gain, else the limit
+    # @return [String] the end of a sentence: "" for a clear gain, else what it is measured by
     def remark
       case verdict
       when :worth then ""
-      when :close then ", close to the limit of #{limit_in_words}"
-      else ", below the limit of #{limit_in_words}"
+      when :close then ", about the least that is worth a change (#{limit_in_words})"
+      else ", less than is worth a change (#{limit_in_words})"
       end
     end
 
@@ -63,7 +63,7 @@ module Culet
     def limit_in_words
       return Text::Size.human(@least.first) if limit == @least.first
 
-      "#{(100 * SHARE).round} % (#{Text::Size.human(limit.round)})"
+      "#{(100 * SHARE).round} %, #{Text::Size.human(limit.round)}"
     end
   end
 end

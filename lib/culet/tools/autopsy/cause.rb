@@ -126,8 +126,15 @@ module Culet
         end
       end
 
+      def no_limit
+        own = @box.notes.reverse.find { |note| note.kind == "limit" && note.bytes }
+        return "no limit was seen" unless own
+
+        "no limit of the kernel was seen, only culet's own of #{Text::Size.limit(own.bytes)} (#{own.text})"
+      end
+
       def guess
-        return "the cause cannot be known: no limit was seen" unless share
+        return "the cause cannot be known: #{no_limit}" unless share
 
         at = "the last figures were at #{(100 * share).round} % of the limit"
         if share >= NEAR then "probably killed by the kernel, because #{at}"

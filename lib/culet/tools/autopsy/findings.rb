@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../levels"
 require_relative "../profile"
 require_relative "cause"
 require_relative "kernel_log"
@@ -40,17 +41,20 @@ module Culet
       # @return [Integer, nil]
       def used_bytes = ledger&.group_used
 
+      # The levels of `culet top`, and their names here.
+      LEVELS = { "malloc_used" => "malloc in use", "malloc_free" => "malloc free",
+                 "malloc_metadata" => "malloc metadata", "ruby_objects" => "ruby objects",
+                 "ruby_free_slots" => "ruby free slots", "libraries_and_files" => "files and shared memory", "unexplained" => "other" }.freeze
+      private_constant :LEVELS
+
       # @return [Hash{String => Integer}] parts of the resident size, the known ones; they add up to it
       def levels
-        rest = ledger&.resident or return {}
-        parts = { "malloc in use" => ledger.malloc_used, "malloc free" => ledger.malloc_free,
-                  "malloc metadata" => ledger.malloc_metadata, "ruby objects" => live_slots,
-                  "ruby free slots" => free_slots, "files and shared memory" => ledger.shared }
-        found = parts.compact.each_with_object({}) do |(name, bytes), sum|
-          sum[name] = [bytes, rest].min
-          rest -= sum[name]
-        end
-        found.merge("other" => rest)
+        resident = ledger&.resident or return {}
+        figures = { "ruby_page_bytes" => ledger.ruby_pages, "live_slots" => ledger.slots_live,
+                    "slots" => ledger.slots_all, "malloc_used_bytes" => ledger.malloc_used,
+                    "malloc_free_bytes" => ledger.malloc_free, "malloc_metadata_bytes" => ledger.malloc_metadata }
+        found = Levels.call(resident, resident - ledger.shared.to_i, figures.compact)
+        LEVELS.filter_map { |level, name| [name, found[level]] if found[level] }.to_h
       end
 
       # @return [Profile::Data, nil] the largest sites, if the profile was on
@@ -78,14 +82,6 @@ module Culet
       def finished = box.events.select(&:ended_at).sort_by(&:ended_at).reverse
 
       private
-
-      def live_slots
-        return unless ledger.ruby_pages && ledger.slots_live && ledger.slots_all&.positive?
-
-        ledger.ruby_pages * ledger.slots_live.clamp(0, ledger.slots_all) / ledger.slots_all
-      end
-
-      def free_slots = (ledger.ruby_pages - live_slots if live_slots)
 
       # A damaged stream leaves the older one.
       def parse(stream)

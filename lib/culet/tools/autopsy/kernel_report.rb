@@ -60,7 +60,7 @@ module Culet
         return wrap("#{@files[3]} cannot be read.") if counts.empty?
 
         used = number(@files[0])
-        figures = " #{Text::Size.human(used)} used of #{limit ? Text::Size.human(limit) : "no limit"}." if used
+        figures = " #{Text::Size.limit(used, limit)} used of #{limit ? Text::Size.limit(limit) : "no limit"}." if used
         [wrap("Of this process's control group (#{@files[3]}):#{figures}"),
          grid([["count", counts.keys.map { |name| COUNTS.fetch(name) }, true],
                ["since it was made", counts.values.map { |count| Text::Numbers.grouped(count) }, false]])].join("\n")

@@ -30,7 +30,7 @@ module Culet
       def death
         limit = @findings.limit_bytes
         used = @findings.used_bytes
-        figures = "; the last figures: #{size(used)} of #{size(limit)}" if limit && used
+        figures = "; the last figures: #{Text::Size.limit(used, limit)} of #{Text::Size.limit(limit)}" if limit && used
         "process #{box.pid} (#{box.program}) #{@findings.cause.text}, at " \
           "#{box.last_at.utc.strftime("%F %T")} UTC#{figures}"
       end

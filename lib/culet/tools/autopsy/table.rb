@@ -51,7 +51,8 @@ module Culet
         return "" unless used
         return "; its control group, without a limit, used #{size(used)}" unless limit
 
-        "; its control group used #{size(used)} of #{size(limit)} (#{(100.0 * used / limit).round} %)"
+        share = (100.0 * used / limit).round
+        "; its control group used #{Text::Size.limit(used, limit)} of #{Text::Size.limit(limit)} (#{share} %)"
       end
 
       def levels

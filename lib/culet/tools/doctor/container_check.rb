@@ -26,11 +26,11 @@ module Culet
 
         used = content(File.join(directory, usage_file))&.to_i
         unless used
-          return unknown("memory limit", "the container may use #{Text::Size.human(limit)}; its usage",
+          return unknown("memory limit", "the container may use #{Text::Size.limit(limit)}; its usage",
                          "#{File.join(directory, usage_file)} cannot be read")
         end
 
-        text = "the container may use #{Text::Size.human(limit)} and uses #{Text::Size.human(used)}"
+        text = "the container may use #{Text::Size.limit(limit)} and uses #{Text::Size.limit(used, limit)}"
         return ok("memory limit", text) if used < TIGHT * limit
 
         bad("memory limit", "#{text}; at the limit, the kernel kills a process",

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../../runtime/limit/settings"
+require_relative "../../text/size"
 require_relative "../../text/view"
 
 module Culet
@@ -27,15 +27,12 @@ module Culet
         limit, used, headroom = @document.values_at("limit_bytes", "used_bytes", "headroom_bytes")
         return "no memory limit; #{amount(used)} in use" unless limit
 
-        ["limit     #{limit_text(limit)}, #{printable(@document["source"])}",
+        ["limit     #{amount(limit)}, #{printable(@document["source"])}",
          "in use    #{amount(used)}#{format(" (%.1f %%)", 100.0 * used / limit) if used}",
          "headroom  #{amount(headroom)}"].join("\n")
       end
 
-      # As settings have it, if it may be from one.
-      def limit_text(bytes) = (text = Settings.text(bytes)) ? "#{text} (#{amount(bytes)})" : amount(bytes)
-
-      def amount(bytes) = bytes ? Text::Size.human(bytes) : "unknown"
+      def amount(bytes) = bytes ? Text::Size.limit(bytes, @document["limit_bytes"]) : "unknown"
 
       def steps
         return if @document["steps"].empty?

@@ -42,8 +42,8 @@ module Culet
       # @param most [Integer] bytes allowed
       # @return [String] why the assertion failed
       def explanation_of_private(most)
-        "the forked process has #{Text::Size.human(@private_bytes)} of private memory, " \
-          "more than #{Text::Size.human(most)}:\n#{rows(&:private)}"
+        "the forked process has #{Text::Size.limit(@private_bytes, most)} of private memory, " \
+          "more than #{Text::Size.limit(most)}:\n#{rows(&:private)}"
       end
 
       private

@@ -18,8 +18,8 @@ module Culet
       # @param most [Integer] bytes allowed
       # @return [String] why the assertion failed
       def explanation(most)
-        "process #{@snapshot.pid} has #{Text::Size.human(private_bytes)} of private memory, " \
-          "not less than #{Text::Size.human(most)}; " \
+        "process #{@snapshot.pid} has #{Text::Size.limit(private_bytes, most)} of private memory, " \
+          "not less than #{Text::Size.limit(most)}; " \
           "its #{Text::Size.human(@snapshot.process.rss_bytes)} of resident memory:\n" \
           "#{PrivateMemory.rows(Report::Ledger.new(@snapshot).levels)}"
       end

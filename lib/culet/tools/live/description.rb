@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "levels"
+require_relative "../levels"
 
 module Culet
   module Live

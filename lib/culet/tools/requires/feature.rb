@@ -6,6 +6,8 @@ module Culet
   module Requires
     # A required file, or a failed require.
     class Feature
+      # The label of one whose name Ruby did not tell.
+      UNNAMED = "unnamed file"
       # @return [Integer]
       attr_reader :id
       # @return [Feature, nil] the requirer

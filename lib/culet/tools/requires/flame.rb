@@ -4,6 +4,7 @@ require "erb"
 require "json"
 require_relative "../../text/numbers"
 require_relative "../../text/size"
+require_relative "feature"
 require_relative "origin"
 
 module Culet
@@ -47,8 +48,8 @@ module Culet
       def data
         gems = features.map { |one| one["gem"] }.uniq
         rows = features.map do |one|
-          [one["parent"] || -1, one["name"] || one["path"] || "?", gems.index(one["gem"]), one["path"], one["error"],
-           *FIGURES.map { |key| one[key] }]
+          [one["parent"] || -1, one["name"] || one["path"] || Feature::UNNAMED, gems.index(one["gem"]), one["path"],
+           one["error"], *FIGURES.map { |key| one[key] }]
         end
         JSON.generate("gems" => gems, "rows" => rows).gsub(/[<>&\u2028\u2029]/) { |char| format('\u%04x', char.ord) }
       end

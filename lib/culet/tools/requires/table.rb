@@ -117,7 +117,7 @@ module Culet
         (children[number] || []).each do |one, index|
           next if one["total_seconds"] < LEAST * document["total_seconds"]
 
-          rows << ["#{"  " * depth}#{printable(one["name"] || one["path"] || "?")}", one]
+          rows << ["#{"  " * depth}#{printable(one["name"] || one["path"] || Feature::UNNAMED)}", one]
           grow(children, index, depth + 1, rows)
         end
       end

@@ -60,14 +60,14 @@ module Culet
       def limit
         limit, used, headroom = (@moment["limit"] || {}).values_at("limit_bytes", "used_bytes", "headroom_bytes")
         return Line.new.add("no memory limit", :dim) unless limit
-        return Line.new.add("limit #{amount(limit)}, use not known") unless used
+        return Line.new.add("limit #{Text::Size.limit(limit)}, use not known") unless used
 
         share = used.fdiv(limit)
         line = Line.new.add("limit ")
         line.add("[").add(*bar(share)).add(" " * (BAR_COLUMNS - filled(share))).add("] ") if @columns >= BAR_MIN_COLUMNS
         line.add(format("%.0f %%", 100 * share), style(share))
-        add(line, "headroom #{amount(headroom)}", :bold)
-        add(line, "#{amount(used)} of #{amount(limit)}")
+        add(line, "headroom #{Text::Size.limit(headroom, limit)}", :bold)
+        add(line, "#{Text::Size.limit(used, limit)} of #{Text::Size.limit(limit)}")
         add(line, Line.clean(@moment["limit"]["source"]))
         line
       end

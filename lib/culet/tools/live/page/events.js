@@ -55,6 +55,13 @@ class Events {
   row(event) {
     const go = () => this.timeline.go(this.timeline.store.indexAt(event.at));
     return element("tr", {}, element("td", {}, element("button", { type: "button", onclick: go }, clock(event.at))), element("td", {}, known(event.pid) ? String(event.pid) : ""),
-      element("td", {}, eventKind(event).key === "other" ? event.kind : event.kind.replace("_gc", " GC")), element("td", {}, event.text));
+      element("td", {}, eventKind(event).key === "other" ? event.kind : event.kind.replace("_gc", " GC")), element("td", {}, this.detail(event)));
+  }
+
+  // What the kind does not say yet, and the bytes that went back.
+  detail(event) {
+    const words = event.text === event.kind ? [] : [event.text];
+    if (known(event.bytes)) words.push(`${bytesText(event.bytes)} returned`);
+    return words.join(", ");
   }
 }

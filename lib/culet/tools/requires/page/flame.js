@@ -127,7 +127,7 @@
   }
 
   function label(node) {
-    return node.row[1].replace(/^.*\/(gems|ruby)\//, "") + "  " + amount(node.total, at);
+    return node.row[1].replace(/^.*\/(gems|ruby)\//, "") + (node.row[4] ? " [" + node.row[4] + "]" : "") + "  " + amount(node.total, at);
   }
 
   function tell(node) {
@@ -162,7 +162,7 @@
     var head = table.createTHead().insertRow();
     cell(head, "th", "gem");
     cell(head, "th", "files");
-    FIGURES.forEach(function (one, figure) { if (known[figure]) { cell(head, "th", one[0] + (one[1] ? ", " + one[1] : "")); } });
+    FIGURES.forEach(function (one, figure) { if (known[figure]) { cell(head, "th", one[0] + (one[1] ? ", " + one[1] : "")).className = figure === at ? "" : "unchosen"; } });
     var body = table.createTBody();
     list.sort(function (a, b) { return b.sums[at] - a.sums[at]; }).forEach(function (one) {
       var row = body.insertRow(), first = cell(row, "td", ""), swatch = document.createElement("i");
@@ -170,7 +170,7 @@
       first.appendChild(swatch);
       first.appendChild(document.createTextNode(one.name));
       cell(row, "td", number(one.files, 0));
-      one.sums.forEach(function (sum, figure) { if (known[figure]) { cell(row, "td", number(sum / FIGURES[figure][2], FIGURES[figure][3])); } });
+      one.sums.forEach(function (sum, figure) { if (known[figure]) { cell(row, "td", number(sum / FIGURES[figure][2], FIGURES[figure][3])).className = figure === at ? "" : "unchosen"; } });
     });
   }
 
