@@ -20,8 +20,8 @@ struct culet_arena_record {
 
 struct culet_malloc_record {
     uint64_t arenas, heaps, used_bytes, free_bytes, free_resident_bytes, free_swapped_bytes, mmapped_bytes,
-        mmapped_chunks, metadata_bytes, tcache_bytes, tcache_mmapped_bytes, fastbin_bytes, kept_bytes, trim_bytes, chunks,
-        used_resident_bytes, metadata_resident_bytes, walk_ns;
+        mmapped_chunks, metadata_bytes, tcache_bytes, tcache_mmapped_bytes, fastbin_bytes, kept_bytes, trim_bytes,
+        chunks, used_resident_bytes, metadata_resident_bytes, walk_ns;
     bool has_kept; /* kept_bytes is written */
 };
 

@@ -19,9 +19,12 @@ const char *culet_malloc_name(const struct active_malloc *library)
     static const struct {
         const char *function, *name;
     } allocators[] = {
-        {"culet_version", "culet"}, {"mi_version", "mimalloc"},
-        {"tc_version", "tcmalloc"}, {"mallctl", "jemalloc"},
-        {"rpmalloc_global_statistics", "rpmalloc"}, {"gnu_get_libc_version", "glibc"},
+        {"culet_version", "culet"},
+        {"mi_version", "mimalloc"},
+        {"tc_version", "tcmalloc"},
+        {"mallctl", "jemalloc"},
+        {"rpmalloc_global_statistics", "rpmalloc"},
+        {"gnu_get_libc_version", "glibc"},
     };
     const char *slash = strrchr(library->path, '/');
     const char *file = slash != NULL ? slash + 1 : library->path;

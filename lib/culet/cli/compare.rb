@@ -75,8 +75,8 @@ module Culet
                          "Without a workload and a command: #{engine::Workload::DEFAULT.join(", ")}.")
         parser.separator("")
         parser.on("--list", "describe the workloads") { options[:list] = true }
-        parser.on("--allocators A,B", "allocators, each NAME[:SETTING] or the path of a library; for the setting trim, " \
-                                  "see below",
+        parser.on("--allocators A,B",
+                  "allocators, each NAME[:SETTING] or the path of a library; for the setting trim, see below",
                   "default: #{engine::Plan::DEFAULT_ALLOCATORS.join(",")}") do |v|
           (options[:allocators] ||= []).concat(engine::Plan.split_allocators(v))
         end

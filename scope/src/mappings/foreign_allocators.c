@@ -16,10 +16,8 @@ struct foreign_allocator {
 static const struct {
     const char *name, *file, *symbol;
 } allocators[] = {
-    {"jemalloc", "libjemalloc", "mallctl"},
-    {"tcmalloc", "libtcmalloc", "tc_version"},
-    {"mimalloc", "libmimalloc", "mi_version"},
-    {"rpmalloc", "librpmalloc", "rpmalloc_global_statistics"},
+    {"jemalloc", "libjemalloc", "mallctl"},    {"tcmalloc", "libtcmalloc", "tc_version"},
+    {"mimalloc", "libmimalloc", "mi_version"}, {"rpmalloc", "librpmalloc", "rpmalloc_global_statistics"},
     {"snmalloc", "libsnmalloc", NULL},
 };
 #define ALLOCATORS (sizeof allocators / sizeof *allocators)

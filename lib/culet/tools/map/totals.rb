@@ -6,7 +6,8 @@ module Culet
     class Totals
       # JSON keys of malloc; null where malloc is not walked.
       MALLOC = %w[arenas heaps used_bytes free_resident_bytes free_returned_bytes mmapped_bytes mmapped_chunks
-                  metadata_bytes tcache_bytes tcache_mmapped_bytes fastbin_bytes trim_bytes pause_seconds walk_seconds].freeze
+                  metadata_bytes tcache_bytes tcache_mmapped_bytes fastbin_bytes trim_bytes pause_seconds
+                  walk_seconds].freeze
 
       # Titles, in the order of the page.
       TITLES = {
