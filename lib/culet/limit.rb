@@ -184,7 +184,10 @@ module Culet
       #
       # @api private
       # @return [void]
-      def forking = note_fork
+      def forking
+        note_fork
+        monitor&.wake if cluster
+      end
 
       # In a forked child: the parent's threads are gone.
       #

@@ -9,7 +9,8 @@ class LimitClusterTest < Minitest::Test
   include LimitHelper
 
   # A forking server's memory without the server: workers that copy a part of what they inherit, allocate, free, map a
-  # file that all have, and rest. Writes a line for each moment: the limit's figure, PSS and resident bytes of all.
+  # file that all have, and rest. Writes a line for each moment: the limit's figure before and after it, PSS and
+  # resident bytes of all.
   # WORKERS, SECONDS.
   PROGRAM = <<~'RUBY'
     require "culet/limit"
@@ -44,7 +45,8 @@ class LimitClusterTest < Minitest::Test
       while Culet::Limit::Steps.now < ending
         before = Culet::Limit.status["used_bytes"]
         pss = sizes.call("smaps_rollup", "Pss")
-        puts JSON.generate([(before + Culet::Limit.status["used_bytes"]) / 2, pss, sizes.call("status", "VmRSS")])
+        after = Culet::Limit.status["used_bytes"]
+        puts JSON.generate([before, after, pss, sizes.call("status", "VmRSS")])
         sleep 0.2
       end
     end
@@ -71,13 +73,16 @@ class LimitClusterTest < Minitest::Test
   # The resident bytes of all are far above the limit, the PSS is below every level: the limit does nothing.
   def check(workers:, seconds:)
     env = NEUTRAL.merge("CULET_TRIM" => nil, "WORKERS" => workers.to_s, "SECONDS" => seconds.to_s,
-                        "CULET_LIMIT" => "#{110 + (45 * workers)}M")
+                        "CULET_LIMIT" => "#{110 + (55 * workers)}M")
     out, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-e", PROGRAM, env: env)
     assert_predicate status, :success?, err
     *moments, last = out.lines.map { |line| JSON.parse(line) }
-    moments.each { |used, pss, _| assert_in_delta 0, (used - pss).fdiv(pss), 0.03, -> { out } }
-    assert_operator moments.size, :>, seconds * 2
-    assert_operator moments.last[2], :>, last["status"]["limit_bytes"], "they share"
+    moments.each do |before, after, pss, _|
+      least, most = [before, after].minmax # the kernel takes a while for a PSS, and the workers go on meanwhile
+      assert_includes (least * 0.97).to_i..(most * 1.03).to_i, pss, -> { out }
+    end
+    assert_operator moments.size, :>, 4
+    assert_operator moments.last[3], :>, last["status"]["limit_bytes"], "they share"
     assert_equal ["", [], 0], [err, last["status"]["steps"], last["status"]["native"]["trims"]]
   end
 end

@@ -12,6 +12,7 @@
 #include "blackbox/box.h"
 #include "common/ruby_stats.h"
 #include "common/stats.h"
+#include "limit/usage.h"
 
 #define STAT_BYTES 16384 /* of memory.stat, which version 2 keeps extending */
 #define SHARE 1000       /* a reading may take this part of the time */
@@ -205,14 +206,11 @@ static uint64_t read_kills(void)
 static void read_group_stat(uint64_t now)
 {
     static char text[STAT_BYTES];
-    uint64_t bytes, began = processor_time();
+    uint64_t began = processor_time();
 
     if (!is_due(&group_stat, now))
         return;
-    if (read_file(group.stat, text, sizeof(text)) == 0)
-        text[0] = '\0';
-    bytes = number_of(text, "total_inactive_file");
-    kept.group_reclaimable = bytes != UNKNOWN ? bytes : number_of(text, "inactive_file");
+    kept.group_reclaimable = read_file(group.stat, text, sizeof(text)) == 0 ? UNKNOWN : culet_usage_reclaimable(text);
     done(&group_stat, began);
 }
 

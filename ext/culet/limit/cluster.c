@@ -13,10 +13,10 @@
 /* Expected before the first walk. */
 #define FIRST_WALK_COSTS (20e-6 / (1 << 20))
 /*
- * A new process copies most of what it writes to: faults of its first second of processor time that bring no memory
- * are copies. Later ones also bring back what a trim has returned.
+ * A new process copies most of what it writes to: faults of its first seconds that bring no memory are copies. Later ones
+ * also bring back what a trim has returned.
  */
-#define EARLY_SECONDS 1.0
+#define EARLY_SECONDS 2.0
 /* The part of copies among later faults before a walk has told. */
 #define FIRST_COPIED 0.4
 /* A walk while members come or end finds the shares of a moment in between. */
@@ -139,7 +139,6 @@ static const struct culet_cluster_member *find(const struct culet_cluster_member
     return NULL;
 }
 
-
 int culet_cluster_list(struct culet_cluster *cluster, const pid_t *workers, unsigned count, unsigned forks)
 {
     unsigned old = cluster->count;
@@ -192,7 +191,7 @@ static void begin_member(struct culet_cluster *cluster, struct culet_cluster_mem
     member->looked = 1;
     if (member == cluster->members)
         return;
-    member->forked = 1;
+    member->born_at = now();
     if ((double)reading->ticks / (double)sysconf(_SC_CLK_TCK) >= EARLY_SECONDS)
         cluster->complete = 0; /* what it did before is not known */
     /* A fork costs more than a walk: so each process is walked once beyond the share. */
@@ -208,9 +207,8 @@ static void add_growth(struct culet_cluster_member *member, const struct reading
     int64_t grown = (int64_t)(reading->anonymous - member->anonymous);
     uint64_t faulted = (reading->faults - member->faults) * page_bytes();
     uint64_t unexplained = grown > 0 ? (faulted > (uint64_t)grown ? faulted - (uint64_t)grown : 0) : faulted;
-    double cpu_seconds = (double)reading->ticks / (double)sysconf(_SC_CLK_TCK);
 
-    if (member->forked && cpu_seconds < EARLY_SECONDS)
+    if (member->born_at > 0 && now() - member->born_at < EARLY_SECONDS)
         member->early += unexplained;
     else
         member->faulted += unexplained;

@@ -31,14 +31,14 @@ struct culet_cluster_member {
     uint64_t start;   /* clock ticks since boot: tells the process from a later one of this number */
     int ended;        /* it has no memory any more */
     int looked;       /* the values of the last look are set */
-    int forked;       /* its faults are counted from its birth on */
+    double born_at;   /* about when it was forked; 0: before the first look */
     int walked;       /* its page tables were walked */
     uint64_t private; /* bytes that it alone maps, at the last walk; 0 before */
     uint64_t shared;  /* anonymous bytes that it can copy by writing to them: those that it shared then */
     /* Since the last walk, or since its birth: */
     int64_t grown;      /* anonymous resident bytes */
     int64_t file_grown; /* resident bytes of files */
-    uint64_t early;     /* bytes of faults without such growth in the first second of processor time of a new process */
+    uint64_t early;     /* bytes of faults without such growth of a new process's first seconds */
     uint64_t faulted;   /* bytes of the later ones */
     /* At the last look: */
     uint64_t anonymous, file, faults; /* bytes, bytes, number */

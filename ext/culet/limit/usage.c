@@ -17,11 +17,8 @@ static ssize_t read_text(int fd, char *text, size_t size)
     return length;
 }
 
-/*
- * Page cache that no process maps, and the kernel's own caches. Version 1 has the sums over the groups below with the
- * prefix total_.
- */
-static uint64_t reclaimable(const char *stat)
+/* Version 1 has the sums over the groups below with the prefix total_. */
+uint64_t culet_usage_reclaimable(const char *stat)
 {
     int old = strstr(stat, "total_inactive_file ") != NULL;
     uint64_t active = culet_text_field(stat, old ? "total_active_file " : "active_file ");
@@ -43,7 +40,7 @@ static uint64_t group_bytes(const struct culet_usage *usage, uint64_t exact_from
         return used;
     if (read_text(usage->stat_fd, text, sizeof(text)) <= 0)
         return used;
-    free = reclaimable(text);
+    free = culet_usage_reclaimable(text);
     return used > free ? used - free : 0;
 }
 

@@ -27,6 +27,12 @@ struct culet_usage {
 };
 
 /*
+ * The bytes of a control group that the kernel can reclaim, by the text of its memory.stat: page cache that no process
+ * maps, and the kernel's own caches.
+ */
+uint64_t culet_usage_reclaimable(const char *stat);
+
+/*
  * The bytes in use; exact if they are `exact_from` or more, else an upper bound that costs less. fresh: of this moment;
  * else a proportional set size may be as old as its costs allow. UINT64_MAX: it cannot be read.
  */

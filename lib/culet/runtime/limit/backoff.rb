@@ -2,9 +2,9 @@
 
 module Culet
   module Limit
-    # When a step may be repeated. What freed next to nothing is repeated after pauses that double, up to minutes, unless
-    # clearly more is in use than then: it costs time, and keeps others from the processor. The extension has the same
-    # rule for the steps of its thread (ext/culet/limit/backoff.h). All sizes are shares of the limit.
+    # When a step may be repeated. What freed next to nothing is repeated after pauses that double, up to minutes,
+    # unless clearly more is in use than then: it costs time, and keeps others from the processor. The extension has
+    # this rule for the steps of its thread (ext/culet/limit/backoff.h). All sizes are shares of the limit.
     class Backoff
       # Less is next to nothing; so much more in use is a reason to try again; so much less is another situation.
       VAIN = 0.01

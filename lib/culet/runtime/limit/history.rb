@@ -10,10 +10,8 @@ module Culet
       # Steps that are kept.
       MOST = 64
       # The same step is logged once in so many seconds, with those between in one line. One that freed next to nothing
-      # is logged once, until it frees something.
+      # is logged once, until it frees something; one that frees nothing by itself each time.
       INTERVAL = 10.0
-      # These are logged each time.
-      ALWAYS = %w[threads restart].freeze
       UNITS = [["GB", 10**9], ["MB", 10**6], ["kB", 10**3]].freeze
       private_constant :UNITS
 
@@ -45,7 +43,7 @@ module Culet
       attr_reader :steps
 
       # @param step [String]
-      # @param freed [Integer] bytes
+      # @param freed [Integer, nil] bytes; nil: the step frees nothing by itself
       # @param used [Integer] bytes, after the step
       # @param limit [Integer] bytes
       # @param detail [String, nil]
@@ -53,17 +51,16 @@ module Culet
       # @return [void]
       def add(step, freed:, used:, limit:, detail: nil, times: 1)
         # a new Array each time: a trap handler may read it, and cannot lock
-        @steps = [*@steps, { "at" => Time.now.to_f, "step" => step, "freed_bytes" => freed }].last(MOST)
-        BlackBox.step(step, freed_bytes: freed) if defined?(BlackBox.step)
-        @unlogged[step] = @unlogged[step].zip([times, freed]).map(&:sum)
-        vain = !ALWAYS.include?(step) && @unlogged[step].last < limit * Backoff::VAIN
-        write(step, used, limit, detail, vain) if due?(step, vain)
+        @steps = [*@steps, { "at" => Time.now.to_f, "step" => step, "freed_bytes" => freed.to_i }].last(MOST)
+        BlackBox.step(step, freed_bytes: freed.to_i) if defined?(BlackBox.step)
+        @unlogged[step] = @unlogged[step].zip([times, freed.to_i]).map(&:sum)
+        vain = freed && @unlogged[step].last < limit * Backoff::VAIN
+        write(step, used, limit, detail, vain, freed) if freed.nil? || due?(step, vain)
       end
 
       private
 
       def due?(step, vain)
-        return true if ALWAYS.include?(step)
         return false if vain && @vain[step]
 
         now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
@@ -73,13 +70,13 @@ module Culet
         true
       end
 
-      def write(step, used, limit, detail, vain)
+      def write(step, used, limit, detail, vain, freed)
         @vain[step] = vain
-        times, freed = @unlogged.delete(step)
-        detail = [detail, ("#{times} times" if times > 1)].compact.join(", ")
-        @log.call("culet: limit #{self.class.limit_size(limit)}: #{step}#{" (#{detail})" unless detail.empty?} freed " \
-                  "#{self.class.size(freed)}, #{self.class.size(used)} in use (#{used * 100 / limit} %)" \
-                  "#{"; as long as it frees so little, it is repeated less often and not logged" if vain}")
+        times, bytes = @unlogged.delete(step)
+        details = [detail, ("#{times} times" if times > 1)].compact
+        @log.call("culet: limit #{self.class.limit_size(limit)}: #{step}#{" (#{details.join(", ")})" if details.any?}" \
+                  "#{" freed #{self.class.size(bytes)}" if freed}, #{self.class.size(used)} in use " \
+                  "(#{used * 100 / limit} %)#{"; repeated less often, and not logged until it frees more" if vain}")
       end
     end
   end

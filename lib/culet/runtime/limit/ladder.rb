@@ -71,8 +71,8 @@ module Culet
         took = Steps.now - began
         used = @used.call || before
         limit = @limit.call
-        freed = own ? [own - (@own.call || own), 0].max : 0
-        step.freed(freed.fdiv(limit), used.fdiv(limit), took)
+        freed = [own - (@own.call || own), 0].max if own && step.frees?
+        step.freed(freed.to_i.fdiv(limit), used.fdiv(limit), took)
         @history.add(step.name, freed: freed, used: used, limit: limit, detail: detail)
       end
 

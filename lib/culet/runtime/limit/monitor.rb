@@ -65,6 +65,13 @@ module Culet
         Monitor.new(@settings, Source.new(@settings), forked: true).start
       end
 
+      # Has it look now at which workers there are.
+      #
+      # @return [void]
+      def wake
+        @wakeup.write_nonblock([1].pack("Q"), exception: false)
+      end
+
       # Takes over callbacks and the restart.
       #
       # @return [void]
@@ -73,7 +80,7 @@ module Culet
                  Steps::Collection.new(Limit.boundary), *Limit.threads, *Limit.restart]
         if @thread
           watch # the kind of usage may be another
-          @wakeup.syswrite([1].pack("Q")) # as may be how long it sleeps
+          wake # as may be how long it sleeps
         end
         @ladder = Ladder.new(steps, history: @history, used: method(:used_bytes), limit: -> { @source.bytes },
                                     own: -> { Limit.send(:anonymous) })
@@ -110,8 +117,8 @@ module Culet
         used = used_bytes
         return unless used && used >= @source.bytes * Ladder::CRITICAL
 
-        Limit.log.call("culet: the memory limit, #{History.limit_size(@source.bytes)}, is nearly used up at the start: " \
-                       "#{History.size(used)} in use; a larger limit is needed")
+        Limit.log.call("culet: the memory limit, #{History.limit_size(@source.bytes)}, is nearly used up at the " \
+                       "start: #{History.size(used)} in use; a larger limit is needed")
       end
 
       # Gives the extension the limit and the files; it may read the old ones until then.
@@ -216,10 +223,11 @@ module Culet
         tightened(counts, before)
       end
 
+      # Logged when it begins.
       def tightened(counts, before)
-        return unless counts[:tightened] > before.fetch(:tightened, 0)
+        return unless counts[:tightened] > before.fetch(:tightened, 0) && before.fetch(:budget_bytes, 0).zero?
 
-        @history.add("tighten", freed: 0, used: counts[:used_bytes], limit: @source.bytes,
+        @history.add("tighten", freed: nil, used: counts[:used_bytes], limit: @source.bytes,
                                 detail: "Ruby collects after #{History.size(counts[:budget_bytes])} of malloc")
       end
 

@@ -19,12 +19,12 @@ module Culet
         end
 
         # @return [Integer] the least number of threads
-        def min = @control.min_threads
+        def min_threads = @control.min_threads
 
         # @return [Integer] the most
-        def max = @control.max_threads
+        def max_threads = @control.max_threads
 
-        # A new size alone is for threads that are not there yet, so those beyond it are asked to end when they are idle.
+        # Puma applies a new size to threads that it starts; those beyond it are asked to end when they are idle.
         #
         # @param min [Integer]
         # @param max [Integer]

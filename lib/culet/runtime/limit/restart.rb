@@ -40,6 +40,12 @@ module Culet
         # @return [void]
         def relieved = @above_since = nil
 
+        # @return [Boolean]
+        def frees? = false
+
+        # @return [void]
+        def freed(*); end
+
         # @return [String, Symbol]
         def call
           @restart.call.tap { |detail| @last = Steps.now unless detail == :nothing }

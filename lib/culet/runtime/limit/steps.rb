@@ -36,6 +36,9 @@ module Culet
         # @return [void]
         def relieved = nil
 
+        # @return [Boolean] whether it frees memory by itself, and not what is done because of it
+        def frees? = true
+
         # @return [Boolean] whether `relieved` is to be called although no pass was needed
         def pending? = false
 

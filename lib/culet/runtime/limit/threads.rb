@@ -5,9 +5,9 @@ require_relative "steps"
 module Culet
   module Limit
     module Steps
-      # Serves fewer requests at a time: halves a thread pool that can be resized while it runs, and gives it its threads
-      # back, twice as many each time, while the usage is below the alarm level. What requests in progress hold is freed
-      # without ending a process.
+      # Serves fewer requests at a time: halves a thread pool that can be resized while it runs, and undoes that, one
+      # change after the other, while the usage is below the alarm level. Requests in progress hold less memory then,
+      # and no process has to end.
       class Threads < Step
         # The share of the limit from which on threads are taken away; the other steps had their turn before.
         LEVEL = 0.9
@@ -15,7 +15,7 @@ module Culet
         SETTLE = 2.0
         RESTORE = 30.0
 
-        # @param pool [#min, #max, #resize] sizes, and `resize(min, max)`
+        # @param pool [#min_threads, #max_threads, #resize] sizes, and `resize(min, max)`
         # @param log [#call] gets a line when threads are given back
         def initialize(pool, log)
           super("threads")
@@ -29,11 +29,14 @@ module Culet
         # @return [Boolean]
         def due?(used_share)
           @below_since = nil
-          used_share >= LEVEL && @pool.max > 1 && Steps.now - @changed >= SETTLE
+          used_share >= LEVEL && @pool.max_threads > 1 && Steps.now - @changed >= SETTLE
         end
 
         # @return [Boolean] whether threads are to be given back
         def pending? = @sizes.any?
+
+        # @return [Boolean]
+        def frees? = false
 
         # @return [void]
         def freed(*); end
@@ -41,9 +44,9 @@ module Culet
         # @return [String]
         def call
           forget_other_changes
-          @sizes << [@pool.min, @pool.max]
-          resize([@pool.min, @pool.max / 2].min, @pool.max / 2)
-          "#{@sizes.last.last} to #{@pool.max}"
+          @sizes << [@pool.min_threads, @pool.max_threads]
+          resize([@pool.min_threads, @pool.max_threads / 2].min, @pool.max_threads / 2)
+          "#{@sizes.last.last} to #{@pool.max_threads}"
         end
 
         # @return [void]
@@ -54,22 +57,22 @@ module Culet
           return if Steps.now - [@below_since, @changed].max < RESTORE
 
           forget_other_changes
-          before = @pool.max
+          before = @pool.max_threads
           resize(*@sizes.pop) if pending?
-          @log.call("culet: #{@pool.max} threads again, after #{before}") if @pool.max > before
+          @log.call("culet: #{@pool.max_threads} threads again, after #{before}") if @pool.max_threads > before
         end
 
         private
 
         def resize(min, max)
           @pool.resize(min, max)
-          @set = @pool.max
+          @set = @pool.max_threads
           @changed = Steps.now
         end
 
         # The program may resize its pool too; then that size counts.
         def forget_other_changes
-          @sizes.clear if @set && @pool.max != @set
+          @sizes.clear if @set && @pool.max_threads != @set
         end
       end
     end
