@@ -74,8 +74,8 @@ module Culet
       # @param state [Hash] from a file
       # @param events [Array]
       # @param name [String] the origin, for the sentence
-      # @param before [Hash, nil] a checked state: the same objects of it are not checked again, so that a small patch of
-      #   a large state is a small step
+      # @param before [Hash, nil] a checked state: the same objects are not checked again, so that a small patch of a
+      #   large state is a small step
       # @return [Hash] the state
       # @raise [Culet::Error] when it has another shape
       def check(state, events, name:, before: nil)

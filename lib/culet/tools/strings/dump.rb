@@ -23,7 +23,7 @@ module Culet
       # Damaged lines reported individually.
       TOLD = 3
       # Each costs an exception; a file with more is no dump.
-      MOST_BROKEN = 100_000
+      MOST_BROKEN = 10_000
       # Beginnings of a dump's first line.
       STARTS = ['{"address":"0x', '{"type":"ROOT"'].freeze
       # Limits of a String's line. Figures: CULET_DUMP_LINE_MAX of ext/culet/strings/dump_line.h.
