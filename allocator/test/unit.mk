@@ -77,6 +77,7 @@ $(eval $(call UNIT_LOAD,LONG_TESTS,stress,release,-long,STRESS_SCALE=60))
 $(eval $(call UNIT_LOAD,LONG_TESTS,stress,debug,-long,STRESS_SCALE=30))
 $(eval $(call UNIT_LOAD,LONG_TESTS,stress,asan,-long,STRESS_SCALE=20))
 $(eval $(call UNIT_LOAD,LONG_TESTS,stress,tsan,-long,STRESS_SCALE=5))
+$(foreach variant,release debug,$(eval $(call UNIT_LOAD,LONG_TESTS,signals,$(variant),-long,SIGNAL_FORKS=5000)))
 RINGS := CULET_DECAY=10
 $(foreach variant,$(VARIANTS),$(eval $(call UNIT_LOAD,TESTS,rings,$(variant),,$(RINGS))))
 $(foreach variant,$(VARIANTS),$(eval $(call UNIT_LOAD,LONG_TESTS,rings,$(variant),-long,$(RINGS) STRESS_MS=30000 STRESS_SEED=0)))

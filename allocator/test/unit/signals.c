@@ -11,7 +11,6 @@
 #include <pthread.h>
 #include <sys/time.h>
 
-#define FORKS 500
 #define BLOCKS 500
 #define MORE 300 /* rounds of a child that goes on */
 
@@ -89,10 +88,13 @@ static void replace(void)
 /* A child returns here, too. */
 static void replace_under_signals(bool whole_heap)
 {
+    const char *given = getenv("SIGNAL_FORKS");
+    int most = given ? atoi(given) : 300;
     struct sigaction action = {.sa_handler = fork_now, .sa_flags = SA_RESTART};
 
     CHECK(sigaction(SIGALRM, &action, NULL) == 0, "no handler");
-    while (forks < FORKS) {
+    CHECK(most > 0, "SIGNAL_FORKS is not a number");
+    while (forks < most) {
         if (!awaited && !child_rounds)
             start_timer();
         replace();
