@@ -21,6 +21,8 @@
 #define FIRST_COPIED 0.4
 /* A walk while members come or end finds the shares of a moment in between. */
 #define SETTLED_SECONDS 0.25
+/* A forked process is in the list within this time, mostly. */
+#define LISTED_SECONDS 1.0
 /* Parts of what a member's faults may have copied that are uncertain: early ones; later ones, and more the more copies. */
 #define EARLY_DOUBT 0.05
 #define DOUBT 0.15
@@ -30,6 +32,8 @@
 /* Fewer bytes of faults tell nothing about the part of copies. */
 #define LEAST_FAULTED (1 << 20)
 #define UNREADABLE_SECONDS 60.0
+/* More that is not private any more, and was not freed, was forked. */
+#define FORKED_BYTES (4 << 20)
 
 static double clock_seconds(clockid_t clock)
 {
@@ -167,15 +171,17 @@ int culet_cluster_list(struct culet_cluster *cluster, const pid_t *workers, unsi
 
 void culet_cluster_fork(struct culet_cluster *cluster)
 {
+    atomic_store(&cluster->forked_at, now());
     atomic_fetch_add(&cluster->forks, 1);
 }
 
-/* No process forked by this one is missing in the list. */
+/* No process forked by this one is missing in the list, but for one whose parent has not noted it yet. */
 static int listed(struct culet_cluster *cluster)
 {
     unsigned forks = atomic_load(&cluster->forks);
 
-    return forks % 2 == 0 && forks == cluster->listed_forks;
+    return forks % 2 == 0 && forks == cluster->listed_forks &&
+           (!cluster->parent || now() - atomic_load(&cluster->forked_at) > LISTED_SECONDS);
 }
 
 /* ---- looks ---- */
@@ -192,8 +198,9 @@ static void begin_member(struct culet_cluster *cluster, struct culet_cluster_mem
     if (member == cluster->members)
         return;
     member->born_at = now();
-    if ((double)reading->ticks / (double)sysconf(_SC_CLK_TCK) >= EARLY_SECONDS)
-        cluster->complete = 0; /* what it did before is not known */
+    if ((double)reading->ticks / (double)sysconf(_SC_CLK_TCK) >= EARLY_SECONDS ||
+        (double)reading->start / (double)sysconf(_SC_CLK_TCK) <= cluster->walked_boot)
+        cluster->complete = 0; /* what it did before is not known, or the walk did not know of it */
     /* A fork costs more than a walk: so each process is walked once beyond the share. */
     cluster->funds += (double)(reading->anonymous + reading->file) * cluster->walk_costs;
 }
@@ -384,6 +391,7 @@ static void walk_all(struct culet_cluster *cluster)
         return;
     cluster->complete = 1;
     cluster->walked_at = now();
+    cluster->walked_boot = clock_seconds(CLOCK_BOOTTIME);
     if (walk_members(cluster))
         return;
     cluster->members[0] = own;
@@ -391,6 +399,19 @@ static void walk_all(struct culet_cluster *cluster)
         cluster->complete = 0;
     else
         give_up(cluster);
+}
+
+/* A worker that has forked others shares what it had alone: then all are to be walked, and it stays as it was. */
+static void walk_one(struct culet_cluster *cluster, struct culet_cluster_member *member)
+{
+    struct culet_cluster_member before = *member;
+
+    if (walk(cluster, member) == UINT64_MAX)
+        return;
+    if ((int64_t)(member->private + FORKED_BYTES) >= (int64_t)before.private + before.grown)
+        return;
+    *member = before;
+    cluster->complete = 0;
 }
 
 static struct culet_cluster_member *most_uncertain(const struct culet_cluster *cluster)
@@ -425,7 +446,7 @@ static void walk_due(struct culet_cluster *cluster, double time)
     else if (most == cluster->members && cluster->funds >= all)
         walk_all(cluster);
     else if (most != cluster->members && cluster->funds >= walk_costs(cluster, most))
-        (void)walk(cluster, most);
+        walk_one(cluster, most);
 }
 
 /* ---- readings ---- */

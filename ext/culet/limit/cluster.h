@@ -47,11 +47,13 @@ struct culet_cluster_member {
 struct culet_cluster {
     struct culet_cluster_member *members; /* the first is this process */
     unsigned count;
-    _Atomic unsigned forks; /* odd: this process is being forked */
-    unsigned listed_forks;  /* as of the list of members */
-    uint64_t common;        /* bytes that several members map */
-    int parent;             /* it has been told of workers */
-    int complete;           /* 0: all members are to be walked at one moment */
+    _Atomic unsigned forks;   /* odd: this process is being forked */
+    unsigned listed_forks;    /* as of the list of members */
+    _Atomic double forked_at; /* the last fork; its process may not be in the list yet */
+    double walked_boot;       /* when all members were walked, in seconds since boot */
+    uint64_t common;          /* bytes that several members map */
+    int parent;               /* it has been told of workers */
+    int complete;             /* 0: all members are to be walked at one moment */
     double changed_at, walked_at;
     double copied_bytes, faulted_bytes; /* of the last walks, each half as much as the next: what faults copied */
     double funds, funded_at;

@@ -79,6 +79,7 @@ module Culet
         steps = [Steps::Trim.new, Steps::Callbacks.new(Limit.callbacks, Limit.log),
                  Steps::Collection.new(Limit.boundary), *Limit.threads, *Limit.restart]
         if @thread
+          list_workers # before the first is forked
           watch # the kind of usage may be another
           wake # as may be how long it sleeps
         end
