@@ -44,7 +44,8 @@ module Culet
       # The levels of `culet top`, and their names here.
       LEVELS = { "malloc_used" => "malloc in use", "malloc_free" => "malloc free",
                  "malloc_metadata" => "malloc metadata", "ruby_objects" => "ruby objects",
-                 "ruby_free_slots" => "ruby free slots", "libraries_and_files" => "files and shared memory", "unexplained" => "other" }.freeze
+                 "ruby_free_slots" => "ruby free slots", "libraries_and_files" => "files and shared memory",
+                 "unexplained" => "other" }.freeze
       private_constant :LEVELS
 
       # @return [Hash{String => Integer}] parts of the resident size, the known ones; they add up to it
