@@ -8,6 +8,7 @@ require_relative "../bench/hardening/hardening"
 # bench/hardening/run: the attacks build, and their outcomes are told apart.
 class HardeningBenchTest < Minitest::Test
   BENCH = File.join(ROOT, "bench/hardening/run")
+  COLLECTION = File.join(ROOT, "bench/hardening/collection")
 
   # Built once for all tests.
   BUILT = Dir.mktmpdir("culet-hardening")
@@ -45,6 +46,33 @@ class HardeningBenchTest < Minitest::Test
       assert_equal ["no effect"], outcomes.except("read-40", "overflow-40-by-32").values.uniq
       assert_operator outcomes.size, :>, 10
     end
+  end
+
+  # bench/hardening/collection: a checkout with one program in C, built in three sizes, and one in C++.
+  def test_programs_of_a_collection
+    Dir.mktmpdir do |folder|
+      FileUtils.mkdir_p("#{folder}/bench/security")
+      File.write("#{folder}/bench/security/twice.c", <<~C)
+        #include <stdio.h>
+        #include <stdlib.h>
+        int main(void) { void *volatile block = malloc(ALLOCATION_SIZE); free(block); free(block); puts("NOT_CAUGHT"); }
+      C
+      File.write("#{folder}/bench/security/nothing.cc", "#include <cstdio>\nint main() { puts(\"NOT_CAUGHT\"); }\n")
+      build_library("#{folder}/bump.so", "")
+      out, err, status = collection("--sources", folder, "--build", "#{folder}/built", "--runs", "1", "--missed",
+                                    "--allocators", "culet,bump=#{folder}/bump.so")
+      assert status.success?, err
+      assert_includes out, "| 4 programs |"
+      assert_includes out, "| culet | 3 | 3 |"
+      assert_includes out, "| bump | 0 | 0 |"
+      assert_includes err, "culet misses nothing\n"
+    end
+  end
+
+  def test_a_collection_that_is_not_there
+    _, err, status = collection("--sources", "/nowhere")
+    assert_equal 1, status.exitstatus
+    assert_includes err, "there is no mimalloc-bench in /nowhere; get it by `git clone"
   end
 
   def test_a_diagnostic_is_kept
@@ -96,6 +124,8 @@ class HardeningBenchTest < Minitest::Test
   end
 
   private
+
+  def collection(*words) = run_program(RbConfig.ruby, "-w", COLLECTION, *words, env: NEUTRAL)
 
   def bench(*words) = run_program(RbConfig.ruby, "-w", BENCH, "--build", BUILT, *words, env: NEUTRAL)
 

@@ -1,8 +1,7 @@
 /* harden.h - the level of hardening, and random numbers for it (CULET_HARDEN, off by default).
  *
  *     level  adds
- *     1      blocks at random places; large blocks with inaccessible pages around them, and none behind a dangling pointer;
- *            blocks of no bytes that cannot be accessed
+ *     1      blocks at random places; large blocks with inaccessible pages around them, and none behind a dangling pointer
  *     2      canaries behind blocks, zeroing on free, delayed reuse, blocks that were written to after their free
  *     3      canaries also in front of blocks, and in all bytes behind them; a longer delay; checks of recent blocks, and of
  *            all at the end; an inaccessible page behind each slab

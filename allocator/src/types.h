@@ -5,7 +5,8 @@
  *
  * The kernel provides segments of 4 MiB, divided into pages of 4 KiB. The page heap hands out ranges of pages. A slab
  * is such a range, cut into blocks of one size class. The state of a block is kept in bitmaps of the slab's descriptor,
- * not in the block: neither a free nor a purge writes into a block, so a forked child keeps sharing the pages it frees.
+ * not in the block: neither a free nor a purge writes into a block, so a forked child keeps sharing the pages it frees
+ * (a hardened process zeroes blocks, but not on such pages: inherited.h).
  *
  * An arena has the slabs of every size class. At any time one thread holds it, allocates from it and frees into it by
  * plain loads and stores, without locks. A thread that needs an arena takes over one whose holder is not inside it: under
