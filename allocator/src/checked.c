@@ -49,11 +49,11 @@ struct trailer {
 
 /* Held while a trailer changes, but for that of a block that is not live yet at level 2. */
 struct culet_lock culet_checked_lock;
-static void **quarantine;           /* [lock, as the following] in no order */
+static void **quarantine;            /* [lock, as the following] in no order */
 static _Atomic uint32_t quarantined; /* blocks; also read without the lock */
-static size_t quarantined_bytes;    /* of their classes */
-static uint32_t arrived;            /* blocks since the last call of culet_checked_decay */
-static uintptr_t recent[RECENT];    /* live, or in quarantine; or 0 */
+static size_t quarantined_bytes;     /* of their classes */
+static uint32_t arrived;             /* blocks since the last call of culet_checked_decay */
+static uintptr_t recent[RECENT];     /* live, or in quarantine; or 0 */
 static unsigned recent_next;
 
 /* What is wrong with a block. Reported without the lock, since a handler of SIGABRT may allocate. */

@@ -123,7 +123,8 @@ static const struct misuse {
     {"write_after_free_seen_at_exit",
      "write after free of {address}: the 5088-byte block {address} (size class 5120) was written to while it was free",
      write_after_free_seen_at_exit},
-    {"free_of_the_canaries", "free of {canaries}: it points 32 bytes before the 80-byte block {address} (size class 112)",
+    {"free_of_the_canaries",
+     "free of {canaries}: it points 32 bytes before the 80-byte block {address} (size class 112)",
      free_of_the_canaries},
     {"wrong_size", "free_sized of {address}: called with a size of 39 for a block of 40", wrong_size},
 };

@@ -597,7 +597,8 @@ MISUSE(free_sized_freed, "free_sized of {p}: " SMALL_BLOCK IS_FREE)
 }
 
 /* The block is freed all the same: the next request returns it. */
-#define REPORTED(title, diagnostic) MISUSE_ENDING_BY(0, title, diagnostic "; freed nevertheless, and not reported again")
+#define REPORTED(title, diagnostic)                                                                                    \
+    MISUSE_ENDING_BY(0, title, diagnostic "; freed nevertheless, and not reported again")
 
 static void need_free(void *p, size_t bytes)
 {
@@ -652,7 +653,8 @@ static void free_aligned_sized_by(void *p, size_t alignment, size_t bytes)
     free_aligned_sized(p, alignment, bytes);
 }
 
-MISUSE(free_aligned_sized_inside, "free_aligned_sized of {q}: it points 16 bytes into " SMALL_BLOCK ", not at its start")
+MISUSE(free_aligned_sized_inside,
+       "free_aligned_sized of {q}: it points 16 bytes into " SMALL_BLOCK ", not at its start")
 {
     char *p = get(SMALL);
     name("q", p + 16);
@@ -677,7 +679,7 @@ REPORTED(free_aligned_sized_too_small, "free_aligned_sized of {p}: called with a
 }
 
 REPORTED(free_aligned_sized_unaligned,
-       "free_aligned_sized of {p}: called with an alignment of 32768, which the block does not have")
+         "free_aligned_sized of {p}: called with an alignment of 32768, which the block does not have")
 {
     char *p = aligned_alloc(32768, 100000), *q = malloc(100000), *r = malloc(100000);
     char *one = (uintptr_t)q % 32768 ? q : r;
@@ -687,7 +689,7 @@ REPORTED(free_aligned_sized_unaligned,
 }
 
 REPORTED(free_aligned_sized_not_a_power,
-       "free_aligned_sized of {p}: called with an alignment of 48, which is not a power of two")
+         "free_aligned_sized of {p}: called with an alignment of 48, which is not a power of two")
 {
     free_aligned_sized_by(get_aligned(64, 128), 48, 128);
 }
