@@ -19,7 +19,7 @@ class LimitVerbTest < Minitest::Test
         assert_operator document["steps"].first["at"], :>, Time.now.to_f - 120
         out, err, status = run_culet("limit", pid.to_s)
         assert_equal ["", 0], [err, status.exitstatus]
-        assert_match(/^limit +100M \(105 MB\), control group/, out)
+        assert_match(/^limit +100 MiB, control group/, out)
         assert_match(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d  callbacks +/, out)
       end
     end
