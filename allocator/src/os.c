@@ -154,8 +154,8 @@ static _Atomic enum { UNKNOWN, WORKS, MISSING } vectors;
 static bool has_vectors(void)
 {
     if (CULET_UNLIKELY(atomic_load_explicit(&vectors, memory_order_relaxed) == UNKNOWN)) {
-        bool known = KEEPING_ERRNO(syscall(SYS_pidfd_send_signal, PIDFD_SELF_THREAD, 0, NULL, 0)) == 0;
-        atomic_store_explicit(&vectors, known ? WORKS : MISSING, memory_order_relaxed);
+        long refused = KEEPING_ERRNO(syscall(SYS_pidfd_send_signal, PIDFD_SELF_THREAD, 0, NULL, 0));
+        atomic_store_explicit(&vectors, refused ? MISSING : WORKS, memory_order_relaxed);
     }
     return atomic_load_explicit(&vectors, memory_order_relaxed) == WORKS && !PURGES_ARE_REFUSED();
 }

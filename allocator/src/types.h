@@ -215,9 +215,9 @@ struct culet_thread {
     _Atomic uint32_t busy;               /* enum culet_thread_busy */
     uint8_t overlaps;                    /* times that another thread was inside the preferred arena, or about to be */
     uint8_t acquisitions;
-    uint8_t life; /* enum culet_thread_life */
-    bool met;     /* the last take-over took an arena from a thread that was acquiring one */
-    uint32_t refills; /* slow-path requests up to the next check of a small heap */
+    uint8_t life;                       /* enum culet_thread_life */
+    bool met;                           /* the last take-over took an arena from a thread that was acquiring one */
+    uint32_t refills;                   /* slow-path requests up to the next check of a small heap */
     struct culet_lock revocation;       /* held while another thread takes the arena over */
     struct culet_arena *preferred;      /* NULL: arena 0 */
     _Atomic(struct culet_arena *) lent; /* that another thread took to adopt a slab; or NULL */

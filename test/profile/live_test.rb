@@ -53,7 +53,8 @@ class ProfileLiveTest < Minitest::Test
   # Blocks of 1 MiB that are hardly used: in newer Rubies, which come without fiddle, the stacks of threads are. What
   # culet needs for its own thread is apart.
   def test_what_is_resident_of_large_blocks_counts
-    code = ["FIDDLE = begin; require 'fiddle'; rescue LoadError; false; end; puts :up; $stdout.flush; gets", "T = Array.new(40) { FIDDLE ? Fiddle.malloc(1 << 20) : Thread.new { sleep } }", "KEPT << ('z' * 9_000_000)",
+    code = ["FIDDLE = begin; require 'fiddle'; rescue LoadError; false; end; puts :up; $stdout.flush; gets",
+            "T = Array.new(40) { FIDDLE ? Fiddle.malloc(1 << 20) : Thread.new { sleep } }", "KEPT << ('z' * 9_000_000)",
             "puts :kept; $stdout.flush; gets"].join("\n")
     with_profiled(code, { "CULET_PROFILE" => SAMPLE.to_s }) do |pid, ask|
       ask.call
