@@ -26,7 +26,7 @@ module Culet
       # Members of a ledger, in order.
       LEDGER = %i[resident shared rollup_time proportional private_dirty swapped anonymous malloc_time malloc_used
                   malloc_free malloc_metadata ruby_time slots_live slots_all ruby_pages gc_count gc_major
-                  malloc_increase oldmalloc_increase allocated_objects group_used group_limit group_reclaimable
+                  malloc_increase oldmalloc_increase allocated_objects group_charged group_limit group_reclaimable
                   group_kills group_stall running events profile_bytes processor_time].freeze
       # ended, started, thread, resident before and after, objects before and after.
       EVENT_BYTES = 56
@@ -37,7 +37,11 @@ module Culet
       # A record of the file: number, time, payload.
       Record = Struct.new(:number, :time, :payload)
       # Figures at one time; nil: not known.
-      Ledger = Struct.new(:at, *LEDGER, keyword_init: true)
+      Ledger = Struct.new(:at, *LEDGER, keyword_init: true) do
+        # @return [Integer, nil] bytes in use of the control group, as the memory limit counts them: without what the
+        #   kernel can take back
+        def group_used = group_charged && [group_charged - group_reclaimable.to_i, 0].max
+      end
       # A request or job. ended_at: nil if it was running; thread: the kernel's number; growth_bytes: of the process's
       # resident size meanwhile; objects: allocated by the process meanwhile.
       Event = Struct.new(:number, :label, :started_at, :ended_at, :thread, :growth_bytes, :objects, keyword_init: true)

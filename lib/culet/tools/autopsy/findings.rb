@@ -36,9 +36,8 @@ module Culet
         limit if limit&.between?(1, (1 << 60) - 1)
       end
 
-      # What the kernel counts against the limit, less what it can take back.
-      #
-      # @return [Integer, nil]
+      # @return [Integer, nil] bytes in use of the control group
+      # @see Box::Ledger#group_used
       def used_bytes = ledger&.group_used
 
       # The levels of `culet top`, and their names here.
