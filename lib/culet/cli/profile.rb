@@ -92,8 +92,8 @@ module Culet
                                                         "and still in use after three major collections") do |v|
           options[:view] = v.to_sym
         end
-        parser.on("--collect", "run three major collections in each process before the reading; a process stops for " \
-                               "that long, some 50 ms each for a million objects") { options[:collect] = true }
+        parser.on("--collect", "run three major collections in each process before the reading; the process " \
+                               "does nothing else meanwhile") { options[:collect] = true }
         parser.on("--by KIND", Culet::Profile::KINDS, "add up by #{Culet::Profile::KINDS.join(", ")}") do |v|
           options[:by] = v.to_sym
         end
