@@ -1,7 +1,8 @@
 // The line chart of figures over time, from the data element "curve".
 
 const CURVE = { width: 300, height: 120, left: 46, right: 6, top: 6, foot: 16 };
-const CURVE_COLOURS = ["var(--ink)", "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f"];
+// The second and the third, of shared and private memory, are near the colours of SHARINGS for shared and unshared.
+const CURVE_COLOURS = ["var(--ink)", "#56b4e9", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#0072b2"];
 
 class Curve {
   // lines: [{ name, points: [[seconds, bytes], ...] }].
