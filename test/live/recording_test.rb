@@ -30,6 +30,14 @@ class LiveRecordingTest < Minitest::Test
     end
   end
 
+  def test_names_that_are_not_utf_8
+    with_recording(moments(3), subject: "puma <b>") do |path|
+      File.binwrite(path, File.binread(path).sub("puma <b>", "pum\xFF <b>".b))
+      assert_equal "pum? <b>", Recording.new(path).subject
+      refute_empty Recording.new(path).history.after(0, 0)
+    end
+  end
+
   # A recorder may be killed at any byte.
   def test_a_recording_that_was_cut_is_played_up_to_there
     with_recording(moments(4)) do |path|

@@ -71,6 +71,16 @@ class ReplayVerbTest < Minitest::Test
     assert_equal ["glibc"], document["comparisons"].map { |one| one["baseline"] }.uniq
   end
 
+  def test_a_command_that_is_not_utf_8
+    damaged = File.join(Dir.mktmpdir("culet-names"), "job.trace")
+    File.binwrite(damaged, File.binread(JOB).sub("--disable-gems", "--disable-g\xFFms".b))
+    out, err, status = run_culet("replay", damaged, "--json", "--runs", "1", "--allocators", "glibc", env: NEUTRAL)
+    assert_predicate status, :success?, err
+    assert_includes JSON.parse(out).dig("trace", "command"), "--disable-g?ms"
+  ensure
+    FileUtils.rm_rf(File.dirname(damaged))
+  end
+
   def test_a_table
     out, err, status = run_culet("replay", JOB, "--runs", "1", "--allocators", "glibc,culet", env: NEUTRAL)
     assert_predicate status, :success?, err
