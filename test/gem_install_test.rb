@@ -119,6 +119,8 @@ class GemInstallTest < Minitest::Test
     end
 
     define_method(:"test_programs_are_recorded_#{name}") do
+      skip "run by bin/test --all" unless all_tests? || gemfile != ""
+
       look_at_the_installed_gem
       app = gemfile && gemfile(gemfile)
       started = [*(%w[bundle exec] if app), "ruby", "-e", "require 'set'; require 'ostruct'; $kept = Array.new(50) { |i| 'text' * i }"]
@@ -175,6 +177,8 @@ class GemInstallTest < Minitest::Test
 
   # gem pristine is what the sentence recommends: it must do what it says.
   def test_without_a_compiler_it_installs_and_says_what_is_missing_and_the_remedy_works
+    skip "run by bin/test --all" unless all_tests?
+
     install(path: bare_path("make"))
     assert_empty compiled
     record = Dir[File.join(home, "extensions/**/native_missing.txt")]
@@ -206,6 +210,8 @@ class GemInstallTest < Minitest::Test
 
   # RubyGems calls make itself. Later releases do without where there is no Makefile; to others that is an error.
   def test_without_make_the_reason_is_make
+    skip "run by bin/test --all" unless all_tests?
+
     out, err, status = run_program(*GEM, "install", "--local", "--no-document", gem_file, env: environment.merge("PATH" => bare_path(RbConfig::CONFIG["CC"].split.first)),
                                                                                          chdir: @directory)
     if status.success?
@@ -225,6 +231,8 @@ class GemInstallTest < Minitest::Test
 
   # As on Alpine with build-base alone.
   def test_without_the_kernels_headers_it_installs_and_names_their_package
+    skip "run by bin/test --all" unless all_tests?
+
     compiler = File.join(@directory, "cc-without-headers")
     File.write(compiler, "#!/bin/sh\ngrep -q 'include <linux/' \"$1\" 2>/dev/null && exit 1\nexec cc \"$@\"\n")
     File.chmod(0o755, compiler)
@@ -234,6 +242,8 @@ class GemInstallTest < Minitest::Test
   end
 
   def test_a_source_that_does_not_compile_fails_the_installation
+    skip "run by bin/test --all" unless all_tests?
+
     unpacked = File.join(@directory, "unpacked")
     _, err, status = run_program(*GEM, "unpack", gem_file, "--target", unpacked, env: environment)
     assert_predicate status, :success?, err
@@ -248,6 +258,8 @@ class GemInstallTest < Minitest::Test
   end
 
   def test_bundler_installs_it_with_its_native_part
+    skip "run by bin/test --all" unless all_tests?
+
     app = bundler_app
     out, err, status = run_program("bundle", "install", "--local", env: bundler_environment(app).merge(QUICK), chdir: app, patience: BUILD_PATIENCE_SECONDS)
     assert_predicate status, :success?, out + err
