@@ -8,7 +8,8 @@ require "json"
 # Culet.stats in real Ruby processes on the preloaded allocator.
 class StatsTest < Minitest::Test
   BYTES = %i[mapped_bytes heap_bytes used_bytes free_bytes cached_bytes slab_bytes run_bytes free_resident_bytes
-             free_returned_bytes large_bytes descriptor_bytes returned_bytes].freeze
+             free_returned_bytes large_bytes descriptor_bytes returned_bytes used_resident_bytes
+             unused_resident_bytes].freeze
   COUNTS = %i[segments runs large_blocks purges forks threads arenas].freeze
   CLASS_KEYS = %i[block_bytes slabs used free cached].freeze
   GLIBC_KEYS = %i[heap_bytes used_bytes free_bytes large_blocks large_bytes arenas].freeze
@@ -201,7 +202,7 @@ class StatsTest < Minitest::Test
   SLACK_BYTES = 1 << 20
 
   def compare(info, before, after)
-    expected = before.keys - %i[heap_bytes segments]
+    expected = before.keys - %i[heap_bytes segments used_resident_bytes unused_resident_bytes]
     assert_empty expected - info.keys
     assert_operator info.count, :>, 100
     expected.each do |key|

@@ -30,7 +30,7 @@ class LiveRecordingTest < Minitest::Test
     end
   end
 
-  def test_names_that_are_not_utf_8
+  def test_names_that_are_not_text
     with_recording(moments(3), subject: "puma <b>") do |path|
       File.binwrite(path, File.binread(path).sub("puma <b>", "pum\xFF <b>".b))
       assert_equal "pum? <b>", Recording.new(path).subject

@@ -63,7 +63,7 @@ class ProfileLiveTest < Minitest::Test
       assert_operator of.call("live").fetch(7), :>, 8_900_000
       assert_operator of.call("allocated").fetch(6), :>, 20_000_000
       out, = run_culet("profile", pid.to_s, "--top", "1")
-      assert_match(/note: \d\d\.\d MB of blocks of 128 KiB and more was never written/, out.tr("\n", " "))
+      assert_match(/note: \d\d\.\d MB of blocks of 131 kB and more was never written/, out.tr("\n", " "))
       assert_match(/^culet itself: [\d.]+ [kM]?B/, out)
     end
   end

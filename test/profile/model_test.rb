@@ -94,7 +94,7 @@ class ProfileModelTest < Minitest::Test
     text = shop.to_s
     lines = text.lines[0..-2] << "U 50000000 20000000\n"
     found = Culet::Profile::Data.new([Culet::Profile::Recording.parse("#{lines.join}E #{lines.size}\n", name: "process 1")])
-    assert_match(/note: 30\.0 MB of blocks of 128 KiB and more was never written, or is not resident/, table(found).tr("\n", " "))
+    assert_match(/note: 30\.0 MB of blocks of 131 kB and more was never written, or is not resident/, table(found).tr("\n", " "))
     refute_match(/never written/, table(data(shop)))
   end
 

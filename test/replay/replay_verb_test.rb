@@ -71,7 +71,7 @@ class ReplayVerbTest < Minitest::Test
     assert_equal ["glibc"], document["comparisons"].map { |one| one["baseline"] }.uniq
   end
 
-  def test_a_command_that_is_not_utf_8
+  def test_a_command_that_is_not_text
     damaged = File.join(Dir.mktmpdir("culet-names"), "job.trace")
     File.binwrite(damaged, File.binread(JOB).sub("--disable-gems", "--disable-g\xFFms".b))
     out, err, status = run_culet("replay", damaged, "--json", "--runs", "1", "--allocators", "glibc", env: NEUTRAL)

@@ -34,7 +34,7 @@ class LedgerTest < Minitest::Test
   end
 
   def test_blocks_that_are_not_known
-    levels = ledger { |writer| writer.object("allocator", ALLOCATOR.merge("level" => "pages")) }.levels
+    levels = ledger(allocator: ALLOCATOR.merge("level" => "pages")).levels
     assert_equal [5 * PAGE_BYTES, 0], levels.values_at("malloc_unsplit", "unexplained")
   end
 
@@ -74,8 +74,8 @@ class LedgerTest < Minitest::Test
 
   private
 
-  def ledger(&block)
-    Culet::Report::Ledger.new(Culet::Scope::Builder.new(small_stream(&block)).call)
+  def ledger(**records, &block)
+    Culet::Report::Ledger.new(Culet::Scope::Builder.new(small_stream(**records, &block)).call)
   end
 
   # At the second page of the region.

@@ -83,7 +83,7 @@ class RequiresVerbTest < Minitest::Test
     { ["--html", "/no/such/page.html", "--", "true"] => /does not exist/,
       ["--out", @folder, "--", "true"] => /is a directory/, ["--", "true"] => /nothing was recorded: true ran no Ruby program/,
       [path("no.json")] => /is not a document of `culet require --json`/,
-      [path("nowhere.json")] => /cannot read .*nowhere\.json/ }.each do |words, message|
+      [path("nowhere.json")] => /there is no file .*nowhere\.json/ }.each do |words, message|
       out, err, status = run_culet("require", *words, env: TestHelper::NEUTRAL)
       assert_equal [1, "", 1], [status.exitstatus, out, err.lines.size], err
       assert_match message, err

@@ -59,8 +59,8 @@ module ScopeHelper
 
   # @yieldparam writer [Writer] for further records
   # @return [String] a small stream
-  def small_stream(process: PROCESS, mapping: MAPPING, region: REGION, close: {})
-    writer = Writer.new.object("process", process).object("allocator", ALLOCATOR).object("mapping", mapping)
+  def small_stream(process: PROCESS, allocator: ALLOCATOR, mapping: MAPPING, region: REGION, close: {})
+    writer = Writer.new.object("process", process).object("allocator", allocator).object("mapping", mapping)
     writer.numbers("P", 0, 5, 5, 3, 0).object("region", region).numbers("F", 0, 4, 4096, 1, 1000, 2, 0)
     yield writer if block_given?
     writer.close(**close)

@@ -47,7 +47,7 @@ module Culet
         content = file.read(most_bytes + 1).to_s unless file.size > most_bytes
         next content if content && content.bytesize <= most_bytes
 
-        raise Error, "#{path} is too large for #{what}: the limit is #{most_bytes >> 20} MiB"
+        raise Error, "#{path} is too large for #{what}: the limit is #{most_bytes / 1_000_000} MB"
       end
     end
 

@@ -58,7 +58,7 @@ module Culet
           Setting.new(key: "tcache_count", values: INTEGER, tunable: "glibc.malloc.tcache_count",
                       about: "blocks per size in a thread cache (default: 7)"),
           Setting.new(key: "tcache_max", values: INTEGER, tunable: "glibc.malloc.tcache_max",
-                      about: "largest block in a thread cache (default: 1032; most: about 4 MiB, glibc 2.42)"),
+                      about: "largest block in a thread cache (default: 1032; most: some 4,194,000, glibc 2.42)"),
           Setting.new(key: "hugetlb", values: %w[0 1 2], tunable: "glibc.malloc.hugetlb",
                       about: "0: none, 1: transparent, 2: mmap (glibc 2.35)")
         )

@@ -202,7 +202,7 @@ module Culet
         absent = found.sum { |one| [one.large_bytes - one.large_resident_bytes, 0].max }
         return if absent < total.bytes / 20
 
-        "#{size(absent)} of blocks of 128 KiB and more was never written, or is not resident for another reason. It " \
+        "#{size(absent)} of blocks of 131 kB and more was never written, or is not resident for another reason. It " \
           "does not count."
       end
 
