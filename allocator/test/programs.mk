@@ -199,7 +199,8 @@ DEPS_real := $(BUILD)/libculet.so test/programs/real.sh
 RUN_real := sh test/programs/real.sh $(PRELOAD)
 
 # The same, and the programs whose expectations do not depend on what the heap counts, in a hardened process.
-TESTS += real-hardened cxx-hardened
+TESTS += cxx-hardened
+LONG_TESTS += real-hardened
 DEPS_real-hardened := $(DEPS_real)
 RUN_real-hardened := env CULET_HARDEN=3 $(RUN_real)
 DEPS_cxx-hardened := $(DEPS_cxx)

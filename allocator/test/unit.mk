@@ -51,11 +51,13 @@ DEPS_$(2)-$(3)$(5) := $(TEST_BUILD)/$(3)/$(2)
 RUN_$(2)-$(3)$(5) := env $(ENVIRONMENT_$(3)) $(TEST_BUILD)/$(3)/$(2) $(4)
 endef
 
-# ThreadSanitizer is for programs with threads.
+# ThreadSanitizer is for programs with threads; the slowest of them run with the long tests.
 UNITS := $(filter-out stress rings model failure weak,$(patsubst test/unit/%.c,%,$(wildcard test/unit/*.c)))
-THREADED := arena takeover bin checked pages stats lock scavenger purge sampling
+THREADED := arena takeover bin stats lock scavenger
+SLOWLY_THREADED := checked pages purge sampling
 $(foreach unit,$(UNITS),$(foreach variant,release debug asan $(if $(filter $(unit),$(THREADED)),tsan),\
     $(eval $(call UNIT_TEST,TESTS,$(unit),$(variant)))))
+$(foreach unit,$(SLOWLY_THREADED),$(eval $(call UNIT_TEST,LONG_TESTS,$(unit),tsan)))
 
 # The model of the memory orders runs no code of the library's but its header of orders.
 $(eval $(call UNIT_TEST,TESTS,weak,release))

