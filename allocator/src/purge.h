@@ -7,7 +7,8 @@
 
 #include "types.h"
 
-/* Held during a purge; also by a fork, so that no child misses the blocks of a purge in progress. */
+/* Held during a purge; also by a fork, so that no child misses the blocks of a purge in progress, and while statistics
+ * count the blocks of slabs. */
 extern struct culet_lock culet_purge_lock;
 
 struct culet_purged {

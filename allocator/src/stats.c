@@ -11,6 +11,7 @@
 #include "os.h"
 #include "pagemap.h"
 #include "pages.h"
+#include "purge.h"
 #include "slab.h"
 
 #include <errno.h>
@@ -133,12 +134,15 @@ static void count_claims(struct culet_stats_class *count)
         }
 }
 
+/* Without a purge at that time: free blocks whose pages it returns look used, and the claims that it ends are in no unit. */
 static void count_blocks(struct culet_stats *s, struct resident *resident)
 {
     s->classes = CULET_SIZES + 1;
+    culet_lock(&culet_purge_lock);
     s->slab_bytes = count_slabs(s->class, resident);
     if (culet_bin_profiled())
         count_claims(s->class);
+    culet_unlock(&culet_purge_lock);
     for (unsigned klass = 1; klass <= CULET_SIZES; klass++) {
         struct culet_stats_class *c = &s->class[klass];
         c->block_bytes = culet_classes[klass].size;

@@ -368,6 +368,36 @@ TEST(stats_while_other_threads_use_the_heap)
     CHECK_EQUAL(s.used_bytes, 0);
 }
 
+static void *purge_again_and_again(void *unused)
+{
+    while (!atomic_load(&enough))
+        culet_malloc_trim(0);
+    return unused;
+}
+
+/* A purge takes free blocks for a while, as a request would. They stay free all the same. */
+TEST(stats_during_purges_count_what_is_in_use)
+{
+    enum { COUNT = 4000, KEPT = COUNT / 40 };
+    static void *block[COUNT];
+    pthread_t thread;
+
+    atomic_store(&enough, false);
+    CHECK_EQUAL(pthread_create(&thread, NULL, purge_again_and_again, NULL), 0);
+    for (unsigned round = 0; round < 20; round++) {
+        for (unsigned i = 0; i < COUNT; i++)
+            memset(block[i] = culet_malloc(2000), 1, 2000);
+        for (unsigned i = 0; i < COUNT; i++)
+            if (i % 40)
+                culet_free(block[i]);
+        CHECK_EQUAL(ask().used_bytes, KEPT * culet_malloc_usable_size(block[0]));
+        for (unsigned i = 0; i < COUNT; i += 40)
+            culet_free(block[i]);
+    }
+    atomic_store(&enough, true);
+    pthread_join(thread, NULL);
+}
+
 TEST(stats_for_callers_that_know_less_or_more)
 {
     union {
