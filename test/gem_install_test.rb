@@ -119,7 +119,7 @@ class GemInstallTest < Minitest::Test
     end
 
     define_method(:"test_programs_are_recorded_#{name}") do
-      skip "run by bin/test --all" unless all_tests? || gemfile != ""
+      skip_unless_all if gemfile == ""
 
       look_at_the_installed_gem
       app = gemfile && gemfile(gemfile)
@@ -177,7 +177,7 @@ class GemInstallTest < Minitest::Test
 
   # gem pristine is what the sentence recommends: it must do what it says.
   def test_without_a_compiler_it_installs_and_says_what_is_missing_and_the_remedy_works
-    skip "run by bin/test --all" unless all_tests?
+    skip_unless_all
 
     install(path: bare_path("make"))
     assert_empty compiled
@@ -210,7 +210,7 @@ class GemInstallTest < Minitest::Test
 
   # RubyGems calls make itself. Later releases do without where there is no Makefile; to others that is an error.
   def test_without_make_the_reason_is_make
-    skip "run by bin/test --all" unless all_tests?
+    skip_unless_all
 
     out, err, status = run_program(*GEM, "install", "--local", "--no-document", gem_file, env: environment.merge("PATH" => bare_path(RbConfig::CONFIG["CC"].split.first)),
                                                                                          chdir: @directory)
@@ -231,7 +231,7 @@ class GemInstallTest < Minitest::Test
 
   # As on Alpine with build-base alone.
   def test_without_the_kernels_headers_it_installs_and_names_their_package
-    skip "run by bin/test --all" unless all_tests?
+    skip_unless_all
 
     compiler = File.join(@directory, "cc-without-headers")
     File.write(compiler, "#!/bin/sh\ngrep -q 'include <linux/' \"$1\" 2>/dev/null && exit 1\nexec cc \"$@\"\n")
@@ -242,7 +242,7 @@ class GemInstallTest < Minitest::Test
   end
 
   def test_a_source_that_does_not_compile_fails_the_installation
-    skip "run by bin/test --all" unless all_tests?
+    skip_unless_all
 
     unpacked = File.join(@directory, "unpacked")
     _, err, status = run_program(*GEM, "unpack", gem_file, "--target", unpacked, env: environment)
@@ -258,7 +258,7 @@ class GemInstallTest < Minitest::Test
   end
 
   def test_bundler_installs_it_with_its_native_part
-    skip "run by bin/test --all" unless all_tests?
+    skip_unless_all
 
     app = bundler_app
     out, err, status = run_program("bundle", "install", "--local", env: bundler_environment(app).merge(QUICK), chdir: app, patience: BUILD_PATIENCE_SECONDS)

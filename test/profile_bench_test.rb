@@ -23,12 +23,14 @@ class ProfileBenchTest < Minitest::Test
   end
 
   def test_samples_of_two_stacks
+    skip_unless_all
     _, rows = measured("samples", "--strings", "2000", "--runs", "1")
     assert_equal ["Ruby stack, 20 deep", "Ruby stack, 80 deep"], rows.map { |row| row["subject"] }
     assert(rows.all? { |row| row["median"].positive? && row["unit"] == "µs" })
   end
 
   def test_loops_are_counted
+    skip_unless_all
     skip "no valgrind" unless system("valgrind --version", %i[out err] => File::NULL)
 
     _, rows = measured("probes", "--operations", "20000")

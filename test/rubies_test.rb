@@ -27,7 +27,7 @@ class RubiesTest < Minitest::Test
   end
 
   def setup
-    skip "run by bin/test --all" unless all_tests?
+    skip_unless_all
   end
 
   def test_there_are_files

@@ -73,7 +73,7 @@ class SetupTest < Minitest::Test
 
   # Where the tests begin from a fresh checkout, as .ci/run does, they have shown it.
   def test_a_fresh_checkout_builds_what_is_missing_first
-    skip "run by bin/test --all" unless all_tests?
+    skip_unless_all
 
     in_fresh_checkout do |root|
       refute File.exist?("#{root}/allocator/build/libculet.so")

@@ -89,6 +89,9 @@ module TestHelper
   # @return [Boolean] whether bin/test --all runs: the slow tests too
   def all_tests? = ENV.key?("CULET_TEST_ALL")
 
+  # Leaves a slow test to bin/test --all.
+  def skip_unless_all = (skip "run by bin/test --all" unless all_tests?)
+
   # A variable set by whoever runs the tests must not decide their outcome.
   NEUTRAL = %w[LD_PRELOAD MALLOC_ARENA_MAX MALLOC_CONF GLIBC_TUNABLES RUBYOPT CULET_CHILDREN CULET_INHERITED NO_COLOR COLUMNS]
             .to_h { |name| [name, nil] }.freeze

@@ -11,6 +11,7 @@ class WorkloadsTest < Minitest::Test
 
   PROGRAMS.each do |name|
     define_method("test_#{name}") do
+      skip_unless_all
       out, err, status = run_program(RbConfig.ruby, "-w", path(name), env: NEUTRAL.merge("CULET_SCALE" => "0.01"))
       assert status.success?, err
       assert_empty out
@@ -41,6 +42,7 @@ class WorkloadsTest < Minitest::Test
   end
 
   def test_rails
+    skip_unless_all
     run = run_of_rails("rails")
     assert_equal 1, run["samples"].map { |sample| sample["processes"] }.max
   end

@@ -8,7 +8,7 @@ class CowCollectorsTest < Minitest::Test
   include CowHelper
 
   def test_it_is_said_once_that_the_heap_is_not_known
-    skip "run by bin/test --all" unless all_tests?
+    skip_unless_all
     pairs = Rubies.all.flat_map { |ruby| (ruby.collectors - %w[default]).map { |collector| [ruby, collector] } }
     skip "no Ruby here has another collector to load: CULET_TEST_RUBIES may name one" if pairs.empty?
 

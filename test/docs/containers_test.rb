@@ -34,7 +34,7 @@ class DocsContainersTest < Minitest::Test
   include Roots::InTests
 
   def setup
-    skip "run by bin/test --all" unless all_tests?
+    skip_unless_all
 
     @folder = Dir.mktmpdir("culet-images")
     @podman = Podman.new(@folder)

@@ -32,7 +32,7 @@ class DocsRailsImageTest < Minitest::Test
   include Roots::InTests
 
   def setup
-    skip "run by bin/test --all" unless all_tests?
+    skip_unless_all
     skip "Debian 12 has Ruby #{RUBY}x, this is #{RUBY_VERSION}" unless RUBY_VERSION.start_with?(RUBY)
 
     @folder = Dir.mktmpdir("culet-rails")

@@ -80,7 +80,7 @@ class GemsTest < Minitest::Test
 
   # A Ruby that the gem has no extension for: the extension alone is compiled.
   def test_a_platform_gem_without_this_ruby_compiles_the_extension
-    skip "run by bin/test --all" unless all_tests?
+    skip_unless_all
 
     home = install(platform_gem(["3.0"]), path: ENV.fetch("PATH"))
     out, err, = run_program(RbConfig.ruby, "-rculet", "-e", "p Culet.native?", env: environment(home))
@@ -116,7 +116,7 @@ class GemsTest < Minitest::Test
   # The whole build, by cross compilers and the headers of Debian's Rubies, for both processors and both C libraries.
   Packaging::Toolchain::PLATFORMS.each_key do |platform|
     define_method(:"test_the_gem_of_#{platform}_is_the_same_bytes_twice") do
-      skip "run by bin/test --all" unless all_tests?
+      skip_unless_all
 
       gems = %w[a b].map do |name|
         platform_gem_of(Packaging::Toolchain.new(platform), "#{platform}-#{name}", File.join(@directory, name))
@@ -135,7 +135,7 @@ class GemsTest < Minitest::Test
 
   # Of an image with musl, copied to a folder. Here its headers are this machine's; Rubies for glibc are left out.
   def test_the_extension_for_musl_is_compiled_where_a_rubys_files_are_given
-    skip "run by bin/test --all" unless all_tests?
+    skip_unless_all
 
     platform = "#{RbConfig::CONFIG["host_cpu"]}-linux-musl"
     toolchain = Packaging::Toolchain.new(platform, installed: [RbConfig.ruby, folder_of_a_musl_ruby(platform)])

@@ -96,8 +96,12 @@ class ProfileOtherAllocatorsTest < Minitest::Test
   C_SITES = %w[keep_malloc keep_calloc keep_aligned keep_realloc keep_shrunk keep_after_failure keep_large thread_keep fork_keep].freeze
   SITE_BYTES = 2_000_000
 
+  # bin/test --all tries the other allocators as well.
+  FIRST = %w[glibc jemalloc].freeze
+
   PEERS.each do |name|
     define_method("test_the_sites_of_a_c_program_on_#{name}") do
+      skip_unless_all unless FIRST.include?(name)
       in_folder do |folder|
         document = profile("--allocator", name, "--sample", "8k", "--", compile(folder, C_PROGRAM))
         assert_equal 2, document["processes"].size
@@ -109,6 +113,7 @@ class ProfileOtherAllocatorsTest < Minitest::Test
     end
 
     define_method("test_a_ruby_program_on_#{name}") do
+      skip_unless_all unless FIRST.include?(name)
       in_folder do |folder|
         code = "pids = Array.new(2) { fork { keep(250) } }; keep(500); pids.each { |pid| Process.wait(pid) }\n" \
                "system('/bin/sh', '-c', 'exit 0'); puts File.foreach('/proc/self/maps').grep(/lib#{name}/).any?"
@@ -196,7 +201,7 @@ class ProfileOtherAllocatorsTest < Minitest::Test
   def test_threads_and_forks
     in_folder do |folder|
       command = compile(folder, STRESS, "-DRAW=0")
-      PEERS.each do |name|
+      (all_tests? ? PEERS : FIRST).each do |name|
         assert_empty churned(name, command), name
       end
     end

@@ -12,7 +12,7 @@ class TraceAarch64Test < Minitest::Test
 
   def setup
     super
-    skip "run by bin/test --all" unless all_tests?
+    skip_unless_all
     missing = [CROSS, EMULATOR.first].reject { |name| ENV["PATH"].split(":").any? { |folder| File.executable?(File.join(folder, name)) } }
     skip "#{missing.join(" and ")} not installed" if missing.any?
     skip "this machine is one" if RbConfig::CONFIG["host_cpu"] == "aarch64"

@@ -19,7 +19,7 @@ module Roots
     def foreign_root(suite, packages:) = root_or_skip { Roots.foreign(suite, packages: packages) }
 
     def root_or_skip
-      skip "run by bin/test --all" unless all_tests?
+      skip_unless_all
 
       yield
     rescue Missing => e

@@ -27,7 +27,7 @@ module Runner
     # More would take too much memory with the sanitizers.
     MOST_JOBS = 8
 
-    # @param slow [Boolean] whether the slow C tests run too
+    # @param slow [Boolean] whether the slow C tests and checks of style run too
     # @return [Array<Part>] the linters and the C tests
     def self.all(slow: ENV.key?("CULET_TEST_ALL"))
       target = slow ? "test-all" : "test"
@@ -35,7 +35,8 @@ module Runner
       makes = FOLDERS.map do |folder, seconds|
         new("make -C #{folder} #{target}", ["make", "--no-print-directory", "-j#{jobs}", "-C", "#{ROOT}/#{folder}", target], seconds)
       end
-      [*makes, new("bin/lint", ["#{ROOT}/bin/lint"], LINT_SECONDS)]
+      lint = slow ? %w[bin/lint] : %w[bin/lint --quick]
+      [*makes, new(lint.join(" "), ["#{ROOT}/#{lint.first}", *lint.drop(1)], LINT_SECONDS)]
     end
 
     # @return [String] how a person would start it

@@ -5,16 +5,17 @@ require "json"
 require "socket"
 require_relative "load"
 
-# A server under load that is looked into: ten times here, a hundred times with --all.
+# A server under load that is looked into, ten times and a hundred times.
 class AttachmentsTest < Minitest::Test
   ATTACH = File.expand_path("attach", __dir__)
 
   def test_ten_times
+    skip_unless_all
     assert_unharmed("--attachments", "10", "--seconds", "3")
   end
 
   def test_a_hundred_times
-    skip "some minutes: bin/test --all runs it" unless all_tests?
+    skip_unless_all
     %w[glibc culet].each { |allocator| assert_unharmed("--attachments", "100", "--seconds", "30", "--allocator", allocator) }
   end
 
@@ -26,6 +27,7 @@ class AttachmentsTest < Minitest::Test
 
   # A server that closes each connection instead of answering.
   def test_failed_requests_are_an_error
+    skip_unless_all
     skip "there is no load generator" unless system("which", "wrk", out: File::NULL)
 
     server = TCPServer.new("127.0.0.1", 0)

@@ -4,17 +4,18 @@
 
 require "test_helper"
 
-# The soak of the memory profile: some seconds here, hours with --all.
+# The soak of the memory profile: some seconds, and hours.
 class ProfileSoakTest < Minitest::Test
   PROFILE = File.expand_path("profile", __dir__)
   RUNS = [[], %w[--ractors], (%w[--ruby=--yjit] if defined?(RubyVM::YJIT))].compact.freeze
 
   def test_some_seconds
+    skip_unless_all
     assert_survived("0.2")
   end
 
   def test_an_hour_of_each
-    skip "hours: bin/test --all runs it" unless all_tests?
+    skip_unless_all
     RUNS.each { |words| assert_survived("60", *words) }
   end
 

@@ -17,7 +17,7 @@ class StringsRubiesTest < Minitest::Test
   RUBY
 
   def setup
-    skip "run by bin/test --all" unless all_tests?
+    skip_unless_all
   end
 
   Rubies.all.each do |ruby|

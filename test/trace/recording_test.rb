@@ -279,7 +279,7 @@ class RecordingTest < Minitest::Test
 
   # Blocks of all threads, in every state, at every fork.
   def test_forks_among_threads_that_allocate
-    skip "run by bin/test --all" unless all_tests?
+    skip_unless_all
 
     forks = "for (int f = 0; f < 100; f++) { pid_t p = fork(); if (!p) { for (int i = 0; i < 500; i++) free(malloc(i)); _exit(0); } " \
             "int s; waitpid(p, &s, 0); if (s) abort(); }"

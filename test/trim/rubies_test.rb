@@ -29,7 +29,7 @@ class TrimRubiesTest < Minitest::Test
   }.freeze
 
   def setup
-    skip "run by bin/test --all" unless all_tests?
+    skip_unless_all
   end
 
   Rubies.all.each do |ruby|
