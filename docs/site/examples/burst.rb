@@ -1,10 +1,9 @@
 # frozen_string_literal: true
 
-# The program of the two maps in docs/guide/memory.md: eight threads have a burst of work behind them and keep a little
-# of it.
-# On SIGUSR1 it gives back what it can, by Culet.trim, which on glibc is malloc_trim(3).
+# A process to draw a map of: eight threads have a burst of work behind them and keep a little of it. On SIGUSR1 it
+# gives back what it can, by Culet.trim, which on glibc is malloc_trim(3).
 
-require_relative "../../lib/culet"
+require_relative "../../../lib/culet"
 
 threads = Array.new(8) do |number|
   Thread.new do

@@ -3,8 +3,8 @@
 # A program whose strings could share: it keeps the paths of a library, and beside each the name that a `require` would
 # use, built anew; and rows as they come from a database, with the same words again and again.
 #
-#   ruby -rculet/agent docs/strings/paths.rb &
-#   culet strings $! --svg sharing.svg --html sharing.html
+#   ruby -rculet/agent docs/site/examples/paths.rb &
+#   culet strings $! --svg strings.svg --html strings.html
 STATES = ["waiting for an answer of the customer", "closed, because nobody answered in time"].freeze
 
 paths = Array.new(4000) do |number|

@@ -3,7 +3,7 @@
 # The lesson of the shared suffix: a slice that goes to the end of its string shares the string's bytes, one from the
 # middle copies them, and an equal string built anew has bytes of its own.
 #
-#   ruby docs/strings/suffix.rb
+#   ruby docs/site/examples/suffix.rb
 require "objspace"
 
 # @param string [String]
