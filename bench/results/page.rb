@@ -20,7 +20,7 @@ module Bench
       line is bold. The machines were virtual, with 2 processors, and ran other work unless the
       [list of result files](#result-files) says otherwise: compare ratios. Memory figures repeat well; CPU times repeat
       within 10 to 20 %. `glibc:arena_max=2` is glibc with `MALLOC_ARENA_MAX=2`. [bench/README.md](../bench/README.md)
-      describes the benchmarks, [limits.md](limits.md) the known limits.
+      describes the benchmarks, [Known issues](known-issues.md) has what is slower or larger than elsewhere.
 
       ![Memory of Ruby programs by allocator](images/memory.svg)
 
