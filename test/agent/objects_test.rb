@@ -5,7 +5,7 @@ require "culet/system/processes/cpu"
 require "timeout"
 
 # A process with the agent, asked from outside.
-class AgentSignalTest < Minitest::Test
+class AgentObjectsTest < Minitest::Test
   include AgentHelper
 
   # Wherever the main thread sleeps, it is woken, answers, and sleeps on.
@@ -30,15 +30,32 @@ class AgentSignalTest < Minitest::Test
   def test_the_verb_writes_a_snapshot_that_report_and_diff_show
     with_agent("$kept = Array.new(50_000) { 'x' * 1000 }; #{SAY_UP}; sleep") do |pid|
       in_directory do |directory|
-        out, err, status = run_culet("signal", pid, "--json", chdir: directory)
+        out, err, status = run_culet("snapshot", "--objects", pid, "--json", chdir: directory)
         assert_predicate status, :success?, err
         assert_match(/\Aculet: wrote culet-#{pid}\.snapshot \(\S+ kB\); \d+ objects counted in \S+ ms\n\z/, err)
         written = JSON.parse(out)
         path = File.join(directory, written["path"])
-        assert_equal [0o600, true], [File.stat(path).mode & 0o777, written["complete"]]
+        assert_equal [0o600, true, 1], [File.stat(path).mode & 0o777, written["complete"], written["snapshots"]]
+        assert_operator written["objects"], :>, 50_000
         assert_report(path)
         assert_difference(path, pid)
       end
+    end
+  end
+
+  def test_the_verb_by_its_earlier_name
+    said = "culet: `culet signal` is now `culet snapshot --objects`; the next minor version removes the old name\n"
+    with_agent("#{SAY_UP}; sleep") do |pid|
+      in_directory do |directory|
+        out, err, status = run_culet("signal", pid, "--no-data", "--json", chdir: directory)
+        assert_predicate status, :success?, err
+        assert_equal [said, 2], [err.lines.first, err.lines.size]
+        assert_equal true, JSON.parse(out)["complete"]
+      end
+    end
+    [%w[signal --help], %w[help signal]].each do |words|
+      out, err, = run_culet(*words)
+      assert_equal [run_culet("snapshot", "--help").first, said], [out, err], words
     end
   end
 
@@ -132,7 +149,7 @@ class AgentSignalTest < Minitest::Test
     pid = nil
     with_agent("#{SAY_UP}; sleep") { |one| ask(pid = one) }
     refute_match(%r{culet-agent/#{pid}/}, File.read("/proc/net/unix"))
-    assert_sentence(/there is no process #{pid}/, "signal", pid)
+    assert_sentence(/there is no process #{pid}/, "snapshot", "--objects", pid)
   end
 
   # Whichever moment the process ends at: an answer or a sentence, in bounded time.
@@ -187,7 +204,7 @@ class AgentSignalTest < Minitest::Test
 
   def test_a_main_thread_blocked_in_c_code_is_said
     sentence = ->(pid) { /process #{pid} refuses: its main thread did not run Ruby code in time/ }
-    with_agent(BLOCKED) { |pid| await_block(pid) && assert_sentence(sentence.call(pid), "signal", pid, "--wait", "0.3s") }
+    with_agent(BLOCKED) { |pid| await_block(pid) && assert_sentence(sentence.call(pid), "snapshot", "--objects", pid, "--wait", "0.3s") }
   end
 
   def test_after_a_question_that_was_given_up_the_next_one_is_answered
@@ -200,7 +217,7 @@ class AgentSignalTest < Minitest::Test
 
   def test_a_process_without_the_agent
     with_program(RbConfig.ruby, "-e", TestHelper::WAITING) do |pid|
-      assert_sentence(/process #{pid} has no agent; start it with RUBYOPT=-r\$\(culet lib agent\)/, "signal", pid)
+      assert_sentence(/process #{pid} has no agent; start it with RUBYOPT=-r\$\(culet lib agent\)/, "snapshot", "--objects", pid)
     end
   end
 
@@ -208,15 +225,18 @@ class AgentSignalTest < Minitest::Test
     with_agent("#{SAY_UP}; sleep") do |pid|
       Process.kill(:STOP, pid)
       Thread.pass until File.read("/proc/#{pid}/stat")[/\) (\S)/, 1] == "T"
-      assert_sentence(/process #{pid} is stopped; continue it first: kill -CONT #{pid}/, "signal", pid)
+      assert_sentence(/process #{pid} is stopped; continue it first: kill -CONT #{pid}/, "snapshot", "--objects", pid)
     end
   end
 
   def test_wrong_usage
-    assert_sentence(/no process given/, "signal", status: 2)
-    assert_sentence(/"0" is not a process number/, "signal", "0", status: 2)
-    assert_sentence(/--wait takes a duration/, "signal", "1", "--wait", "long", status: 2)
-    assert_sentence(/--limit takes ten minutes/, "signal", "1", "--limit", "1h", status: 2)
+    assert_sentence(/no process given/, "snapshot", "--objects", status: 2)
+    assert_sentence(/"0" is not a process number/, "snapshot", "--objects", "0", status: 2)
+    assert_sentence(/--wait takes a duration/, "snapshot", "--objects", "1", "--wait", "long", status: 2)
+    assert_sentence(/--wait needs --objects/, "snapshot", "1", "--wait", "1s", status: 2)
+    assert_sentence(/--data needs --objects/, "snapshot", "1", "--no-data", status: 2)
+    assert_sentence(/--objects counts once; leave out --every/, "snapshot", "1", "--objects", "--every", "1s", status: 2)
+    assert_sentence(/--limit takes ten minutes/, "snapshot", "--objects", "1", "--limit", "1h", status: 2)
   end
 
   private
@@ -238,7 +258,7 @@ class AgentSignalTest < Minitest::Test
   end
 
   def assert_difference(path, pid)
-    _, err, status = run_culet("signal", pid, "--out", "#{path}.later")
+    _, err, status = run_culet("snapshot", "--objects", pid, "--out", "#{path}.later")
     assert_predicate status, :success?, err
     strings = json("diff", path, "#{path}.later")["objects"]["T_STRING"]
     assert_operator strings["malloc"]["grown_bytes"].abs, :<, 1_000_000
