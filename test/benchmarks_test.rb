@@ -2,22 +2,29 @@
 
 require "test_helper"
 require "json"
+require "rexml/document"
 require_relative "../bench/preamble"
 require_relative "../bench/results/page"
 
-# docs/benchmarks.md and its charts are what bench/report writes from the result files, and these are complete.
+# docs/benchmarks.md and the README's chart are what bench/report writes from the result files, and these are complete.
 class BenchmarksTest < Minitest::Test
   FOLDER = Bench::ResultFile::FOLDER
   NAMES = Dir.children(FOLDER).grep(/\.json\z/).map { |name| name.delete_suffix(".json") }.sort - ["goals"]
 
-  def test_the_page_and_the_charts_are_written_from_the_result_files
+  def test_the_page_and_the_chart_of_the_readme_are_written_from_the_result_files
     differing = Bench::Page.new.files.reject { |path, text| File.exist?(path) && File.read(path, encoding: Encoding::UTF_8) == text }
     assert_empty differing.keys, "run bench/report"
   end
 
-  def test_no_chart_is_left_over
-    written = Bench::Page.new.files.keys.map { |path| File.basename(path) }
-    assert_empty Dir.children(Bench::Page::IMAGES).grep(/\Abenchmarks-/) - written
+  def test_the_charts_that_the_page_shows_are_drawn
+    Dir.mktmpdir do |folder|
+      _, err, status = run_program(RbConfig.ruby, "-w", File.join(Bench::ROOT, "bench/report"), "--charts", "#{folder}/charts")
+      assert_predicate status, :success?, err
+      drawn = Dir["#{folder}/charts/*"].to_h { |path| [File.basename(path), File.read(path, encoding: Encoding::UTF_8)] }
+      assert_equal File.read(Bench::Page::PAGE, encoding: Encoding::UTF_8).scan(/^<!-- picture: (\S+) /).flatten.sort, drawn.keys.sort
+      assert_equal Bench::Page.new.charts, drawn
+      drawn.each { |name, text| assert_bars(name, text) }
+    end
   end
 
   NAMES.each do |name|
@@ -101,6 +108,14 @@ class BenchmarksTest < Minitest::Test
   end
 
   private
+
+  # Each bar with its label and figure.
+  def assert_bars(name, text)
+    image = REXML::Document.new(text).root
+    bars = REXML::XPath.match(image, "//*[contains(@class, 'bar') or contains(@class, 'culet')]").grep(REXML::Element)
+    assert_operator bars.size, :>, 1, name
+    assert_operator REXML::XPath.match(image, "//*[local-name()='text']").size, :>, bars.size, name
+  end
 
   def assert_row(row)
     assert [row.subject, row.contender, row.metric].all? { |text| text.is_a?(String) && !text.empty? }, row.to_h

@@ -57,6 +57,20 @@ class DocsTest < Minitest::Test
     assert_empty missing, "docs/README.md does not list these pages"
   end
 
+  # Each part has one page of decisions, with one table.
+  def test_pages_of_decisions
+    index = Page.new("docs/decisions/README.md")
+    pages = Page.all.select { |page| page.name.start_with?("docs/decisions/") && page.name != index.name }
+    assert_equal pages.map { |page| File.basename(page.name) }.sort, index.links.grep_v(%r{/}).sort
+    pages.each { |page| assert_equal 1, page.text.scan(/^\| Tried \| Measured \| Outcome and reason \|$/).size, page.name }
+  end
+
+  # All others are drawn when the site is built.
+  def test_pictures_in_the_checkout
+    assert_equal %w[images/live.png images/memory.svg],
+                 Dir.glob("**/*.{png,svg}", base: File.join(ROOT, "docs")).grep_v(%r{\Asite/assets/}).sort
+  end
+
   def test_options_that_the_guide_shows
     commands = user_pages.flat_map { |page| page.text.scan(COMMAND) }
     shown = commands.flat_map { |verb, words| options(words).map { |option| [verb, option] } }.uniq

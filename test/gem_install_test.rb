@@ -149,7 +149,7 @@ class GemInstallTest < Minitest::Test
     with_program(RbConfig.ruby, "-r#{agent.chomp}", "-r#{unused}", "-e", WAITING, env: environment) do |pid|
       pid = pid.to_s
       [["lib"], ["env"], ["completion", "bash"], ["run", "--", "true"], ["doctor", pid], ["report", pid], ["map", pid],
-       ["snapshot", pid, "--out", snapshots[0]], ["signal", pid, "--out", snapshots[1]], ["diff", *snapshots], ["cow", pid],
+       ["snapshot", pid, "--out", snapshots[0]], ["snapshot", pid, "--objects", "--out", snapshots[1]], ["diff", *snapshots], ["cow", pid],
        ["strings", pid], ["require", "--unused", pid], ["require", "--", RbConfig.ruby, "-e", "require 'set'"],
        ["compare", "--runs", "1", "--allocators", "glibc,culet", "--", RbConfig.ruby, "-e", "sleep 0.5"],
        ["profile", "--", RbConfig.ruby, "-e", "1"], ["limit", pid], ["top", pid], ["live", pid, "--for", "1s"], ["autopsy", "--kernel"],

@@ -223,7 +223,7 @@ $(foreach name,api cxx fuzz fork fork_handlers fork_locks conditions loading rea
 # ---- musl ----
 
 # What musl itself does not do, by name:
-#   - fork takes the lock on the list of open streams, which has no name, after the fork handlers (docs/limits.md);
+#   - fork takes the lock on the list of open streams, which has no name, after the fork handlers (docs/known-issues.md);
 #   - a child of a raw fork waits for locks that other threads of its parent held; on musl's own malloc it may crash;
 #   - up to 1.2.3, a forked child whose main thread has ended can start no threads.
 # A shell is linked with glibc, and cannot have the library preloaded.

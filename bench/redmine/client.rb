@@ -2,7 +2,7 @@
 
 require "net/http"
 
-# HTTP load by a number of requests, see docs/decisions/0056-requests-instead-of-seconds.md. Every worker gets its
+# HTTP load by a number of requests, see docs/decisions/benchmarks.md. Every worker gets its
 # share: a worker that has had enough loses its connections, and their successors reach another one.
 class Client
   TIMEOUT_SECONDS = 120

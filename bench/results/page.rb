@@ -7,10 +7,10 @@ require_relative "result_file"
 require_relative "table"
 
 module Bench
-  # docs/benchmarks.md and its charts.
+  # docs/benchmarks.md, its charts and the README's.
   class Page
     PAGE = File.join(ROOT, "docs/benchmarks.md")
-    IMAGES = File.join(ROOT, "docs/images")
+    README_CHART = File.join(ROOT, "docs/images/memory.svg")
     HEAD = <<~MARKDOWN
       # Benchmarks
 
@@ -20,7 +20,7 @@ module Bench
       line is bold. The machines were virtual, with 2 processors, and ran other work unless the
       [list of result files](#result-files) says otherwise: compare ratios. Memory figures repeat well; CPU times repeat
       within 10 to 20 %. `glibc:arena_max=2` is glibc with `MALLOC_ARENA_MAX=2`. [bench/README.md](../bench/README.md)
-      describes the benchmarks, [limits.md](limits.md) the known limits.
+      describes the benchmarks, [Known issues](known-issues.md) has what is slower or larger than elsewhere.
 
       ![Memory of Ruby programs by allocator](images/memory.svg)
 
@@ -36,25 +36,25 @@ module Bench
       @files = (names - ["goals"]).to_h { |name| [name, ResultFile.load(name)] }
     end
 
-    # @return [Hash{String => String}] path to text
-    def files
-      charts = Families::ALL.to_h { |family| [image(family), chart(family).to_s] }
-      { PAGE => to_s, File.join(IMAGES, "memory.svg") => readme_chart.to_s, **charts }
-    end
+    # @return [Hash{String => String}] path to text, of what a checkout has
+    def files = { PAGE => to_s, README_CHART => readme_chart.to_s }
+
+    # @return [Hash{String => String}] name to text, of what is drawn when the site is built
+    def charts = Families::ALL.to_h { |family| [chart_name(family), chart(family).to_s] }
 
     # @return [String] the page
     def to_s = "#{HEAD}#{Goals.new(@files)}\n#{Families::ALL.map { |family| section(family) }.join("\n")}\n#{list}"
 
     private
 
-    def image(family) = File.join(IMAGES, "benchmarks-#{family.slug}.svg")
+    def chart_name(family) = "benchmarks-#{family.slug}.svg"
 
     # Commands and remarks stand where a file is shown first.
     def section(family)
       earlier = Families::ALL.take_while { |other| !other.equal?(family) }.flat_map(&:names)
       files = @files.values_at(*(family.names - earlier))
       parts = ["## #{family.heading}\n", "#{family.text}\n", block(files.flat_map(&:commands).uniq, "    "),
-               "![#{family.heading}](images/#{File.basename(image(family))})\n",
+               "<!-- picture: #{chart_name(family)} #{family.heading} -->\n",
                *family.tables.map { |part| table(part) }, block(remarks(files), "- ")]
       parts.compact.join("\n")
     end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Makes the pages that docs/site/examples.md shows, by the commands that it shows.
+# Makes the pages and pictures that docs/site/examples.md shows, by the commands that it shows.
 #
 #   ruby docs/site/examples.rb FOLDER
 
@@ -17,15 +17,15 @@ class Examples
             .to_h { |name| [name, nil] }.freeze
   private_constant :PATIENCE_SECONDS, :NEUTRAL
 
-  # @return [Array<String>] names of the pages
-  def self.names = File.read(DOCUMENT, encoding: Encoding::UTF_8).scan(/^<!-- page: (\S+) -->$/).flatten
+  # @return [Array<String>] names of the pages and pictures
+  def self.names = File.read(DOCUMENT, encoding: Encoding::UTF_8).scan(/^<!-- (?:page|picture): (\S+) /).flatten
 
   # @return [Array<String>] shell commands
   def self.blocks = File.read(DOCUMENT, encoding: Encoding::UTF_8).scan(/^```sh\n(.*?)^```$/m).flatten
 
-  # @param folder [String] for the pages; what it had is replaced once all are made
+  # @param folder [String] for these; what it had is replaced once all are made
   # @return [void]
-  # @raise [RuntimeError] when a command fails or a page is missing
+  # @raise [RuntimeError] when a command fails or one of them is missing
   def make(folder)
     work = "#{folder}.part"
     FileUtils.rm_rf(work)

@@ -19,7 +19,7 @@ class Navigation
   HOME = "README.md"
   # Documents above many of a kind: the pattern of those, and whether the navigation lists them.
   FAMILIES = { "ARCHITECTURE.md" => ["**/DESIGN.md", true],
-               "docs/decisions/README.md" => ["docs/decisions/[0-9]*.md", false] }.freeze
+               "docs/decisions/README.md" => ["docs/decisions/[a-z]*.md", false] }.freeze
   # Read from elsewhere, in no list.
   UNLISTED = %w[bench/README.md].freeze
   SECTION = /^## (?<title>.+)\n(?<text>(?:(?!^## ).*\n)*)/

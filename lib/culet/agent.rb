@@ -4,9 +4,10 @@ require_relative "../culet"
 return if Culet::Native.another_copy?(__FILE__, "culet/agent")
 
 module Culet
-  # `require "culet/agent"` lets `culet signal PID` request object counts of this process and of the processes it forks.
-  # It costs one sleeping native thread and the handler of one unused real-time signal; culet does not use USR1, USR2,
-  # TTIN, TTOU or HUP. The agent answers root, and the user of the process if that user may read its memory.
+  # `require "culet/agent"` lets `culet snapshot --objects PID` request object counts of this process and of those that
+  # it forks. It costs one sleeping native thread and the handler of one unused real-time signal; culet does not use
+  # USR1, USR2, TTIN, TTOU or HUP. The agent answers root, and the user of the process if that user may read its
+  # memory.
   #
   # The extension defines:
   # - Culet::Agent.start: starts to listen; returns whether this process listens
@@ -24,7 +25,7 @@ module Culet
   end
 
   if native? && !Agent.start
-    warn("culet: the agent cannot listen (#{Agent.problem}); `culet signal #{Process.pid}` will fail")
+    warn("culet: the agent cannot listen (#{Agent.problem}); `culet snapshot --objects #{Process.pid}` will fail")
   end
 end
 

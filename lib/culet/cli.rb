@@ -23,7 +23,6 @@ module Culet
       "diff" => [:Diff, "show what grew between two snapshots"],
       "cow" => [:Cow, "show which memory forked workers share with their parent"],
       "require" => [:Require, "measure each require; find code that never runs"],
-      "signal" => [:Signal, "save a snapshot that includes counts of Ruby objects"],
       "strings" => [:Strings, "find duplicate strings and what sharing them would free"],
       "profile" => [:Profile, "find the code that holds the memory of a program"],
       "autopsy" => [:Autopsy, "find out what killed a process, and what it held"],
@@ -39,6 +38,9 @@ module Culet
     # Verbs of two words: the file and the constant of the command that has their options.
     SECOND_WORDS = { %w[cow experiment] => ["cow_experiment", :CowExperiment],
                      %w[require --unused] => ["require_unused", :RequireUnused] }.freeze
+
+    # Verbs of an earlier version that still work: what they are called now (docs/versioning.md).
+    RENAMED = { "signal" => %w[snapshot --objects] }.freeze
 
     # Exit statuses.
     EXIT_OK = 0
@@ -83,7 +85,7 @@ module Culet
     end
 
     def perform(words, out, err)
-      verb, *rest = words
+      verb, *rest = current(words, err)
       case verb
       when nil, "--help", "-h" then overview(out)
       when "--version", "-v", "version" then out.puts("culet #{VERSION}")
@@ -96,6 +98,15 @@ module Culet
       EXIT_OK
     end
     private_class_method :perform
+
+    # @return [Array<String>] the words, with the present name of the verb
+    def current(words, err)
+      verb, *rest = words
+      name = RENAMED[verb] or return words
+      err.puts("culet: `culet #{verb}` is now `culet #{name.join(" ")}`; the next minor version removes the old name")
+      [*name, *rest]
+    end
+    private_class_method :current
 
     # Arguments are bytes. Those of culet are UTF-8 in every locale; those of the command after `--` are not changed.
     def words(argv)
@@ -111,6 +122,7 @@ module Culet
       return overview(out) || EXIT_OK if words.empty?
 
       verb, second, *more = words
+      verb, = current([verb], err)
       if more.any? || (second && !SECOND_WORDS.key?([verb, second]))
         raise UsageError, "`culet help` takes one verb, e.g. `culet help report`"
       end

@@ -71,8 +71,8 @@ class CliNamesTest < Minitest::Test
         end
         assert_equal pids[0], Culet::Scope::SnapshotFile.load("#{directory}/a.snapshot").first.pid
       end
-      %w[strings signal].each do |verb|
-        _, err, status = culet(verb, @name)
+      [%w[strings], %w[snapshot --objects]].each do |words|
+        _, err, status = culet(*words, @name)
         assert_equal 1, status
         assert_match(/process #{pids[0]} has no agent|agent/, err.lines.last)
       end
@@ -117,7 +117,7 @@ class CliNamesTest < Minitest::Test
   def test_several_trees
     cluster do |first|
       cluster(app: "blog") do |second|
-        %w[map doctor snapshot strings signal limit diff cow].each do |verb|
+        %w[map doctor snapshot strings limit diff cow].each do |verb|
           out, err, status = culet(verb, *[@name] * (verb == "diff" ? 2 : 1))
           assert_equal ["", 1], [out, status], verb
           assert_choice err, verb, first, second

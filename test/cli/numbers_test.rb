@@ -11,7 +11,7 @@ class CliNumbersTest < Minitest::Test
   HUGE = ["99999999999999999999", "9" * 400, "1e400", "0", "-1", "", "x"].freeze
   OPTIONS = { "compare" => %w[--runs --connections --duration --timeout --scale], "replay" => %w[--runs --timeout --samples], "cow experiment" => %w[--runs --millions --timeout],
               "report" => %w[--pause-ms], "require" => %w[--top], "require --unused" => %w[--top], "strings" => %w[--top --wait], "cow" => %w[--every --for --max-private],
-              "snapshot" => %w[--every --for], "signal" => %w[--wait --limit], "trace" => %w[--limit] }.freeze
+              "snapshot" => %w[--every --for --wait --limit], "trace" => %w[--limit] }.freeze
 
   OPTIONS.each do |verb, flags|
     flags.each do |flag|

@@ -35,14 +35,22 @@ class NavigationTest < Minitest::Test
   def test_a_document_stands_below_its_group
     puma = places.find { |place| place.file == "docs/guide/puma.md" }
     assert_equal ["Servers", "Puma", true], [puma.parent, puma.title, puma.listed]
-    record = places.find { |place| place.file.to_s.start_with?("docs/decisions/0001") }
+    record = places.find { |place| place.file == "docs/decisions/reader.md" }
     assert_equal ["Decision records", false], [record.parent, record.listed]
     assert_nil places.find { |place| place.file == "docs/benchmarks.md" }.parent
   end
 
   def test_examples_are_written_by_the_commands_shown
-    assert_operator Examples.names.size, :>=, 5
-    Examples.names.each { |name| assert_includes Examples.blocks.join, "--html #{name}" }
+    assert_operator Examples.names.size, :>=, 7
+    Examples.names.each { |name| assert_includes Examples.blocks.join, "--#{File.extname(name).delete(".")} #{name}" }
+  end
+
+  # Pages and pictures that documents show are made when the site is built.
+  def test_what_documents_show_is_made
+    shown = places.flat_map { |place| place.text.scan(/^<!-- (?:page|picture): (\S+) /).flatten }
+    charts = shown.grep(/\Abenchmarks-/)
+    assert_operator charts.size, :>, 15
+    assert_empty shown - charts - Examples.names
   end
 
   def test_a_failed_command_of_the_examples_is_shown

@@ -132,7 +132,7 @@ class StringsLiveTest < Minitest::Test
 
   # The one whose picture is in the documentation.
   def test_the_example_could_share_what_it_says
-    program = [*AgentHelper::CARRYING, File.join(TestHelper::ROOT, "docs/strings/paths.rb")]
+    program = [*AgentHelper::CARRYING, File.join(TestHelper::ROOT, "docs/site/examples/paths.rb")]
     with_program(*program, env: TestHelper::NEUTRAL) do |pid|
       told = json("strings", pid.to_s)
       assert_equal [3001, 3001], %w[waiting closed].map { |start| group(told, start)["count"] }

@@ -7,7 +7,7 @@ require_relative "../roots/in_tests"
 class StringsSuffixTest < Minitest::Test
   include Roots::InTests
 
-  LESSON = File.join(TestHelper::ROOT, "docs/strings/suffix.rb")
+  LESSON = File.join(TestHelper::ROOT, "docs/site/examples/suffix.rb")
 
   # What is held, by what the lesson calls it: of the short whole, then of the long one. Up to 3.1 all slots are of 40 bytes;
   # later a text of up to 55 lies in one of 80.

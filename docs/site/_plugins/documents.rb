@@ -3,19 +3,20 @@
 require_relative "../navigation"
 require_relative "../../../lib/culet/version"
 
-# Makes a page of each document of the checkout, and a file of each picture or result file that one links to. Links are
-# written for the repository; on the site they lead to the pages and files.
+# Makes a page of each document of the checkout, and a file of each picture or result file that one links to or shows.
+# Links are written for the repository; on the site they lead to the pages and files.
 class Documents < Jekyll::Generator
   ROOT = File.expand_path("../../..", __dir__)
-  # What docs/site/examples.rb wrote.
-  EXAMPLES = "tmp/site/examples"
+  # What docs/site/examples.rb and `bench/report --charts` wrote.
+  MADE = %w[tmp/site/examples tmp/site/charts].freeze
   # Attributes of HTML that name a file of the checkout.
   REFERENCE = /(?<attribute>href|src)="(?<path>[^":#]+)?(?<anchor>#[^"]*)?"/
   # What follows the language of a fenced block (`no-run`) is for the tests, and no Markdown of kramdown's.
   FENCE = /^(?<language>```\w+) [^`\n]*$/
-  EXAMPLE = /^<!-- page: (?<name>[\w-]+\.html) -->$/
+  # A page or picture of these. The public host does not show the line.
+  SHOWN = /^<!-- (?<kind>page|picture): (?<name>[\w-]+\.\w+)(?: (?<text>[^\n]+))? -->$/
   LINK = /\]\((?<path>[^)\s#:]+)/
-  private_constant :REFERENCE, :FENCE, :EXAMPLE, :LINK
+  private_constant :MADE, :REFERENCE, :FENCE, :SHOWN, :LINK
 
   # A document as a page.
   class Page < Jekyll::PageWithoutAFile
@@ -53,6 +54,7 @@ class Documents < Jekyll::Generator
     site.config.merge!("repository_url" => Culet::HOMEPAGE, "version" => "culet #{Culet::VERSION}")
     pages = Navigation.new(ROOT).places.map { |place| Page.new(site, place) }
     @urls = pages.to_h { |page| [page.place.file, page.place.url] }
+    @shown = {}
     # Ahead of the data of the search, which is made of what is rendered.
     site.pages.unshift(*pages)
     pages.each { |page| add_files(page.place) }
@@ -60,7 +62,7 @@ class Documents < Jekyll::Generator
 
   # @param html [String] of a document
   # @param place [Navigation::Place]
-  # @return [String] with links that hold on the site, and with the pages that culet wrote
+  # @return [String] with links that hold on the site, and with the pages and pictures that culet wrote
   def finish(html, place)
     linked = html.gsub(REFERENCE) do |all|
       match = Regexp.last_match
@@ -68,7 +70,10 @@ class Documents < Jekyll::Generator
 
       "#{match[:attribute]}=\"#{base}#{address(resolve(match[:path], place), place)}#{match[:anchor]}\""
     end
-    linked.gsub(EXAMPLE) { frame(Regexp.last_match[:name]) }
+    linked.gsub(SHOWN) do
+      kind, name, text = Regexp.last_match.captures
+      kind == "page" ? frame(name) : "<p><img src=\"#{base}#{@shown.fetch(name)}\" alt=\"#{text}\"></p>"
+    end
   end
 
   private
@@ -79,7 +84,7 @@ class Documents < Jekyll::Generator
   def add_files(place)
     links = place.text.scan(LINK).flatten.map { |path| resolve(path, place) }
     links.each { |file| add_file(file, "/#{file.delete_prefix("docs/")}") unless file.end_with?(".md") }
-    place.text.scan(EXAMPLE).flatten.each { |name| add_file("#{EXAMPLES}/#{name}", "/examples/#{name}") }
+    place.text.scan(SHOWN) { |_, name, _| show(name, place) }
   end
 
   def add_file(file, url)
@@ -87,6 +92,14 @@ class Documents < Jekyll::Generator
 
     @site.static_files << CheckoutFile.new(@site, file, url)
     @urls[file] = url
+  end
+
+  def show(name, place)
+    file = MADE.map { |folder| "#{folder}/#{name}" }.find { |path| File.file?(File.join(ROOT, path)) } or
+      raise Jekyll::Errors::FatalException, "#{place.file} shows #{name}, which bin/site does not make."
+
+    add_file(file, "/examples/#{name}")
+    @shown[name] = @urls.fetch(file)
   end
 
   def resolve(path, place) = File.expand_path(path, "/#{place.folder}").delete_prefix("/")
@@ -99,7 +112,7 @@ class Documents < Jekyll::Generator
   end
 
   def frame(name)
-    url = "#{base}#{@urls.fetch("#{EXAMPLES}/#{name}")}"
+    url = "#{base}#{@shown.fetch(name)}"
     title = File.basename(name, ".html").capitalize
     "<figure class=\"example\"><iframe src=\"#{url}\" title=\"#{title}, written by culet\" loading=\"lazy\"></iframe>" \
       "<figcaption><a href=\"#{url}\">Open this page alone</a></figcaption></figure>"

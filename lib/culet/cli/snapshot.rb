@@ -3,6 +3,7 @@
 require "json"
 require_relative "command"
 require_relative "duration"
+require_relative "object_counts"
 require_relative "subjects"
 require_relative "../tools/compare/interruption"
 require_relative "../text/size"
@@ -11,15 +12,17 @@ module Culet
   module CLI
     # `culet snapshot`: keeps what a process's memory consists of in a file.
     class Snapshot < Command
+      include ObjectCounts
       include Subjects
 
       # @return [String] the usage of the verb
-      def banner = "culet snapshot PID|NAME [--out FILE] [--every TIME [--for TIME]]"
+      def banner = "culet snapshot PID|NAME [--objects] [--out FILE] [--every TIME [--for TIME]]"
 
       # @return [Array<String>] examples for --help
       def examples
         ["culet snapshot 4242                        write culet-4242.snapshot",
          "culet snapshot 4242 --out before.snapshot",
+         "culet snapshot 4242 --objects              with counts of Ruby objects",
          "culet snapshot 4242 --every 10s --for 1h   a series of 360 in one file",
          "culet report before.snapshot; culet diff before.snapshot after.snapshot"]
       end
@@ -32,7 +35,10 @@ module Culet
         raise UsageError, "no process given; write `culet snapshot PID` or `culet snapshot puma`" unless words.size == 1
         raise UsageError, "--for needs --every, e.g. --every 10s --for 1h" if options[:for] && !options[:every]
 
-        take(Culet::Scope::Reader.new(one_named(words.first, files: false), **treatment, chunks: options[:every] && 0))
+        check_objects
+        pid = one_named(words.first, files: false)
+        reader = Culet::Scope::Reader.new(pid, **treatment, chunks: options[:every] && 0)
+        options[:objects] ? take_with_objects(reader, pid) : take(reader)
       end
 
       private
@@ -40,18 +46,30 @@ module Culet
       def define(parser)
         parser.separator("A snapshot holds sizes and states, never contents. The file is private (mode 0600) " \
                          "and appears when it is complete. A series has no single blocks, only the use of " \
-                         "each page.")
+                         "each page. With --objects the agent in the process first counts the Ruby objects, in the " \
+                         "main thread; the signals that servers use are not sent.")
         parser.separator("")
         define_names(parser)
         parser.on("--every TIME", "repeat at this interval (10s, 5m), into the same file, until Ctrl-C") do |v|
           options[:every] = Duration.seconds("--every", v)
         end
         parser.on("--for TIME", "stop after TIME (30m, 1h)") { |v| options[:for] = Duration.seconds("--for", v) }
+        define_objects(parser)
         define_treatment(parser)
       end
 
+      def take_with_objects(reader, pid)
+        supplement = counted(pid)
+        path = path_for(reader)
+        Culet::Scope::Series.new(path).write { |series| series.add(supplement.stream(reader.stream)) }
+        objects = supplement.fact("objects")
+        err.puts("culet: wrote #{path} (#{size(path)}); #{counting(objects)}")
+        answer(path, 1, objects["complete"], "objects" => objects["count"], "count_seconds" => objects["seconds"])
+        EXIT_OK
+      end
+
       def take(reader)
-        path = options.fetch(:out, "culet-#{reader.pid}.snapshot")
+        path = path_for(reader)
         interruption = Culet::Compare::Interruption.new
         recorder = Culet::Scope::Recorder.new(reader, every_seconds: options[:every], for_seconds: options[:for],
                                                       stop: interruption.method(:requested?))
@@ -65,12 +83,20 @@ module Culet
 
         err.puts("culet: wrote #{path} (#{"#{count} snapshots, " if count > 1}#{size(path)})")
         complete = recorder.early.nil?
-        out.puts(JSON.generate("path" => path, "snapshots" => count, "complete" => complete)) if options[:json]
+        answer(path, count, complete)
         if !complete && options[:for]
           raise Error.new("#{recorder.early}; #{path} has the snapshots up to then", exit_status: status)
         end
 
         interruption.exit_status || EXIT_OK
+      end
+
+      def path_for(reader) = options.fetch(:out, "culet-#{reader.pid}.snapshot")
+
+      def answer(path, count, complete, more = {})
+        return unless options[:json]
+
+        out.puts(JSON.generate({ "path" => path, "snapshots" => count, "complete" => complete, **more }))
       end
 
       def size(path) = File.file?(path) ? Text::Size.human(File.size(path)) : "to a device"

@@ -1,0 +1,61 @@
+# frozen_string_literal: true
+
+require_relative "duration"
+require_relative "../tools/agent/inquiry"
+
+module Culet
+  module CLI
+    # Options of the counts of Ruby objects, which the agent in a process makes; for `culet snapshot --objects`.
+    module ObjectCounts
+      # The agent lets nobody wait longer.
+      LONGEST_SECONDS = 600
+      private_constant :LONGEST_SECONDS
+
+      private
+
+      def define_objects(parser)
+        parser.on("--objects", "count the Ruby objects too; the process has to carry culet/agent") do
+          options[:objects] = true
+        end
+        parser.on("--wait TIME", "with --objects: wait this long for the main thread (default: 10s)") do |v|
+          options[:wait] = bounded("--wait", v)
+        end
+        parser.on("--limit TIME", "with --objects: stop counting after TIME, which leaves the counts incomplete " \
+                                  "(default: 10s); Ruby is paused while it counts") do |v|
+          options[:limit] = bounded("--limit", v)
+        end
+        parser.on("--[no-]data", "with --objects: include the sizes of C extension objects (default: yes); " \
+                                 "a faulty extension can crash here") { |v| options[:data] = v }
+      end
+
+      def bounded(flag, text)
+        seconds = Duration.seconds(flag, text)
+        return seconds if seconds <= LONGEST_SECONDS
+
+        raise UsageError, "#{flag} takes ten minutes (10m) at most, not #{text.inspect}"
+      end
+
+      def check_objects
+        needless = { wait: "--wait", limit: "--limit", data: "--data" }.find { |name, _| options.key?(name) }
+        raise UsageError, "#{needless.last} needs --objects" if needless && !options[:objects]
+        raise UsageError, "--objects counts once; leave out --every" if options[:objects] && options[:every]
+      end
+
+      # @param pid [String]
+      # @return [Culet::Agent::Supplement]
+      def counted(pid)
+        limit = options.fetch(:limit, Culet::Agent::Supplement::LIMIT_SECONDS)
+        Culet::Agent::Inquiry.new(pid, data: options.fetch(:data, true), limit_seconds: limit,
+                                       wait_seconds: options.fetch(:wait, 10.0)).call
+      end
+
+      # @param objects [Hash] of the agent's answer
+      def counting(objects)
+        return "it has no object counts: #{objects["why"]}" unless objects["why"].empty?
+
+        text = format("%d objects counted in %.1f ms", objects["count"], 1000 * objects["seconds"])
+        objects["complete"] ? text : "#{text}; incomplete, because the time limit was reached"
+      end
+    end
+  end
+end
