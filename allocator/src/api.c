@@ -8,6 +8,7 @@
 #include "empty_block.h"
 #include "harden.h"
 #include "heap.h"
+#include "housekeeping.h"
 #include "large.h"
 #include "libc.h"
 #include "misuse.h"
@@ -17,7 +18,6 @@
 #include "profiler.h"
 #include "purge.h"
 #include "sampling.h"
-#include "scavenger.h"
 #include "slab.h"
 #include "stack.h"
 
@@ -138,11 +138,7 @@ static void *get(size_t bytes, size_t alignment, bool *zeroed, const void *calle
         if (CULET_UNLIKELY(!block))
             block = attempt_again(bytes, alignment, zeroed);
     }
-    culet_scavenger_check(caller);
-    culet_stack_check();
-    culet_purge_small_heap();
-    culet_purge_on_growth();
-    culet_profiler_check();
+    culet_housekeeping(caller);
     return block ? block : out_of_memory();
 }
 

@@ -4,7 +4,6 @@
 #include "../../profile/host.h"
 #include "../../profile/samples.h"
 #include "abandoned.h"
-#include "heap.h"
 #include "loader.h"
 #include "lock.h"
 #include "os.h"
@@ -20,13 +19,7 @@
 
 #define LAST ".last"
 
-static bool wanted(void)
-{
-    const char *pattern = culet_program_profile_out();
-
-    return culet_program_profile_bytes() && !(pattern && !*pattern) && !getauxval(AT_SECURE) && !culet_heap_dormant() &&
-           !culet_program_ruby();
-}
+static bool wanted; /* constant after set-up */
 
 /* ---- while the program runs ---- */
 
@@ -89,7 +82,10 @@ static void *keep(void *unused)
 
 void culet_profile_file_setup(void)
 {
-    if (culet_program_profile_seconds() && wanted())
+    const char *pattern = culet_program_profile_out();
+
+    wanted = culet_program_profile_bytes() && !(pattern && !*pattern) && !getauxval(AT_SECURE) && !culet_program_ruby();
+    if (wanted && culet_program_profile_seconds())
         atomic_store(&state, REQUESTED);
 }
 
@@ -147,7 +143,7 @@ void culet_profile_file_end(void)
 {
     char path[PATH_MAX];
 
-    if (!wanted() || culet_abandoned())
+    if (!wanted || culet_abandoned())
         return;
     culet_lock(&writing);
     ending = true;
