@@ -23,8 +23,8 @@ static bool wanted; /* constant after set-up */
 
 /* ---- while the program runs ---- */
 
-/* A write takes at most this part of the time. */
-#define SHARE 50
+/* Between two writes the thread pauses so many times as long as the first one took. */
+#define REST_PER_COST 50
 
 enum state { OFF, REQUESTED, STARTED };
 
@@ -74,8 +74,8 @@ static void *keep(void *unused)
         culet_os_pause((unsigned)(pause < UINT_MAX ? pause : UINT_MAX));
         uint64_t begun = microseconds();
         bool done = write_last();
-        uint64_t taken = SHARE * (microseconds() - begun);
-        pause = !done ? 0 : taken > least ? taken : least;
+        uint64_t rest = REST_PER_COST * (microseconds() - begun);
+        pause = !done ? 0 : rest > least ? rest : least;
     }
     return unused;
 }
