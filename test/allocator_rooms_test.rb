@@ -3,7 +3,7 @@
 require "tsort"
 require_relative "test_helper"
 
-# The C parts that know no Ruby: their files depend on each other in one direction, and their comments stand on their own.
+# The C parts that know no Ruby: their files depend on each other in one direction. And comments stand on their own.
 class AllocatorRoomsTest < Minitest::Test
   ROOT = TestHelper::ROOT
   # A part => the folders that its programs are compiled with (-I).
@@ -11,7 +11,8 @@ class AllocatorRoomsTest < Minitest::Test
             "trace" => %w[trace/recorder trace/sampler] }.freeze
   # The beginning of a function that other files can call: its name, and the first line of its parameters.
   DEFINITION = /^(?!static\b|typedef\b|extern\b|#)[a-z][\w *]*\b(\w+)\([^;{]*$/
-  COMMENT = %r{(?:/\*|//|#) *The same\b}
+  # The beginning of a comment that says nothing without the one before it.
+  LEANING = %r{(?:/\*|//|#) *(?:The same\b|As above\b|Inside\.|Nor (?:has|is|does)\b)}
 
   PARTS.each do |part, folders|
     define_method("test_files_of_#{part.tr("/", "_")}_depend_on_each_other_in_one_direction") do
@@ -20,6 +21,12 @@ class AllocatorRoomsTest < Minitest::Test
       graph = included(units, folders).merge(called(units)) { |_, headers, callees| headers | callees }
       assert_empty TSort.each_strongly_connected_component(graph.method(:each_key), ->(unit, &block) { graph.fetch(unit).each(&block) }).select { |ring| ring.size > 1 }
     end
+  end
+
+  def test_comments_stand_on_their_own
+    sources = IO.popen(%w[git ls-files -z *.c *.h *.rb *.js], chdir: ROOT, &:read).split("\0")
+    refute_empty sources
+    assert_empty sources.flat_map { |path| read(path).lines.grep(LEANING).map { |line| "#{path}: #{line.strip}" } }
   end
 
   private

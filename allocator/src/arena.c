@@ -132,7 +132,8 @@ static bool revoke_from(struct culet_thread *holder, struct culet_arena *arena, 
                                                     CULET_ORDER_RESTORE);
 }
 
-/* The same of the holder, if there is one. One revocation of a thread at a time: meanwhile it may take another arena,
+/* Whether no thread is inside the arena; its holder, if there is one, has lost it then. `looks`: at the holder's
+ * `busy`; more than one: to adopt a slab. One revocation of a thread at a time: meanwhile it may take another arena,
  * and a second thread that revokes that one could not tell it from the first arena, restored. */
 static bool revoke(struct culet_arena *arena, unsigned looks)
 {

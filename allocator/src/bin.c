@@ -249,8 +249,9 @@ static void *claim_available(struct culet_arena *arena, unsigned klass, struct c
     return block;
 }
 
-/* The same of the unit on top of the recent ones; NULL if it has no free block. One block stays free, and the unit recent:
- * so the first free of a block does not find that the unit was full. An only block is taken by itself. */
+/* A block of the unit on top of the recent ones, of which others are claimed, fewer than there are requests before the
+ * next sample; NULL if the unit has no free block. One block stays free, and the unit recent: so the first free of a
+ * block does not find that the unit was full. An only block is taken by itself. */
 static inline void *claim_top(struct culet_arena *arena, unsigned klass, struct culet_claim *claim, uint32_t recents)
 {
     struct culet_bin *bin = &arena->bin[klass];
@@ -278,7 +279,8 @@ static inline void *claim_top(struct culet_arena *arena, unsigned klass, struct 
     return claim_blocks(arena, klass, slab, unit, free, taken);
 }
 
-/* The same of an available unit; none if others may have freed more recently used blocks. */
+/* A block of an available unit of the first listed slab, of which others are claimed. NULL if no slab is listed, or if
+ * other threads have freed blocks, which were used more recently. */
 static __attribute__((noinline)) void *claim_listed(struct culet_arena *arena, unsigned klass)
 {
     struct culet_slab *slab;
@@ -319,7 +321,7 @@ void *culet_bin_claim(struct culet_arena *arena, unsigned klass)
     struct culet_bin *bin = &arena->bin[klass];
     uint32_t recents = recents_of(bin);
 
-    /* Nor has the arena of a thread that holds none. */
+    /* As is always so in the placeholder of a thread that holds no arena. */
     if (CULET_UNLIKELY(!recents && !first_of(bin)))
         return NULL;
     struct culet_claim *claim = claim_of(arena, klass);

@@ -123,8 +123,8 @@ static inline bool culet_bin_has_claim(const struct culet_arena *arena, unsigned
     return unit == &arena->claim[klass].unit && atomic_load_explicit(&unit->free, memory_order_relaxed);
 }
 
-/* The same for a hardened process: a random block of a random unit of the first slab. No unit becomes current or recent, so
- * the fast paths find none. */
+/* A block for a hardened process: a random one of a random unit of the class's first slab; NULL when out of memory. No
+ * unit becomes current or recent, so the fast paths find none. */
 void *culet_bin_get_random(struct culet_arena *arena, unsigned klass);
 
 /* Records what a free changed: the unit's free word was 0 before, or no block of the unit is live now. */

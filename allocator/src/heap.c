@@ -74,8 +74,8 @@ static bool inside_heap(void)
     for (unsigned i = 0; i < 3; i++)
         if (culet_lock_mine(last_locks[i]))
             return true;
-    return culet_pages_returning || culet_lock_mine(&culet_purge_lock) || culet_arena_inside() ||
-           outer->inside() || inner->inside();
+    return culet_pages_returning || culet_lock_mine(&culet_purge_lock) || culet_arena_inside() || outer->inside() ||
+           inner->inside();
 }
 
 /* The directory has an entry, and a link, for each thread. */

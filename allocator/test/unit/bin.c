@@ -251,7 +251,7 @@ static void pass_blocks(void (*run)(void), bool remote)
         count_heap(&counts);
         if (round == 0)
             first = counts.pages.used;
-        /* The same blocks again: only the remaining slabs' addresses differ. */
+        /* Each round has blocks of equal sizes: only the remaining slabs' addresses differ. */
         CHECK(counts.pages.used <= first + first / 20, "%zu pages became %zu", first, counts.pages.used);
         run();
         count_heap(&counts);
