@@ -7,8 +7,8 @@ require "tmpdir"
 require_relative "timestamp"
 
 module Packaging
-  # A gem without compiled files: culet, which is compiled where it is installed, or culet-cli. The same sources make
-  # the same bytes, whatever the modes and times of the files are.
+  # A gem without compiled files: culet, which is compiled where it is installed, or culet-cli. Equal sources make
+  # equal bytes, whatever the modes and times of the files are.
   class SourceGem
     # RubyGems did not build it; the message has what it printed.
     class Failed < StandardError; end

@@ -40,7 +40,8 @@ bool culet_host_expand(const char *pattern, char *path, size_t room);
  * line on stderr says. */
 bool culet_host_write(const char *path);
 
-/* At exit: the same with the value of CULET_PROFILE_OUT. NULL: it is too long. */
+/* At exit: writes the stream to the file that a value of CULET_PROFILE_OUT names. NULL: the value is too long. False:
+ * it was not possible, which a line on stderr says. */
 bool culet_host_write_at_exit(const char *pattern);
 
 /* Writes a line to stderr; errno stays as it is. */

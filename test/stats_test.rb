@@ -182,7 +182,7 @@ class StatsTest < Minitest::Test
            "returned" => :returned_bytes, "descriptor" => :descriptor_bytes }.freeze
   INFO_COUNTS = { "run" => :runs, "mmap" => :large_blocks, "returned" => :purges }.freeze
 
-  # The same from what malloc_info wrote.
+  # By name: every figure from what malloc_info wrote, and for each class in use its slabs and blocks.
   def figures_of(text)
     figures = {}
     text.scan(/<total type="(\w+)"(?: count="(\d+)")? size="(\d+)"/) do |type, count, size|

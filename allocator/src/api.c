@@ -8,6 +8,7 @@
 #include "empty_block.h"
 #include "harden.h"
 #include "heap.h"
+#include "housekeeping.h"
 #include "large.h"
 #include "libc.h"
 #include "misuse.h"
@@ -17,7 +18,6 @@
 #include "profiler.h"
 #include "purge.h"
 #include "sampling.h"
-#include "scavenger.h"
 #include "slab.h"
 #include "stack.h"
 
@@ -138,11 +138,7 @@ static void *get(size_t bytes, size_t alignment, bool *zeroed, const void *calle
         if (CULET_UNLIKELY(!block))
             block = attempt_again(bytes, alignment, zeroed);
     }
-    culet_scavenger_check(caller);
-    culet_stack_check();
-    culet_purge_small_heap();
-    culet_purge_on_growth();
-    culet_profiler_check();
+    culet_housekeeping(caller);
     return block ? block : out_of_memory();
 }
 
@@ -156,7 +152,8 @@ static __attribute__((noinline)) void *malloc_slow(size_t bytes)
     return get_from(bytes, CALLER());
 }
 
-/* The current unit has no free block, or the thread holds no arena: from a recent unit, or by the slow path. Inside. */
+/* A block while the current unit has no free one, or the thread holds no arena: from a recent unit, or by the slow
+ * path. The thread is inside, and leaves. */
 static __attribute__((noinline)) void *malloc_refill(size_t bytes, struct culet_arena *arena)
 {
     unsigned klass = bytes <= CULET_TINY_MAX ? tiny_class(bytes) : culet_size_class_above_tiny(bytes);
@@ -201,7 +198,8 @@ void *API(malloc)(size_t bytes)
     return malloc_small(bytes, size * (sizeof(struct culet_current) / CULET_ALIGNMENT), true, (uint32_t)size);
 }
 
-/* The same as malloc_refill for calloc, while the profile runs. The arena may be another one than before. */
+/* A block for calloc while the profile runs, which may be dirty; NULL if none is free, or if a sample may be due.
+ * Enters again, so the arena may be another one than the fast path's. */
 static __attribute__((noinline)) void *calloc_claim(size_t bytes)
 {
     struct culet_arena *arena = culet_arena_enter();
@@ -291,7 +289,7 @@ REPORT void leave_and_report(const char *function, const struct culet_slab *slab
     culet_misuse(function, culet_slab_address(slab, index));
 }
 
-/* The unit was full, or no block of it is live now. Inside the arena. */
+/* Records that the block's unit was full before a free, or has no live block now; and leaves the arena. */
 static __attribute__((noinline)) void note_and_leave(struct culet_slab *slab, size_t index, struct culet_arena *arena)
 {
     culet_bin_unit_changed(arena, atomic_load_explicit(&slab->span.klass, memory_order_relaxed), slab,
@@ -299,7 +297,9 @@ static __attribute__((noinline)) void note_and_leave(struct culet_slab *slab, si
     culet_arena_leave(arena);
 }
 
-/* The same inside an arena that the thread keeps. */
+/* Leaves an arena that the thread keeps, after a free in a unit that was full before (`before`, its free word, is 0)
+ * or has no live block now (`unused`, its blocks that are not live, is all of it). Records that where the unit cannot
+ * stay as it is. */
 static __attribute__((noinline)) void note_and_leave_held(struct culet_slab *slab, size_t index,
                                                           struct culet_arena *arena, uint64_t before, uint64_t unused)
 {

@@ -42,7 +42,7 @@ static _Atomic bool stealable; /* the kernel has membarrier */
 static pthread_key_t key;
 static bool key_created;
 static void (*call_thread_ended)(void);
-static _Atomic bool service_changes; /* a purge begins or ends to service an arena; it may hold the arena's lock */
+static _Atomic bool taken_changes; /* `taken_for_purge` of an arena is about to change; its lock may be held */
 
 CULET_SELFMAP_EXPORT(threads, culet_selfmap_threads);
 
@@ -123,7 +123,7 @@ static bool revoke_from(struct culet_thread *holder, struct culet_arena *arena, 
     }
     uint32_t busy = busy_of(holder, looks, CULET_ORDER_REVOKED_BUSY);
     /* It has tried to enter since: it runs in parallel. */
-    culet_thread.met = busy == CULET_ACQUIRING;
+    culet_thread.collided = busy == CULET_ACQUIRING;
     if (busy != CULET_INSIDE)
         return true;
     /* It is inside, unless it has found its arena gone and taken another one. */
@@ -132,7 +132,8 @@ static bool revoke_from(struct culet_thread *holder, struct culet_arena *arena, 
                                                     CULET_ORDER_RESTORE);
 }
 
-/* The same of the holder, if there is one. One revocation of a thread at a time: meanwhile it may take another arena,
+/* Whether no thread is inside the arena; its holder, if there is one, has lost it then. `looks`: at the holder's
+ * `busy`; more than one: to adopt a slab. One revocation of a thread at a time: meanwhile it may take another arena,
  * and a second thread that revokes that one could not tell it from the first arena, restored. */
 static bool revoke(struct culet_arena *arena, unsigned looks)
 {
@@ -144,7 +145,7 @@ static bool revoke(struct culet_arena *arena, unsigned looks)
         return false;
     bool done = revoke_from(holder, arena, looks);
     if (done && looks > 1)
-        atomic_store_explicit(&holder->lent, arena, memory_order_relaxed);
+        atomic_store_explicit(&holder->adopted_from, arena, memory_order_relaxed);
     culet_unlock(&holder->revocation);
     return done;
 }
@@ -170,7 +171,7 @@ static bool take(struct culet_arena *arena, struct culet_thread *self)
 {
     if (!culet_lock_try(&arena->lock))
         return false;
-    bool done = !atomic_load_explicit(&arena->serviced, memory_order_relaxed) && revoke(arena, 1);
+    bool done = !atomic_load_explicit(&arena->taken_for_purge, memory_order_relaxed) && revoke(arena, 1);
     if (done && !hold(arena, self)) {
         atomic_store_explicit(&arena->holder, NULL, memory_order_relaxed);
         done = false;
@@ -211,7 +212,7 @@ bool culet_arena_try_lock(struct culet_arena *arena)
 {
     if (!culet_lock_try(&arena->lock))
         return false;
-    if (atomic_load_explicit(&arena->serviced, memory_order_relaxed) || !revoke(arena, LOOKS)) {
+    if (atomic_load_explicit(&arena->taken_for_purge, memory_order_relaxed) || !revoke(arena, LOOKS)) {
         culet_unlock(&arena->lock);
         return false;
     }
@@ -285,9 +286,9 @@ static bool overlaps(struct culet_thread *self)
 /* Acquires an arena for a thread that holds none, and enters it. Under the GVL the first attempt succeeds. */
 static struct culet_arena *acquire(struct culet_thread *self)
 {
-    struct culet_arena *arena = atomic_load_explicit(&self->lent, memory_order_relaxed), *lent = arena;
-    if (lent) {
-        atomic_store_explicit(&self->lent, NULL, memory_order_relaxed);
+    struct culet_arena *arena = atomic_load_explicit(&self->adopted_from, memory_order_relaxed), *adopted_from = arena;
+    if (adopted_from) {
+        atomic_store_explicit(&self->adopted_from, NULL, memory_order_relaxed);
     } else {
         if (++self->acquisitions == ACQUISITIONS) {
             self->acquisitions = self->overlaps = 0;
@@ -295,7 +296,7 @@ static struct culet_arena *acquire(struct culet_thread *self)
         }
         arena = self->preferred ? self->preferred : culet_arena(0);
     }
-    self->met = false;
+    self->collided = false;
     atomic_store_explicit(&self->busy, CULET_ACQUIRING, CULET_ORDER_LEAVE_BUSY);
     for (unsigned attempt = 0; !take(arena, self); attempt++) {
         /* Restored after another thread tried to take it. */
@@ -305,16 +306,16 @@ static struct culet_arena *acquire(struct culet_thread *self)
                 return held;
             atomic_store_explicit(&self->busy, CULET_ACQUIRING, CULET_ORDER_LEAVE_BUSY);
         }
-        bool serviced = atomic_load_explicit(&arena->serviced, memory_order_relaxed) ||
-                        atomic_load_explicit(&service_changes, memory_order_relaxed);
-        if (attempt == 0 && !serviced && !lent && overlaps(self))
+        bool purging = atomic_load_explicit(&arena->taken_for_purge, memory_order_relaxed) ||
+                       atomic_load_explicit(&taken_changes, memory_order_relaxed);
+        if (attempt == 0 && !purging && !adopted_from && overlaps(self))
             self->preferred = arena = other(arena);
-        else if ((attempt == SPINS && lent) || attempt >= SPINS + YIELDS)
+        else if ((attempt == SPINS && adopted_from) || attempt >= SPINS + YIELDS)
             arena = other(arena);
         pause_before(attempt);
     }
     /* The thread that had the arena needs one at this moment. */
-    if (self->met && !lent && overlaps(self))
+    if (self->collided && !adopted_from && overlaps(self))
         self->preferred = other(arena);
     return arena;
 }
@@ -356,7 +357,7 @@ void culet_arena_leave(struct culet_arena *arena)
 
 /* ---- purges ---- */
 
-bool culet_arena_enter_serviced(struct culet_arena *arena)
+bool culet_arena_enter_for_purge(struct culet_arena *arena)
 {
     struct culet_thread *self = &culet_thread;
 
@@ -365,29 +366,29 @@ bool culet_arena_enter_serviced(struct culet_arena *arena)
         return false;
     release_any(self);
     atomic_store_explicit(&self->busy, CULET_INSIDE, memory_order_relaxed);
-    atomic_store_explicit(&service_changes, true, memory_order_relaxed);
+    atomic_store_explicit(&taken_changes, true, memory_order_relaxed);
     bool taken = false;
     for (unsigned attempt = 0; attempt < SPINS + YIELDS && !(taken = take(arena, self)); attempt++)
         pause_before(attempt);
     if (taken)
-        atomic_store_explicit(&arena->serviced, true, memory_order_relaxed);
+        atomic_store_explicit(&arena->taken_for_purge, true, memory_order_relaxed);
     else
         culet_arena_leave_held(self);
-    atomic_store_explicit(&service_changes, false, memory_order_relaxed);
+    atomic_store_explicit(&taken_changes, false, memory_order_relaxed);
     return taken;
 }
 
-void culet_arena_leave_serviced(struct culet_arena *arena)
+void culet_arena_leave_after_purge(struct culet_arena *arena)
 {
     struct culet_thread *self = &culet_thread;
 
-    atomic_store_explicit(&service_changes, true, memory_order_relaxed);
+    atomic_store_explicit(&taken_changes, true, memory_order_relaxed);
     culet_lock(&arena->lock);
     atomic_store_explicit(&arena->holder, NULL, memory_order_relaxed);
     atomic_store_explicit(&self->arena, &culet_arena_none, memory_order_relaxed);
-    atomic_store_explicit(&arena->serviced, false, memory_order_release);
+    atomic_store_explicit(&arena->taken_for_purge, false, memory_order_release);
     culet_unlock(&arena->lock);
-    atomic_store_explicit(&service_changes, false, memory_order_relaxed);
+    atomic_store_explicit(&taken_changes, false, memory_order_relaxed);
     culet_arena_leave_held(self);
 }
 
@@ -413,7 +414,7 @@ void culet_arena_freeze(void)
     for (unsigned i = 0; i < culet_arena_count(); i++) {
         struct culet_arena *arena = culet_arena(i);
         culet_lock(&arena->lock);
-        atomic_store_explicit(&arena->serviced, true, memory_order_relaxed);
+        atomic_store_explicit(&arena->taken_for_purge, true, memory_order_relaxed);
         for (unsigned attempt = 0; !revoke(arena, 1); attempt++) {
             /* A holder that does not keep the arena needs the lock to leave. */
             culet_unlock(&arena->lock);
@@ -429,7 +430,7 @@ void culet_arena_freeze(void)
 void culet_arena_unfreeze(void)
 {
     for (unsigned i = culet_arena_count(); i-- > 0;) {
-        atomic_store_explicit(&culet_arena(i)->serviced, false, memory_order_release);
+        atomic_store_explicit(&culet_arena(i)->taken_for_purge, false, memory_order_release);
         culet_unlock(&culet_arena(i)->lock);
     }
     culet_unlock(&growth_lock);
@@ -440,7 +441,7 @@ void culet_arena_unfreeze(void)
 void culet_arena_reset(void)
 {
     for (unsigned i = 0; i < culet_arena_count(); i++) {
-        atomic_store_explicit(&culet_arena(i)->serviced, false, memory_order_relaxed);
+        atomic_store_explicit(&culet_arena(i)->taken_for_purge, false, memory_order_relaxed);
         culet_lock_reset(&culet_arena(i)->lock);
     }
     culet_lock_reset(&growth_lock);

@@ -73,9 +73,9 @@ void culet_arena_unlock(struct culet_arena *arena);
 
 /* For purges: enters that arena, whoever held it. Other threads wait meanwhile: the caller must be brief and make no
  * system call. False: its holder is inside, and was for some time. The calling thread gives up the arena that it holds.
- * Ends by culet_arena_leave_serviced, which leaves the arena without a holder. */
-bool culet_arena_enter_serviced(struct culet_arena *arena);
-void culet_arena_leave_serviced(struct culet_arena *arena);
+ * Ends by culet_arena_leave_after_purge, which leaves the arena without a holder. */
+bool culet_arena_enter_for_purge(struct culet_arena *arena);
+void culet_arena_leave_after_purge(struct culet_arena *arena);
 
 /* Threads that have allocated and have not ended. */
 size_t culet_arena_threads(void);

@@ -12,9 +12,9 @@
 #include "slab.h"
 #include "wakeup.h"
 
-/* Current slabs of a class that an arena lends between two purges: two threads that use few blocks of a class would take
- * its only slab from each other forever. */
-#define LENDINGS 16
+/* Times that another arena may adopt the current slab of a class between two purges: without a bound, two threads that use
+ * few blocks of a class would take its only slab from each other forever. */
+#define CURRENT_ADOPTIONS 16
 
 static uint64_t free_of(const struct culet_slab *slab, unsigned unit)
 {
@@ -249,8 +249,9 @@ static void *claim_available(struct culet_arena *arena, unsigned klass, struct c
     return block;
 }
 
-/* The same of the unit on top of the recent ones; NULL if it has no free block. One block stays free, and the unit recent:
- * so the first free of a block does not find that the unit was full. An only block is taken by itself. */
+/* A block of the unit on top of the recent ones, of which others are claimed, fewer than there are requests before the
+ * next sample; NULL if the unit has no free block. One block stays free, and the unit recent: so the first free of a
+ * block does not find that the unit was full. An only block is taken by itself. */
 static inline void *claim_top(struct culet_arena *arena, unsigned klass, struct culet_claim *claim, uint32_t recents)
 {
     struct culet_bin *bin = &arena->bin[klass];
@@ -263,7 +264,7 @@ static inline void *claim_top(struct culet_arena *arena, unsigned klass, struct 
         if (CULET_UNLIKELY(!free))
             return NULL;
         claim->until--;
-        slab->span.pass = arena->pass;
+        slab->span.purge_epoch = arena->purge_epoch;
         atomic_store_explicit(&slab->unit[unit].free, 0, memory_order_relaxed);
         unsigned block = unit * CULET_UNIT + (unsigned)__builtin_ctzll(free);
         return (void *)(slab->span.start + block * (uint32_t)arena->current[klass].size);
@@ -278,7 +279,8 @@ static inline void *claim_top(struct culet_arena *arena, unsigned klass, struct 
     return claim_blocks(arena, klass, slab, unit, free, taken);
 }
 
-/* The same of an available unit; none if others may have freed more recently used blocks. */
+/* A block of an available unit of the first listed slab, of which others are claimed. NULL if no slab is listed, or if
+ * other threads have freed blocks, which were used more recently. */
 static __attribute__((noinline)) void *claim_listed(struct culet_arena *arena, unsigned klass)
 {
     struct culet_slab *slab;
@@ -319,7 +321,7 @@ void *culet_bin_claim(struct culet_arena *arena, unsigned klass)
     struct culet_bin *bin = &arena->bin[klass];
     uint32_t recents = recents_of(bin);
 
-    /* Nor has the arena of a thread that holds none. */
+    /* As is always so in the placeholder of a thread that holds no arena. */
     if (CULET_UNLIKELY(!recents && !first_of(bin)))
         return NULL;
     struct culet_claim *claim = claim_of(arena, klass);
@@ -364,9 +366,9 @@ static struct culet_slab *create(struct culet_arena *arena, unsigned klass, unsi
 /* ---- blocks of other arenas ---- */
 
 /* Whether the class's current unit may be given to another arena too. */
-static bool lends_current(const struct culet_bin *bin)
+static bool may_lose_current(const struct culet_bin *bin)
 {
-    return atomic_load_explicit(&bin->lent, memory_order_relaxed) < LENDINGS;
+    return atomic_load_explicit(&bin->adoptions, memory_order_relaxed) < CURRENT_ADOPTIONS;
 }
 
 /* A listed slab that may be moved; NULL if there is none. */
@@ -389,11 +391,11 @@ static bool move_slab(struct culet_arena *from, struct culet_arena *to, unsigned
         culet_bin_collect(from);
     culet_bin_flush_recent(from, klass);
     struct culet_slab *slab = movable(from, klass);
-    if (!slab && lends_current(bin)) {
+    if (!slab && may_lose_current(bin)) {
         culet_bin_drop_current(from, klass);
         slab = movable(from, klass);
-        uint8_t lent = atomic_load_explicit(&bin->lent, memory_order_relaxed);
-        atomic_store_explicit(&bin->lent, (uint8_t)(lent + (slab != NULL)), memory_order_relaxed);
+        uint8_t adoptions = atomic_load_explicit(&bin->adoptions, memory_order_relaxed);
+        atomic_store_explicit(&bin->adoptions, (uint8_t)(adoptions + (slab != NULL)), memory_order_relaxed);
         atomic_store_explicit(&bin->has_unit, false, memory_order_relaxed);
     }
     if (!slab)
@@ -412,7 +414,7 @@ static bool may_have(const struct culet_arena *arena, unsigned klass)
 
     return atomic_load_explicit(&bin->first, memory_order_relaxed) ||
            atomic_load_explicit(&arena->remote, memory_order_relaxed) || recents_of(bin) ||
-           (lends_current(bin) && atomic_load_explicit(&bin->has_unit, memory_order_relaxed));
+           (may_lose_current(bin) && atomic_load_explicit(&bin->has_unit, memory_order_relaxed));
 }
 
 /* Whether the other arena has changed since this one last looked there. Its holder runs in parallel then: it will use
@@ -524,7 +526,7 @@ void *culet_bin_get_random(struct culet_arena *arena, unsigned klass)
     free &= ~(UINT64_C(1) << block);
     atomic_store_explicit(&slab->unit[unit].free, free, memory_order_relaxed);
     slab->dirty |= (uint32_t)culet_slab_unit_pages(slab, unit);
-    slab->span.pass = arena->pass;
+    slab->span.purge_epoch = arena->purge_epoch;
     if (!free)
         clear_available(&arena->bin[klass], slab, unit);
     atomic_store_explicit(&arena->active, true, memory_order_relaxed);
@@ -569,7 +571,7 @@ void culet_bin_unit_changed(struct culet_arena *arena, unsigned klass, struct cu
     uint64_t free = free_of(slab, unit);
 
     note_change(arena);
-    slab->span.pass = arena->pass;
+    slab->span.purge_epoch = arena->purge_epoch;
     if (!(free & (free - 1)) && free)
         add_free_unit(arena, slab, unit);
     if (CULET_UNLIKELY(free == culet_class_all(&culet_classes[klass], unit)) && !culet_abandoned()) {
@@ -653,7 +655,7 @@ void culet_bin_collect(struct culet_arena *arena)
             continue;
         }
         unsigned marks = atomic_exchange_explicit(&slab->remote_units, 0, CULET_ORDER_COLLECT_MARKS);
-        slab->span.pass = arena->pass;
+        slab->span.purge_epoch = arena->purge_epoch;
         for (; marks; marks &= marks - 1)
             collect_unit(arena, slab, (unsigned)__builtin_ctz(marks));
         destroy_if_free(arena, class_of(slab), slab);

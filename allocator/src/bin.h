@@ -34,7 +34,7 @@ static inline void culet_bin_set_current(struct culet_arena *arena, unsigned kla
     current->unit = source;
     current->base = slab->span.start + unit * CULET_UNIT * current->size;
     current->slab = slab;
-    slab->span.pass = arena->pass;
+    slab->span.purge_epoch = arena->purge_epoch;
 }
 
 /* The slab and the number of a recent unit. */
@@ -74,7 +74,7 @@ static inline bool culet_bin_add_recent(struct culet_arena *arena, struct culet_
         return true;
     if (CULET_UNLIKELY(recents == CULET_RECENT))
         return false;
-    slab->span.pass = arena->pass;
+    slab->span.purge_epoch = arena->purge_epoch;
     bin->recent[recents] = (uintptr_t)slab | unit;
     atomic_store_explicit(&bin->recents, recents + 1, memory_order_relaxed);
     return true;
@@ -123,8 +123,8 @@ static inline bool culet_bin_has_claim(const struct culet_arena *arena, unsigned
     return unit == &arena->claim[klass].unit && atomic_load_explicit(&unit->free, memory_order_relaxed);
 }
 
-/* The same for a hardened process: a random block of a random unit of the first slab. No unit becomes current or recent, so
- * the fast paths find none. */
+/* A block for a hardened process: a random one of a random unit of the class's first slab; NULL when out of memory. No
+ * unit becomes current or recent, so the fast paths find none. */
 void *culet_bin_get_random(struct culet_arena *arena, unsigned klass);
 
 /* Records what a free changed: the unit's free word was 0 before, or no block of the unit is live now. */

@@ -139,7 +139,8 @@ static inline bool visit_range(uintptr_t block, unsigned pair, uintptr_t start, 
     return true;
 }
 
-/* The same for all canaries of a block but those in shape and state. */
+/* Calls `visit` for the canaries of a block of `size` bytes, in front of the program's bytes, behind them and in the
+ * trailer, but not for those in shape and state, until it returns false. */
 static inline bool visit_canaries(uintptr_t block, size_t size, struct shape shape,
                                   bool (*visit)(void *, const void *, size_t))
 {

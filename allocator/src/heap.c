@@ -1,6 +1,5 @@
 #include "heap.h"
 
-#include "../../profile/samples.h"
 #include "abandoned.h"
 #include "arena.h"
 #include "checked.h"
@@ -9,8 +8,6 @@
 #include "libc.h"
 #include "lock.h"
 #include "meta.h"
-#include "profile_file.h"
-#include "profiler.h"
 #include "program.h"
 #include "purge.h"
 #include "scavenger.h"
@@ -50,7 +47,25 @@ static _Thread_local struct {
     sigset_t signals;
 } forking __attribute__((tls_model("initial-exec")));
 
-/* In this order, after all others but the profile's. */
+static bool nowhere(void)
+{
+    return false;
+}
+
+static void nothing(void)
+{
+}
+
+static const struct culet_fork_hooks no_hooks = {nowhere, nothing, nothing, nothing};
+static const struct culet_fork_hooks *outer = &no_hooks, *inner = &no_hooks;
+
+void culet_heap_set_fork_hooks(const struct culet_fork_hooks *outer_hooks, const struct culet_fork_hooks *inner_hooks)
+{
+    outer = outer_hooks;
+    inner = inner_hooks;
+}
+
+/* In this order, after all others but those of `inner`. */
 static struct culet_lock *const last_locks[] = {&culet_pages_lock, &culet_meta_lock, &culet_checked_lock};
 
 /* Whether the calling thread, in a handler of signals, has interrupted itself in the middle of the heap. */
@@ -59,8 +74,8 @@ static bool inside_heap(void)
     for (unsigned i = 0; i < 3; i++)
         if (culet_lock_mine(last_locks[i]))
             return true;
-    return culet_pages_returning || culet_lock_mine(&culet_purge_lock) || culet_arena_inside() ||
-           culet_profile_file_inside() || culet_profile_inside();
+    return culet_pages_returning || culet_lock_mine(&culet_purge_lock) || culet_arena_inside() || outer->inside() ||
+           inner->inside();
 }
 
 /* The directory has an entry, and a link, for each thread. */
@@ -89,7 +104,7 @@ static void restore_signals(void)
 
 static void take_last_locks(void)
 {
-    bool mine = culet_profile_inside();
+    bool mine = inner->inside();
 
     for (unsigned i = 3; i-- > 0;) {
         mine |= culet_lock_mine(last_locks[i]);
@@ -117,7 +132,7 @@ static bool streams_held;
 
 static void before_fork_outside(void)
 {
-    culet_profile_file_before_fork();
+    outer->before();
     bool single_threaded = &__libc_single_threaded && __libc_single_threaded;
     bool streams = !single_threaded && _IO_list_lock && _IO_list_unlock && _IO_list_resetlock;
     if (streams)
@@ -131,7 +146,7 @@ static void before_fork_outside(void)
     for (unsigned i = 0; i < 3; i++)
         culet_lock(last_locks[i]);
     forks++;
-    culet_profiler_before_fork();
+    inner->before();
     culet_lock_fork_begin();
 }
 
@@ -156,14 +171,14 @@ static void after_fork_outside_in_parent(void)
     bool streams = streams_held;
 
     culet_lock_fork_end();
-    culet_profiler_after_fork_in_parent();
+    inner->after_in_parent();
     for (unsigned i = 3; i-- > 0;)
         culet_unlock(last_locks[i]);
     culet_arena_unfreeze();
     culet_unlock(&culet_purge_lock);
     if (streams)
         _IO_list_unlock();
-    culet_profile_file_after_fork_in_parent();
+    outer->after_in_parent();
 }
 
 static void after_fork_in_parent(void)
@@ -181,7 +196,7 @@ static void after_fork_outside_in_child(void)
 {
     culet_abandoned_reset();
     culet_lock_fork_end();
-    culet_profiler_after_fork_in_child();
+    inner->after_in_child();
     for (unsigned i = 3; i-- > 0;)
         culet_lock_reset(last_locks[i]);
     culet_harden_reseed();
@@ -195,7 +210,7 @@ static void after_fork_outside_in_child(void)
     /* glibc has done so itself, unless it considered the process single-threaded. */
     if (streams_held)
         _IO_list_resetlock();
-    culet_profile_file_after_fork_in_child();
+    outer->after_in_child();
 }
 
 static void after_fork_in_child(void)

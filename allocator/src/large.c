@@ -181,7 +181,8 @@ static uintptr_t map_apart(size_t bytes, size_t alignment)
     return start;
 }
 
-/* The same; spare memory is released first if the kernel refuses it. */
+/* A mapping of `bytes` with an unmapped page behind it. If the kernel refuses it, spare memory is released, and it is
+ * asked once more; 0 if it refuses again, or if there was none. */
 static uintptr_t map(size_t bytes, size_t alignment)
 {
     uintptr_t start = map_apart(bytes, alignment);

@@ -7,12 +7,13 @@
 /* `function` was given a pointer that is not a live block; the line says what it is. */
 _Noreturn void culet_misuse(const char *function, uintptr_t p);
 
-/* A sized free of a live block whose size does not fit the block. What is to be freed is known nevertheless, and Ruby 4.1
- * passes on sizes that C extensions give: so the process goes on, after one line for all such frees of its life. A hardened
- * process ends. */
+/* A sized free of a live block whose size does not fit the block. What is to be freed is known nevertheless, and Ruby
+ * 4.1 passes on sizes that C extensions give: so the process goes on, after one line for all sized frees of its life.
+ * A hardened process ends. */
 void culet_misuse_size(const char *function, uintptr_t p, size_t given, size_t usable);
 
-/* The same of one whose alignment the block does not have, or that is no alignment. */
+/* A sized free of the live block at `p` with an alignment that the block does not have, or that is none. It is known
+ * what is to be freed, so the process goes on, after one line for all sized frees of its life; a hardened one ends. */
 void culet_misuse_alignment(const char *function, uintptr_t p, size_t alignment);
 
 /* In a hardened process, of blocks of slabs; `size`: bytes of the class. The bytes behind the block were overwritten. */

@@ -14,7 +14,8 @@ unsigned culet_os_processors(void);
  * page. */
 void *culet_os_map(size_t bytes);
 
-/* The same, aligned to `alignment` (a power of two, at least a kernel page). */
+/* Maps zeroed, private, readable and writable memory at a multiple of `alignment` (a power of two, at least a kernel
+ * page); NULL when the kernel refuses. bytes: a multiple of the kernel page. */
 void *culet_os_map_aligned(size_t bytes, size_t alignment);
 
 /* Maps zeroed memory over the range; false when the kernel refuses. Both are multiples of the kernel page. */
@@ -35,8 +36,9 @@ struct culet_os_range {
     bool purged; /* the kernel has taken it back */
 };
 
-/* The same for many ranges, in one call where the kernel can do that (Linux 6.15): per range it costs a third of one of its
- * own, because the processors forget the old pages once. */
+/* Returns the pages of `count` ranges to the kernel; they read as zeros afterwards. Sets `purged` of those that it has
+ * taken. One call where the kernel can do that (Linux 6.15): per range it costs a third of a call of its own, because
+ * the processors forget the old pages once. */
 void culet_os_purge_ranges(struct culet_os_range *range, unsigned count);
 
 /* Resizes a mapping in place; false, and nothing has changed, when the kernel cannot. */
@@ -70,7 +72,7 @@ bool culet_os_wipe_on_fork(void *start, size_t bytes);
 void culet_os_wait(_Atomic uint32_t *word, uint32_t value);
 void culet_os_wake(_Atomic uint32_t *word);
 
-/* The same for at most so many microseconds, without a bound for 0; and all sleepers. */
+/* Sleeps while *word == value, for at most so many microseconds, or without a bound for 0; wakes all sleepers. */
 void culet_os_wait_for(_Atomic uint32_t *word, uint32_t value, unsigned microseconds);
 void culet_os_wake_all(_Atomic uint32_t *word);
 

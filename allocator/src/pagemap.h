@@ -85,7 +85,7 @@ void culet_pagemap_set_block(uintptr_t start, struct culet_span *span);
 /* Sets freed records. Class 0 for a large block. */
 void culet_pagemap_set_freed(uintptr_t start, size_t pages, unsigned klass);
 
-/* The same for a huge block, of which only the first page has an entry. */
+/* Sets the freed records of a huge block of so many pages, of which only the first one has an entry. */
 void culet_pagemap_set_freed_huge(uintptr_t start, size_t pages);
 
 /* Clears a range whose address space goes back to the kernel. */

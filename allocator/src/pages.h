@@ -53,7 +53,8 @@ bool culet_pages_extend(uint32_t segment, uintptr_t start, size_t pages, size_t 
  * `most` have been returned. Returns bytes. */
 size_t culet_pages_purge(size_t keep, size_t most);
 
-/* The same for a small heap, without a bound; does not count towards CULET_SCAVENGER_PURGED_BYTES. May release the lock. */
+/* In a small heap: returns the huge-block cache and dirty pages to the kernel until at most `keep` pages of both are
+ * left. Returns bytes, which do not count towards CULET_SCAVENGER_PURGED_BYTES. May release the lock. */
 size_t culet_pages_reclaim(size_t keep);
 
 /* Returns the huge-block cache and dirty pages to the kernel until at most `keep` pages of both are left. Returns bytes.

@@ -4,7 +4,6 @@
 #include "../../profile/host.h"
 #include "../../profile/samples.h"
 #include "abandoned.h"
-#include "heap.h"
 #include "loader.h"
 #include "lock.h"
 #include "os.h"
@@ -20,18 +19,12 @@
 
 #define LAST ".last"
 
-static bool wanted(void)
-{
-    const char *pattern = culet_program_profile_out();
-
-    return culet_program_profile_bytes() && !(pattern && !*pattern) && !getauxval(AT_SECURE) && !culet_heap_dormant() &&
-           !culet_program_ruby();
-}
+static bool wanted; /* constant after set-up */
 
 /* ---- while the program runs ---- */
 
-/* A write takes at most this part of the time. */
-#define SHARE 50
+/* Between two writes the thread pauses so many times as long as the first one took. */
+#define REST_PER_COST 50
 
 enum state { OFF, REQUESTED, STARTED };
 
@@ -81,15 +74,18 @@ static void *keep(void *unused)
         culet_os_pause((unsigned)(pause < UINT_MAX ? pause : UINT_MAX));
         uint64_t begun = microseconds();
         bool done = write_last();
-        uint64_t taken = SHARE * (microseconds() - begun);
-        pause = !done ? 0 : taken > least ? taken : least;
+        uint64_t rest = REST_PER_COST * (microseconds() - begun);
+        pause = !done ? 0 : rest > least ? rest : least;
     }
     return unused;
 }
 
 void culet_profile_file_setup(void)
 {
-    if (culet_program_profile_seconds() && wanted())
+    const char *pattern = culet_program_profile_out();
+
+    wanted = culet_program_profile_bytes() && !(pattern && !*pattern) && !getauxval(AT_SECURE) && !culet_program_ruby();
+    if (wanted && culet_program_profile_seconds())
         atomic_store(&state, REQUESTED);
 }
 
@@ -147,7 +143,7 @@ void culet_profile_file_end(void)
 {
     char path[PATH_MAX];
 
-    if (!wanted() || culet_abandoned())
+    if (!wanted || culet_abandoned())
         return;
     culet_lock(&writing);
     ending = true;

@@ -11,7 +11,7 @@
 
 #include "types.h"
 
-/* Once, outside of malloc. */
+/* Once, outside of malloc, unless the library is dormant. */
 void culet_profile_file_setup(void);
 
 /* After a sample, outside of all locks. */

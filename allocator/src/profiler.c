@@ -58,33 +58,37 @@ void culet_profiler_follow_tracer(void)
         apply_uses();
 }
 
-void culet_profiler_setup(void)
-{
-    /* Without /proc the peak is that of the live bytes. */
-    struct culet_profile_host host = {.started = begin, .stopped = end, .resident = culet_host_resident()};
-
-    culet_host_setup(!culet_program_ruby());
-    culet_profile_file_setup();
-    culet_profile_set_host(&host);
-    if (culet_program_profile_bytes() && !culet_profile_api.start(culet_program_profile_bytes()))
-        culet_host_complain("culet: no memory for the profile\n");
-}
-
 /* ---- fork ---- */
 
-void culet_profiler_before_fork(void)
-{
-    culet_profile_prepare();
-}
-
-void culet_profiler_after_fork_in_parent(void)
+static void after_fork_in_parent(void)
 {
     culet_profile_parent();
     culet_large_remove_forked_samples();
 }
 
-void culet_profiler_after_fork_in_child(void)
+static void after_fork_in_child(void)
 {
     culet_profile_child();
     culet_large_remove_forked_samples();
+}
+
+static const struct culet_fork_hooks profile_hooks = {culet_profile_inside, culet_profile_prepare, after_fork_in_parent,
+                                                      after_fork_in_child};
+static const struct culet_fork_hooks file_hooks = {culet_profile_file_inside, culet_profile_file_before_fork,
+                                                   culet_profile_file_after_fork_in_parent,
+                                                   culet_profile_file_after_fork_in_child};
+
+/* ---- set-up ---- */
+
+void culet_profiler_setup(void)
+{
+    /* Without /proc the peak is that of the live bytes. */
+    struct culet_profile_host host = {.started = begin, .stopped = end, .resident = culet_host_resident()};
+
+    culet_heap_set_fork_hooks(&file_hooks, &profile_hooks);
+    culet_host_setup(!culet_program_ruby());
+    culet_profile_file_setup();
+    culet_profile_set_host(&host);
+    if (culet_program_profile_bytes() && !culet_profile_api.start(culet_program_profile_bytes()))
+        culet_host_complain("culet: no memory for the profile\n");
 }

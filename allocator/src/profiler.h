@@ -26,9 +26,4 @@ static inline void culet_profiler_check(void)
 #endif
 }
 
-/* By the fork handlers, innermost. */
-void culet_profiler_before_fork(void);
-void culet_profiler_after_fork_in_parent(void);
-void culet_profiler_after_fork_in_child(void);
-
 #endif

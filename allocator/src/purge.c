@@ -35,7 +35,7 @@ static _Atomic size_t reclaimed; /* bytes that culet_purge_small_heap has return
 
 static bool used_lately(const struct culet_arena *arena, const struct culet_slab *slab)
 {
-    return purge.idle_only && slab->span.pass == arena->pass;
+    return purge.idle_only && slab->span.purge_epoch == arena->purge_epoch;
 }
 
 /* Whether any pages were taken. */
@@ -63,8 +63,8 @@ static void visit_current(struct culet_arena *arena, unsigned klass)
     struct culet_slab *slab = arena->current[klass].slab;
 
     /* Pages of bins that the process does not use stay clean. */
-    if (atomic_load_explicit(&arena->bin[klass].lent, memory_order_relaxed))
-        atomic_store_explicit(&arena->bin[klass].lent, 0, memory_order_relaxed);
+    if (atomic_load_explicit(&arena->bin[klass].adoptions, memory_order_relaxed))
+        atomic_store_explicit(&arena->bin[klass].adoptions, 0, memory_order_relaxed);
     if (!slab || !(culet_bin_has_claim(arena, klass) || culet_slab_free_pages(slab) || culet_slab_is_free(slab)))
         return;
     if (used_lately(arena, slab))
@@ -205,7 +205,7 @@ static void return_pages(void)
 /* Waits for a holder that is inside, and may not run while other threads keep its processor, for a second. */
 static bool enter_patiently(struct culet_arena *arena)
 {
-    for (unsigned attempt = 0; !culet_arena_enter_serviced(arena); attempt++) {
+    for (unsigned attempt = 0; !culet_arena_enter_for_purge(arena); attempt++) {
         if (attempt == ENTER_ATTEMPTS)
             return false;
         culet_os_pause(1000);
@@ -215,7 +215,7 @@ static bool enter_patiently(struct culet_arena *arena)
 
 static bool begin(struct culet_arena *arena)
 {
-    bool entered = purge.slabs_only ? enter_patiently(arena) : culet_arena_enter_serviced(arena);
+    bool entered = purge.slabs_only ? enter_patiently(arena) : culet_arena_enter_for_purge(arena);
 
     if (entered)
         culet_bin_collect(arena);
@@ -228,10 +228,10 @@ static bool begin(struct culet_arena *arena)
 static void purge_slice(struct culet_arena *arena, struct cursor *at)
 {
     fill_slice(arena, at);
-    culet_arena_leave_serviced(arena);
+    culet_arena_leave_after_purge(arena);
     return_pages();
     /* The holder may be inside, and not run, for as long as other threads keep its processor. */
-    while (!culet_arena_enter_serviced(arena))
+    while (!culet_arena_enter_for_purge(arena))
         culet_os_pause(100);
     give_back(arena, at);
 }
@@ -248,8 +248,8 @@ static void purge_arena(struct culet_arena *arena)
         purge_slice(arena, &at);
     while (at.klass < CULET_CLASSES);
     if (purge.idle_only)
-        arena->pass++;
-    culet_arena_leave_serviced(arena);
+        arena->purge_epoch++;
+    culet_arena_leave_after_purge(arena);
 }
 
 static void set_up(bool idle_only)
@@ -324,7 +324,7 @@ static bool drop_current(struct culet_arena *arena)
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
         if (arena->current[klass].slab)
             culet_bin_drop_current(arena, klass);
-    culet_arena_leave_serviced(arena);
+    culet_arena_leave_after_purge(arena);
     return true;
 }
 
@@ -421,7 +421,7 @@ static void purge_next_slice(void)
 
     if (begin(arena)) {
         purge_slice(arena, &growth.at);
-        culet_arena_leave_serviced(arena);
+        culet_arena_leave_after_purge(arena);
         if (growth.at.klass < CULET_CLASSES)
             return;
     }

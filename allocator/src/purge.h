@@ -32,7 +32,7 @@ bool culet_purge_anything_used(void);
  * free pages. Not inside an arena. */
 void culet_purge_small_heap(void);
 
-/* The same when a thread has ended, and may have left free blocks in several arenas. */
+/* By a thread that ends, and may have left free blocks in several arenas: purges a small heap. Not inside an arena. */
 void culet_purge_after_thread(void);
 
 /* In a larger heap, while it grows: returns as many free pages of slabs as have become resident. Not inside an arena. */

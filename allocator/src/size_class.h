@@ -30,7 +30,7 @@ static inline unsigned culet_size_class(size_t bytes)
 
 extern _Atomic uint8_t culet_classes_above_tiny[(CULET_SMALL_MAX - CULET_TINY_MAX) / CULET_CLASS_STEP];
 
-/* The same for more than CULET_TINY_MAX bytes, from a table; 0 before the set-up. */
+/* The class of a request of CULET_TINY_MAX + 1 to CULET_SMALL_MAX bytes, from a table; 0 before the set-up. */
 static inline unsigned culet_size_class_above_tiny(size_t bytes)
 {
     return atomic_load_explicit(&culet_classes_above_tiny[(bytes - CULET_TINY_MAX - 1) / CULET_CLASS_STEP],

@@ -104,7 +104,7 @@ struct culet_span {
     _Atomic uint8_t kind;
     _Atomic uint8_t klass; /* size class of a slab, else 0 */
     _Atomic uint8_t arena; /* of a slab: the number of its arena */
-    uint8_t pass;          /* of a slab: the purge pass in which it was last used [holder] */
+    uint8_t purge_epoch;   /* of a slab: that of the arena when it was last used [holder] */
     uint32_t segment;      /* of a slab or large block */
 };
 
@@ -168,9 +168,9 @@ struct culet_bin {
     _Atomic(struct culet_slab *) first; /* slabs with available units */
     struct culet_slab *last;
     _Atomic uint32_t recents;
-    uint8_t releases;      /* times the last slab was destroyed in a small heap */
-    _Atomic uint8_t lent;  /* times another arena adopted the current slab since the last purge */
-    _Atomic bool has_unit; /* a unit has become current, and may have free blocks */
+    uint8_t releases;          /* times the last slab was destroyed in a small heap */
+    _Atomic uint8_t adoptions; /* times another arena adopted the current slab since the last purge */
+    _Atomic bool has_unit;     /* a unit has become current, and may have free blocks */
     /* Units that got a free block lately: slab address + unit number. They are used first, because their descriptors
      * are in the processor's cache. */
     uintptr_t recent[CULET_RECENT];
@@ -187,10 +187,10 @@ struct culet_claim {
 };
 
 struct culet_arena {
-    uint8_t pass;                          /* purge passes, modulo 256 [holder] */
+    uint8_t purge_epoch;                   /* purges of idle slabs that have ended, modulo 256 [holder] */
     uint8_t number;                        /* CULET_ARENAS for the placeholder of threads that hold none */
-    _Atomic bool serviced;                 /* held for a purge or a fork, for microseconds */
-    _Atomic bool active;                   /* used since the scavenger's last pass [holder] */
+    _Atomic bool taken_for_purge;          /* held for a purge, or frozen for a fork, for microseconds */
+    _Atomic bool active;                   /* used since the last purge [holder] */
     _Atomic uint32_t changes;              /* units used up or made available, to tell whether it is in use [holder] */
     struct culet_lock lock;                /* guards changes of `holder` */
     _Atomic(struct culet_thread *) holder; /* or NULL                              [lock] */
@@ -215,12 +215,12 @@ struct culet_thread {
     _Atomic uint32_t busy;               /* enum culet_thread_busy */
     uint8_t overlaps;                    /* times that another thread was inside the preferred arena, or about to be */
     uint8_t acquisitions;
-    uint8_t life;                       /* enum culet_thread_life */
-    bool met;                           /* the last take-over took an arena from a thread that was acquiring one */
-    uint32_t refills;                   /* slow-path requests up to the next check of a small heap */
-    struct culet_lock revocation;       /* held while another thread takes the arena over */
-    struct culet_arena *preferred;      /* NULL: arena 0 */
-    _Atomic(struct culet_arena *) lent; /* that another thread took to adopt a slab; or NULL */
+    uint8_t life;                  /* enum culet_thread_life */
+    bool collided;                 /* the last take-over took an arena from a thread that was acquiring one */
+    uint32_t refills;              /* slow-path requests up to the next check of a small heap */
+    struct culet_lock revocation;  /* held while another thread takes the arena over */
+    struct culet_arena *preferred; /* NULL: arena 0 */
+    _Atomic(struct culet_arena *) adopted_from; /* the thread's arena that another one took to adopt a slab; or NULL */
 };
 
 #endif

@@ -1,4 +1,4 @@
-# The same sources built for aarch64 and run by qemu-user: `make test-aarch64`, and part of `make test-all`.
+# The sources built for aarch64 and run by qemu-user: `make test-aarch64`, and part of `make test-all`.
 #
 # What the emulator cannot show: it runs aarch64's loads and stores as x86-64's, in the order of the program, so that
 # a barrier that is missing is not noticed. Where aarch64 itself is the machine, `make test` is the test.

@@ -121,7 +121,7 @@ DEPS_conditions-tls-poor := $(DEPS_conditions)
 RUN_conditions-tls-poor := env GLIBC_TUNABLES=glibc.rtld.optional_static_tls=0 $(RUN_conditions) \
 	libraries_with_thread_local_storage threads_that_load_libraries
 
-# The same library twice: in front of culet and behind it.
+# A library that is preloaded twice: in front of culet and behind it.
 EARLY := $(patsubst %,$(abspath $(TEST_BUILD))/programs/early-%.so,before behind)
 $(TEST_BUILD)/programs/early-%.so: test/programs/early_library.c test/programs.mk
 	@mkdir -p $(@D)
@@ -198,7 +198,7 @@ TESTS += real
 DEPS_real := $(BUILD)/libculet.so test/programs/real.sh
 RUN_real := sh test/programs/real.sh $(PRELOAD)
 
-# The same, and the programs whose expectations do not depend on what the heap counts, in a hardened process.
+# Programs of others, and those whose expectations do not depend on what the heap counts, in a hardened process.
 TESTS += cxx-hardened
 LONG_TESTS += real-hardened
 DEPS_real-hardened := $(DEPS_real)
@@ -206,7 +206,7 @@ RUN_real-hardened := env CULET_HARDEN=3 $(RUN_real)
 DEPS_cxx-hardened := $(DEPS_cxx)
 RUN_cxx-hardened := env CULET_HARDEN=3 $(RUN_cxx)
 
-# ---- the same on a library that checks its invariants as it goes: only in `make test-all` ----
+# ---- programs on a library that checks its invariants as it goes: only in `make test-all` ----
 
 DEBUG_PRELOAD := $(abspath $(TEST_BUILD))/debug-preload/libculet.so
 $(DEBUG_PRELOAD): $(SOURCES) $(PROFILE_SOURCES) $(HEADERS) test/programs.mk

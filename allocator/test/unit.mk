@@ -101,7 +101,7 @@ $(foreach variant,debug asan,$(eval $(call UNIT_TEST,TESTS,model,$(variant),,-pr
 $(foreach variant,debug asan,$(eval \
     RUN_model-$(variant)-profile := env CULET_PROFILE=1000000g MODEL_SEEDS=3 $(ENVIRONMENT_$(variant)) $(TEST_BUILD)/$(variant)/model))
 
-# The same on kernels with larger pages, as far as this one can be made to look like them (pagesize.c).
+# Units on kernels with larger pages, as far as this one can be made to look like them (pagesize.c).
 $(TEST_BUILD)/pages/%: $(TEST_BUILD)/debug/unit/%.o test/pagesize.c $(TEST_BUILD)/debug/libculet.a $(UNIT_HEADERS) test/unit.mk
 	@mkdir -p $(@D)
 	$(CC) $(UNIT_CFLAGS) $(VARIANT_debug) -Wl,--wrap=getauxval,--wrap=mmap -o $@ $< test/pagesize.c $(TEST_BUILD)/debug/libculet.a -ldl

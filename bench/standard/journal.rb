@@ -4,8 +4,8 @@ require "digest"
 require "json"
 
 module StandardBench
-  # The runs of a measurement that has not ended, a line for each, in a file beside its results. The same command takes
-  # them from there and goes on. The first line says of what they are.
+  # The runs of a measurement that has not ended, a line for each, in a file beside its results. The command, called
+  # again, takes them from there and goes on. The first line says of what they are.
   class Journal
     # @param contenders [Array<Bench::Contender>]
     # @return [Hash] what must be the same for runs to be compared

@@ -48,11 +48,12 @@ struct culet_region *culet_reading_new_region(struct culet_reading *reading, con
 /* Stores the current states of a region's pages from..to (addresses). */
 void culet_reading_note_states(struct culet_reading *reading, struct culet_region *region, uint64_t from, uint64_t to);
 
-/* The same for long ranges, yielding when the slice is over; returns whether it did. */
+/* Stores the current states of a region's pages from..to (addresses), of a long range, and lets the process run when
+ * the slice is over. Returns whether it did: what was read before may have changed. */
 bool culet_reading_note_states_yielding(struct culet_reading *reading, struct culet_region *region, uint64_t from,
                                         uint64_t to);
 
-/* Reports a problem to the user (printf's arguments). The same sentence is reported once. */
+/* Reports a problem to the user (printf's arguments). A sentence is reported once. */
 void culet_reading_problem(struct culet_reading *reading, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

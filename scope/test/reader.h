@@ -114,7 +114,7 @@ static inline struct target start_with(const char *command, int input)
     return target;
 }
 
-/* The same, and waits until it has written its line and stopped itself. */
+/* Starts a target, and waits until it has written its line and stopped itself. */
 static inline struct target start_frozen(const char *command)
 {
     struct target target = start_with(command, -1);

@@ -590,7 +590,7 @@ static void end_nobody(pid_t child)
     CHECK(waitpid(child, NULL, 0) == child, "the child cannot be waited for");
 }
 
-/* The same user's, but not dumpable. */
+/* A process of the reader's own user that is not dumpable. */
 TEST(not_dumpable)
 {
     pid_t child = start_nobody(false);

@@ -158,7 +158,7 @@ class RealProgramsTest < Minitest::Test
     RUBY
   end
 
-  # The same exception, and the process goes on.
+  # Both raise equal exceptions, and the process goes on.
   def test_exceptions_and_deep_recursion
     compare(RbConfig.ruby, "-e", <<~RUBY)
       #{CHURN}

@@ -20,7 +20,7 @@ class ProfileEndsTest < Minitest::Test
     end
     def asked(times) = (sleep 0.01 until $asked >= times)
   RUBY
-  # The same program without a profile.
+  # The environment of a program without a profile.
   UNPROFILED = '{ "LD_PRELOAD" => nil, "RUBYOPT" => nil, "CULET_PROFILE" => nil }'
 
   def test_workers_that_leave_by_exit

@@ -38,7 +38,7 @@ class ScopeRubyHeapTest < Minitest::Test
     %w[culet jemalloc].each { |allocator| assert_like_gc_stat([RbConfig.ruby], env: on(allocator)) }
   end
 
-  # The same collector as a library of its own, where this Ruby was built for that. Others have other heaps.
+  # The default collector as a library of its own, where this Ruby was built for that. Others have other heaps.
   def test_with_the_collector_loaded_as_a_library
     folder = RbConfig::CONFIG["modular_gc_dir"].to_s
     skip "this Ruby has no collector to load: configure it --with-modular-gc" unless File.exist?(File.join(folder, "librubygc.default.so"))

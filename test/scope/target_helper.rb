@@ -48,7 +48,8 @@ module TargetHelper
     [reader, writer].compact.each { |io| io.close unless io.closed? }
   end
 
-  # The same of one that stops itself then: it is yielded when it has.
+  # Starts a program that prints until a line `last` and then stops itself; yields, as with_talker does, once it has
+  # stopped.
   def with_frozen(*command, env: {}, last: "end")
     with_talker(*command, env: env, last: last) do |pid, lines, output|
       eventually { File.read("/proc/#{pid}/stat")[/\) (\S)/, 1] == "T" }

@@ -144,7 +144,7 @@ module ServerHelper
     found
   end
 
-  # The same as waste_and_wait for each of so many workers.
+  # Has each of so many workers make garbage, and waits until each has returned so many bytes.
   def waste_and_wait_in_workers(server, count, bytes: 10 * MEBIBYTE)
     seen = {}
     assert_settles(-> { "each of #{count} workers gives back #{bytes} bytes, not #{seen}" }) do

@@ -11,8 +11,8 @@ module Soak
     KINDS = { strings: 14, documents: 14, arrays: 10, fibers: 8, enumerators: 6, timeouts: 4, threads: 6, evaluated: 6,
               defined: 5, unloaded: 5, exceptions: 5, recursion: 2, labels: 5, signals: 4, weak: 3, fiddle: 2,
               spawned: 1, child_exits: 1, child_leaves: 1, child_executes: 1 }.freeze
-    # The same with Ractors. Without the profile, too, Ruby crashes, hangs or gives wrong answers where they meet
-    # compactions and GC.stress (3.1), or forks (3.3 and 3.4).
+    # Kinds of work with Ractors, and their shares. Without the profile, too, Ruby crashes, hangs or gives wrong answers
+    # where Ractors meet compactions and GC.stress (3.1), or forks (3.3 and 3.4).
     WITH_RACTORS = { ractors: 20, strings: 20, documents: 20, arrays: 20, evaluated: 10, exceptions: 10 }.freeze
 
     module_function

@@ -19,7 +19,7 @@ void culet_chunks_finish(struct culet_trace_chunk *chunk);
 /* Writes the new events of a chunk to the file, unless `culet trace` copies it. */
 void culet_chunks_flush(struct culet_trace_chunk *chunk);
 
-/* The same for all chunks of this process. */
+/* Writes the new events of all chunks of this process to the file, but of those that `culet trace` copies. */
 void culet_chunks_flush_all(void);
 
 #endif

@@ -61,7 +61,8 @@ int culet_file_write(int fd, const void *bytes, size_t count, uint64_t offset);
 /* Ends the recording with a line on stderr; the program continues. */
 void culet_file_stop(enum culet_trace_stop reason, const char *message, int error);
 
-/* The same where the file cannot be written. */
+/* Ends the recording because the file cannot be written, for the reason `error` (an errno), which a line on stderr
+ * says. */
 void culet_file_fail(int error);
 
 /* Counts a call that is not recorded. */

@@ -134,7 +134,7 @@ static void wait_for(pid_t child, const char *what)
           (unsigned)status);
 }
 
-/* The same, while the other threads rest; then lets them get on for a moment that differs each time. */
+/* Waits for a child while the other threads rest; then lets them get on for a moment that differs each time. */
 static void wait_for_while_threads_rest(pid_t child, uint64_t *random)
 {
     struct timespec moment = {.tv_nsec = (long)(check_random(random) % 400000)};

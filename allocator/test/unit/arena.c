@@ -416,8 +416,8 @@ TEST(threads_that_take_turns_come_back_to_the_first_arena)
     for (unsigned i = 0; i < 100; i++) {
         pthread_barrier_wait(&gate);
         for (unsigned n = 0; n < culet_arena_count(); n++) {
-            CHECK(culet_arena_enter_serviced(culet_arena(n)), "the other thread is inside");
-            culet_arena_leave_serviced(culet_arena(n));
+            CHECK(culet_arena_enter_for_purge(culet_arena(n)), "the other thread is inside");
+            culet_arena_leave_after_purge(culet_arena(n));
         }
         work(1);
         pthread_barrier_wait(&gate);
@@ -427,7 +427,7 @@ TEST(threads_that_take_turns_come_back_to_the_first_arena)
     check_nothing_left();
 }
 
-/* ---- serviced arenas ---- */
+/* ---- arenas taken for a purge ---- */
 
 static _Atomic bool made;
 
@@ -438,44 +438,44 @@ static void *make_and_say(void *data)
     return NULL;
 }
 
-TEST(a_service_takes_the_arena_from_its_holder)
+TEST(a_purge_takes_the_arena_from_its_holder)
 {
     unsigned char *kept = make(1), *block = NULL;
     pthread_t thread;
 
-    CHECK(culet_arena_enter_serviced(culet_arena(0)), "nobody else is inside");
-    CHECK(atomic_load(&culet_arena(0)->serviced) && holder_of(0) == &culet_thread, "the arena is not serviced");
+    CHECK(culet_arena_enter_for_purge(culet_arena(0)), "nobody else is inside");
+    CHECK(atomic_load(&culet_arena(0)->taken_for_purge) && holder_of(0) == &culet_thread, "the arena is not taken");
     CHECK(pthread_create(&thread, NULL, make_and_say, &block) == 0, "no thread");
-    /* A service that takes long: the other thread uses another arena once. */
+    /* A purge that takes long: the other thread uses another arena once. */
     for (unsigned i = 0; i < 600 && !atomic_load(&made); i++)
         usleep(100000);
-    CHECK(atomic_load(&made), "the thread waited a minute for the end of the service");
+    CHECK(atomic_load(&made), "the thread waited a minute for the end of the purge");
     CHECK_EQUAL(arena_of(block), 1);
-    culet_arena_leave_serviced(culet_arena(0));
-    CHECK(!holder_of(0) && held() == &culet_arena_none, "the service kept the arena");
+    culet_arena_leave_after_purge(culet_arena(0));
+    CHECK(!holder_of(0) && held() == &culet_arena_none, "the purge kept the arena");
     pthread_join(thread, NULL);
     drop(block);
     drop(kept);
     check_nothing_left();
 }
 
-static void *service_first(void *result)
+static void *purge_first(void *result)
 {
-    *(bool *)result = culet_arena_enter_serviced(culet_arena(0));
+    *(bool *)result = culet_arena_enter_for_purge(culet_arena(0));
     if (*(bool *)result)
-        culet_arena_leave_serviced(culet_arena(0));
+        culet_arena_leave_after_purge(culet_arena(0));
     return NULL;
 }
 
-TEST(a_service_does_not_wait_for_a_thread_inside)
+TEST(a_purge_does_not_wait_for_a_thread_inside)
 {
     bool entered = true;
 
     culet_free(make(1));
-    run_elsewhere(service_first, &entered);
+    run_elsewhere(purge_first, &entered);
     CHECK(!entered, "two threads were inside one arena");
-    run_thread(service_first, &entered);
-    CHECK(entered, "an arena with nobody inside was not serviced");
+    run_thread(purge_first, &entered);
+    CHECK(entered, "an arena with nobody inside was not taken");
     check_nothing_left();
 }
 
@@ -747,7 +747,7 @@ TEST(a_child_has_no_other_holders)
     if (child == 0) {
         for (unsigned i = 0; i < culet_arena_count(); i++) {
             CHECK(!holder_of(i) || holder_of(i) == &culet_thread, "arena %u is held by a thread of the parent", i);
-            CHECK(!atomic_load(&culet_arena(i)->serviced), "arena %u is frozen still", i);
+            CHECK(!atomic_load(&culet_arena(i)->taken_for_purge), "arena %u is frozen still", i);
             CHECK_EQUAL(culet_arena(i)->lock.state, 0);
         }
         check_nothing_left();

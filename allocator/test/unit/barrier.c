@@ -50,8 +50,8 @@ static void *enter_and_leave(void *data)
             atomic_store_explicit(&entered, ++inside, memory_order_relaxed);
         } else {
             /* It lost the arena, and may hold another one, which it gives up. */
-            if (culet_arena_enter_serviced(culet_arena(0)))
-                culet_arena_leave_serviced(culet_arena(0));
+            if (culet_arena_enter_for_purge(culet_arena(0)))
+                culet_arena_leave_after_purge(culet_arena(0));
             self->preferred = NULL;
             self->overlaps = 0;
             arena = culet_arena_enter();
@@ -90,10 +90,10 @@ TEST(a_take_over_waits_for_the_holder)
     time_t end = time(NULL) + SECONDS;
     while (taken < TAKE_OVERS && time(NULL) < end) {
         await_holder(&seed);
-        if (!culet_arena_enter_serviced(culet_arena(0)))
+        if (!culet_arena_enter_for_purge(culet_arena(0)))
             continue;
         change_word(20);
-        culet_arena_leave_serviced(culet_arena(0));
+        culet_arena_leave_after_purge(culet_arena(0));
         taken++;
     }
     atomic_store(&over, true);

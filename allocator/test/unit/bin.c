@@ -251,7 +251,7 @@ static void pass_blocks(void (*run)(void), bool remote)
         count_heap(&counts);
         if (round == 0)
             first = counts.pages.used;
-        /* The same blocks again: only the remaining slabs' addresses differ. */
+        /* Each round has blocks of equal sizes: only the remaining slabs' addresses differ. */
         CHECK(counts.pages.used <= first + first / 20, "%zu pages became %zu", first, counts.pages.used);
         run();
         count_heap(&counts);
@@ -325,7 +325,7 @@ static void look_at(struct culet_arena *other)
     culet_arena(0)->seen[other->number] = atomic_load(&other->changes);
 }
 
-static void *lend_current(void *data)
+static void *lose_current(void *data)
 {
     struct culet_slab **slab = data;
 
@@ -350,14 +350,14 @@ TEST(another_arenas_current_slab_is_adopted)
     culet_heap_setup();
     CHECK(pthread_barrier_init(&turn, NULL, 2) == 0, "no barrier");
     struct culet_arena *arena = culet_arena_enter();
-    CHECK(pthread_create(&thread, NULL, lend_current, &slab) == 0, "no thread");
+    CHECK(pthread_create(&thread, NULL, lose_current, &slab) == 0, "no thread");
     pthread_barrier_wait(&turn);
     culet_arena_leave(arena);
     CHECK_EQUAL(atomic_load(&slab->span.arena), 1);
     look_at(culet_arena(1));
     CHECK(slab_of(get(64)) == slab, "a slab was created");
     CHECK_EQUAL(atomic_load(&slab->span.arena), 0);
-    CHECK_EQUAL(atomic_load(&culet_arena(1)->bin[culet_size_class(64)].lent), 1);
+    CHECK_EQUAL(atomic_load(&culet_arena(1)->bin[culet_size_class(64)].adoptions), 1);
     pthread_barrier_wait(&turn);
     CHECK(pthread_join(thread, NULL) == 0, "no end of the thread");
     culet_heap_check();
@@ -667,9 +667,9 @@ TEST(a_slab_on_its_former_arenas_stack_is_passed_on)
     begin_remote_free(slab, 100, true);
     push(former, slab);
     culet_heap_check();
-    CHECK(culet_arena_enter_serviced(former), "a thread is inside the former arena");
+    CHECK(culet_arena_enter_for_purge(former), "a thread is inside the former arena");
     culet_bin_collect(former);
-    culet_arena_leave_serviced(former);
+    culet_arena_leave_after_purge(former);
     CHECK(atomic_load(&arena->remote) == slab && !atomic_load(&former->remote), "the slab was not passed on");
     CHECK_EQUAL(counts_of(culet_size_class(64)).remote, 1);
     culet_heap_check();

@@ -308,7 +308,7 @@ TEST(random_sequences_agree_with_the_model)
     CHECK_EQUAL(counts.pages.used, 0);
 }
 
-/* The same with a kernel that refuses now and then: a failed request changes nothing. */
+/* A kernel that refuses one mapping in three: a failed request changes nothing. */
 static bool refuse_some(void)
 {
     return draw(3) == 0;

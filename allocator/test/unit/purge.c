@@ -99,7 +99,7 @@ static void add_idle(struct culet_slab *slab, void *data)
     if (culet_slab_is_free(slab))
         return;
     idle->to_return += bytes;
-    if (slab->span.pass != culet_arena(slab->span.arena)->pass)
+    if (slab->span.purge_epoch != culet_arena(slab->span.arena)->purge_epoch)
         idle->to_return_unused += bytes;
 }
 
@@ -225,7 +225,7 @@ TEST(an_idle_purge_leaves_pages_that_were_used_lately)
     unsigned char *used = NULL;
     for (unsigned i = 0; i <= CULET_UNIT; i++) /* the current unit is used up, and the next one current */
         used = get(200, 1);
-    CHECK_EQUAL(slab_of(used)->span.pass, culet_arena(0)->pass);
+    CHECK_EQUAL(slab_of(used)->span.purge_epoch, culet_arena(0)->purge_epoch);
     idle = idle_now().to_return;
     unused = idle_now().to_return_unused;
     CHECK(unused > 0 && unused < idle, "%zu of %zu bytes are unused", unused, idle);

@@ -96,12 +96,12 @@ TEST(a_holder_that_has_entered_gets_its_arena_back)
     if (!begin(0))
         return;
     at_barrier = holder_is_inside;
-    CHECK(!culet_arena_enter_serviced(culet_arena(0)), "two threads are inside one arena");
+    CHECK(!culet_arena_enter_for_purge(culet_arena(0)), "two threads are inside one arena");
     CHECK(held_by(holder) == culet_arena(0) && holder_of(0) == holder, "the holder has lost its arena");
     atomic_store(&holder->busy, CULET_OUTSIDE);
-    CHECK(culet_arena_enter_serviced(culet_arena(0)), "an arena with nobody inside");
+    CHECK(culet_arena_enter_for_purge(culet_arena(0)), "an arena with nobody inside");
     CHECK(held_by(holder) == &culet_arena_none, "two threads hold one arena");
-    culet_arena_leave_serviced(culet_arena(0));
+    culet_arena_leave_after_purge(culet_arena(0));
     end();
 }
 
@@ -117,10 +117,10 @@ TEST(a_holder_that_has_taken_another_arena_keeps_that)
     if (!begin(0))
         return;
     at_barrier = holder_takes_another;
-    CHECK(culet_arena_enter_serviced(culet_arena(0)), "the arena was left");
+    CHECK(culet_arena_enter_for_purge(culet_arena(0)), "the arena was left");
     CHECK(held_by(holder) == culet_arena(1) && holder_of(1) == holder, "the holder has lost its other arena");
     CHECK(holder_of(0) == &culet_thread, "the arena has another holder");
-    culet_arena_leave_serviced(culet_arena(0));
+    culet_arena_leave_after_purge(culet_arena(0));
     atomic_store(&holder->busy, CULET_OUTSIDE);
     end();
 }
@@ -138,8 +138,8 @@ TEST(one_thread_at_a_time_takes_an_arena_from_a_holder)
     if (!begin(0))
         return;
     at_barrier = holder_takes_another_and_leaves;
-    CHECK(culet_arena_enter_serviced(culet_arena(0)), "the arena was left");
-    culet_arena_leave_serviced(culet_arena(0));
+    CHECK(culet_arena_enter_for_purge(culet_arena(0)), "the arena was left");
+    culet_arena_leave_after_purge(culet_arena(0));
     CHECK(culet_arena_try_lock(culet_arena(1)), "nobody takes an arena from the holder any more");
     culet_arena_unlock(culet_arena(1));
     end();
@@ -160,8 +160,8 @@ TEST(a_holder_does_not_end_while_its_arena_is_taken_over)
     if (!begin(0))
         return;
     at_barrier = holder_ends;
-    CHECK(culet_arena_enter_serviced(culet_arena(0)), "an arena with nobody inside");
-    culet_arena_leave_serviced(culet_arena(0));
+    CHECK(culet_arena_enter_for_purge(culet_arena(0)), "an arena with nobody inside");
+    culet_arena_leave_after_purge(culet_arena(0));
     end();
 }
 
@@ -177,9 +177,9 @@ TEST(a_holder_that_acquires_has_lost_its_arena)
     if (!begin(0))
         return;
     at_barrier = holder_acquires;
-    CHECK(culet_arena_enter_serviced(culet_arena(0)), "a holder without an arena counts as inside");
+    CHECK(culet_arena_enter_for_purge(culet_arena(0)), "a holder without an arena counts as inside");
     CHECK(held_by(holder) == &culet_arena_none && holder_of(0) == &culet_thread, "two threads hold one arena");
-    culet_arena_leave_serviced(culet_arena(0));
+    culet_arena_leave_after_purge(culet_arena(0));
     atomic_store(&holder->busy, CULET_OUTSIDE);
     end();
 }

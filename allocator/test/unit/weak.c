@@ -39,7 +39,7 @@ enum {
     LOCKED = REVOKING + THREADS,    /* of each arena */
     HOLDER = LOCKED + 2,            /* also */
     DATA = HOLDER + 2,              /* also: plain memory that its holder changes */
-    SERVICED = DATA + 2,            /* of arena A */
+    TAKEN_FOR_PURGE = DATA + 2,     /* of arena A */
     STACK,                          /* also: whether the slab is on the stack */
     ACTIVE,                         /* also */
     MARKS,                          /* of the slab */
@@ -102,7 +102,7 @@ enum choice {
     WAKEUP_FENCE,
     WAKEUP_REMOTE,
     NEEDED, /* up to here */
-    SERVICE_BARS = NEEDED,
+    TAKEN_BARS = NEEDED,
     GROWTH_TRIED,
     CHOICES
 };
@@ -155,7 +155,7 @@ static const struct {
     [WAKEUP_BARRIER] = {"the wake-up's membarrier", WAKE},
     [WAKEUP_FENCE] = {"the compiler's fence of the wake-up", WAKE},
     [WAKEUP_REMOTE] = {"the scavenger's look at the stacks", WAKE},
-    [SERVICE_BARS] = {"the look at `serviced`", ALL_SCENES},
+    [TAKEN_BARS] = {"the look at `taken_for_purge`", ALL_SCENES},
     [GROWTH_TRIED] = {"the mere try to lock the growth of arenas", FORK},
 };
 
@@ -278,11 +278,11 @@ static void write_revoke(uint8_t arena, uint16_t failures[3])
 /* take. Returns the jump of a success, after which the arena is in R_ARENA. */
 static uint16_t write_take(uint8_t arena)
 {
-    uint16_t locked = write_try(LOCKED + arena - 1, 0, ARENA_LOCKED), serviced = 0, failures[3];
+    uint16_t locked = write_try(LOCKED + arena - 1, 0, ARENA_LOCKED), purging = 0, failures[3];
 
-    if (arena == A && !left_out[SERVICE_BARS]) {
-        EMIT(LOAD, SERVICED, .with = R_RESULT, RELAXED);
-        serviced = EMIT(JUMP_UNLESS, .with = R_RESULT, .value = 0);
+    if (arena == A && !left_out[TAKEN_BARS]) {
+        EMIT(LOAD, TAKEN_FOR_PURGE, .with = R_RESULT, RELAXED);
+        purging = EMIT(JUMP_UNLESS, .with = R_RESULT, .value = 0);
     }
     EMIT(LOAD, HOLDER + arena - 1, .with = R_HOLDER, RELAXED);
     uint16_t free = EMIT(JUMP_IF, .with = R_HOLDER, .value = 0);
@@ -311,8 +311,8 @@ static uint16_t write_take(uint8_t arena)
         EMIT(STORE, HOLDER + arena - 1, 0, RELAXED);
     for (unsigned i = 0; i < 3; i++)
         land(failures[i]);
-    if (serviced)
-        land(serviced);
+    if (purging)
+        land(purging);
     write_unlock(LOCKED + arena - 1, 0, ARENA_LOCKED);
     land(locked);
     EMIT(FORGET);
@@ -436,25 +436,25 @@ static void write_leave_and_release(void)
         write_leave();
 }
 
-/* culet_arena_enter_serviced, of arena A, with one attempt. */
-static void write_enter_serviced(void)
+/* culet_arena_enter_for_purge, of arena A, with one attempt. */
+static void write_enter_for_purge(void)
 {
     write_release();
     EMIT(STORE, BUSY + writing, INSIDE, RELAXED);
     uint16_t taken = write_take(A);
     EMIT(STOP);
     land(taken);
-    EMIT(STORE, SERVICED, 1, RELAXED);
+    EMIT(STORE, TAKEN_FOR_PURGE, 1, RELAXED);
 }
 
-static void write_leave_serviced(void)
+static void write_leave_after_purge(void)
 {
     EMIT(LOAD, ARENA + writing, .with = R_TARGET, RELAXED);
     EMIT(EQUAL, .with = R_TARGET, .other = R_ARENA);
     EMIT(TAKE_LOCK, LOCKED + A - 1, .order = order[LOCK]);
     EMIT(STORE, HOLDER + A - 1, 0, RELAXED);
     EMIT(STORE, ARENA + writing, NONE, RELAXED);
-    EMIT(STORE, SERVICED, 0, .order = memory_order_release);
+    EMIT(STORE, TAKEN_FOR_PURGE, 0, .order = memory_order_release);
     EMIT(GIVE_LOCK, LOCKED + A - 1, .order = order[UNLOCK]);
     write_leave();
 }
@@ -624,12 +624,12 @@ static void write_collect(uint8_t units, bool destroys)
 /* Takes the free blocks of the first unit, gives their pages back outside of the arena, and frees the blocks again. */
 static void write_purge(void)
 {
-    write_enter_serviced();
+    write_enter_for_purge();
     EMIT(LOAD, FREE, .with = R_TAKEN, RELAXED);
     EMIT(STORE, FREE, 0, RELAXED);
-    write_leave_serviced();
+    write_leave_after_purge();
     EMIT(GET, .with = R_TAKEN);
-    write_enter_serviced();
+    write_enter_for_purge();
     EMIT(LOAD, FREE, .with = R_WORD, RELAXED);
     EMIT(JOIN, .with = R_WORD, .other = R_TAKEN);
     EMIT(STORE_REGISTER, FREE, .with = R_WORD, RELAXED);
@@ -639,7 +639,7 @@ static void write_purge(void)
         EMIT(DROP, .value = (uint8_t)(1 << block));
         land(other);
     }
-    write_leave_serviced();
+    write_leave_after_purge();
 }
 
 /* ---- wakeup.c ---- */
@@ -1063,7 +1063,7 @@ static void show(const struct state *s)
     static const char *const locations[] = {
         "idle memory", "arena of 0", "arena of 1", "arena of 2",  "busy 0",       "busy 1",       "busy 2",
         "revoking 0",  "revoking 1", "revoking 2", "lock of A",   "lock of B",    "holder of A",  "holder of B",
-        "data of A",   "data of B",  "serviced",   "stack",       "active",       "marks",        "remote 0",
+        "data of A",   "data of B",  "taken",      "stack",       "active",       "marks",        "remote 0",
         "remote 1",    "free 0",     "free 1",     "next_remote", "descriptor 0", "descriptor 1", "descriptor 2",
         "block 0",     "block 1",    "block 2",    "wake-up"};
 
@@ -1430,9 +1430,9 @@ static void purge_beside_two(struct state *start)
     begin(0);
     write_round(A, NONE);
     begin(1);
-    write_enter_serviced();
+    write_enter_for_purge();
     EMIT(TOUCH, DATA);
-    write_leave_serviced();
+    write_leave_after_purge();
     begin(2);
     write_round(A, NONE);
 }
@@ -1717,10 +1717,10 @@ static void a_free_beside_the_scavenger(struct state *start)
     write_notify(ACTIVE);
     write_leave();
     begin(1);
-    write_enter_serviced();
+    write_enter_for_purge();
     EMIT(STORE, ACTIVE, 0, RELAXED);
     EMIT(STORE, IDLE, 0, RELAXED);
-    write_leave_serviced();
+    write_leave_after_purge();
     write_sleep();
 }
 

@@ -30,8 +30,8 @@ static double replacements(void **block, size_t count, uint64_t seed)
     return (seconds(CLOCK_THREAD_CPUTIME_ID) - began) * 1e9 / (double)parameters[OPERATIONS].value;
 }
 
-/* The same visits without malloc and free: two blocks are written and change places, the one at random (as the freed
- * one) and another (as the one taken), which both can lie anywhere. */
+/* Visits of blocks as in `replacements`, without malloc and free: two blocks are written and change places, the one at
+ * random (as the freed one) and another (as the one taken), which both can lie anywhere. */
 static double visits(void **block, size_t count, uint64_t seed)
 {
     double began = seconds(CLOCK_THREAD_CPUTIME_ID);

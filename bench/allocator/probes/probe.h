@@ -196,7 +196,8 @@ static inline struct watch stop_watch(struct watch started)
     return (struct watch){seconds(CLOCK_MONOTONIC) - started.wall, seconds(CLOCK_PROCESS_CPUTIME_ID) - started.cpu};
 }
 
-/* The same by each thread for itself: the main thread may get no processor for a while. */
+/* Wall and CPU time of one thread between start_interval and stop_interval, each measures for itself: the main thread
+ * may get no processor for a while. */
 struct interval {
     double began, ended, cpu;
 };

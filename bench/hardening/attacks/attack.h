@@ -161,7 +161,7 @@ static inline void own_blocks(size_t count, size_t bytes)
         own(need(bytes), bytes);
 }
 
-/* The same after the attack, which may have left the allocator without memory. */
+/* Allocates and owns blocks after the attack, which may have left the allocator without memory: then fewer. */
 static inline void own_more(size_t count, size_t bytes)
 {
     while (count--) {

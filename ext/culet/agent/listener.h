@@ -59,7 +59,8 @@ int culet_listener_take(struct culet_request *request);
  */
 void culet_listener_answer(struct culet_buffer *buffer, const char *error);
 
-/* The same for an answer that a copy makes. The listener owns the descriptors from now on. */
+/* Main thread: has a copy of the process answer the request that it took. The listener owns the copy's descriptors
+ * from now on. */
 void culet_listener_answer_later(const struct culet_copy *copy);
 
 /* Called before and after a fork whose child gets no agent, by the forking thread. */

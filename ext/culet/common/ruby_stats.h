@@ -42,7 +42,8 @@ uint64_t culet_ruby_stat_now(enum culet_ruby_stat stat);
 /* The Symbol of a member of GC.stat; 0: this Ruby's collector does not have it. With the GVL, not during GC. */
 VALUE culet_ruby_stat_key(const char *name);
 
-/* The same of GC.latest_gc_info. */
+/* The Symbol of a member of GC.latest_gc_info; 0: this Ruby's collector does not have it. With the GVL, not during GC.
+ * */
 VALUE culet_ruby_info_key(const char *name);
 
 #endif

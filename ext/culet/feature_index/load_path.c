@@ -111,7 +111,7 @@ int culet_load_path_folder_unchanged(const struct culet_index *index, const stru
     return culet_stamp_same(now, stamp);
 }
 
-/* The same for a root and all folders below it. */
+/* Whether a root and all folders below it are unchanged since they were read. */
 static int unchanged_below(const struct culet_index *index, const struct culet_index_root *root)
 {
     struct culet_stamp now;

@@ -23,7 +23,8 @@ uint32_t culet_coarse_milliseconds(void);
  */
 int culet_realpath_is_folder(const char *path, size_t length);
 
-/* The same for a file of any type; sets the result of lstat(2), which is called each time. */
+/* Whether a path is that of a file of any type and has no links in it: that of its folder is checked at most
+ * CULET_FRESH_MILLISECONDS ago. Sets the result of lstat(2), which is called each time. */
 int culet_realpath_is_file(const char *path, struct stat *status);
 
 /* Whether nothing has this path: the longest prefix that is a folder has no links and no entry with the next name. */

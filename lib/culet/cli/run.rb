@@ -49,7 +49,7 @@ module Culet
         raise UsageError, "no command given; write `culet run [OPTIONS] -- COMMAND ...`"
       end
 
-      # The same process goes on as the command, so that whoever waits for or signals it reaches the command.
+      # This process goes on as the command, so that whoever waits for or signals it reaches the command.
       # Descriptors that the caller handed down stay open, as with any exec.
       def become(program, command, environment)
         [out, err].each(&:flush)

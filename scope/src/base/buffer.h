@@ -17,7 +17,7 @@ void *culet_new(size_t count, size_t bytes);
 /* Grows an array from *room to at least `wanted` items, by doubling. The new items are zeroed. */
 void *culet_grow(void *items, size_t *room, size_t wanted, size_t bytes);
 
-/* The same without zeroing, so that unused room stays untouched. */
+/* Grows an array from *room to at least `wanted` items, by doubling, and leaves the new ones untouched. */
 void *culet_grow_raw(void *items, size_t *room, size_t wanted, size_t bytes);
 
 /* Makes room for `bytes` more and returns where they go. The length stays. */

@@ -258,7 +258,7 @@ static uint64_t after_empty_mapping(const struct culet_pages *pages, uint64_t pa
                : page;
 }
 
-/* The same, page by page, for kernels without PAGEMAP_SCAN. */
+/* The first page that is not empty, read window by window for kernels without PAGEMAP_SCAN; `end` if there is none. */
 static uint64_t read_next(struct culet_pages *pages, uint64_t page, uint64_t end)
 {
     while (page < end && !pages->exhausted) {

@@ -128,8 +128,8 @@ static bool identify(struct culet_target *target, uint64_t identity[4])
     return has_memory(target->process, target->pid);
 }
 
-/* The same, but waits while the process has no memory: an ending process has none for a while before it counts as
- * ended. */
+/* Identifies the process, and waits for at most CULET_TARGET_WAIT_MS while it has no memory: an ending process has
+ * none for a while before it counts as ended. False: it has ended, or has no memory still. */
 static bool identify_waiting(struct culet_target *target, uint64_t identity[4])
 {
     bool known;

@@ -218,7 +218,7 @@ static inline uint64_t find_self(const struct victim *victim, const struct resul
     return 0;
 }
 
-/* The same on culet's heap; *self gets its record, *address the record's address. */
+/* Starts a target on culet's heap, frozen; *self gets the heap's record, *address the record's address. */
 static inline void start_on_culet(struct victim *victim, const char *command, struct target *target,
                                   struct culet_selfmap *self, uint64_t *address)
 {

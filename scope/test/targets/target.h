@@ -28,7 +28,7 @@ static inline void print_malloc_info(void)
         _exit(3);
 }
 
-/* The same, and stops the process. */
+/* Prints the line of print_malloc_info, and stops the process. */
 static inline void print_and_stop(void)
 {
     print_malloc_info();

@@ -13,7 +13,7 @@
 
 static struct culet_regions regions = {.shift = SHIFT, .max_blocks = UINT64_MAX};
 
-/* The same, page by page. */
+/* What the region should have, page by page. */
 static struct {
     uint16_t used[PAGES];
     uint8_t states[PAGES];

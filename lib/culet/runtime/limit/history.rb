@@ -9,7 +9,7 @@ module Culet
     class History
       # Steps that are kept.
       MOST = 64
-      # The same step is logged once in so many seconds, with those between in one line. One that freed next to nothing
+      # A step is logged once in so many seconds, with those between in one line. One that freed next to nothing
       # is logged once, until it frees something; one that frees nothing by itself each time.
       INTERVAL = 10.0
       UNITS = [["GB", 10**9], ["MB", 10**6], ["kB", 10**3]].freeze

@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+require "tsort"
+require_relative "test_helper"
+
+# The C parts that know no Ruby: their files depend on each other in one direction. And comments stand on their own.
+class AllocatorRoomsTest < Minitest::Test
+  ROOT = TestHelper::ROOT
+  # A part => the folders that its programs are compiled with (-I).
+  PARTS = { "allocator/src" => [], "profile" => [], "scope/src" => ["scope/src"], "syscall_counter/src" => [],
+            "trace" => %w[trace/recorder trace/sampler] }.freeze
+  # The beginning of a function that other files can call: its name, and the first line of its parameters.
+  DEFINITION = /^(?!static\b|typedef\b|extern\b|#)[a-z][\w *]*\b(\w+)\([^;{]*$/
+  # The beginning of a comment that says nothing without the one before it.
+  LEANING = %r{(?:/\*|//|#) *(?:The same\b|As above\b|Inside\.|Nor (?:has|is|does)\b)}
+
+  PARTS.each do |part, folders|
+    define_method("test_files_of_#{part.tr("/", "_")}_depend_on_each_other_in_one_direction") do
+      units = Dir.glob("#{part}/**/*.{c,h}", base: ROOT).reject { |path| path.match?(%r{/(?:test|build)/}) }.group_by { |path| path.delete_suffix(File.extname(path)) }
+      refute_empty units
+      graph = included(units, folders).merge(called(units)) { |_, headers, callees| headers | callees }
+      assert_empty TSort.each_strongly_connected_component(graph.method(:each_key), ->(unit, &block) { graph.fetch(unit).each(&block) }).select { |ring| ring.size > 1 }
+    end
+  end
+
+  def test_comments_stand_on_their_own
+    sources = IO.popen(%w[git ls-files -z *.c *.h *.rb *.js], chdir: ROOT, &:read).split("\0")
+    refute_empty sources
+    assert_empty sources.flat_map { |path| read(path).lines.grep(LEANING).map { |line| "#{path}: #{line.strip}" } }
+  end
+
+  private
+
+  def read(path) = File.read(File.join(ROOT, path))
+
+  # @param units [Hash] a path without extension => its files
+  # @return [Hash] a unit => the units whose headers it includes
+  def included(units, folders)
+    units.to_h do |unit, paths|
+      names = paths.flat_map { |path| read(path).scan(/^ *#include ["<]([^">]+)/).flatten }
+      places = [File.dirname(unit), *folders]
+      [unit, names.flat_map { |name| places.map { |place| File.join(place, name).then { |path| File.expand_path(path, "/")[1..].delete_suffix(".h") } } } & units.keys - [unit]]
+    end
+  end
+
+  # @return [Hash] a unit => the units that define functions it calls; what is called is indented, what is declared is not
+  def called(units)
+    code = units.transform_values { |paths| paths.map { |path| read(path).gsub(%r{/\*.*?\*/}m, "").gsub(/"[^"\n]*"/, "") }.join }
+    homes = Hash.new { |hash, name| hash[name] = [] }
+    code.each { |unit, text| text.scan(DEFINITION) { |name,| homes[name] << unit } }
+    code.to_h do |unit, text|
+      names = text.scan(/^[ \t].*/).flat_map { |line| line.scan(/\w+(?=\()/) }.uniq
+      [unit, names.flat_map { |name| homes.fetch(name, []).then { |found| found.include?(unit) ? [] : found } }.uniq]
+    end
+  end
+end
