@@ -31,6 +31,11 @@ class RoomsTest < Minitest::Test
     assert_equal ["culet/errors.rb"], files("culet/text/").flat_map { |file| required(file) }.uniq.reject { |file| file.start_with?("culet/text/") }
   end
 
+  def test_the_monotonic_clock_is_read_in_one_place
+    sources = files("").to_h { |file| [file, File.read(File.join(LIBRARY, file))] }
+    assert_equal ["culet/system/clock.rb"], sources.select { |_, source| source.match?(/\bdef (?:self\.)?now\b|CLOCK_MONOTONIC\)/) }.keys
+  end
+
   def test_files_do_not_require_each_other_in_a_ring
     graph = files("").to_h { |file| [file, required(file, indented: false)] }
     each_file = ->(&block) { graph.each_key(&block) }

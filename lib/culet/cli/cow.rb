@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
+require_relative "../system/clock"
 require_relative "command"
 require_relative "duration"
 require_relative "subjects"
@@ -143,18 +144,18 @@ module Culet
       end
 
       def sample(history, interruption)
-        start = now
+        start = Clock.now
         count = 0
         while history.take && !interruption.requested?
           count += 1
           break if options[:for] && count * options[:every] > options[:for]
 
           due = start + (count * options[:every])
-          sleep([due - now, STEP_SECONDS].min.clamp(0, STEP_SECONDS)) until interruption.requested? || now >= due
+          until interruption.requested? || (left = due - Clock.now) <= 0
+            sleep([left, STEP_SECONDS].min)
+          end
         end
       end
-
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
 
       def run(words)
         Program.find(words.first)

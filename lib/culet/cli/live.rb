@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
+require_relative "../system/clock"
 require_relative "command"
 require_relative "duration"
 require_relative "subjects"
@@ -156,18 +157,16 @@ module Culet
       # @return [nil]
       def pause(seconds)
         over?
-        left = options.key?(:for) ? @started + options[:for] - now : seconds
+        left = options.key?(:for) ? @started + options[:for] - Clock.now : seconds
         @interruption.wait([seconds, left].min.clamp(0, nil))
         nil
       end
 
       # Whether a signal came, or the time of --for has passed.
       def over?
-        @started ||= now
-        @interruption.requested? || (options.key?(:for) && now >= @started + options[:for])
+        @started ||= Clock.now
+        @interruption.requested? || (options.key?(:for) && Clock.now >= @started + options[:for])
       end
-
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
 
       def serve(history, page, sources = {})
         require_relative "../tools/live/server"

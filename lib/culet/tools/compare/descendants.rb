@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../errors"
+require_relative "../../system/clock"
 require_relative "../../system/processes"
 
 module Culet
@@ -46,11 +47,11 @@ module Culet
       # @raise [Culet::Error] when one does not end within seconds
       def kill
         seconds = 0.0
-        deadline = now + PATIENCE_SECONDS
+        deadline = Clock.now + PATIENCE_SECONDS
         until (left = survivors).empty?
           seconds += left.sum { |pid| cpu_once(pid) }
           left.each { |pid| signal("KILL", pid) }
-          raise Error, "cannot kill the processes #{left.join(", ")}" if now > deadline
+          raise Error, "cannot kill the processes #{left.join(", ")}" if Clock.now > deadline
 
           sleep(0.005)
         end
@@ -65,8 +66,6 @@ module Culet
       end
 
       private
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
       def remember(pid)
         _state, start = state_and_start(pid)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "tmpdir"
+require_relative "../../system/clock"
 require_relative "child"
 require_relative "exclusion"
 require_relative "load"
@@ -103,7 +104,7 @@ module Culet
         end
         @cpu_under_load = tree_cpu - before
         @memory_after_load = tree_memory("loaded")
-        @loaded_until = now
+        @loaded_until = Clock.now
         @child.restart_cpu_account
         await_rest
         raise_ended("under load") if @child.status
@@ -111,10 +112,8 @@ module Culet
         load
       end
 
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-
       def await_rest
-        until now - @loaded_until >= REST_SECONDS || @child.status
+        until Clock.now - @loaded_until >= REST_SECONDS || @child.status
           check_limits
           sleep(POLL_SECONDS)
         end

@@ -2,6 +2,7 @@
 
 require "io/wait"
 require "tempfile"
+require_relative "../../../system/clock"
 require_relative "../../compare/descendants"
 require_relative "../../compare/exclusion"
 require_relative "../../compare/interruption"
@@ -101,10 +102,12 @@ module Culet
         end
 
         def line_within(seconds)
-          deadline = now + seconds
+          deadline = Clock.now + seconds
           until @lines.wait_readable(STEP_SECONDS)
             @interruption.check
-            raise Compare::Exclusion, "the next phase was not reached within #{seconds.round} seconds" if now > deadline
+            next unless Clock.now > deadline
+
+            raise Compare::Exclusion, "the next phase was not reached within #{seconds.round} seconds"
           end
           @interruption.check
           @lines.gets
@@ -154,8 +157,6 @@ module Culet
         ensure
           [@lines, @errors].compact.each(&:close)
         end
-
-        def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
       end
     end
   end
