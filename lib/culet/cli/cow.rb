@@ -3,9 +3,9 @@
 require "json"
 require_relative "../system/clock"
 require_relative "command"
-require_relative "duration"
+require_relative "numbers"
 require_relative "subjects"
-require_relative "../tools/compare/interruption"
+require_relative "../system/interruption"
 require_relative "../tools/cow"
 require_relative "../text/plot"
 require_relative "../text/size"
@@ -131,7 +131,7 @@ module Culet
       def follow(words)
         pids = words.map { |word| Processes::Live.find(word).pid }
         history = Culet::Cow::History.new(pids)
-        interruption = Culet::Compare::Interruption.new
+        interruption = Culet::Interruption.new
         family = nil
         interruption.watch do
           sample(history, interruption)
@@ -159,7 +159,7 @@ module Culet
 
       def run(words)
         Program.find(words.first)
-        interruption = Culet::Compare::Interruption.new
+        interruption = Culet::Interruption.new
         command = Culet::Cow::Command.new(words, every_seconds: options.fetch(:every, SAMPLE_SECONDS),
                                                  interruption: interruption, **looking)
         interruption.watch { command.call }

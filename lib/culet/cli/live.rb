@@ -3,12 +3,12 @@
 require "json"
 require_relative "../system/clock"
 require_relative "command"
-require_relative "duration"
+require_relative "numbers"
 require_relative "subjects"
 require_relative "../system/processes"
 require_relative "../text/numbers"
 require_relative "../text/size"
-require_relative "../tools/compare/interruption"
+require_relative "../system/interruption"
 require_relative "../tools/live"
 
 module Culet
@@ -42,7 +42,7 @@ module Culet
       # @return [Integer] exit status
       def execute(words, command)
         check(words, command)
-        @interruption = Culet::Compare::Interruption.new
+        @interruption = Culet::Interruption.new
         @interruption.watch { words.any? && file?(words.first) ? play(words.first) : watch(words) }
         EXIT_OK
       end

@@ -2,9 +2,9 @@
 
 require "json"
 require_relative "command"
-require_relative "duration"
+require_relative "numbers"
 require_relative "subjects"
-require_relative "../tools/compare/interruption"
+require_relative "../system/interruption"
 require_relative "../text/size"
 
 module Culet
@@ -52,7 +52,7 @@ module Culet
 
       def take(reader)
         path = options.fetch(:out, "culet-#{reader.pid}.snapshot")
-        interruption = Culet::Compare::Interruption.new
+        interruption = Culet::Interruption.new
         recorder = Culet::Scope::Recorder.new(reader, every_seconds: options[:every], for_seconds: options[:for],
                                                       stop: interruption.method(:requested?))
         count = Culet::Scope::Series.new(path).write { |series| interruption.watch { recorder.call(series) } }

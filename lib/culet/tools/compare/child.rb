@@ -3,7 +3,7 @@
 require "securerandom"
 require_relative "../../errors"
 require_relative "../../system/clock"
-require_relative "descendants"
+require_relative "../../system/descendants"
 require_relative "error_output"
 
 module Culet

@@ -31,7 +31,7 @@ module Culet
                        :PSS_GROWTH, :TREE_SHARE_OF_TIME
 
       # @param descendants [Descendants] the tree
-      # @param preload_check [PreloadCheck] examines the sampled processes
+      # @param preload_check [Benchmark::PreloadCheck] examines the sampled processes
       def initialize(descendants:, preload_check:)
         @descendants = descendants
         @preload_check = preload_check

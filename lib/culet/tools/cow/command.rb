@@ -28,7 +28,7 @@ module Culet
 
       # @param words [Array<String>] the command; it inherits input and output
       # @param every_seconds [Float] between samples
-      # @param interruption [Compare::Interruption] its signal is forwarded
+      # @param interruption [Interruption] its signal is forwarded
       # @param options [Hash] as for ProcessTree
       # @raise [Culet::Error] when the command cannot be started
       def initialize(words, every_seconds:, interruption:, **options)

@@ -3,9 +3,9 @@
 require_relative "../../errors"
 require_relative "../../scope"
 require_relative "../../system/clock"
-require_relative "../map"
-require_relative "../map/packing"
-require_relative "../map/page_data"
+require_relative "../../render/map"
+require_relative "../../render/packing"
+require_relative "../../render/map/page_data"
 require_relative "merge_patch"
 
 module Culet
@@ -79,7 +79,7 @@ module Culet
       def message(base, facts, runs)
         cells = @reading.planes.map { |plane| runs.map { |first, count| plane.byteslice(first, count) }.join }.join
         { "version" => @reading.version, "base" => base, "facts" => facts, "runs" => runs,
-          "cells" => Map::Packing.base64(cells) }
+          "cells" => Packing.base64(cells) }
       end
 
       # @return [Array<String>] planes of the new layout with the cells of the old one

@@ -1,9 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "../../system/clock"
-require_relative "../profile"
 require_relative "../profile/live"
-require_relative "../profile/stream"
+require_relative "../../model/profile"
 
 module Culet
   module Live

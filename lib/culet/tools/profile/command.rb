@@ -4,8 +4,8 @@ require "tmpdir"
 require_relative "../../system/clock"
 require_relative "../../system/foreground"
 require_relative "../../system/ruby_options"
-require_relative "../allocators"
-require_relative "../trace/binaries"
+require_relative "../../allocators"
+require_relative "../../native"
 require_relative "descendants"
 
 module Culet
@@ -153,7 +153,8 @@ module Culet
         base = @choice.environment
         return base if culet?
 
-        base.merge("LD_PRELOAD" => [Trace::Binaries.sampler, *base["LD_PRELOAD"]].join(":"), "CULET_INHERITED" => "0")
+        sampler = Native.preloadable("trace", "culet-sampler.so")
+        base.merge("LD_PRELOAD" => [sampler, *base["LD_PRELOAD"]].join(":"), "CULET_INHERITED" => "0")
       end
 
       def culet? = @choice.name == "culet"

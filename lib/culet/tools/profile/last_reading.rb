@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../system/clock"
-require_relative "stream"
+require_relative "../../model/profile/recording"
 
 module Culet
   module Profile
