@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "culet/tools/allocators"
+require "culet/allocators"
 
 # Runs of the same programs under several allocators, in turn; bench/allocator and bench/standard use it.
 #

@@ -41,6 +41,26 @@ class ElfTest < Minitest::Test
     end
   end
 
+  # Of the symbol table if the file has one, which also names what is not exported; else of what it exports.
+  def test_functions_have_names_by_their_addresses
+    Dir.mktmpdir do |directory|
+      source = File.join(directory, "two.c")
+      library = File.join(directory, "two.so")
+      File.write(source, "__attribute__((noinline)) static int hidden(void){return 1;} int shown(void){return hidden() + 1;}\n")
+      _, error, status = run_program("cc", "-shared", "-fPIC", "-nostdlib", "-O0", "-o", library, source)
+      assert_predicate status, :success?, error
+      elf = Elf.new(library)
+      names = elf.functions.to_h { |address, _, name| [name, address] }
+      assert_equal names["shown"], elf.symbol("shown").value
+      assert_equal %w[hidden shown], [names["hidden"], names["shown"] + 1].map { |address| elf.function_at(address) }
+      assert_nil elf.function_at(0)
+      offset = elf.send(:offset_of, names["hidden"])
+      assert_equal [names["hidden"], nil], [elf.address_at(offset), elf.address_at(1 << 40)]
+      run_program("strip", library)
+      assert_equal ["shown"], Elf.new(library).functions.map(&:last)
+    end
+  end
+
   def test_a_static_program_is_recognised
     Dir.mktmpdir do |directory|
       program = static_program(directory)
@@ -69,7 +89,9 @@ class ElfTest < Minitest::Test
         damaged = whole.dup
         i.even? ? damaged = damaged[0, random.rand(damaged.size)] : 20.times { damaged.setbyte(random.rand(1024), random.rand(256)) }
         File.binwrite(path, damaged)
-        Elf.new(path).defines?("malloc")
+        elf = Elf.new(path)
+        elf.functions.each { |address, _, _| elf.function_at(elf.address_at(address).to_i) }
+        elf.defines?("malloc")
       rescue Elf::Invalid
         :invalid
       end

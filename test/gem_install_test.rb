@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "culet/tools/allocators"
+require "culet/allocators"
 require "culet/cli"
 require "culet/version"
 require "json"

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "culet/tools/allocators"
+require "culet/allocators"
 require "etc"
 
 # Memory that a Ruby process has freed goes back while it does nothing, in a forked worker too.

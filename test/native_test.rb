@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "culet"
-require "culet/tools/allocators"
+require "culet/allocators"
 require "json"
 
 class NativeTest < Minitest::Test
@@ -67,7 +67,7 @@ class NativeTest < Minitest::Test
                  "libculet.so: there is no make on PATH; install make\nculet.so: Ruby's C headers are not there; install ruby-dev\n")
       script = "require 'culet'; p Culet.native?; begin; Culet.allocator; rescue Culet::Error => e; puts e.message; end; " \
                "begin; Culet.stats; rescue Culet::Error => e; puts e.message; end; " \
-               "require 'culet/tools/allocators'; begin; Culet::Allocators.culet_library; rescue Culet::Error => e; puts e.message; end"
+               "require 'culet/allocators'; begin; Culet::Allocators.culet_library; rescue Culet::Error => e; puts e.message; end"
       out, err, = run_program(RbConfig.ruby, "-w", "-I#{directory}/lib", "-e", script, env: NEUTRAL)
       assert_empty err
       native, allocator, stats, library = out.lines(chomp: true)

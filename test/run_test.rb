@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "culet/tools/allocators"
+require "culet/allocators"
 require "culet/version"
 require "json"
 
@@ -162,7 +162,7 @@ class RunTest < Minitest::Test
   def test_a_missing_library_names_the_package_and_does_not_start_the_command
     script = <<~RUBY
       require "culet/cli"
-      require "culet/tools/allocators"
+      require "culet/allocators"
       # A machine without the package: nothing in the loader's cache, nothing in its folders.
       class Culet::Allocators::Locator
         private def installed = []

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "culet/tools/allocators"
+require "culet/allocators"
 
 # What a Ruby process has once used of its main thread's stack goes back, and is there again when it is wanted.
 class StackTest < Minitest::Test

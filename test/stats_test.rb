@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "culet"
-require "culet/tools/allocators"
+require "culet/allocators"
 require "json"
 
 # Culet.stats in real Ruby processes on the preloaded allocator.

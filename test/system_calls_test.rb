@@ -2,7 +2,7 @@
 
 require "agent/agent_helper"
 require "metrics/metrics_helper"
-require "culet/tools/requires/unused_inquiry"
+require "culet/tools/requires/unused"
 
 # System calls that culet makes in a program. A service may be killed for a call that its filter does not permit, so all of
 # them must be in the sets that services have.

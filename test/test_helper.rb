@@ -79,7 +79,7 @@ module TestHelper
   # @return [Array<String>] the allocators that a test can run on: all that bin/setup installs must be there;
   #   rpmalloc, which only the newest releases of Debian package, may be
   def self.allocators
-    require "culet/tools/allocators"
+    require "culet/allocators"
     Culet::Allocators.names.select { |name| name != "rpmalloc" || Culet::Allocators.parse(name).available? }
   end
 

@@ -15,7 +15,7 @@ class Contender
   # @return [Array<Contender>]
   # @raise [Culet::UsageError, OptionParser::InvalidArgument] naming what is wrong
   def self.parse(text)
-    Culet::Compare::Plan.split_allocators(text).map do |word|
+    Culet::Benchmark::Plan.split_allocators(text).map do |word|
       spec, mode = word.split("/", 2)
       new(spec, mode)
     end

@@ -4,8 +4,8 @@ require "etc"
 require "json"
 require "time"
 require "culet/system/atomic_file"
-require "culet/tools/allocators"
-require "culet/tools/compare/statistics"
+require "culet/allocators"
+require "culet/model/statistics"
 
 module Bench
   # One figure: of a subject (a workload, a probe, an application), for a contender.
@@ -18,7 +18,7 @@ module Bench
     def self.of(values, factor: 1, **names)
       return if values.compact.empty?
 
-      summary = Culet::Compare::Statistics.new(seed: 1).summary(values.compact.map { |value| value * factor })
+      summary = Culet::Statistics.new(seed: 1).summary(values.compact.map { |value| value * factor })
       new(**names, **%w[median low high].to_h { |key| [key.to_sym, summary[key]&.round(9)] }, runs: values.compact.size)
     end
 

@@ -3,7 +3,7 @@
 require "fileutils"
 require "open3"
 require "rbconfig"
-require "culet/tools/allocators"
+require "culet/allocators"
 
 # The reference for `culet/auto` as a setting of a contender: a C extension of a few lines (test/trim/spike), built for
 # the Ruby that runs this.

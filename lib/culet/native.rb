@@ -68,6 +68,18 @@ module Culet
       find("#{folder}/#{file}") || raise(Error, missing_reason("#{folder}/#{file}"))
     end
 
+    # @param folder [String] as for `part`
+    # @param file [String] a library for LD_PRELOAD
+    # @return [String] its absolute path
+    # @raise [Culet::Error] when it is not built, or LD_PRELOAD cannot name it
+    def preloadable(folder, file)
+      path = part(folder, file)
+      return path unless path.match?(/[\s:]/)
+
+      raise Error, "cannot preload #{path}: spaces and colons separate the entries of LD_PRELOAD; " \
+                   "install culet at a path without them"
+    end
+
     # @param file [String] as for `find`
     # @return [String] one sentence: what the build lacked, or how to build it
     def missing_reason(file = "libculet.so")

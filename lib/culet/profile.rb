@@ -60,7 +60,7 @@ module Culet
       def report(view: :live)
         raise Error, Native.missing_reason("culet.so") unless Culet.native?
 
-        require_relative "tools/profile"
+        require_relative "model/profile"
         unless VIEWS.include?(view.to_s)
           raise ArgumentError, "view: #{view.inspect} is not one of #{VIEWS.join(", ")}"
         end

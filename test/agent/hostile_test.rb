@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "agent/agent_helper"
-require "culet/tools/requires/unused_inquiry"
+require "culet/tools/requires/unused"
 require "culet/tools/requires/unused_table"
 require "culet/tools/requires/code_picture"
 require "culet/tools/strings"

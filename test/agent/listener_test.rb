@@ -77,7 +77,7 @@ class AgentListenerTest < Minitest::Test
 
   %w[culet jemalloc tcmalloc mimalloc].each do |name|
     define_method(:"test_#{name}_tells_its_own_statistics") do
-      require "culet/tools/allocators"
+      require "culet/allocators"
       environment = Culet::Allocators.parse(name).environment({})
       with_agent("$kept = Array.new(30_000) { 'x' * 1000 }; #{SAY_UP}; sleep", env: environment) do |pid|
         told = ask(pid).fact("allocator_statistics")
@@ -94,7 +94,7 @@ class AgentListenerTest < Minitest::Test
   def test_under_an_allocator_whose_free_blocks_are_not_known_the_rest_is_called_so
     in_directory do |directory|
       path = File.join(directory, "jemalloc.snapshot")
-      require "culet/tools/allocators"
+      require "culet/allocators"
       with_agent("$kept = Array.new(30_000) { 'x' * 1000 }; #{SAY_UP}; sleep", env: Culet::Allocators.parse("jemalloc").environment({})) do |pid|
         _, err, status = run_culet("snapshot", "--objects", pid, "--out", path)
         assert_predicate status, :success?, err

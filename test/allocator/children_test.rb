@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "culet/tools/allocators"
+require "culet/allocators"
 require "json"
 
 # What a program gets that a Ruby process starts, whose LD_PRELOAD it inherits: CULET_CHILDREN=ruby (the default), all

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "culet/tools/allocators"
+require "culet/allocators"
 require "digest"
 
 # Ruby's own programs on the preloaded allocator: what they print and write must be what they print and write on

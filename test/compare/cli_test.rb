@@ -4,7 +4,7 @@ require "test_helper"
 require "io/console"
 require "json"
 require "pty"
-require "culet/tools/allocators"
+require "culet/allocators"
 
 class CompareCliTest < Minitest::Test
   QUICK = ["--allocators", "glibc,jemalloc", "--runs", "2", "--seed", "4"].freeze

@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "culet/tools/compare/interruption"
+require "culet/system/interruption"
 
 # The signals that end a command between two steps.
 class InterruptionTest < Minitest::Test
-  Interruption = Culet::Compare::Interruption
+  Interruption = Culet::Interruption
 
   def test_a_sleep_ends_with_the_signal_and_all_later_ones_at_once
-    interruption = Interruption.new
+    interruption = Culet::Interruption.new
     interruption.watch do
       refute interruption.wait(0)
       sender = Thread.new { Process.kill(:TERM, Process.pid) }
@@ -17,11 +17,11 @@ class InterruptionTest < Minitest::Test
       assert interruption.wait(PATIENCE_SECONDS)
     end
     assert_equal ["TERM", 143], [interruption.signal, interruption.exit_status]
-    assert_raises(Culet::Compare::Interrupted) { interruption.check }
+    assert_raises(Culet::Interrupted) { interruption.check }
   end
 
   def test_the_first_signal_counts
-    interruption = Interruption.new
+    interruption = Culet::Interruption.new
     interruption.watch do
       Process.kill(:HUP, Process.pid)
       assert interruption.wait(PATIENCE_SECONDS)

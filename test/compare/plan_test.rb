@@ -5,7 +5,7 @@ require "shellwords"
 require "culet/tools/compare"
 
 class ComparePlanTest < Minitest::Test
-  Plan = Culet::Compare::Plan
+  Plan = Culet::Benchmark::Plan
   Workload = Culet::Compare::Workload
 
   def test_the_same_seed_gives_the_same_order

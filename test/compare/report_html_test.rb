@@ -112,7 +112,7 @@ class ReportHtmlTest < Minitest::Test
     document["results"][0]["runs"][0]["samples"] = samples
     text = page(document)
     series = embedded(text, "charts").dig("workloads", 0, "curves", "series", 0)
-    assert_operator series["values"].size, :<=, Thinning::MAXIMUM
+    assert_operator series["values"].size, :<=, Culet::Thinning::MAXIMUM
     assert_equal 77.0, series["values"].max
     assert_equal 3_000, embedded(text, "document").dig("results", 0, "runs", 0, "samples").size
     assert_includes markup(document), "points per curve"

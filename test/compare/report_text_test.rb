@@ -4,11 +4,12 @@ require "test_helper"
 require "pty"
 require "culet/tools/compare/report/table"
 require "culet/tools/compare/report/markdown"
-require "culet/tools/compare/report/plots"
+require "culet/benchmark/plots"
 require_relative "report_documents"
 
 # The reports for a terminal and for GitHub.
 class ReportTextTest < Minitest::Test
+  include Culet::Benchmark
   include Culet::Compare::Report
 
   def table(document, width: 80, **options) = Culet::Text::Lines.within(width) { Table.new(document, unicode: true, **options).to_s }

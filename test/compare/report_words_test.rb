@@ -2,19 +2,20 @@
 
 require "test_helper"
 require "culet/tools/compare/report/findings"
-require "culet/tools/compare/report/palette"
-require "culet/tools/compare/report/thinning"
+require "culet/benchmark/palette"
+require "culet/render/thinning"
 require_relative "report_documents"
 
 # How numbers, verdicts and the first paragraph are worded.
 class ReportWordsTest < Minitest::Test
+  include Culet::Benchmark
   include Culet::Compare::Report
 
-  def findings(document) = Findings.new(Model.new(document))
+  def findings(document) = Findings.new(Results.new(document))
 
   def lead(document) = findings(document).lead.join(" ")
 
-  def words(document) = findings(document).workload(Model.new(document).workloads.first).join(" ")
+  def words(document) = findings(document).workload(Results.new(document).workloads.first).join(" ")
 
   def test_numbers_have_three_significant_digits_or_thousands_separators
     expected = { 0 => "0", 0.1234 => "0.12", 1.005 => "1.00", 9.99 => "9.99", 9.996 => "10.0", 12.34 => "12.3", 99.96 => "100", 840.4 => "840", 1234.5 => "1,235",
@@ -104,27 +105,27 @@ class ReportWordsTest < Minitest::Test
   def test_the_median_run_is_the_one_whose_peak_is_nearest_to_the_median
     document = ReportDocuments.small({ "culet" => 50 }, runs: 3)
     document["results"][0]["runs"].zip([40, 90, 52]) { |run, peak| run["peak_rss_bytes"] = peak * 1_000_000 }
-    assert_equal 3, Model.new(document).workloads[0].candidates[0].median_run["run"]
+    assert_equal 3, Results.new(document).workloads[0].candidates[0].median_run["run"]
   end
 
   def test_bytes_that_are_no_text_and_control_characters_do_no_harm
     document = ReportDocuments.small({ "culet" => 50 }, workload: "a\xFFb\e[2J\n".b)
-    assert_equal "a�b [2J ", Model.new(document).workloads[0].name
+    assert_equal "a�b [2J ", Results.new(document).workloads[0].name
   end
 
   def test_every_allocator_keeps_its_colour_and_culet_is_like_no_other
-    palette = Palette.new(Model.new(ReportDocuments.fixture))
-    names = Model.new(ReportDocuments.fixture).allocators
+    palette = Palette.new(Results.new(ReportDocuments.fixture))
+    names = Results.new(ReportDocuments.fixture).allocators
     assert_equal 6, names.map { |name| palette.colour(name).hex }.uniq.size
     assert_equal "#D55E00", palette.colour("culet").hex
     assert palette.dashed?("glibc:arena_max=2")
     refute palette.dashed?("culet")
-    few = Palette.new(Model.new(ReportDocuments.small({ "tcmalloc" => 1, "culet" => 1 })))
+    few = Palette.new(Results.new(ReportDocuments.small({ "tcmalloc" => 1, "culet" => 1 })))
     names.intersection(%w[tcmalloc culet]).each { |name| assert_equal palette.colour(name), few.colour(name) }
   end
 
   def test_a_candidate_that_trims_is_coloured_like_the_one_that_does_not
-    palette = Palette.new(Model.new(ReportDocuments.small({ "glibc" => 4, "glibc:trim" => 3, "culet" => 2, "culet:trim" => 1, "glibc:trim,arena_max=2" => 3 })))
+    palette = Palette.new(Results.new(ReportDocuments.small({ "glibc" => 4, "glibc:trim" => 3, "culet" => 2, "culet:trim" => 1, "glibc:trim,arena_max=2" => 3 })))
     %w[glibc culet].each do |name|
       assert_equal palette.colour(name), palette.colour("#{name}:trim")
       assert palette.dashed?("#{name}:trim")
@@ -144,7 +145,7 @@ class ReportWordsTest < Minitest::Test
   end
 
   def test_candidates_beyond_the_palette_get_colours_too
-    model = Model.new(ReportDocuments.edges["many allocators"])
+    model = Results.new(ReportDocuments.edges["many allocators"])
     palette = Palette.new(model)
     assert_equal 12, model.allocators.count { |name| palette.colour(name).hex.match?(/\A#\h{6}\z/) }
   end
@@ -154,14 +155,14 @@ class ReportWordsTest < Minitest::Test
     points = Array.new(5_000) { |index| [index / 50.0, 100 + random.rand] }
     points[1234][1] = 999
     points[4321][1] = 1
-    thinned = Thinning.thin(points)
-    assert_operator thinned.size, :<=, Thinning::MAXIMUM
+    thinned = Culet::Thinning.thin(points)
+    assert_operator thinned.size, :<=, Culet::Thinning::MAXIMUM
     assert_equal points.values_at(0, -1), thinned.values_at(0, -1)
     assert_includes thinned, points[1234]
     assert_includes thinned, points[4321]
     assert_equal thinned.sort_by(&:first), thinned
     assert_empty thinned - points
-    few = points.first(Thinning::MAXIMUM)
-    assert_same few, Thinning.thin(few)
+    few = points.first(Culet::Thinning::MAXIMUM)
+    assert_same few, Culet::Thinning.thin(few)
   end
 end

@@ -2,8 +2,8 @@
 
 require "test_helper"
 require "culet/tools/compare"
-require "culet/tools/compare/interruption"
-require "culet/tools/compare/progress"
+require "culet/system/interruption"
+require "culet/benchmark/progress"
 require "stringio"
 
 # Whole comparisons with programs of a fraction of a second.
@@ -25,7 +25,7 @@ class CompareRunnerTest < Minitest::Test
   def test_comparisons_are_with_the_baseline
     document = compare(ruby(GROWING), allocators: %w[jemalloc glibc], runs: 4, baseline: "glibc")
     metrics = document["comparisons"].map { |one| one["metric"] }
-    assert_equal Compare::Document::COMPARED, metrics
+    assert_equal Culet::Benchmark::Document::COMPARED, metrics
     document["comparisons"].each do |one|
       assert_equal %w[jemalloc glibc], one.values_at("allocator", "baseline")
       assert_equal 4, one["runs"]
@@ -138,11 +138,11 @@ class CompareRunnerTest < Minitest::Test
   private
 
   def compare(command, runs:, allocators: [], choices: allocators.map { |spec| Allocators.parse(spec) }, baseline: nil, timeout: 60.0)
-    plan = Compare::Plan.new(workloads: [Compare::Workload.command(command)], choices: choices, runs: runs, seed: 1,
-                             baseline: baseline || choices.first.spec, timeout_seconds: timeout)
+    plan = Culet::Benchmark::Plan.new(workloads: [Compare::Workload.command(command)], choices: choices, runs: runs, seed: 1,
+                                      baseline: baseline || choices.first.spec, timeout_seconds: timeout)
     @progress = StringIO.new
-    progress = Compare::Progress.new(out: @progress, total: plan.schedule.size)
-    Compare::Runner.new(plan: plan, interruption: Compare::Interruption.new, progress: progress).call
+    progress = Culet::Benchmark::Progress.new(out: @progress, total: plan.schedule.size)
+    Compare::Runner.new(plan: plan, interruption: Culet::Interruption.new, progress: progress).call
   end
 
   def ruby(script, *arguments) = [RbConfig.ruby, "--disable-gems", "-e", script, *arguments]

@@ -83,7 +83,7 @@ class CompareSamplerTest < Minitest::Test
     with_program(RbConfig.ruby, "-e", WAITING) do |root|
       with_program(RbConfig.ruby, "-e", WAITING) do |child|
         listed = Listed.new(root, [root, child], 0)
-        sampler = Compare::Sampler.new(descendants: listed, preload_check: Compare::PreloadCheck.new(Culet::Allocators.parse("glibc"))).start
+        sampler = Compare::Sampler.new(descendants: listed, preload_check: Culet::Benchmark::PreloadCheck.new(Culet::Allocators.parse("glibc"))).start
         sleep 0.01 until listed.looks > 2
         assert_equal [1, 2], sampler.stop.to_a.map { |one| one["processes"] }.first(2)
       end
@@ -106,7 +106,7 @@ class CompareSamplerTest < Minitest::Test
     child = Compare::Child.new(command: [RbConfig.ruby, "--disable-gems", "-e", script], environment: choice.environment(ENV).then do |own|
       ENV.to_h.merge(own).compact
     end)
-    sampler = Compare::Sampler.new(descendants: child.descendants, preload_check: Compare::PreloadCheck.new(choice)).start
+    sampler = Compare::Sampler.new(descendants: child.descendants, preload_check: Culet::Benchmark::PreloadCheck.new(choice)).start
     assert child.wait(30), "the program did not end"
     sampler.stop
   ensure

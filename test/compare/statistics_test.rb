@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "culet/tools/compare/statistics"
+require "culet/model/statistics"
 
 class CompareStatisticsTest < Minitest::Test
-  Statistics = Culet::Compare::Statistics
+  Statistics = Culet::Statistics
 
   def setup
     @statistics = Statistics.new(seed: 7)

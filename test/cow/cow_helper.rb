@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../scope/scope_helper"
-require "culet/tools/allocators"
+require "culet/allocators"
 require "culet/tools/cow"
 
 # Families of processes to look at: a parent with what it forked, up and idle when it is yielded, or at work for ever.

@@ -94,7 +94,7 @@ class FeatureIndexProgramsTest < Minitest::Test
     skip "the gems of #{name} are not installed yet; CULET_TEST_ALL=1 installs them" unless found.installed? || all_tests?
     found.install(log: $stderr)
     found
-  rescue Culet::Compare::Exclusion => e
+  rescue Culet::Benchmark::Exclusion => e
     skip "#{e.message}; #{e.remedy}"
   end
 end

@@ -21,9 +21,9 @@ class LimitClusterTest < Minitest::Test
     work = lambda do
       random = Random.new(Process.pid)
       kept = []
-      began = Culet::Limit::Steps.now
+      began = Culet::Clock.now
       loop do
-        age = Culet::Limit::Steps.now - began
+        age = Culet::Clock.now - began
         inherited.sample(2, random: random).each { |text| (0...500_000).step(4096) { |at| text.setbyte(at, 1) } } if age < 2
         kept << ("y" * 200_000) if kept.size < 50
         kept.shift if age > 3
@@ -41,8 +41,8 @@ class LimitClusterTest < Minitest::Test
     end
     moments = lambda do |seconds|
       sleep 0.6 # a process that was just forked is in the next list
-      ending = Culet::Limit::Steps.now + seconds
-      while Culet::Limit::Steps.now < ending
+      ending = Culet::Clock.now + seconds
+      while Culet::Clock.now < ending
         before = Culet::Limit.status["used_bytes"]
         pss = sizes.call("smaps_rollup", "Pss")
         after = Culet::Limit.status["used_bytes"]

@@ -76,7 +76,7 @@ class LadderTest < Minitest::Test
   def test_a_collection_that_frees_next_to_nothing_doubles_the_pause
     collection = Culet::Limit::Steps::Collection.new(Culet::Limit::Boundary.new)
     time = 0
-    Culet::Limit::Steps.stub(:now, -> { time }) do
+    Culet::Clock.stub(:now, -> { time }) do
       GC.stub(:start, -> { time += 1 }) { Culet.stub(:trim, nil) { collection.call } }
       pauses = Array.new(7) do
         ended = time
@@ -117,7 +117,7 @@ class LadderTest < Minitest::Test
     restarts = 0
     restart = Culet::Limit::Steps::Restart.new(-> { (restarts += 1).to_s }, critical: 0.93, settle: 10, interval: 100)
     time = 0.0
-    Culet::Limit::Steps.stub(:now, -> { time }) do
+    Culet::Clock.stub(:now, -> { time }) do
       refute restart.due?(0.94)
       time = 9
       refute restart.due?(0.94)
@@ -156,7 +156,7 @@ class LadderTest < Minitest::Test
     used = 955
     time = 0.0
     gate = gate(-> { used }) { |seconds| time += seconds }
-    Culet::Limit::Steps.stub(:now, -> { time }) do
+    Culet::Clock.stub(:now, -> { time }) do
       assert_in_delta 10.0, gate.pass, 0.1
       assert_in_delta 0.0, gate.pass
       used = 965
@@ -225,7 +225,7 @@ class LadderTest < Minitest::Test
     pool = Pool.new(2, 5)
     threads = Culet::Limit::Steps::Threads.new(pool, @lines.method(:push))
     time = 0.0
-    Culet::Limit::Steps.stub(:now, -> { time }) do
+    Culet::Clock.stub(:now, -> { time }) do
       refute threads.due?(0.89)
       assert threads.due?(0.9)
       assert_equal ["5 to 2", [2, 2]], [threads.call, pool.to_a]
@@ -246,7 +246,7 @@ class LadderTest < Minitest::Test
     pool = Pool.new(2, 8)
     threads = Culet::Limit::Steps::Threads.new(pool, @lines.method(:push))
     time = 0.0
-    Culet::Limit::Steps.stub(:now, -> { time }) do
+    Culet::Clock.stub(:now, -> { time }) do
       threads.call
       pool.max_threads = 3
       [1, 40].each { |second| (time = second) && threads.relieved }

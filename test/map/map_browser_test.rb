@@ -2,7 +2,7 @@
 
 require_relative "map_helper"
 require_relative "layout"
-require "culet/tools/map/html"
+require "culet/render/map/html"
 
 # The page opened in a real browser with no network to be had, and hands put on it.
 class MapBrowserTest < Minitest::Test

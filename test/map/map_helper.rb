@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "culet/tools/map"
+require "culet/render/map"
 require_relative "synthetic"
 
 # What the tests of the map share.

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "map_helper"
-require "culet/tools/map/packing"
+require "culet/render/packing"
 
 # Pictures that are packed, and what becomes of an interruption in the middle of that.
 class MapPackingTest < Minitest::Test
@@ -14,17 +14,17 @@ class MapPackingTest < Minitest::Test
 
   def test_what_is_packed
     text = "some text, some more text, " * 1_000
-    assert_equal text, Zlib.inflate(Culet::Map::Packing.base64(text).unpack1("m0"))
+    assert_equal text, Zlib.inflate(Culet::Packing.base64(text).unpack1("m0"))
   end
 
   def test_an_interruption_comes_out_as_itself
     noise = Random.new(1).bytes(NOISE_BYTES)
-    error = assert_raises(Enough) { interrupted { Culet::Map::Packing.base64(noise) } }
+    error = assert_raises(Enough) { interrupted { Culet::Packing.base64(noise) } }
     assert_nil error.cause
   end
 
   def test_data_that_are_wrong_are_said_to_be
-    error = assert_raises(Zlib::DataError) { Culet::Map::Packing.interruptible { Zlib.inflate("no zlib format at all") } }
+    error = assert_raises(Zlib::DataError) { Culet::Packing.interruptible { Zlib.inflate("no zlib format at all") } }
     assert_nil error.cause
   end
 

@@ -2,7 +2,7 @@
 
 require_relative "map_helper"
 require "chunky_png"
-require "culet/tools/map/png"
+require "culet/render/map/png"
 
 # The PNG of the whole process, read back.
 class MapPngTest < Minitest::Test

@@ -132,7 +132,7 @@ class MetricsInstrumentsTest < Minitest::Test
     out, err, status = run_program(RbConfig.ruby, "-I#{ROOT}/lib", "-rbundler/setup", "-rculet/metrics", "-e", code, env: NEUTRAL.merge(gems.environment))
     assert_predicate status, :success?, err
     out
-  rescue Culet::Compare::Exclusion => e
+  rescue Culet::Benchmark::Exclusion => e
     skip "#{e.message}; #{e.remedy}"
   end
 end

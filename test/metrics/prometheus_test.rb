@@ -2,7 +2,7 @@
 
 require "servers/server_helper"
 require "culet/metrics"
-require "culet/tools/allocators"
+require "culet/allocators"
 require_relative "metrics_helper"
 require_relative "prometheus_server"
 

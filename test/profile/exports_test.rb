@@ -126,7 +126,7 @@ class ProfileExportsTest < Minitest::Test
       assert_match(/^shop$/, go(folder, data, "-comments"))
       assert_match(/Type: alloc_space/, go(folder, data, "-tree", view: :allocated))
       assert_match(/endpoint: Total .*\n.*orders#show/, go(folder, data, "-tags"))
-      raw = go(folder, data - data, "-raw")
+      raw = go(folder, Culet::Profile::Difference.new(data, data), "-raw")
       refute_match(/orders#show/, raw)
     end
   end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "profile/profile_helper"
-require "culet/tools/allocators"
+require "culet/allocators"
 require "culet/tools/profile"
 
 # Forked processes go on with the profile, each with a stream of its own.

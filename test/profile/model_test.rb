@@ -152,7 +152,7 @@ class ProfileModelTest < Minitest::Test
     before = StreamMaker.new
     before.site([before.ruby(APP, 1, "grows")], { "l" => [20, 400] })
     before.site([before.ruby(APP, 5, "gone")], { "l" => [9, 400] })
-    change = data(later) - data(before)
+    change = Culet::Profile::Difference.new(data(later), data(before))
     rows = change.by(:live, :method).to_h { |row| [row.name, (row.bytes / 524_288).round] }
     assert_equal({ "grows" => 30, "gone" => -9, "new" => 5 }, rows)
     assert_equal(%w[grows gone new], change.sites(:live).map { |site| site.frames.first.method })
@@ -297,19 +297,19 @@ class ProfileModelTest < Minitest::Test
       maker = StreamMaker.new
       data(samples.each_with_object(maker) { |(name, count), one| one.site([one.ruby(APP, 1, name)], { "l" => [count, 400] }) })
     end
-    text = table(after - before)
+    text = table(Culet::Profile::Difference.new(after, before))
     assert_match(/\Aprocess 0: memory in use: changed by \+27\.3 MB\n/, text)
     assert_match(/^1\. \+105 MB \(\+[\d.]+ MB to \+[\d.]+ MB\), \+262,\d{3} blocks\n   more/, text)
     assert_match(/^2\. -78\.7 MB \(-[\d.]+ MB to -[\d.]+ MB\), -196,\d{3} blocks\n   less/, text)
     assert_match(/^note: 1 of these 3 changes may be chance/, text)
-    refute_match(/share/, table(after - before, by: :method))
+    refute_match(/share/, table(Culet::Profile::Difference.new(after, before), by: :method))
     refute_match(/source file/, text)
   end
 
   def test_the_table_of_a_difference_of_two_programs
     other = StreamMaker.new
     other.site([other.ruby("/srv/blog/app.rb", 1, "x"), other.ruby(GEM, 1, "y")], { "l" => [9, 400] })
-    assert_match(/^note: The two profiles have no source file of an application in common/, table(data(shop) - data(other)))
+    assert_match(/^note: The two profiles have no source file of an application in common/, table(Culet::Profile::Difference.new(data(shop), data(other))))
   end
 
   # The second profile of a process begins when the first has ended, or goes on from there.
@@ -317,7 +317,7 @@ class ProfileModelTest < Minitest::Test
     before = shop.to_s
     later = ->(started, taken) { before.sub("1790000000000000000 1790000030500000000", "#{started} #{taken}") }
     texts = [later.call(1_790_000_040 * (10**9), 1_790_000_070 * (10**9)), later.call(1_790_000_000 * (10**9), 1_790_000_070 * (10**9))].map do |text|
-      change = [text, before].map { |one| Culet::Profile::Data.new([Culet::Profile::Recording.parse(one, name: "x")]) }.reduce(:-)
+      change = Culet::Profile::Difference.new(*[text, before].map { |one| Culet::Profile::Data.new([Culet::Profile::Recording.parse(one, name: "x")]) })
       table(change)
     end
     assert_match(/^note: The profile was started again between the two/, texts[0])

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "culet/tools/allocators"
+require "culet/allocators"
 require "culet/tools/profile"
 
 # A profile of a program that does everything at once: it goes on, and every stream can be read.

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "culet/tools/allocators"
+require "culet/allocators"
 require "culet/tools/profile"
 
 # Estimates against the truth: programs whose live bytes by line are known.

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
-require "culet/tools/allocators"
+require "culet/allocators"
 require "culet/tools/compare/bundle"
 
 # Processes of different kinds to look at, each up and idle when it is yielded.

@@ -34,7 +34,7 @@ class RequiresCallsTest < Minitest::Test
 
   # It stands before any allocator, and what was preloaded already stays.
   def test_beside_another_allocator
-    require "culet/tools/allocators"
+    require "culet/allocators"
     write("a.rb" => "A = File.read('/proc/self/maps').scan(/lib(?:jemalloc|culet)[^ ]*\\.so/).uniq")
     %w[jemalloc culet].each do |name|
       out, err, status = run_culet("require", "--json", "--out", path("report.json"), "--", *ruby("-e", "require 'a'; p A"),

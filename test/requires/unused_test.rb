@@ -3,7 +3,7 @@
 require_relative "requires_helper"
 require "culet/tools/requires/unused_table"
 require "culet/tools/requires/code_picture"
-require "culet/tools/requires/unused_inquiry"
+require "culet/tools/requires/unused"
 
 # Which code never ran: told at the end of a command, of a running process, of forked workers.
 class RequiresUnusedTest < Minitest::Test

@@ -3,7 +3,7 @@
 require "fileutils"
 require "tmpdir"
 require_relative "roots"
-require_relative "../../lib/culet/tools/allocators"
+require_relative "../../lib/culet/allocators"
 require_relative "../../lib/culet/tools/cow/experiment"
 
 module Roots

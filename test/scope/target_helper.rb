@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "scope_helper"
-require "culet/tools/allocators"
+require "culet/allocators"
 require "culet/system/processes"
 
 # Programs made to be looked at: they rest, or stop themselves after telling what there is to find.

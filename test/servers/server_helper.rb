@@ -86,7 +86,7 @@ module ServerHelper
     found = Culet::Compare::Bundle.new(name: name, gemfile: File.join(DIRECTORY, gemfile))
     one_at_a_time { found.install(log: $stderr) } unless found.installed?
     found
-  rescue Culet::Compare::Exclusion => e
+  rescue Culet::Benchmark::Exclusion => e
     skip "#{e.message}; #{e.remedy}"
   end
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "culet/tools/allocators"
+require "culet/allocators"
 require "culet/scope"
 require_relative "load"
 require_relative "server_process"

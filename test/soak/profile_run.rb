@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "culet/tools/allocators"
+require "culet/allocators"
 require "culet/tools/profile"
 require "culet/tools/profile/live"
 require "json"

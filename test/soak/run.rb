@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require "culet/tools/allocators"
-require "culet/tools/compare/preload_check"
+require "culet/allocators"
+require "culet/benchmark/preload_check"
 require "culet/system/processes/memory"
 require "json"
 require "net/http"
@@ -52,7 +52,7 @@ module Soak
 
     # @return [String, nil] why this is not the allocator that is meant
     def not_meant
-      preload_check = Culet::Compare::PreloadCheck.new(@choice)
+      preload_check = Culet::Benchmark::PreloadCheck.new(@choice)
       preload_check.examine([@server.pid])
       objection = preload_check.failure(@server.pid)
       "the server does not run on #{@choice.spec}: #{objection}" if objection

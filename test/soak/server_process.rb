@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "culet/tools/allocators"
+require "culet/allocators"
 require "culet/tools/compare/bundle"
 require "culet/tools/compare/child"
 require "culet/tools/compare/load_target"

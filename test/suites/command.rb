@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "culet/tools/allocators"
+require "culet/allocators"
 require "tmpdir"
 require_relative "comparison"
 require_relative "debian"

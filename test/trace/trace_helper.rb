@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "culet/tools/allocators"
+require "culet/allocators"
 require "culet/tools/replay"
 require "culet/tools/trace"
 require "json"
@@ -58,7 +58,7 @@ module TraceHelper
   end
 
   # @return [Array<String>] the trace files there are, without the folder
-  def files = Culet::Trace::Destination.new(path).files.map { |file| File.basename(file) }
+  def files = Culet::Trace::Files.new(path).files.map { |file| File.basename(file) }
 
   # Asserts that nothing is missing in a trace: each free has its malloc.
   def assert_whole(facts)

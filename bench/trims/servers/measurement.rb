@@ -85,7 +85,7 @@ module Servers
     end
 
     def summary(name, values)
-      statistics = Culet::Compare::Statistics.new(seed: SEED)
+      statistics = Culet::Statistics.new(seed: SEED)
       without, with = [false, true].map { |trimmed| values[trimmed].map { |figures| figures.fetch(name) } }
       ratios = with.zip(without).map { |one, other| one.fdiv(other) }
                    .each_slice(with.size / @boots).map { |boot| ratio(boot) }
@@ -95,7 +95,7 @@ module Servers
 
     # ratios: of one start's stretches, or what it had at rest
     def ratio(ratios)
-      Culet::Compare::Statistics.median(ratios.each_slice(2).map { |round| round.reduce(:*)**(1.0 / round.size) })
+      Culet::Statistics.median(ratios.each_slice(2).map { |round| round.reduce(:*)**(1.0 / round.size) })
     end
   end
 end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "culet/tools/allocators"
+require "culet/allocators"
 require "culet/tools/compare"
 require "fileutils"
 require "json"
@@ -51,7 +51,7 @@ module Servers
 
     # @param processors [Array(Integer, Integer)] of its processes from now on, and of the load
     # @return [Hash{String => Numeric}] of one stretch of load
-    # @raise [Culet::Compare::Exclusion] when requests fail
+    # @raise [Culet::Benchmark::Exclusion] when requests fail
     def load(seconds:, connections:, processors:)
       pids.each { |pid| Affinity.move(pid, processors.first) }
       before = cpu_seconds

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../tools/allocators"
+require_relative "../allocators"
 require_relative "../errors"
 
 module Culet

@@ -212,7 +212,7 @@ module Culet
         "ended with status #{status.exitstatus}"
       end
 
-      # @param interruption [Compare::Interruption]
+      # @param interruption [Interruption]
       # @raise [Error] when a signal came; the report has been written
       def check_interruption(interruption)
         return unless interruption.requested?

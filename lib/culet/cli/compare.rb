@@ -7,8 +7,8 @@ require_relative "allocator_help"
 require_relative "command"
 require_relative "candidates"
 require_relative "../tools/compare"
-require_relative "../tools/compare/interruption"
-require_relative "../tools/compare/progress"
+require_relative "../system/interruption"
+require_relative "../benchmark/progress"
 require_relative "../text/plot"
 
 module Culet
@@ -48,7 +48,7 @@ module Culet
         check_destinations
         workloads = workloads(words, command)
         plan = plan(workloads)
-        interruption = engine::Interruption.new
+        interruption = Culet::Interruption.new
         document = interruption.watch { measure(plan, interruption) }
         report(document, interruption)
       end
@@ -77,8 +77,8 @@ module Culet
         parser.on("--list", "describe the workloads") { options[:list] = true }
         parser.on("--allocators A,B",
                   "allocators, each NAME[:SETTING] or the path of a library; for the setting trim, see below",
-                  "default: #{engine::Plan::DEFAULT_ALLOCATORS.join(",")}") do |v|
-          (options[:allocators] ||= []).concat(engine::Plan.split_allocators(v))
+                  "default: #{Culet::Benchmark::Plan::DEFAULT_ALLOCATORS.join(",")}") do |v|
+          (options[:allocators] ||= []).concat(Culet::Benchmark::Plan.split_allocators(v))
         end
         parser.on("--baseline NAME", "allocator to compare the others with (default: the first)") do |v|
           options[:baseline] = v
@@ -90,17 +90,17 @@ module Culet
 
       def define_how(parser)
         number(parser, "--runs N", :runs, Numbers::MOST_RUNS,
-               "runs of each (default: #{engine::Plan::DEFAULT_RUNS}; at least " \
-               "#{engine::Statistics::LEAST_RUNS} to show a difference)")
+               "runs of each (default: #{Culet::Benchmark::Plan::DEFAULT_RUNS}; at least " \
+               "#{Culet::Statistics::LEAST_RUNS} to show a difference)")
         parser.on("--seed N", "random seed of the order and the intervals") do |v|
           options[:seed] = whole("--seed", v, least: 0, most: Numbers::MOST_SEED)
         end
         seconds(parser, "--timeout SECONDS", :timeout, Numbers::MOST_SECONDS,
-                "time limit of one run (default: #{engine::Plan::DEFAULT_TIMEOUT_SECONDS.round})")
+                "time limit of one run (default: #{Culet::Benchmark::Plan::DEFAULT_TIMEOUT_SECONDS.round})")
         number(parser, "--duration SECONDS", :duration, Numbers::MOST_SECONDS,
-               "duration of the load on a server (default: #{engine::Plan::DEFAULT_DURATION_SECONDS})")
+               "duration of the load on a server (default: #{Culet::Benchmark::Plan::DEFAULT_DURATION_SECONDS})")
         number(parser, "--connections N", :connections, MOST_CONNECTIONS,
-               "connections of the load (default: #{engine::Plan::DEFAULT_CONNECTIONS})")
+               "connections of the load (default: #{Culet::Benchmark::Plan::DEFAULT_CONNECTIONS})")
         seconds(parser, "--scale FACTOR", :scale, MOST_SCALE, "amount of work of the built-in workloads (default: 1)")
         parser.on("--ruby PATH", "Ruby of the built-in workloads (default: this one)") { |v| options[:ruby] = v }
       end
@@ -142,13 +142,13 @@ module Culet
       end
 
       def plan(workloads)
-        choices = candidates(engine::Plan::DEFAULT_ALLOCATORS)
+        choices = candidates(Culet::Benchmark::Plan::DEFAULT_ALLOCATORS)
 
         seed = options.fetch(:seed) { Random.new_seed % 1_000_000 }
         given = { runs: options[:runs], timeout_seconds: options[:timeout], duration_seconds: options[:duration],
                   connections: options[:connections], scale: options[:scale] }.compact
-        engine::Plan.new(workloads: workloads, choices: choices, baseline: baseline(choices), seed: seed,
-                         command_line: command_line(seed), **given)
+        Culet::Benchmark::Plan.new(workloads: workloads, choices: choices, baseline: baseline(choices), seed: seed,
+                                   command_line: command_line(seed), **given)
       end
 
       # The command line as given, with the seed that was drawn.
@@ -172,7 +172,7 @@ module Culet
       end
 
       def measure(plan, interruption)
-        progress = engine::Progress.new(out: err, total: plan.schedule.size)
+        progress = Culet::Benchmark::Progress.new(out: err, total: plan.schedule.size)
         engine::Runner.new(plan: plan, interruption: interruption, progress: progress, ruby: ruby).call
       end
 
@@ -192,7 +192,8 @@ module Culet
         table = Text::Lines.within(width) { Text::Lines.fold(report.to_s) }
         return table unless !options[:out] && Text::Plot.supported?(io: out, env: ENV)
 
-        [table, presentation("plots", :Plots).new(document, width: width, color: color?).to_s].join("\n")
+        require_relative "../benchmark/plots"
+        [table, Culet::Benchmark::Plots.new(document, width: width, color: color?).to_s].join("\n")
       end
 
       def write(option, file, constant, document)

@@ -1,10 +1,11 @@
 # frozen_string_literal: true
 
 require "json"
+require_relative "../system/clock"
 require_relative "command"
-require_relative "duration"
+require_relative "numbers"
 require_relative "subjects"
-require_relative "../tools/compare/interruption"
+require_relative "../system/interruption"
 require_relative "../tools/cow"
 require_relative "../text/plot"
 require_relative "../text/size"
@@ -130,7 +131,7 @@ module Culet
       def follow(words)
         pids = words.map { |word| Processes::Live.find(word).pid }
         history = Culet::Cow::History.new(pids)
-        interruption = Culet::Compare::Interruption.new
+        interruption = Culet::Interruption.new
         family = nil
         interruption.watch do
           sample(history, interruption)
@@ -143,22 +144,22 @@ module Culet
       end
 
       def sample(history, interruption)
-        start = now
+        start = Clock.now
         count = 0
         while history.take && !interruption.requested?
           count += 1
           break if options[:for] && count * options[:every] > options[:for]
 
           due = start + (count * options[:every])
-          sleep([due - now, STEP_SECONDS].min.clamp(0, STEP_SECONDS)) until interruption.requested? || now >= due
+          until interruption.requested? || (left = due - Clock.now) <= 0
+            sleep([left, STEP_SECONDS].min)
+          end
         end
       end
 
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
-
       def run(words)
         Program.find(words.first)
-        interruption = Culet::Compare::Interruption.new
+        interruption = Culet::Interruption.new
         command = Culet::Cow::Command.new(words, every_seconds: options.fetch(:every, SAMPLE_SECONDS),
                                                  interruption: interruption, **looking)
         interruption.watch { command.call }

@@ -2,9 +2,9 @@
 
 require "json"
 require_relative "command"
-require_relative "../tools/allocators"
-require_relative "../tools/compare/interruption"
-require_relative "../tools/compare/plan"
+require_relative "../allocators"
+require_relative "../system/interruption"
+require_relative "../benchmark/plan"
 require_relative "../tools/cow/experiment"
 
 module Culet
@@ -43,7 +43,7 @@ module Culet
         end
 
         check_destinations
-        interruption = Culet::Compare::Interruption.new
+        interruption = Culet::Interruption.new
         print = ->(line) { err.puts("culet: #{line}") }
         engine = Experiment::Engine.new(plan: plan, interruption: interruption, say: print)
         finish(interruption.watch { engine.call }, interruption)
@@ -60,7 +60,7 @@ module Culet
           options[:script] = v
         end
         parser.on("--allocators A,B", "allocators, each NAME[:KEY=VALUE] (default: glibc,culet)") do |v|
-          (options[:allocators] ||= []).concat(Culet::Compare::Plan.split_allocators(v))
+          (options[:allocators] ||= []).concat(Culet::Benchmark::Plan.split_allocators(v))
         end
         parser.on("--variants A,B", "#{Experiment::VARIANTS.keys.join(", ")}, or all (default: parent)",
                   *Experiment::VARIANTS.map { |key, words| "  #{key}: #{words}" }) { |v| options[:variants] = v }
@@ -69,7 +69,7 @@ module Culet
           options[:millions] = positive("--millions", v, most: MOST_MILLIONS)
         end
         parser.on("--runs N", "runs of each (default: #{Experiment::Plan::DEFAULT_RUNS}; at least " \
-                              "#{Culet::Compare::Statistics::LEAST_RUNS} to show a difference)") do |v|
+                              "#{Culet::Statistics::LEAST_RUNS} to show a difference)") do |v|
           options[:runs] = whole("--runs", v, most: Numbers::MOST_RUNS)
         end
         parser.on("--seed N", "random seed of the order and the intervals") do |v|

@@ -2,7 +2,7 @@
 
 require "json"
 require_relative "command"
-require_relative "../tools/allocators"
+require_relative "../allocators"
 require_relative "../tools/library_link"
 require_relative "../system/ruby_options"
 

@@ -1,13 +1,14 @@
 # frozen_string_literal: true
 
 require "json"
+require_relative "../system/clock"
 require_relative "command"
-require_relative "duration"
+require_relative "numbers"
 require_relative "subjects"
 require_relative "../system/processes"
 require_relative "../text/numbers"
 require_relative "../text/size"
-require_relative "../tools/compare/interruption"
+require_relative "../system/interruption"
 require_relative "../tools/live"
 
 module Culet
@@ -41,7 +42,7 @@ module Culet
       # @return [Integer] exit status
       def execute(words, command)
         check(words, command)
-        @interruption = Culet::Compare::Interruption.new
+        @interruption = Culet::Interruption.new
         @interruption.watch { words.any? && file?(words.first) ? play(words.first) : watch(words) }
         EXIT_OK
       end
@@ -156,18 +157,16 @@ module Culet
       # @return [nil]
       def pause(seconds)
         over?
-        left = options.key?(:for) ? @started + options[:for] - now : seconds
+        left = options.key?(:for) ? @started + options[:for] - Clock.now : seconds
         @interruption.wait([seconds, left].min.clamp(0, nil))
         nil
       end
 
       # Whether a signal came, or the time of --for has passed.
       def over?
-        @started ||= now
-        @interruption.requested? || (options.key?(:for) && now >= @started + options[:for])
+        @started ||= Clock.now
+        @interruption.requested? || (options.key?(:for) && Clock.now >= @started + options[:for])
       end
-
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
 
       def serve(history, page, sources = {})
         require_relative "../tools/live/server"

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "duration"
+require_relative "numbers"
 require_relative "../tools/agent/inquiry"
 
 module Culet

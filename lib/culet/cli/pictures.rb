@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../tools/map"
+require_relative "../render/map"
 
 module Culet
   module CLI
@@ -15,7 +15,7 @@ module Culet
       # @param changes [Boolean] whether the page opens with what changed
       # @raise [Culet::Error] when it cannot be written
       def write_html(snapshots, path, changes: false)
-        require_relative "../tools/map/html"
+        require_relative "../render/map/html"
         page = Culet::Map::Html.new(snapshots, changes: changes)
         write(path, page.to_s)
         err.puts("culet: not in #{path}, which would be too large: #{page.left_out.join(", ")}") if page.left_out.any?
@@ -27,7 +27,7 @@ module Culet
       # @param path [String]
       # @raise [Culet::Error] when it cannot be written
       def write_png(snapshots, path)
-        require_relative "../tools/map/png"
+        require_relative "../render/map/png"
         write(path, Culet::Map::Png.new(snapshots.last).to_s)
         err.puts("culet: #{path} shows the last of #{snapshots.size} snapshots; --html shows all") if snapshots.size > 1
       end

@@ -2,11 +2,11 @@
 
 require "json"
 require_relative "command"
-require_relative "duration"
+require_relative "numbers"
 require_relative "program"
 require_relative "subjects"
 require_relative "../system/ruby_options"
-require_relative "../tools/compare/interruption"
+require_relative "../system/interruption"
 require_relative "../tools/profile"
 require_relative "../tools/profile/command"
 require_relative "../tools/profile/session"
@@ -59,7 +59,7 @@ module Culet
         return continue(words, command) if continuous?
 
         options.values_at(*EXPORTS.keys, :html, :save, :out).compact.each { |path| AtomicFile.check(path) }
-        @interruption = Culet::Compare::Interruption.new
+        @interruption = Culet::Interruption.new
         streams = command ? run(command) : read(words)
         save(streams) if options[:save]
         conclude(streams)
@@ -272,7 +272,7 @@ module Culet
         base = options[:base] && merged(options[:base].map { |path| Culet::Profile::Stream.load(path) })
         found = merged(streams)
         draw(found, base) if options[:html]
-        data = base ? found - base : found
+        data = base ? Culet::Profile::Difference.new(found, base) : found
         EXPORTS.each { |name, maker| export(data, name, maker) if options[name] }
         deliver(render(data))
       end
@@ -304,7 +304,7 @@ module Culet
 
       def continue(words, command)
         require_relative "../tools/profile/continuous"
-        @interruption = Culet::Compare::Interruption.new
+        @interruption = Culet::Interruption.new
         destinations = destinations(words, command)
         written = command ? write_command(command, destinations) : write_processes(words, destinations)
         deliver(JSON.generate(figures(written, destinations))) if options[:json] || options[:out]

@@ -2,7 +2,7 @@
 
 require_relative "../system/elf"
 require_relative "../errors"
-require_relative "../tools/allocators/locator"
+require_relative "../allocators/locator"
 
 module Culet
   module CLI

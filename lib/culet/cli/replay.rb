@@ -5,8 +5,8 @@ require "shellwords"
 require_relative "command"
 require_relative "candidates"
 require_relative "../tools/replay"
-require_relative "../tools/compare/interruption"
-require_relative "../tools/compare/progress"
+require_relative "../system/interruption"
+require_relative "../benchmark/progress"
 
 module Culet
   module CLI
@@ -24,7 +24,7 @@ module Culet
       # @return [Array<String>] examples for --help
       def examples
         ["culet trace -o job.trace -- ruby job.rb",
-         "culet replay job.trace                six allocators, #{engine::Plan::DEFAULT_RUNS} runs each",
+         "culet replay job.trace                six allocators, #{Culet::Benchmark::Plan::DEFAULT_RUNS} runs each",
          "culet replay job.trace --allocators jemalloc,culet --runs 10",
          "culet replay job.trace --paced        with the pauses of the program",
          "culet replay job.trace --info         a summary of the trace"]
@@ -46,8 +46,6 @@ module Culet
 
       private
 
-      def engine = Culet::Compare
-
       def define(parser)
         parser.separator("TRACE is a file of `culet trace`. The trace of a forked process is replayed after the " \
                          "operations of its parents before the fork, if their files are beside it.")
@@ -57,14 +55,14 @@ module Culet
           options[:list] = true
         end
         parser.on("--allocators A,B", "allocators, each NAME[:KEY=VALUE]",
-                  "default: #{engine::Plan::DEFAULT_ALLOCATORS.join(",")}") do |v|
-          (options[:allocators] ||= []).concat(engine::Plan.split_allocators(v))
+                  "default: #{Culet::Benchmark::Plan::DEFAULT_ALLOCATORS.join(",")}") do |v|
+          (options[:allocators] ||= []).concat(Culet::Benchmark::Plan.split_allocators(v))
         end
         parser.on("--baseline NAME", "allocator to compare the others with (default: the first)") do |v|
           options[:baseline] = v
         end
-        parser.on("--runs N", "runs of each (default: #{engine::Plan::DEFAULT_RUNS}; at least " \
-                              "#{engine::Statistics::LEAST_RUNS} to show a difference)") do |v|
+        parser.on("--runs N", "runs of each (default: #{Culet::Benchmark::Plan::DEFAULT_RUNS}; at least " \
+                              "#{Culet::Statistics::LEAST_RUNS} to show a difference)") do |v|
           options[:runs] = whole("--runs", v, most: Numbers::MOST_RUNS)
         end
         parser.on("--seed N", "random seed of the order and the intervals") do |v|
@@ -129,20 +127,21 @@ module Culet
 
       def compare(trace)
         plan = plan(trace)
-        interruption = engine::Interruption.new
-        progress = engine::Progress.new(out: err, total: plan.schedule.size)
+        interruption = Culet::Interruption.new
+        progress = Culet::Benchmark::Progress.new(out: err, total: plan.schedule.size)
         replay = Culet::Replay::Runner.new(plan: plan, options: replay_options,
                                            interruption: interruption, progress: progress)
         report(interruption.watch { replay.call }, interruption)
       end
 
       def plan(trace)
-        choices = candidates(engine::Plan::DEFAULT_ALLOCATORS)
+        choices = candidates(Culet::Benchmark::Plan::DEFAULT_ALLOCATORS)
         refuse_trim(choices)
         seed = options.fetch(:seed) { Random.new_seed % 1_000_000 }
-        engine::Plan.new(workloads: [trace], choices: choices, baseline: baseline(choices),
-                         seed: seed, command_line: command_line(seed),
-                         runs: options.fetch(:runs, engine::Plan::DEFAULT_RUNS), timeout_seconds: options[:timeout])
+        Culet::Benchmark::Plan.new(workloads: [trace], choices: choices, baseline: baseline(choices),
+                                   seed: seed, command_line: command_line(seed),
+                                   runs: options.fetch(:runs, Culet::Benchmark::Plan::DEFAULT_RUNS),
+                                   timeout_seconds: options[:timeout])
       end
 
       # Trims follow garbage collections, of which a trace knows nothing.
@@ -173,7 +172,6 @@ module Culet
 
       def text(document)
         require_relative "../tools/replay/table"
-        require_relative "../tools/replay/curves"
         table = fitted { Culet::Replay::Table.new(document, color: color?).to_s }
         return table unless !options[:out] && Culet::Replay::Curves.supported?(io: out)
 

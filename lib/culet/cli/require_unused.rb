@@ -6,8 +6,7 @@ require_relative "command"
 require_relative "program"
 require_relative "subjects"
 require_relative "../system/foreground"
-require_relative "../tools/requires/tool"
-require_relative "../tools/requires/unused_inquiry"
+require_relative "../tools/requires/unused"
 require_relative "../tools/requires/unused_table"
 require_relative "../system/ruby_options"
 
@@ -111,7 +110,7 @@ module Culet
       # Where the report is JSON, stdout is one document: the command's own output goes to stderr.
       def start(program, command, folder)
         [out, err].each(&:flush)
-        words = [Culet::Requires::Tool.loading("unused.rb"), ENV.fetch("RUBYOPT", nil)].compact.reject(&:empty?)
+        words = ["-r#{RubyOptions.file("unused")}", ENV.fetch("RUBYOPT", nil)].compact.reject(&:empty?)
         foreground = Foreground.new({ "CULET_UNUSED" => folder, "RUBYOPT" => words.join(" ") }, program.path, command)
         options[:json] && !options[:out] ? foreground.call(out: :err) : foreground.call
       rescue SystemCallError => e

@@ -2,10 +2,10 @@
 
 require "json"
 require_relative "command"
-require_relative "duration"
+require_relative "numbers"
 require_relative "object_counts"
 require_relative "subjects"
-require_relative "../tools/compare/interruption"
+require_relative "../system/interruption"
 require_relative "../text/size"
 
 module Culet
@@ -70,7 +70,7 @@ module Culet
 
       def take(reader)
         path = path_for(reader)
-        interruption = Culet::Compare::Interruption.new
+        interruption = Culet::Interruption.new
         recorder = Culet::Scope::Recorder.new(reader, every_seconds: options[:every], for_seconds: options[:for],
                                                       stop: interruption.method(:requested?))
         count = Culet::Scope::Series.new(path).write { |series| interruption.watch { recorder.call(series) } }

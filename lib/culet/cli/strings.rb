@@ -2,7 +2,7 @@
 
 require "json"
 require_relative "command"
-require_relative "duration"
+require_relative "numbers"
 require_relative "program"
 require_relative "../system/ruby_options"
 require_relative "subjects"

@@ -3,7 +3,7 @@
 require "json"
 require_relative "command"
 require_relative "program"
-require_relative "../tools/allocators"
+require_relative "../allocators"
 require_relative "../tools/trace"
 require_relative "../text/size"
 
@@ -75,7 +75,7 @@ module Culet
         raise UsageError, "no command given; write `culet trace [-o FILE] -- COMMAND ...`"
       end
 
-      def destination = Culet::Trace::Destination.new(options.fetch(:out, DEFAULT_FILE))
+      def destination = Culet::Trace::Files.new(options.fetch(:out, DEFAULT_FILE))
 
       # With --json, stdout is one document: the command's own output goes to stderr.
       def record(recording, program)

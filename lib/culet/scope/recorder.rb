@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../errors"
+require_relative "../system/clock"
 require_relative "../system/processes"
 require_relative "reader"
 require_relative "series"
@@ -33,7 +34,7 @@ module Culet
       # @return [Integer] how many there are
       # @raise [Culet::Error] when the first cannot be taken, or one cannot be written
       def call(series)
-        start = now
+        start = Clock.now
         index = 0
         while take(series)
           index += 1
@@ -74,12 +75,10 @@ module Culet
       end
 
       def wait_until(time)
-        while !@stop.call && (rest = time - now).positive?
+        while !@stop.call && (rest = time - Clock.now).positive?
           sleep([rest, STEP_SECONDS].min)
         end
       end
-
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
     end
   end
 end

@@ -3,7 +3,7 @@
 require "zlib"
 require_relative "../errors"
 require_relative "../system/input_file"
-require_relative "moment"
+require_relative "builder"
 
 module Culet
   module Scope

@@ -4,7 +4,8 @@ require_relative "foreign_file"
 
 module Culet
   # Reads the parts of an ELF file that the dynamic loader uses: machine, interpreter, needed libraries, exported
-  # symbols. It needs program headers and the dynamic section only, so stripped files work too.
+  # symbols. It needs program headers and the dynamic section only, so stripped files work too. The names of functions
+  # at addresses come from the section headers.
   #
   # Layout: the System V gABI, chapters 4 and 5; the GNU hash table as glibc's
   # loader reads it (DT_GNU_HASH).
@@ -33,14 +34,23 @@ module Culet
     DT_SYMTAB = 6
     DT_SONAME = 14
     DT_GNU_HASH = 0x6ffffef5
+    SHT_SYMTAB = 2
+    SHT_DYNSYM = 11
+    # STT_FUNC and STT_GNU_IFUNC.
+    FUNCTIONS = [2, 10].freeze
+    SECTION_BYTES = 64
     SYMBOL_BYTES = 24
     # Of a table; those of real files have some kilobytes.
     MOST_BYTES = 1 << 20
+    # Of a table of all symbols, or of their names.
+    MOST_SYMBOL_BYTES = 64 << 20
+    NAME_BYTES = 400
     # Libraries that a file needs, and symbols of one bucket: real ones have a tenth of it.
     MOST_NEEDED = 1000
     MOST_LINKS = 1000
     private_constant :PT_LOAD, :PT_DYNAMIC, :PT_INTERP, :PT_NOTE, :NT_GNU_BUILD_ID, :DT_NEEDED, :DT_HASH, :DT_STRTAB,
-                     :DT_SYMTAB, :DT_SONAME, :DT_GNU_HASH, :SYMBOL_BYTES, :MOST_BYTES, :MOST_NEEDED, :MOST_LINKS
+                     :DT_SYMTAB, :DT_SONAME, :DT_GNU_HASH, :SHT_SYMTAB, :SHT_DYNSYM, :FUNCTIONS, :SECTION_BYTES,
+                     :SYMBOL_BYTES, :MOST_BYTES, :MOST_SYMBOL_BYTES, :NAME_BYTES, :MOST_NEEDED, :MOST_LINKS
 
     # @param path [String] a file; it is opened for each read and not kept open
     # @return [Boolean] whether the file starts like an ELF file; false when it cannot be read
@@ -56,12 +66,17 @@ module Culet
     attr_reader :bits
     # @return [Integer] e_machine: 62 x86-64, 183 aarch64
     attr_reader :machine
+    # @return [Integer] bytes of the file that were read so far
+    attr_reader :bytes_read
 
     # @param path [String]
+    # @param follow [Boolean] whether the path may end in a link
     # @raise [Invalid] when it is not an ELF file
     # @raise [SystemCallError] when it cannot be read
-    def initialize(path)
+    def initialize(path, follow: true)
       @path = path
+      @follow = follow
+      @bytes_read = 0
       header = open { |file| file.read(64) } || "".b
       raise Invalid, "#{path} is not an ELF file" unless header.start_with?(MAGIC) && header.bytesize >= 52
 
@@ -71,6 +86,8 @@ module Culet
       @readable = little && @bits == 64 && header.bytesize == 64
       @program_headers_at, = header.byteslice(32, 8).unpack("Q<")
       @program_header_bytes, @program_header_count = header.byteslice(54, 4).unpack("S<2")
+      @section_headers_at, = header.byteslice(40, 8).unpack("Q<")
+      @section_header_bytes, @section_header_count = header.byteslice(58, 4).unpack("S<2")
     end
 
     # @return [Boolean] whether both can be loaded into one process
@@ -125,15 +142,44 @@ module Culet
     # @raise [Invalid] when the address is in no part of the file
     def text_at(symbol) = text(offset_of(symbol.value))
 
+    # @return [Array<Array(Integer, Integer, String)>] address, bytes and name of each function, by address: of the
+    #   symbol table where the file has one, else of what it exports
+    # @raise [Invalid] when the file is damaged
+    def functions
+      @functions ||= begin
+        table = [SHT_SYMTAB, SHT_DYNSYM].filter_map { |type| sections.find { |one| one[:type] == type } }.first
+        names = table && sections[table[:link]]
+        names ? read_functions(table, names) : []
+      end
+    end
+
+    # @param address [Integer] relative to the load base
+    # @return [String, nil] name of the function that contains it
+    def function_at(address)
+      at = functions.bsearch_index { |start, _, _| start > address } || functions.size
+      return if at.zero?
+
+      start, bytes, name = functions[at - 1]
+      name if address < start + [bytes, 1].max
+    end
+
+    # @param offset [Integer] in the file
+    # @return [Integer, nil] the address where it is loaded, relative to the load base
+    def address_at(offset)
+      load = segments(PT_LOAD).find { |one| offset >= one[:offset] && offset < one[:offset] + one[:file_size] }
+      load && (offset - load[:offset] + load[:address])
+    end
+
     private
 
     # Only the layout of the machines culet supports (64-bit, little-endian) is read further than the header.
     def readable? = @readable
 
     # Sizes and offsets come from the file and may be anything: they are checked before memory is taken for them.
-    def read(offset, bytes)
-      raise Invalid, "#{path} has a table that is too large" if bytes > MOST_BYTES
+    def read(offset, bytes, most: MOST_BYTES)
+      raise Invalid, "#{path} has a table that is too large" if bytes > most
 
+      @bytes_read += bytes
       data = open { |file| file.pread(bytes, offset) if offset + bytes <= size && bytes.positive? }.to_s
       return data if data.bytesize == bytes
 
@@ -144,7 +190,7 @@ module Culet
 
     # The process that maps the file may have put anything in its place.
     def open(&block)
-      ForeignFile.open(path, follow: true, &block)
+      ForeignFile.open(path, follow: @follow, &block)
     rescue SystemCallError, Invalid
       raise
     rescue Error => e
@@ -164,6 +210,29 @@ module Culet
           { type: type, offset: offset, address: address, file_size: file_size }
         end
       end
+    end
+
+    def sections
+      @sections ||= begin
+        count = readable? && @section_header_bytes >= SECTION_BYTES ? @section_header_count : 0
+        table = read(@section_headers_at, @section_header_bytes * count, most: MOST_SYMBOL_BYTES)
+        Array.new(count) do |i|
+          _name, type, _flags, _address, offset, bytes, link =
+            table.byteslice(i * @section_header_bytes, SECTION_BYTES).unpack("L<2Q<4L<")
+          { type: type, offset: offset, bytes: bytes, link: link }
+        end
+      end
+    end
+
+    def read_functions(table, strings)
+      names, symbols = [strings, table].map { |one| read(one[:offset], one[:bytes], most: MOST_SYMBOL_BYTES) }
+      (0...(symbols.bytesize / SYMBOL_BYTES)).filter_map do |i|
+        name, info, _other, section, value, size = symbols.byteslice(i * SYMBOL_BYTES, SYMBOL_BYTES).unpack("L<CCS<Q<2")
+        next unless FUNCTIONS.include?(info & 15) && section != 0 && name < names.bytesize
+
+        text = names.byteslice(name, NAME_BYTES).unpack1("Z*")
+        [value, size, text.force_encoding(Encoding::UTF_8).scrub("?")]
+      end.sort
     end
 
     # Notes: lengths of name and content, type, name and content, both padded to four bytes.

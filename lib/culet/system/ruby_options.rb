@@ -30,7 +30,7 @@ module Culet
     # @return [String] the assignment as users write it; by path, because Bundler restricts gems, not paths
     def advice(part) = "RUBYOPT=-r$(culet lib #{part})"
 
-    # @param part [String] one of PARTS
+    # @param part [String] one of PARTS, or another file of lib/culet
     # @return [String] the absolute path of its file
     # @raise [Culet::Error] when the path contains spaces
     def file(part)

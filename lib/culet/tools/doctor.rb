@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "doctor/finding"
-require_relative "doctor/target"
+require_relative "../allocators/inspected_process"
 require_relative "doctor/allocator_check"
 require_relative "doctor/preload_check"
 require_relative "doctor/version_check"
@@ -22,10 +22,10 @@ module Culet
     # @param pid [Integer, String]
     # @raise [Culet::Error] when the process does not exist or may not be read
     def initialize(pid)
-      @target = Target.new(Processes::Live.find(pid))
+      @target = Allocators::InspectedProcess.new(Processes::Live.find(pid))
     end
 
-    # @return [Target] the process
+    # @return [Allocators::InspectedProcess] the process
     attr_reader :target
 
     # @return [Array<Finding>] in the order of CHECKS

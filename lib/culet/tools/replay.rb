@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../errors"
-require_relative "compare"
+require_relative "../benchmark/plan"
 require_relative "replay/trace_file"
 require_relative "replay/runner"
 

@@ -1,10 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "../errors"
-require_relative "trace/binaries"
-require_relative "trace/header"
+require_relative "../model/trace/files"
 require_relative "trace/packing"
-require_relative "trace/destination"
 require_relative "trace/recording"
 
 module Culet
@@ -13,8 +11,7 @@ module Culet
   #
   #   Recording    runs a command with the recorder
   #   Buffer       shared memory for the latest events, copied to the files
-  #   Destination  the trace files of a recording
-  #   Header       the metadata of a file
+  #   Files        the trace files of a recording; Header: the metadata of a file (model/trace)
   #   Packing      removes unused space from a file
   module Trace
   end

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../../system/clock"
+
 module Culet
   module Limit
     # The place between two requests or jobs, where a pause disturbs least. The program calls `pass` there; the monitor
@@ -38,12 +40,12 @@ module Culet
       def run(seconds, &work)
         return false unless @passed
 
-        deadline = Steps.now + seconds
+        deadline = Clock.now + seconds
         @lock.synchronize do
           @taken = false
           @work = work
           while @work
-            rest = deadline - Steps.now
+            rest = deadline - Clock.now
             break if rest <= 0 && !@taken
 
             @done.wait(@lock, @taken ? nil : rest)

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../system/clock"
 require_relative "worker"
 
 module Culet
@@ -38,7 +39,7 @@ module Culet
       # workers wait in the gate until this one has ended.
       def begin_worker(task)
         @pid = ::Process.pid
-        @finished = Steps.now
+        @finished = Clock.now
         acceptors = acceptors(task)
         restarts = Thread::Queue.new
         ::Async::Task.new(task.root, transient: true) do |waiting|
@@ -61,7 +62,7 @@ module Culet
 
       def finish
         @running -= 1
-        @finished = Steps.now
+        @finished = Clock.now
         Limit.each_boundary
       end
 
@@ -72,9 +73,9 @@ module Culet
       end
 
       def end_worker(acceptors, root)
-        @finished = Steps.now
+        @finished = Clock.now
         acceptors.each { |acceptor| stop_accepting(acceptor) }
-        sleep(QUIET / 10) until @running.zero? && Steps.now - @finished >= QUIET
+        sleep(QUIET / 10) until @running.zero? && Clock.now - @finished >= QUIET
         root.stop
       end
 

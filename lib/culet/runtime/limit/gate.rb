@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../../system/clock"
+
 module Culet
   module Limit
     # Holds requests and jobs back before they begin while nearly the whole limit is in use, so that a restart has the
@@ -45,8 +47,8 @@ module Culet
         limit = @limit.call
         return 0.0 unless limit && full?(limit)
 
-        began = Steps.now
-        sleep(PAUSE) while (waited = Steps.now - began) < SECONDS && full?(limit)
+        began = Clock.now
+        sleep(PAUSE) while (waited = Clock.now - began) < SECONDS && full?(limit)
         raise_level(limit) if waited >= SECONDS
         waited
       end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../system/clock"
 require_relative "backoff"
 require_relative "settings"
 
@@ -63,7 +64,7 @@ module Culet
       def due?(step, vain)
         return false if vain && @vain[step]
 
-        now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+        now = Clock.now
         return false if @logged[step] && now - @logged[step] < INTERVAL
 
         @logged[step] = now

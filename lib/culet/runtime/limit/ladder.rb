@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../../system/clock"
+
 module Culet
   module Limit
     # Takes the steps in their order, each only if those before did not suffice. After a pass that did not suffice the
@@ -64,11 +66,11 @@ module Culet
 
       def take(step, before)
         own = @own.call
-        began = Steps.now
+        began = Clock.now
         detail = step.call
         return if detail == :nothing
 
-        took = Steps.now - began
+        took = Clock.now - began
         used = @used.call || before
         limit = @limit.call
         freed = [own - (@own.call || own), 0].max if own && step.frees?

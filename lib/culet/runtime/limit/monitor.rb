@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../system/background_thread"
+require_relative "../../system/clock"
 
 module Culet
   module Limit
@@ -163,9 +164,9 @@ module Culet
       #
       # @param seconds [Float] at most
       def wait_for_next_pass(seconds)
-        deadline = Steps.now + seconds
+        deadline = Clock.now + seconds
         bytes = @ladder.next_pass_bytes
-        while (rest = deadline - Steps.now).positive?
+        while (rest = deadline - Clock.now).positive?
           sleep([rest, Ladder::SHORTEST].min)
           list_workers
           break if Limit.send(:full?, bytes)
@@ -174,9 +175,9 @@ module Culet
 
       # @return [void]
       def reread
-        return if Steps.now - @reread < REREAD
+        return if Clock.now - @reread < REREAD
 
-        @reread = Steps.now
+        @reread = Clock.now
         source = Source.new(@settings)
         return if [source.bytes, source.description] == [@source.bytes, @source.description]
         return vanished unless source.bytes
@@ -209,9 +210,9 @@ module Culet
 
       # What the extension did since the last look, in one line for each kind.
       def native_steps
-        return if @summed && Steps.now - @summed < SUMMARY
+        return if @summed && Clock.now - @summed < SUMMARY
 
-        @summed = Steps.now
+        @summed = Clock.now
         before = @counts
         @counts = counts = Limit.send(:counts)
         COUNTED.each do |name, (times, bytes)|

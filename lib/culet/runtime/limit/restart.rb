@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../system/clock"
 require_relative "gate"
 require_relative "steps"
 
@@ -31,10 +32,10 @@ module Culet
 
         # @return [Boolean]
         def due?(used_share)
-          @above_since = used_share >= @critical ? @above_since || Steps.now : nil
-          return false unless @above_since && Steps.now - @last >= @interval
+          @above_since = used_share >= @critical ? @above_since || Clock.now : nil
+          return false unless @above_since && Clock.now - @last >= @interval
 
-          Steps.now - @above_since >= (used_share >= URGENT ? @settle / 4.0 : @settle)
+          Clock.now - @above_since >= (used_share >= URGENT ? @settle / 4.0 : @settle)
         end
 
         # @return [void]
@@ -48,7 +49,7 @@ module Culet
 
         # @return [String, Symbol]
         def call
-          @restart.call.tap { |detail| @last = Steps.now unless detail == :nothing }
+          @restart.call.tap { |detail| @last = Clock.now unless detail == :nothing }
         end
       end
     end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../system/background_thread"
+require_relative "../../system/clock"
 
 module Culet
   module Limit
@@ -36,7 +37,7 @@ module Culet
         @signal = signal
         @lock = Mutex.new
         @running = 0
-        @ended = Steps.now
+        @ended = Clock.now
       end
 
       # @return [Object] the block's value
@@ -47,7 +48,7 @@ module Culet
       ensure
         @lock.synchronize do
           @running -= 1
-          @ended = Steps.now
+          @ended = Clock.now
         end
         Limit.each_boundary
       end
@@ -65,14 +66,14 @@ module Culet
       private
 
       def wait_and_end
-        deadline = Steps.now + PATIENCE
-        began = Steps.now
-        sleep(0.1) until quiet?(began) || Steps.now > deadline
+        deadline = Clock.now + PATIENCE
+        began = Clock.now
+        sleep(0.1) until quiet?(began) || Clock.now > deadline
         @signal.call(:TERM)
       end
 
       def quiet?(began)
-        @lock.synchronize { @running.zero? && Steps.now - [@ended, began].max >= QUIET }
+        @lock.synchronize { @running.zero? && Clock.now - [@ended, began].max >= QUIET }
       end
     end
   end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../system/clock"
 require_relative "backoff"
 
 module Culet
@@ -23,14 +24,14 @@ module Culet
 
         # @param used_share [Float] used bytes by the limit
         # @return [Boolean] whether it can help now
-        def due?(used_share) = @backoff.due?(Steps.now, used_share)
+        def due?(used_share) = @backoff.due?(Clock.now, used_share)
 
         # @param share [Float] of the limit, that its last call freed
         # @param used_share [Float] used bytes by the limit after it
         # @param took [Float] seconds
         # @return [void]
         def freed(share, used_share, took)
-          @backoff.note(ended: Steps.now, pause: took * pause_factor(used_share), freed: share, used: used_share)
+          @backoff.note(ended: Clock.now, pause: took * pause_factor(used_share), freed: share, used: used_share)
         end
 
         # @return [void]
@@ -102,10 +103,10 @@ module Culet
 
         # @return [String]
         def call
-          began = Steps.now
+          began = Clock.now
           at_boundary = @boundary.run(PATIENCE) { began = collect }
           began = collect unless at_boundary
-          @took = Steps.now - began
+          @took = Clock.now - began
           at_boundary ? "between requests" : "at once"
         end
 
@@ -120,7 +121,7 @@ module Culet
 
         # @return [Float] the time when it began
         def collect
-          Steps.now.tap do
+          Clock.now.tap do
             GC.start
             Steps.quietly_trim
           end
@@ -128,9 +129,6 @@ module Culet
       end
 
       module_function
-
-      # @return [Float] seconds
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
 
       # @return [nil]
       def quietly_trim

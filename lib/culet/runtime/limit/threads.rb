@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../system/clock"
 require_relative "steps"
 
 module Culet
@@ -29,7 +30,7 @@ module Culet
         # @return [Boolean]
         def due?(used_share)
           @below_since = nil
-          used_share >= LEVEL && @pool.max_threads > 1 && Steps.now - @changed >= SETTLE
+          used_share >= LEVEL && @pool.max_threads > 1 && Clock.now - @changed >= SETTLE
         end
 
         # @return [Boolean] whether threads are to be given back
@@ -53,8 +54,8 @@ module Culet
         def relieved
           return unless pending?
 
-          @below_since ||= Steps.now
-          return if Steps.now - [@below_since, @changed].max < RESTORE
+          @below_since ||= Clock.now
+          return if Clock.now - [@below_since, @changed].max < RESTORE
 
           forget_other_changes
           before = @pool.max_threads
@@ -67,7 +68,7 @@ module Culet
         def resize(min, max)
           @pool.resize(min, max)
           @set = @pool.max_threads
-          @changed = Steps.now
+          @changed = Clock.now
         end
 
         # The program may resize its pool too; then that size counts.

@@ -3,6 +3,7 @@
 require "io/wait"
 require "socket"
 require_relative "../../errors"
+require_relative "../../system/clock"
 
 module Culet
   module Metrics
@@ -73,11 +74,11 @@ module Culet
 
       def read(socket)
         bytes = "".b
-        deadline = now + PATIENCE
+        deadline = Clock.now + PATIENCE
         until complete?(bytes)
           part = socket.read_nonblock(1 << 18, exception: false)
           raise Error, REFUSAL if part.nil?
-          raise Error, SILENCE if now >= deadline
+          raise Error, SILENCE if Clock.now >= deadline
 
           part == :wait_readable ? socket.wait_readable(0.1) : bytes << part
         end
@@ -87,8 +88,6 @@ module Culet
       def complete?(bytes)
         bytes.bytesize >= SIZE_BYTES && bytes.bytesize >= SIZE_BYTES + bytes.unpack1("Q>")
       end
-
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
     end
   end
 end

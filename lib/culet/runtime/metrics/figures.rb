@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../../system/clock"
+
 module Culet
   module Metrics
     # What a process knows of itself: Ruby's heap, malloc, trims, and the levels of its memory.
@@ -87,7 +89,7 @@ module Culet
       end
 
       def malloc
-        count_blocks if Culet.native? && now >= @next_count.to_f
+        count_blocks if Culet.native? && Clock.now >= @next_count.to_f
         return unless @malloc
 
         used, free, returned, cached, total, arenas = @malloc
@@ -100,9 +102,9 @@ module Culet
       end
 
       def count_blocks
-        start = now
+        start = Clock.now
         @malloc = Culet.send(:malloc_totals)
-        done = now
+        done = Clock.now
         @next_count = done + ((done - start) * REST)
       end
 
@@ -178,8 +180,6 @@ module Culet
         set(TRIMS + 2, stats[:returned_bytes])
         set(TRIMS + 3, stats[:seconds])
       end
-
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
     end
   end
 end

@@ -2,6 +2,7 @@
 
 require "socket"
 require_relative "../../system/background_thread"
+require_relative "../../system/clock"
 require_relative "door"
 require_relative "member"
 
@@ -124,7 +125,7 @@ module Culet
 
         samples = Report.parse(text) or return forget(socket)
         peer.samples = samples
-        peer.at = now
+        peer.at = Clock.now
       rescue SystemCallError
         forget(socket)
       end
@@ -146,9 +147,9 @@ module Culet
 
       def collect
         ask
-        deadline = now + WAIT
+        deadline = Clock.now + WAIT
         own = Metrics.report.samples
-        listen([deadline - now, 0].max) while @peers.each_value.any?(&:asked) && now < deadline
+        listen([deadline - Clock.now, 0].max) while @peers.each_value.any?(&:asked) && Clock.now < deadline
         [[{}, Group.samples], *processes(own)]
       end
 
@@ -165,10 +166,10 @@ module Culet
       def processes(own)
         names = @worker_names.call
         reports = @peers.each_value.to_h { |peer| [peer.pid, [peer.samples, peer.at]] }
-        reports[::Process.pid] = [own, now]
+        reports[::Process.pid] = [own, Clock.now]
         @readings.call(reports.keys).map do |pid, readings|
           samples, at = reports.fetch(pid)
-          age = at ? [["culet_process_report_age_seconds", {}, (now - at).round(3)]] : []
+          age = at ? [["culet_process_report_age_seconds", {}, (Clock.now - at).round(3)]] : []
           [{ "pid" => pid.to_s, "worker" => worker(pid, names) }.compact, readings + age + samples]
         end
       end
@@ -180,20 +181,18 @@ module Culet
       end
 
       def send_text(socket, text)
-        deadline = now + SEND
+        deadline = Clock.now + SEND
         rest = Door.pack(text)
         until rest.empty?
           sent = socket.write_nonblock(rest, exception: false)
           next rest = rest.byteslice(sent..) unless sent == :wait_writable
-          break unless socket.wait_writable([deadline - now, 0].max)
+          break unless socket.wait_writable([deadline - Clock.now, 0].max)
         end
       rescue SystemCallError
         nil # nobody waits for it any more
       ensure
         socket.close
       end
-
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
     end
   end
 end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../system/clock"
 require_relative "../../system/processes"
 
 module Culet
@@ -62,10 +63,8 @@ module Culet
          ["culet_process_shared_memory_bytes", {}, clean + dirty],
          ["culet_process_copy_on_write_shared_ratio", {},
           anonymous.zero? ? 0.0 : [dirty.fdiv(anonymous), 1.0].min.round(4)],
-         ["culet_process_sharing_age_seconds", {}, (now - rollup.time).round(3)]]
+         ["culet_process_sharing_age_seconds", {}, (Clock.now - rollup.time).round(3)]]
       end
-
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
     end
   end
 end

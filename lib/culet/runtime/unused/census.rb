@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../../system/clock"
+
 module Culet
   module Unused
     # Which compiled code of this process has run. A piece is a method, a block, or the body of a file or class.
@@ -36,18 +38,16 @@ module Culet
       def to_h
         @fired = Unused.fired
         covered = Coverage.peek_result
-        started = now
+        started = Clock.now
         files, evaluated = read(covered)
         { "kind" => "culet unused", "version" => 1,
           "pid" => @pid, "parent_pid" => @parent_pid, "program" => $PROGRAM_NAME, "ruby" => RUBY_DESCRIPTION,
           "since" => @since, "files" => files.map { |path, pieces| file(path, pieces) }, "evaluated" => evaluated,
-          "seconds" => (now - started).round(4),
+          "seconds" => (Clock.now - started).round(4),
           "heard" => @fired.any? || covered.all? { |_, lines| lines[:oneshot_lines].empty? } }
       end
 
       private
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
       # @return [Array(Hash, Hash)] pieces by file; bytes and count of evaluated code by its file name
       def read(covered)

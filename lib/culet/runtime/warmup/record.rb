@@ -1,12 +1,14 @@
 # frozen_string_literal: true
 
+require_relative "../../system/clock"
+
 module Culet
   module Warmup
     # The steps of a warm-up that ran, and their cost.
     class Record
       def initialize
         @before = resident_bytes
-        @began = now
+        @began = Clock.now
         @costs = {}
       end
 
@@ -15,9 +17,9 @@ module Culet
       # @param name [String]
       # @return [Object] what the block returned
       def of(name)
-        began = now
+        began = Clock.now
         result = yield
-        @costs[name] = { seconds: now - began, resident_bytes: resident_bytes } unless result.nil?
+        @costs[name] = { seconds: Clock.now - began, resident_bytes: resident_bytes } unless result.nil?
         @trimmed = result if name == "trim"
         result
       end
@@ -25,12 +27,10 @@ module Culet
       # @return [Hash] as Culet.warmup
       def to_h
         { resident_before_bytes: @before, resident_after_bytes: resident_bytes, trimmed_bytes: @trimmed,
-          seconds: now - @began, steps: @costs.keys, costs: @costs }
+          seconds: Clock.now - @began, steps: @costs.keys, costs: @costs }
       end
 
       private
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
       # @return [Integer, nil] nil without /proc
       def resident_bytes

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../clock"
 require_relative "memory"
 
 module Culet
@@ -56,7 +57,7 @@ module Culet
 
       def read(pid, start)
         figures = Memory.rollup(pid)
-        now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+        now = Clock.now
         @entries[pid] = Entry.new(now, start, figures) unless figures.empty?
       end
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../levels"
-require_relative "../profile"
+require_relative "../../model/profile"
 require_relative "cause"
 require_relative "kernel_log"
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../text/view"
-require_relative "../profile"
+require_relative "../../model/profile"
 require_relative "findings"
 
 module Culet

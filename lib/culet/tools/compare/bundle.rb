@@ -5,7 +5,7 @@ require "fileutils"
 require "open3"
 require "rbconfig"
 require_relative "child"
-require_relative "exclusion"
+require_relative "../../benchmark/exclusion"
 require_relative "subprocess"
 
 module Culet
@@ -51,7 +51,7 @@ module Culet
 
       # @param log [IO]
       # @yield called several times a second; may raise to stop the installation
-      # @raise [Exclusion] when the installation fails
+      # @raise [Benchmark::Exclusion] when the installation fails
       def install(log:, &check)
         return if installed?
 
@@ -61,8 +61,8 @@ module Culet
         run_bundler(&check)
         FileUtils.touch(marker)
       rescue SystemCallError => e
-        raise Exclusion.new("the gems of the workload #{@name} cannot be written: #{e.message.sub(/ @ \w+/, "")}",
-                            remedy: "set XDG_CACHE_HOME to a writable directory")
+        reason = "the gems of the workload #{@name} cannot be written: #{e.message.sub(/ @ \w+/, "")}"
+        raise Benchmark::Exclusion.new(reason, remedy: "set XDG_CACHE_HOME to a writable directory")
       end
 
       private
@@ -85,9 +85,9 @@ module Culet
 
         lines = text.lines.map(&:strip).reject(&:empty?)
         reason = lines.grep(/error|could not|cannot|unable/i).first || lines.last || "bundle install failed"
-        raise Exclusion.new("its gems could not be installed: #{reason[0, 200]}",
-                            remedy: "the first use needs rubygems.org, a C compiler and the Ruby headers " \
-                                    "(Debian: build-essential, ruby-dev)")
+        raise Benchmark::Exclusion.new("its gems could not be installed: #{reason[0, 200]}",
+                                       remedy: "the first use needs rubygems.org, a C compiler and the Ruby headers " \
+                                               "(Debian: build-essential, ruby-dev)")
       end
 
       # @return [Array(String, Boolean)] output and success

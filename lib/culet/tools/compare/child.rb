@@ -2,7 +2,8 @@
 
 require "securerandom"
 require_relative "../../errors"
-require_relative "descendants"
+require_relative "../../system/clock"
+require_relative "../../system/descendants"
 require_relative "error_output"
 
 module Culet
@@ -19,7 +20,7 @@ module Culet
       def initialize(command:, environment:, directory: Dir.pwd)
         @errors = ErrorOutput.new
         @cpu_before = children_cpu
-        @started_at = now
+        @started_at = Clock.now
         start(command, environment, directory)
       end
 
@@ -35,7 +36,7 @@ module Culet
       def status = @waiter.alive? ? nil : @waiter.value
 
       # @return [Float] seconds since the start
-      def age_seconds = now - started_at
+      def age_seconds = Clock.now - started_at
 
       # Excludes the CPU time of other children, such as a load generator, that ended before this call.
       def restart_cpu_account = @cpu_before = children_cpu
@@ -56,8 +57,8 @@ module Culet
 
         if grace_seconds.positive? && !status
           descendants.signal_group("TERM")
-          deadline = now + grace_seconds
-          wait(0.05) until status || now > deadline || (block_given? && yield)
+          deadline = Clock.now + grace_seconds
+          wait(0.05) until status || Clock.now > deadline || (block_given? && yield)
         end
         seconds = descendants.kill
         @waiter.join
@@ -100,12 +101,10 @@ module Culet
 
       def collect
         _, status = Process.wait2(@pid)
-        @ended_at = now
+        @ended_at = Clock.now
         @cpu_after = children_cpu
         status
       end
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
       # getrusage(RUSAGE_CHILDREN): of all children that were waited for.
       def children_cpu = Process.times.then { |times| times.cutime + times.cstime }

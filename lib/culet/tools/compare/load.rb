@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "open3"
-require_relative "exclusion"
+require_relative "../../benchmark/exclusion"
 require_relative "subprocess"
 
 module Culet
@@ -39,14 +39,14 @@ module Culet
       # Runs the load; the block is called several times a second and may raise to stop it.
       #
       # @return [Figures]
-      # @raise [Exclusion] when wrk fails, or too many requests do
+      # @raise [Benchmark::Exclusion] when wrk fails, or too many requests do
       def run(&block)
         output, status = Subprocess.run(*@prefix, "wrk", "-t#{[2, @connections].min}", "-c#{@connections}",
                                         "-d#{@seconds}s", "-s", SCRIPT, @target.to_s, &block)
         figures(status, output)
       rescue Errno::ENOENT
-        raise Exclusion.new("wrk, the load generator, is not installed",
-                            remedy: "install it, on Debian by `apt-get install wrk`")
+        raise Benchmark::Exclusion.new("wrk, the load generator, is not installed",
+                                       remedy: "install it, on Debian by `apt-get install wrk`")
       end
 
       private
@@ -54,7 +54,7 @@ module Culet
       def figures(status, output)
         numbers = output[/^culet ([\d ]+)$/, 1]&.split&.map(&:to_i)
         unless status.success? && numbers&.size == FIELDS.size
-          raise Exclusion, "the load generator failed: #{output.strip.lines.last.to_s.strip}"
+          raise Benchmark::Exclusion, "the load generator failed: #{output.strip.lines.last.to_s.strip}"
         end
 
         found = FIELDS.zip(numbers).to_h
@@ -64,13 +64,13 @@ module Culet
       end
 
       def check(found)
-        raise Exclusion, "no request was answered" if found[:requests].zero?
+        raise Benchmark::Exclusion, "no request was answered" if found[:requests].zero?
 
         failed = found.slice(:connect, :read, :write, :status, :timeout)
         return if failed.values.sum <= found[:requests] * TOLERATED_ERRORS
 
         kinds = failed.reject { |_, count| count.zero? }.map { |kind, count| "#{count} #{KINDS.fetch(kind)}" }
-        raise Exclusion, "too many of #{found[:requests]} requests failed: #{kinds.join(", ")}"
+        raise Benchmark::Exclusion, "too many of #{found[:requests]} requests failed: #{kinds.join(", ")}"
       end
 
       KINDS = { connect: "could not connect", read: "failed reading", write: "failed writing",

@@ -1,12 +1,13 @@
 # frozen_string_literal: true
 
 require "tmpdir"
+require_relative "../../system/clock"
 require_relative "child"
-require_relative "exclusion"
+require_relative "../../benchmark/exclusion"
 require_relative "load"
 require_relative "load_target"
 require_relative "sampler"
-require_relative "preload_check"
+require_relative "../../benchmark/preload_check"
 
 module Culet
   module Compare
@@ -25,7 +26,7 @@ module Culet
 
       # @param workload [Workload]
       # @param choice [Allocators::Choice]
-      # @param plan [Plan] timeout and load
+      # @param plan [Benchmark::Plan] timeout and load
       # @param interruption [Interruption]
       def initialize(workload:, choice:, plan:, interruption:)
         @workload = workload
@@ -35,7 +36,7 @@ module Culet
       end
 
       # @return [Hash] an element of the result document's "runs", without "run" and "order"
-      # @raise [Exclusion] when the run failed
+      # @raise [Benchmark::Exclusion] when the run failed
       # @raise [Interrupted] when the user interrupted it
       # @raise [Culet::Error] when the program cannot be started
       def call
@@ -66,7 +67,7 @@ module Culet
 
       # Samples during the block; leaves no process behind.
       def sampled
-        preload_check = PreloadCheck.new(@choice)
+        preload_check = Benchmark::PreloadCheck.new(@choice)
         sampler = Sampler.new(descendants: @child.descendants, preload_check: preload_check).start
         load = yield
         rest = @child.stop(grace_seconds: load ? GRACE_SECONDS : 0) { @interruption.requested? }
@@ -90,8 +91,8 @@ module Culet
         @interruption.check
         return if @child.age_seconds <= @plan.timeout_seconds
 
-        raise Exclusion.new("it did not end within #{@plan.timeout_seconds} seconds",
-                            remedy: "raise the limit with --timeout SECONDS")
+        raise Benchmark::Exclusion.new("it did not end within #{@plan.timeout_seconds} seconds",
+                                       remedy: "raise the limit with --timeout SECONDS")
       end
 
       def serve(target)
@@ -103,7 +104,7 @@ module Culet
         end
         @cpu_under_load = tree_cpu - before
         @memory_after_load = tree_memory("loaded")
-        @loaded_until = now
+        @loaded_until = Clock.now
         @child.restart_cpu_account
         await_rest
         raise_ended("under load") if @child.status
@@ -111,10 +112,8 @@ module Culet
         load
       end
 
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-
       def await_rest
-        until now - @loaded_until >= REST_SECONDS || @child.status
+        until Clock.now - @loaded_until >= REST_SECONDS || @child.status
           check_limits
           sleep(POLL_SECONDS)
         end
@@ -142,7 +141,7 @@ module Culet
           raise_ended("before it answered at #{target}") if @child.wait(POLL_START_SECONDS)
           next if @child.age_seconds <= START_SECONDS
 
-          raise Exclusion, "no server answered at #{target} within #{START_SECONDS} seconds"
+          raise Benchmark::Exclusion, "no server answered at #{target} within #{START_SECONDS} seconds"
         end
         check_status(target, status)
       end
@@ -153,28 +152,28 @@ module Culet
         return if status.between?(200, @workload.built_in? ? 399 : 299)
 
         reason = "#{target} responds with status #{status}"
-        raise Exclusion, reason unless status.between?(300, 399)
+        raise Benchmark::Exclusion, reason unless status.between?(300, 399)
 
-        raise Exclusion.new("#{reason}, a redirect, which the load does not follow",
-                            remedy: "give the address that it leads to with --url, or, for Rails' redirect to https, " \
-                                    "set config.assume_ssl = true while you compare")
+        remedy = "give the address that it leads to with --url, or, for Rails' redirect to https, " \
+                 "set config.assume_ssl = true while you compare"
+        raise Benchmark::Exclusion.new("#{reason}, a redirect, which the load does not follow", remedy: remedy)
       end
 
       def raise_ended(moment)
-        raise Exclusion, "it #{@child.failure || "ended"} #{moment}#{diagnostic}"
+        raise Benchmark::Exclusion, "it #{@child.failure || "ended"} #{moment}#{diagnostic}"
       end
 
       # A server is stopped by SIGTERM; some exit with that signal, or with the shell's status for it.
       def check_end(load)
         failure = @child.failure(allowed: load ? [SIGTERM, 128 + SIGTERM] : [])
-        raise Exclusion, "it #{failure}#{diagnostic}" if failure
+        raise Benchmark::Exclusion, "it #{failure}#{diagnostic}" if failure
       end
 
       def diagnostic = @child.diagnostic&.then { |words| ": #{words}" }
 
       def check_allocator(preload_check, series)
         failure = preload_check.failure(series.largest_process)
-        raise Exclusion, PreloadCheck.obstacle(program) || failure if failure
+        raise Benchmark::Exclusion, Benchmark::PreloadCheck.obstacle(program) || failure if failure
       end
 
       # Found in PATH like a shell does.

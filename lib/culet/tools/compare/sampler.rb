@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../system/clock"
 require_relative "../../system/processes"
 require_relative "series"
 
@@ -30,7 +31,7 @@ module Culet
                        :PSS_GROWTH, :TREE_SHARE_OF_TIME
 
       # @param descendants [Descendants] the tree
-      # @param preload_check [PreloadCheck] examines the sampled processes
+      # @param preload_check [Benchmark::PreloadCheck] examines the sampled processes
       def initialize(descendants:, preload_check:)
         @descendants = descendants
         @preload_check = preload_check
@@ -48,7 +49,7 @@ module Culet
       # Starts sampling.
       # @return [self]
       def start
-        @started_at = now
+        @started_at = Clock.now
         @thread = Thread.new { run }
         self
       end
@@ -67,14 +68,12 @@ module Culet
 
       private
 
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-
       def run
-        due = now
+        due = Clock.now
         loop do
           sample
-          due = [due + interval, now].max
-          break if wait(due - now)
+          due = [due + interval, Clock.now].max
+          break if wait(due - Clock.now)
         end
       end
 
@@ -87,13 +86,13 @@ module Culet
       end
 
       def interval
-        return FIRST_INTERVAL_SECONDS if now - @started_at < FIRST_SECONDS
+        return FIRST_INTERVAL_SECONDS if Clock.now - @started_at < FIRST_SECONDS
 
         INTERVAL_SECONDS * (2**(@series.size / SAMPLES_PER_DOUBLING))
       end
 
       def sample
-        at = now
+        at = Clock.now
         pids = counted(living(at))
         # An exiting process has released its memory already.
         memory = pids.to_h { |pid| [pid, Processes::Memory.rss_bytes(pid)] }.select { |_, bytes| bytes&.positive? }

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../../system/clock"
+
 module Culet
   module Compare
     # Runs a helper program (Bundler, wrk) to its end.
@@ -28,10 +30,10 @@ module Culet
       def await(pid, reader, seconds)
         output = Thread.new { reader.read }
         waiter = Process.detach(pid)
-        deadline = now + seconds if seconds
+        deadline = Clock.now + seconds if seconds
         until waiter.join(TICK_SECONDS)
           yield if block_given?
-          break if deadline && now > deadline
+          break if deadline && Clock.now > deadline
         end
         waiter.alive? ? ["", nil] : [output.value, waiter.value]
       ensure
@@ -42,8 +44,7 @@ module Culet
         output&.kill
       end
 
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-      private_class_method :await, :now
+      private_class_method :await
     end
   end
 end

@@ -104,7 +104,7 @@ module Culet
       #
       # @param log [IO]
       # @yield called several times a second; may raise to stop it
-      # @raise [Exclusion] when the installation fails
+      # @raise [Benchmark::Exclusion] when the installation fails
       def prepare(log:, &check) = @bundle&.install(log: log, &check)
 
       # @return [Array<String>]

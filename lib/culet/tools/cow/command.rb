@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../errors"
+require_relative "../../system/clock"
 require_relative "process_tree"
 require_relative "history"
 
@@ -27,7 +28,7 @@ module Culet
 
       # @param words [Array<String>] the command; it inherits input and output
       # @param every_seconds [Float] between samples
-      # @param interruption [Compare::Interruption] its signal is forwarded
+      # @param interruption [Interruption] its signal is forwarded
       # @param options [Hash] as for ProcessTree
       # @raise [Culet::Error] when the command cannot be started
       def initialize(words, every_seconds:, interruption:, **options)
@@ -64,7 +65,7 @@ module Culet
       end
 
       def observe
-        at = now
+        at = Clock.now
         @reading_at ||= at + FIRST_READING_SECONDS
         @sample_at ||= at
         sample(at) if at >= @sample_at
@@ -93,8 +94,8 @@ module Culet
       def forward_signal
         return unless @interruption.requested?
 
-        @asked_at ||= now.tap { ::Process.kill(@interruption.signal, @pid) unless @interruption.signal == "INT" }
-        ::Process.kill(:KILL, @pid) if now > @asked_at + GRACE_SECONDS
+        @asked_at ||= Clock.now.tap { ::Process.kill(@interruption.signal, @pid) unless @interruption.signal == "INT" }
+        ::Process.kill(:KILL, @pid) if Clock.now > @asked_at + GRACE_SECONDS
       rescue Errno::ESRCH
         nil # the command has ended
       end
@@ -105,8 +106,6 @@ module Culet
       rescue Errno::ESRCH, Errno::ECHILD
         nil # the command has ended by itself
       end
-
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
     end
   end
 end

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "experiment/contender"
 require_relative "experiment/engine"
 require_relative "experiment/interpreter"
 require_relative "experiment/plan"

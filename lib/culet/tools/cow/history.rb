@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../system/clock"
 require_relative "../../system/processes"
 
 module Culet
@@ -44,7 +45,7 @@ module Culet
       #
       # @return [Boolean] whether any process is left
       def take
-        at = now
+        at = Clock.now
         @start ||= at
         found = @trees.flat_map(&:pids).uniq.filter_map { |pid| figures(pid) }
         @samples << Sample.new(at_seconds: at - @start, processes: found) if found.any?
@@ -74,8 +75,6 @@ module Culet
           "shared_bytes" => memory.values_at("shared_clean_bytes", "shared_dirty_bytes").sum,
           "private_bytes" => memory.values_at("private_clean_bytes", "private_dirty_bytes").sum }
       end
-
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
     end
   end
 end

@@ -1,11 +1,116 @@
 # frozen_string_literal: true
 
-require_relative "../map/html"
-require_relative "history_chart"
-require_relative "map_tables"
+require_relative "../../render/map/html"
+require_relative "../../render/thinning"
+require_relative "history"
+require_relative "../report/ledger"
+require_relative "labels"
 
 module Culet
   module Cow
+    # One process's figures as the tables beside its map.
+    class MapTables
+      COLUMNS = %w[shared unshared added].freeze
+      # An application has hundreds of classes.
+      MOST_ROWS = 40
+      private_constant :COLUMNS, :MOST_ROWS
+
+      # @param member [Member] that was read
+      def initialize(member)
+        @breakdown = member.breakdown
+        @writes = member.writes
+      end
+
+      # @return [Array<Hash>] as Map::PageData takes them
+      def to_a
+        by_use = @breakdown.levels.transform_keys { |name| Report::Ledger::TITLES.fetch(name) }
+        [categories, sharing("By use", by_use), *(holdings if @writes),
+         sharing("malloc by block size", Labels.classes(@breakdown.classes)),
+         sharing("malloc by arena", @breakdown.classes.empty? && @breakdown.arenas.size > 1 ? @breakdown.arenas : {}),
+         sharing("Ruby pages by slot size", Labels.sizes(@breakdown.slots))].compact
+      end
+
+      private
+
+      # @param all [Hash{String => SharingBytes}]
+      def sharing(title, all)
+        rows = all.reject { |_, one| one.resident.zero? }.sort_by { |_, one| -one.resident }
+        return if rows.empty?
+
+        figures = rows.map { |name, one| [name.to_s, one.shared, one.unshared, one.fresh + one.own] }
+        { "title" => title, "columns" => COLUMNS, "rows" => figures }
+      end
+
+      def categories
+        return unless @writes
+
+        rows = Writes::CATEGORIES.select { |one| @writes.touched(one).positive? }
+                                 .sort_by { |one| -@writes.touched(one) }
+        { "title" => "Writes to unshared pages", "columns" => ["pages", "only cause"],
+          "rows" => rows.map { |one| [Labels::WRITES.fetch(one), @writes.touched(one), @writes.only(one)] } }
+      end
+
+      def holdings
+        tables = { "Objects on unshared pages" => @writes.holdings.transform_keys { |name| Labels.type(name) },
+                   "By class" => @writes.classes }
+        tables.reject { |_, all| all.empty? }.map do |title, all|
+          largest = all.sort_by { |_, one| -one.bytes }.first(MOST_ROWS)
+          { "title" => title, "columns" => %w[old young new malloc],
+            "rows" => largest.map { |name, one| [name, one.old, one.young, one.made, one.malloc + one.malloc_made] } }
+        end
+      end
+    end
+
+    # A history as the chart of the map page: few curves, each with as many points as a small chart can show.
+    class HistoryChart
+      WORKERS = 4
+      private_constant :WORKERS
+
+      # @param history [History] with at least two samples
+      def initialize(history)
+        @history = history
+      end
+
+      # @return [Hash{String => Object}] Map::Html's curve
+      def to_h
+        { "title" => title, "lines" => lines.reject { |line| line["points"].size < 2 } }
+      end
+
+      private
+
+      def title
+        age = forked_before
+        return "Memory over time" unless age
+
+        order = age.negative? ? "after" : "before"
+        "Sharing over time; the first fork was #{format("%.1f", age.abs)} s #{order} the first sample"
+      end
+
+      # Seconds from the first fork to the first sample.
+      def forked_before
+        ages = @history.samples.flat_map do |one|
+          one.workers.filter_map { |worker| worker["age_seconds"]&.-(one.at_seconds) }
+        end
+        ages.max
+      end
+
+      def lines
+        pids = @history.workers
+        single = (pids.size > 1 ? pids.first(WORKERS) : []).map do |pid|
+          line("process #{pid}, private") { |one| one.worker(pid)&.fetch("private_bytes") }
+        end
+        [line("all processes (PSS)", &:total_pss_bytes),
+         line("average worker, shared") { |one| one.worker_mean("shared_bytes")&.round },
+         line("average worker, private") { |one| one.worker_mean("private_bytes")&.round },
+         *single]
+      end
+
+      def line(name, &value)
+        points = @history.points(&value).map { |seconds, bytes| [seconds.round(3), bytes] }
+        { "name" => name, "points" => Thinning.thin(points) }
+      end
+    end
+
     # The HTML page of a process tree: a map of each process, the parent first, with every page coloured by its sharing.
     class MapPage
       # Processes on the page.

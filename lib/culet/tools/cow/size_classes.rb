@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../scope/region"
-require_relative "range_cursor"
+require_relative "page_ranges"
 require_relative "sharing_bytes"
 
 module Culet

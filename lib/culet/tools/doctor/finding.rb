@@ -9,7 +9,7 @@ module Culet
 
     # Base of the checks.
     class Check
-      # @param target [Target]
+      # @param target [Allocators::InspectedProcess]
       def initialize(target)
         @target = target
       end

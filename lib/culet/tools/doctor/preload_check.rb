@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "finding"
-require_relative "../allocators/preload"
+require_relative "../../allocators/preload"
 
 module Culet
   class Doctor

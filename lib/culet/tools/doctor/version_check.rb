@@ -48,7 +48,7 @@ module Culet
         path = paths.find { |candidate| File.basename(candidate).match?(/\Alibc(\.so\.6|-2\.\d+\.so)\z/) }
         version = path && glibc_version(path)
         return unopened("glibc", "C library") if version.nil? && target.unreadable.any?
-        return note("glibc", "the C library is musl") if paths.any? { |file| Target::MUSL.match?(file) }
+        return note("glibc", "the C library is musl") if paths.any? { |file| Allocators::InspectedProcess::MUSL.match?(file) }
         return note("glibc", "glibc is not loaded: another C library, or a static program") unless version
         return ok("glibc", "glibc #{version}") unless older?(version, GLIBC_FLOOR)
 

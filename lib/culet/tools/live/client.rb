@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
+require_relative "../../system/clock"
 
 module Culet
   module Live
@@ -40,19 +41,17 @@ module Culet
       private
 
       def write_part(part)
-        deadline = now + @stall
+        deadline = Clock.now + @stall
         until part.empty?
           written = @socket.write_nonblock(part, exception: false)
           if written == :wait_writable
-            left = deadline - now
+            left = deadline - Clock.now
             raise Lost unless left.positive? && @socket.wait_writable(left)
           else
             part = part.byteslice(written..)
           end
         end
       end
-
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
     end
   end
 end

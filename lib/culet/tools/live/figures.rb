@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../errors"
+require_relative "../../system/clock"
 require_relative "../../system/foreign_json"
 require_relative "../../system/processes"
 require_relative "../agent/endpoint"
@@ -30,7 +31,7 @@ module Culet
       # @param pid [Integer]
       def initialize(pid)
         @pid = pid
-        @born = now
+        @born = Clock.now
         @asked_at = 0.0
         @next_attempt = @born
         @text = +"".b
@@ -40,7 +41,7 @@ module Culet
       #
       # @return [BasicSocket, nil] what to wait for; nil: no answer is due
       def ask
-        @asked_at = now
+        @asked_at = Clock.now
         connect if @socket.nil? && @asked_at >= @next_attempt
         return unless @socket
         return @socket if @asked
@@ -76,7 +77,7 @@ module Culet
       private
 
       def connect
-        @next_attempt = now + (now - @born < RETRY ? RETRY_YOUNG : RETRY)
+        @next_attempt = Clock.now + (Clock.now - @born < RETRY ? RETRY_YOUNG : RETRY)
         @socket = Agent::Endpoint.new(Processes::Live.new(@pid)).connect
       rescue Error, SystemCallError
         nil # it has none for this user, or it has ended
@@ -118,8 +119,6 @@ module Culet
       rescue JSON::ParserError
         nil
       end
-
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
     end
   end
 end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../errors"
+require_relative "../../system/clock"
 require_relative "../limit/inquiry"
 
 module Culet
@@ -64,7 +65,7 @@ module Culet
       def next_pid
         pids = @roots.first(1) | @lock.synchronize { @pids }
         @asked.select! { |pid, _| pids.include?(pid) }
-        pids.select { |pid| @asked.fetch(pid, 0) <= now }.min_by { |pid| @asked.fetch(pid, 0) }
+        pids.select { |pid| @asked.fetch(pid, 0) <= Clock.now }.min_by { |pid| @asked.fetch(pid, 0) }
       end
 
       # What the kernel counts can be read again at each moment.
@@ -76,10 +77,10 @@ module Culet
 
       def ask(pid)
         answer = Limit::Inquiry.new(pid).call
-        @asked[pid] = now + (answer["kept"] ? 0 : RETRY)
+        @asked[pid] = Clock.now + (answer["kept"] ? 0 : RETRY)
         @lock.synchronize { note(pid, answer) }
       rescue Error
-        @asked[pid] = now + RETRY # it has ended, or does not answer
+        @asked[pid] = Clock.now + RETRY # it has ended, or does not answer
       end
 
       # A limit that a process keeps itself counts before that of the kernel.
@@ -90,8 +91,6 @@ module Culet
         @seen[pid] = fresh.last["at"] if fresh.any?
         @steps.concat(fresh.map { |step| step.merge("pid" => pid) }).sort_by! { |step| step["at"] }
       end
-
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
     end
   end
 end

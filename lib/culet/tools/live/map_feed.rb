@@ -2,9 +2,10 @@
 
 require_relative "../../errors"
 require_relative "../../scope"
-require_relative "../map"
-require_relative "../map/packing"
-require_relative "../map/page_data"
+require_relative "../../system/clock"
+require_relative "../../render/map"
+require_relative "../../render/packing"
+require_relative "../../render/map/page_data"
 require_relative "merge_patch"
 
 module Culet
@@ -25,8 +26,8 @@ module Culet
       def initialize(pid)
         @pid = pid
         @lock = Mutex.new
-        @due = now
-        @used = now
+        @due = Clock.now
+        @used = Clock.now
       end
 
       # @return [Float] when it was called last, by the monotonic clock
@@ -39,8 +40,8 @@ module Culet
       # @raise [Culet::Error] when the process cannot be read
       def call(version)
         @lock.synchronize do
-          @used = now
-          read if @due <= now
+          @used = Clock.now
+          read if @due <= Clock.now
           case version
           when @reading.version then unchanged
           when @reading.version - 1 then @change
@@ -51,10 +52,8 @@ module Culet
 
       private
 
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
-
       def read
-        began = now
+        began = Clock.now
         data = Map::PageData.new(Scope.snapshots(@pid.to_s, chunks: 0).last)
         before = @reading
         @reading = Reading.new(before.to_a.first.to_i + 1, MergePatch.compact(data.facts), data.planes)
@@ -63,7 +62,7 @@ module Culet
       rescue Scope::Malformed => e
         raise Error, "the data read from #{@pid} is inconsistent: #{e.message}"
       ensure
-        @due = now + [LEAST_SECONDS, SHARE * (now - began)].max
+        @due = Clock.now + [LEAST_SECONDS, SHARE * (Clock.now - began)].max
       end
 
       def unchanged = message(@reading.version, {}, [])
@@ -80,7 +79,7 @@ module Culet
       def message(base, facts, runs)
         cells = @reading.planes.map { |plane| runs.map { |first, count| plane.byteslice(first, count) }.join }.join
         { "version" => @reading.version, "base" => base, "facts" => facts, "runs" => runs,
-          "cells" => Map::Packing.base64(cells) }
+          "cells" => Packing.base64(cells) }
       end
 
       # @return [Array<String>] planes of the new layout with the cells of the old one

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../system/clock"
 require_relative "../../system/processes"
 require_relative "figures"
 require_relative "sharing"
@@ -51,7 +52,7 @@ module Culet
         @file = Processes::Stat.new(pid)
         @figures = Figures.new(pid)
         @sharing = Sharing.new
-        @first_seen = now
+        @first_seen = Clock.now
         @collections = []
         @questions = QUESTIONS
         @ruby = ruby?
@@ -69,7 +70,7 @@ module Culet
       end
 
       # @return [Boolean] whether the agent may have something new to answer
-      def question? = @questions.positive? || now - @figures.asked_at > AGENT_SECONDS
+      def question? = @questions.positive? || Clock.now - @figures.asked_at > AGENT_SECONDS
 
       # Asks the agent.
       #
@@ -80,7 +81,7 @@ module Culet
       end
 
       # @return [Boolean] whether it began after the sampler did
-      def young? = now - @first_seen < TITLE_SECONDS
+      def young? = Clock.now - @first_seen < TITLE_SECONDS
 
       # @param rollup [Processes::Rollups::Entry, nil] the last reading of smaps_rollup
       # @param copied [Float] as of Sharing#memory
@@ -104,8 +105,8 @@ module Culet
       # @return [Float, nil] collections per minute, over the last minute or since the sampler started
       def collections_per_minute
         count = @figures.last&.fetch("collections", nil) or return
-        @collections << [now, count]
-        @collections.shift while @collections.size > 2 && @collections.first.first < now - RATE_SECONDS
+        @collections << [Clock.now, count]
+        @collections.shift while @collections.size > 2 && @collections.first.first < Clock.now - RATE_SECONDS
         (from, first), (to, last) = @collections.values_at(0, -1)
         (60 * (last - first) / (to - from)).round(1) if to > from
       end
@@ -132,12 +133,12 @@ module Culet
       def started_at(boot_time) = (boot_time + @stat.start_ticks.fdiv(Processes::Cpu::TICKS_PER_SECOND)).round(2)
 
       def read_title
-        return if @title && !young? && now < @next_title
+        return if @title && !young? && Clock.now < @next_title
 
         identity = Processes::Identity.new(@pid)
         return if @title && identity.command_line.empty? # the process is ending
 
-        @next_title = now + TITLE_SECONDS
+        @next_title = Clock.now + TITLE_SECONDS
         @title = identity.title unless @title && identity.command_line == @command_line
         @command_line = identity.command_line
       end
@@ -147,8 +148,6 @@ module Culet
       rescue *Processes::GONE_OR_FORBIDDEN
         Processes::Identity.new(@pid).names.any? { |name| name.start_with?("ruby") }
       end
-
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
     end
   end
 end

@@ -10,7 +10,7 @@ module Culet
     # else for anything. Names and titles reach it as data, and the script only ever inserts them as text.
     class Page
       PARTS = File.expand_path("page", __dir__)
-      SHARED = File.expand_path("../map/assets", __dir__)
+      SHARED = File.expand_path("../../render/map/assets", __dir__)
       OF_THE_MAP = %w[theme data blocks picture sharing changes words tip view pointer].freeze
       OWN = %w[figures store levels chart stacks timeline events table comparison map sites main].freeze
       SCRIPTS = ["#{PARTS}/uplot/uPlot.iife.min.js", *OF_THE_MAP.map { |name| "#{SHARED}/#{name}.js" },

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../system/clock"
 require_relative "../../system/processes"
 require_relative "description"
 require_relative "events"
@@ -56,7 +57,7 @@ module Culet
 
       # @return [Hash{String => Object}, nil] the moment; nil when all processes have ended
       def call
-        began = now
+        began = Clock.now
         at = Time.now.to_f.round(3)
         gone = follow
         return if @members.empty?
@@ -65,7 +66,7 @@ module Culet
         processes = describe
         total = total(processes)
         @limits.follow(@members.each_value.select(&:limit?).map(&:pid))
-        { "at" => at, "seconds" => (now - began).round(6), "processes" => processes, "total" => total,
+        { "at" => at, "seconds" => (Clock.now - began).round(6), "processes" => processes, "total" => total,
           "limit" => @limits.current(total["pss_bytes"]),
           "events" => @events.call(at, @members.values, gone: gone, steps: @limits.take_steps) }
       end
@@ -106,10 +107,10 @@ module Culet
 
       # For the first answers; others are read at the next moment.
       def wait
-        deadline = now + WAIT
+        deadline = Clock.now + WAIT
         sleep(PAUSE) if @waiting.size > 1
         until @waiting.empty?
-          ready, = IO.select(@waiting.keys, nil, nil, [deadline - now, 0].max)
+          ready, = IO.select(@waiting.keys, nil, nil, [deadline - Clock.now, 0].max)
           break unless ready
 
           ready.each { |socket| @waiting.delete(socket) if @waiting[socket].receive }
@@ -140,8 +141,6 @@ module Culet
           [name, known.empty? ? nil : known.sum]
         end
       end
-
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
     end
   end
 end

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-require_relative "../profile"
+require_relative "../../system/clock"
 require_relative "../profile/live"
-require_relative "../profile/stream"
+require_relative "../../model/profile"
 
 module Culet
   module Live
@@ -20,7 +20,7 @@ module Culet
       def initialize(pid)
         @pid = pid
         @lock = Mutex.new
-        @due = @used = now
+        @due = @used = Clock.now
       end
 
       # @return [Hash{String => Object}] "at" (seconds since 1970), "total_bytes", and "rows": "name", "bytes",
@@ -28,15 +28,13 @@ module Culet
       # @raise [Culet::Error] when the profile does not run, or cannot be read
       def call
         @lock.synchronize do
-          @used = now
-          read if @due <= now
+          @used = Clock.now
+          read if @due <= Clock.now
           @document or raise Error, "the profile of process #{@pid} could not be read; it is read again in a moment"
         end
       end
 
       private
-
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
 
       # Asking a process for the status first keeps a profile that is off, off.
       def read
@@ -48,7 +46,7 @@ module Culet
         recording = Profile::Stream.new(live.name, @pid, live.read, :running).recording
         @document = document(Profile::Data.new([recording]))
       ensure
-        @due = now + LEAST_SECONDS
+        @due = Clock.now + LEAST_SECONDS
       end
 
       def document(data)

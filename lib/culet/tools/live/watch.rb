@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../system/clock"
 require_relative "encoder"
 require_relative "state"
 
@@ -28,7 +29,7 @@ module Culet
       #
       # @return [Boolean] false: all processes have ended
       def begin
-        @due = now + @every
+        @due = Clock.now + @every
         take
       end
 
@@ -38,11 +39,11 @@ module Culet
       # @yieldreturn [Boolean] whether to stop
       # @return [void]
       def follow
-        until yield([@due - now, 0].max)
-          next if @due > now
+        until yield([@due - Clock.now, 0].max)
+          next if @due > Clock.now
 
           # After a pause of the machine no moments are made up for.
-          @due = [@due + @every, now].max
+          @due = [@due + @every, Clock.now].max
           take or break
         end
       end
@@ -51,8 +52,6 @@ module Culet
       def pids = @state ? @state["processes"].values.map { |process| process["pid"] } : []
 
       private
-
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
 
       def take
         moment = @sampler.call or return false

@@ -1,10 +1,11 @@
 # frozen_string_literal: true
 
 require "tmpdir"
+require_relative "../../system/clock"
 require_relative "../../system/foreground"
 require_relative "../../system/ruby_options"
-require_relative "../allocators"
-require_relative "../trace/binaries"
+require_relative "../../allocators"
+require_relative "../../native"
 require_relative "descendants"
 
 module Culet
@@ -92,8 +93,10 @@ module Culet
       # @param seconds [Float]
       # @return [void]
       def wait(seconds, **)
-        deadline = now + seconds
-        @descendants.look until ended? || now >= deadline || @thread.join((deadline - now).clamp(0, LOOK_SECONDS))
+        deadline = Clock.now + seconds
+        until ended? || (left = deadline - Clock.now) <= 0 || @thread.join([left, LOOK_SECONDS].min)
+          @descendants.look
+        end
       end
 
       # Reads the processes that run; of those that have ended since the last time, what they have left.
@@ -117,8 +120,6 @@ module Culet
       end
 
       private
-
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
 
       def ended? = !@thread.alive?
 
@@ -152,7 +153,8 @@ module Culet
         base = @choice.environment
         return base if culet?
 
-        base.merge("LD_PRELOAD" => [Trace::Binaries.sampler, *base["LD_PRELOAD"]].join(":"), "CULET_INHERITED" => "0")
+        sampler = Native.preloadable("trace", "culet-sampler.so")
+        base.merge("LD_PRELOAD" => [sampler, *base["LD_PRELOAD"]].join(":"), "CULET_INHERITED" => "0")
       end
 
       def culet? = @choice.name == "culet"

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../errors"
+require_relative "../../system/clock"
 require_relative "interval"
 
 module Culet
@@ -36,7 +37,7 @@ module Culet
       def call
         @session.start
         @session.announce("every #{@every.to_s.delete_suffix(".0")} s; Ctrl-C ends it")
-        @start = now
+        @start = Clock.now
         @before = recordings
         @from = Time.now
         nil until cycle == :end
@@ -47,17 +48,15 @@ module Culet
 
       private
 
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
-
       # Intervals begin at multiples of their length, so that they do not drift.
       def cycle
         @due = (@due || @start) + @every
-        @due = now + @every if @due < now
+        @due = Clock.now + @every if @due < Clock.now
         over = @for && @start + @for
-        @session.wait([@due, over].compact.min - now, lasting: @lasting)
+        @session.wait([@due, over].compact.min - Clock.now, lasting: @lasting)
         found = recordings
         write(found)
-        :end if @session.stopped? || (over && now >= over) || (found.empty? && !@lasting)
+        :end if @session.stopped? || (over && Clock.now >= over) || (found.empty? && !@lasting)
       end
 
       def recordings = @session.read(start: true).map(&:recording)

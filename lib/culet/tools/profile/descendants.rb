@@ -5,7 +5,7 @@ require_relative "../../system/foreign_file"
 require_relative "../../system/processes"
 require_relative "last_reading"
 require_relative "live"
-require_relative "stream"
+require_relative "../../model/profile/recording"
 
 module Culet
   module Profile

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "data"
-require_relative "difference"
+require_relative "../../model/profile"
 require_relative "pprof"
 
 module Culet
@@ -18,7 +17,8 @@ module Culet
         @from = from
         @to = to
         earlier = before.to_h { |recording| [identity(recording), recording] }
-        @change = Data.new(found) - Data.new(found.filter_map { |recording| earlier[identity(recording)] })
+        before_found = found.filter_map { |recording| earlier[identity(recording)] }
+        @change = Difference.new(Data.new(found), Data.new(before_found))
       end
 
       # @param view [Symbol, String] one of VIEWS; :allocated is limited to the interval

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "stream"
+require_relative "../../system/clock"
+require_relative "../../model/profile/recording"
 
 module Culet
   module Profile
@@ -18,21 +19,21 @@ module Culet
       # @param live [Live]
       def initialize(live)
         @live = live
-        @due = now + FIRST_SECONDS
+        @due = Clock.now + FIRST_SECONDS
       end
 
       # @return [Boolean] whether the process is to be asked again
-      def due? = now >= @due
+      def due? = Clock.now >= @due
 
       # Asks the process.
       #
       # @return [Stream]
       # @raise [Culet::Error] when it does not answer
       def take
-        begun = now
+        begun = Clock.now
         @stream = Stream.new(@live.name, @live.pid, @live.read, :running)
       ensure
-        @due = now + [LEAST_SECONDS, SHARE * (now - begun)].max
+        @due = Clock.now + [LEAST_SECONDS, SHARE * (Clock.now - begun)].max
       end
 
       # @param time [Time] when the end of the process was noticed
@@ -40,10 +41,6 @@ module Culet
       def at_end(time)
         @stream && Stream.new(*@stream.to_a.first(3), :ended, time)
       end
-
-      private
-
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
     end
   end
 end

@@ -4,8 +4,8 @@ require_relative "../../errors"
 require_relative "../../system/processes"
 require_relative "../../system/ruby_options"
 require_relative "../agent/conversation"
-require_relative "../doctor/target"
-require_relative "stream"
+require_relative "../../allocators/inspected_process"
+require_relative "../../model/profile/recording"
 
 module Culet
   module Profile
@@ -25,7 +25,7 @@ module Culet
       def initialize(pid, wait_seconds: WAIT_SECONDS)
         process = Processes::Live.find(pid)
         @pid = process.pid
-        @target = Doctor::Target.new(process)
+        @target = Allocators::InspectedProcess.new(process)
         @started = false
         @wait = wait_seconds
         @conversation = Agent::Conversation.new(pid, verb: "profile", absence: method(:absence),

@@ -13,7 +13,7 @@ module Culet
     # script and no external resource. The data is base64, and the script only ever inserts it as text.
     class Html
       PARTS = File.expand_path("page", __dir__)
-      SHARED = File.expand_path("../map/assets", __dir__)
+      SHARED = File.expand_path("../../render/map/assets", __dir__)
       SCRIPTS = [*%w[theme data words tip].map { |name| File.join(SHARED, "#{name}.js") },
                  *%w[profile text icicle functions groups main].map { |name| File.join(PARTS, "#{name}.js") }].freeze
       VIEWS = { live: ["Live", "in use when the profile was taken"],

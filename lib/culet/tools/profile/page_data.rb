@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
-require_relative "../map/packing"
+require_relative "../../render/packing"
 
 module Culet
   module Profile
@@ -57,7 +57,7 @@ module Culet
       end
 
       # @return [String] a zlib stream in base64
-      def packed = Map::Packing.base64(JSON.generate(to_h))
+      def packed = Packing.base64(JSON.generate(to_h))
 
       # @return [Hash]
       def to_h

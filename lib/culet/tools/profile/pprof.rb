@@ -4,7 +4,7 @@ require "set"
 require "stringio"
 require "zlib"
 require_relative "../../version"
-require_relative "address_space"
+require_relative "../../model/profile/address_space"
 require_relative "protobuf"
 
 module Culet

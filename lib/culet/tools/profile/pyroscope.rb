@@ -5,6 +5,7 @@ require "openssl"
 require "timeout"
 require "uri"
 require_relative "../../errors"
+require_relative "../../system/clock"
 
 module Culet
   module Profile
@@ -216,12 +217,10 @@ module Culet
         @lock.synchronize do
           next @changed.wait(@lock, FIRST_PAUSE_SECONDS) if @closed
 
-          deadline = now + seconds
-          @changed.wait(@lock, [deadline - now, 0.001].max) until @closed || now >= deadline
+          deadline = Clock.now + seconds
+          @changed.wait(@lock, [deadline - Clock.now, 0.001].max) until @closed || Clock.now >= deadline
         end
       end
-
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
 
       def post(profile)
         request = Net::HTTP::Post.new(target(profile), @headers)

@@ -1,10 +1,11 @@
 # frozen_string_literal: true
 
 require_relative "../../errors"
+require_relative "../../system/clock"
 require_relative "../../system/processes/tree"
 require_relative "last_reading"
 require_relative "live"
-require_relative "stream"
+require_relative "../../model/profile/recording"
 
 module Culet
   module Profile
@@ -72,8 +73,10 @@ module Culet
       # @param lasting [Boolean] whether to wait on when all processes have ended
       # @return [void]
       def wait(seconds, lasting: false)
-        deadline = now + seconds
-        sleep((deadline - now).clamp(0, STEP_SECONDS)) until stopped? || now >= deadline || (ended? && !lasting)
+        deadline = Clock.now + seconds
+        until stopped? || (left = deadline - Clock.now) <= 0 || (ended? && !lasting)
+          sleep([left, STEP_SECONDS].min)
+        end
       end
 
       # Waits likewise, and reads the processes now and then: what one held that ends meanwhile is part of the report.
@@ -81,9 +84,9 @@ module Culet
       # @param seconds [Float]
       # @return [void]
       def follow(seconds)
-        deadline = now + seconds
-        until stopped? || now >= deadline || ended?
-          wait([LOOK_SECONDS, deadline - now].min)
+        deadline = Clock.now + seconds
+        until stopped? || Clock.now >= deadline || ended?
+          wait([LOOK_SECONDS, deadline - Clock.now].min)
           keep(&:due?)
         end
       end
@@ -127,8 +130,6 @@ module Culet
       end
 
       private
-
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
 
       def ended? = @lives.each_key.none? { |pid| alive?(pid) }
 

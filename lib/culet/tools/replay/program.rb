@@ -3,7 +3,7 @@
 require "open3"
 require_relative "../../errors"
 require_relative "../../system/foreign_json"
-require_relative "../trace/binaries"
+require_relative "../../native"
 
 module Culet
   module Replay
@@ -44,7 +44,7 @@ module Culet
       private
 
       def execute(environment, *arguments, seconds: nil)
-        command = [Trace::Binaries.replay, *arguments, *@options.arguments, @path]
+        command = [Native.part("trace", "culet-replay"), *arguments, *@options.arguments, @path]
         Open3.popen3(environment, *command) do |input, output, errors, process|
           input.close
           readers = [output, errors].map { |io| Thread.new { io.read } }

@@ -1,26 +1,25 @@
 # frozen_string_literal: true
 
-require_relative "../compare/runner"
-require_relative "../compare/statistics"
+require_relative "../../benchmark/machine"
+require_relative "../../benchmark/runner"
+require_relative "../../model/statistics"
 require_relative "program"
 
 module Culet
   module Replay
     # Replays a trace with every allocator of a plan; the result has the form of a comparison's document.
-    class Runner < Compare::Runner
-      # Keys of a comparison's "environment" that say nothing about a replay.
-      UNUSED = %w[sampling_interval_seconds load_generator scale].freeze
-      private_constant :UNUSED
-
-      # @param plan [Compare::Plan] with a TraceFile as its only workload
+    class Runner
+      # @param plan [Benchmark::Plan] with a TraceFile as its only workload
       # @param options [Program::Options]
-      # @param interruption [Compare::Interruption]
-      # @param progress [Compare::Progress]
+      # @param interruption [Interruption]
+      # @param progress [Benchmark::Progress]
       def initialize(plan:, options:, interruption:, progress:)
-        super(plan: plan, interruption: interruption, progress: progress)
+        @plan = plan
+        @options = options
+        @interruption = interruption
+        @progress = progress
         @trace = plan.workloads.first
         @program = Program.new(@trace.path, options: options)
-        @options = options
       end
 
       # @return [Hash] also "trace", the trace's metadata; in each run "instructions" and "mean_live_bytes"; in each
@@ -28,7 +27,7 @@ module Culet
       # @raise [Culet::Error] when the trace cannot be read
       def call
         info = @program.info
-        document = super
+        document = replays
         document["results"].each { |result| result["summary"].merge!(instructions(result["runs"])) }
         { **document, "trace" => { **@trace.to_h, **info } }
       ensure
@@ -37,19 +36,22 @@ module Culet
 
       private
 
+      def replays
+        Benchmark::Runner.new(plan: @plan, interruption: @interruption, progress: @progress)
+                         .call(environment) { |scheduled| measure(scheduled) }
+      end
+
       def environment
-        super.except(*UNUSED).merge("touch" => @options.touch || "line", "paced" => !!@options.paced,
-                                    "single" => !!@options.single)
+        Benchmark::Machine.new(plan: @plan).to_h.merge("touch" => @options.touch || "line",
+                                                       "paced" => !!@options.paced, "single" => !!@options.single)
       end
 
       def measure(scheduled)
         environment = scheduled.choice.environment(isolated: true)
         metrics(@program.run(environment, seconds: @plan.timeout_seconds).fetch("play"))
-      rescue Compare::Interrupted
-        raise
       rescue Error => e
         @interruption.check # a signal to the process group ends the replay too
-        raise Compare::Exclusion, e.message
+        raise Benchmark::Exclusion, e.message
       end
 
       # The metrics under their names in a comparison.
@@ -67,7 +69,7 @@ module Culet
 
       def instructions(runs)
         counts = runs.filter_map { |run| run["instructions"] }
-        counts.empty? ? {} : { "instructions" => Compare::Statistics.new(seed: @plan.seed).summary(counts) }
+        counts.empty? ? {} : { "instructions" => Statistics.new(seed: @plan.seed).summary(counts) }
       end
     end
   end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "../trace/destination"
-require_relative "../trace/header"
+require_relative "../../model/trace/files"
+require_relative "../../model/trace/header"
 
 module Culet
   module Replay
@@ -21,7 +21,7 @@ module Culet
 
       # @return [Array<String>] traces of other processes of the recording, the largest first
       def others
-        (Trace::Destination.new(path).files - [File.expand_path(path)]).sort_by { |file| -File.size(file) }
+        (Trace::Files.new(path).files - [File.expand_path(path)]).sort_by { |file| -File.size(file) }
       end
 
       # @return [Hash] the trace's metadata, for the document

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../version"
-require_relative "origin"
+require_relative "../../model/origin"
 
 module Culet
   module Requires

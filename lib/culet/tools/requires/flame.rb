@@ -5,7 +5,7 @@ require "json"
 require_relative "../../text/numbers"
 require_relative "../../text/size"
 require_relative "feature"
-require_relative "origin"
+require_relative "../../model/origin"
 
 module Culet
   module Requires

@@ -4,7 +4,7 @@ require_relative "../../errors"
 require_relative "../../system/foreign_file"
 require_relative "../../system/foreign_json"
 require_relative "feature"
-require_relative "shapes"
+require_relative "saved"
 
 module Culet
   module Requires

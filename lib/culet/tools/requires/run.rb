@@ -1,10 +1,11 @@
 # frozen_string_literal: true
 
 require "tmpdir"
+require_relative "../../native"
 require_relative "../../system/foreground"
 require_relative "../../system/foreign_file"
+require_relative "../../system/ruby_options"
 require_relative "log"
-require_relative "tool"
 
 module Culet
   module Requires
@@ -55,10 +56,12 @@ module Culet
       def environment(folder)
         { "CULET_REQUIRES" => folder, "CULET_REQUIRES_FOLLOW" => @follow ? "1" : "0",
           "CULET_REQUIRES_ABI" => "#{RUBY_ENGINE} #{RUBY_VERSION} #{RUBY_PLATFORM}",
-          "RUBYOPT" => [Tool.loading("runtime/requires/recorder.rb"),
-                        ENV.fetch("RUBYOPT", nil)].compact.reject(&:empty?).join(" "),
-          "LD_PRELOAD" => [Tool.counter, ENV.fetch("LD_PRELOAD", nil)].compact.reject(&:empty?).join(":") }
+          "RUBYOPT" => first("-r#{RubyOptions.file("runtime/requires/recorder")}", "RUBYOPT", " "),
+          "LD_PRELOAD" => first(Native.preloadable("syscall_counter", "culet-syscall-counter.so"), "LD_PRELOAD", ":") }
       end
+
+      # @return [String] the word in front of those that the variable has
+      def first(word, variable, separator) = [word, *ENV.fetch(variable, nil)].reject(&:empty?).join(separator)
 
       def nothing
         return "nothing was recorded: #{unrecorded.values.first}" if unrecorded.any?

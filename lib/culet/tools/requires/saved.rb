@@ -3,10 +3,59 @@
 require_relative "../../errors"
 require_relative "../../system/foreign_json"
 require_relative "../../system/input_file"
-require_relative "shapes"
+require_relative "../../system/shape"
 
 module Culet
   module Requires
+    # The shape of a --json file: the keys that tables, pages and differences read.
+    module Shapes
+      TEXT = Shape::TEXT
+      COUNT = Shape::COUNT
+      SECONDS = Shape::SECONDS
+      TOLD_COUNT = Shape.nullable(COUNT)
+      TOLD_TEXT = Shape.nullable(TEXT)
+      private_constant :TEXT, :COUNT, :SECONDS, :TOLD_COUNT, :TOLD_TEXT
+
+      FEATURE = {
+        "path" => TOLD_TEXT, "name" => TOLD_TEXT, "gem" => TEXT, "error" => Shape.either(nil, false, TEXT),
+        "parent" => TOLD_COUNT, "self_seconds" => SECONDS, "self_cpu_seconds" => SECONDS, "total_seconds" => SECONDS,
+        "total_cpu_seconds" => SECONDS, "objects" => COUNT, "object_bytes" => COUNT, "retained_objects" => TOLD_COUNT,
+        "retained_bytes" => TOLD_COUNT, "mallocs" => TOLD_COUNT, "malloc_bytes" => TOLD_COUNT, "syscalls" => TOLD_COUNT,
+        "failed_syscalls" => TOLD_COUNT, "other_syscalls" => TOLD_COUNT, "iseq_bytes" => COUNT, "repeats" => COUNT,
+        "repeated_seconds" => SECONDS
+      }.freeze
+      # Sums of a gem's files; nil for figures that were not counted.
+      GEM = { "gem" => TEXT, "files" => COUNT, "self_seconds" => SECONDS, "self_cpu_seconds" => SECONDS,
+              "objects" => COUNT, "retained_objects" => TOLD_COUNT, "retained_bytes" => TOLD_COUNT,
+              "mallocs" => TOLD_COUNT, "malloc_bytes" => TOLD_COUNT, "syscalls" => TOLD_COUNT,
+              "failed_syscalls" => TOLD_COUNT, "iseq_bytes" => COUNT }.freeze
+      PROCESS = { "pid" => COUNT, "program" => TEXT, "features" => COUNT, "total_seconds" => SECONDS }.freeze
+
+      DOCUMENT = {
+        "command" => [TEXT], "pid" => COUNT, "ruby" => TEXT, "process_seconds" => Shape.nullable(SECONDS),
+        "total_seconds" => SECONDS, "total_cpu_seconds" => SECONDS, "features" => [FEATURE], "gems" => [GEM],
+        "code" => { "iseq_bytes" => COUNT, "count" => COUNT }, "processes" => [PROCESS], "problems" => [TEXT]
+      }.freeze
+      private_constant :FEATURE, :GEM, :PROCESS
+
+      # Ruby's stack is not that deep.
+      DEEPEST = 2_000
+
+      # @param features [Array<Hash>] of a DOCUMENT
+      # @return [String, nil] the fault of their tree
+      def self.fault_of_tree(features)
+        depths = []
+        features.each_with_index do |one, index|
+          parent = one["parent"]
+          return "features[#{index}].parent is none of those before it" if parent && parent >= index
+
+          depths << (parent ? depths[parent] + 1 : 0)
+          return "features[#{index}] is too deep in its tree" if depths.last > DEEPEST
+        end
+        nil
+      end
+    end
+
     # Reads a document of --json back; the file is not trusted.
     module Saved
       # A large application has 10 MB.

@@ -5,8 +5,10 @@ require_relative "../../system/foreign_file"
 require_relative "../../system/foreign_json"
 require_relative "../../system/shape"
 require_relative "../../version"
-require_relative "origin"
+require_relative "../../model/origin"
 require_relative "saved"
+require_relative "../agent/conversation"
+require_relative "../../system/ruby_options"
 
 module Culet
   module Requires
@@ -172,6 +174,31 @@ module Culet
 
         "process #{pids.join(", ")}: coverage starts now (CULET_UNUSED_FROM=asked); " \
           "run the command again after some time of normal work"
+      end
+    end
+
+    # Requests unused code from the agent of a process with coverage (culet/unused).
+    class UnusedInquiry
+      # Time limits of the answer, and of the wait for its start.
+      LIMIT_SECONDS = 120.0
+      PATIENCE_SECONDS = 60.0
+      private_constant :LIMIT_SECONDS, :PATIENCE_SECONDS
+
+      # @param word [String] a process number
+      # @raise [Culet::Error] without such a process
+      def initialize(word, patience: PATIENCE_SECONDS)
+        absence = "process #{word} does not record which code runs; " \
+                  "start it with `culet require --unused -- COMMAND`, or with " \
+                  "#{RubyOptions.advice("unused")} in its environment"
+        @conversation = Agent::Conversation.new(word, verb: "require --unused", absence: -> { absence })
+        @patience = patience
+      end
+
+      # @return [Hash] the answer, for Unused
+      # @raise [Culet::Error] without an answer; the message gives reason and remedy
+      def call
+        text = @conversation.ask("unused", limit_seconds: LIMIT_SECONDS, wait_seconds: @patience)
+        Unused.parse(text, name: "the answer of process #{@conversation.pid}")
       end
     end
   end

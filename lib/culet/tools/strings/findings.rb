@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../requires/origin"
+require_relative "../../model/origin"
 require_relative "group"
 
 module Culet
@@ -107,7 +107,7 @@ module Culet
       def sites? = @names.any?
 
       # @return [Array<Place>] by gem, the largest gains first
-      def gems = @gems ||= gather { |site| Requires::Origin.of(site) }
+      def gems = @gems ||= gather { |site| Origin.of(site) }
 
       # @return [Array<Place>] by file
       def files = @files ||= gather { |site| site.sub(/:\d+\z/, "") }

@@ -3,8 +3,7 @@
 require "erb"
 require_relative "../../text/numbers"
 require_relative "../../text/size"
-require_relative "bundle_row"
-require_relative "suffix_row"
+require_relative "row"
 
 module Culet
   module Strings

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "io/wait"
+require_relative "../../system/clock"
 
 module Culet
   module Top
@@ -42,15 +43,15 @@ module Culet
       private
 
       def run
-        due = now
+        due = Clock.now
         loop do
           moment = @sampler.call
           put(moment)
           break unless moment
 
           # After a pause, such as a stop by Ctrl-Z, missed readings are not made up for.
-          due = [due + @every, now].max
-          break if @waker.wait_readable(due - now)
+          due = [due + @every, Clock.now].max
+          break if @waker.wait_readable(due - Clock.now)
         end
       rescue StandardError => e
         put(e)
@@ -60,8 +61,6 @@ module Culet
         @results << result
         @writer.write_nonblock(".", exception: false)
       end
-
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
     end
   end
 end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../native"
-require_relative "header"
+require_relative "../../model/trace/header"
 
 module Culet
   module Trace

@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 require_relative "../../system/foreground"
-require_relative "destination"
+require_relative "../../model/trace/files"
 require_relative "packing"
 require_relative "buffer"
-require_relative "binaries"
+require_relative "../../native"
 
 module Culet
   module Trace
@@ -18,7 +18,7 @@ module Culet
 
       # @param command [Array<String>]
       # @param program [String] path of the executable
-      # @param destination [Destination]
+      # @param destination [Files]
       # @param choice [Allocators::Choice] the program's allocator
       # @param limit_bytes [Integer, nil] maximum size of each process's file
       def initialize(command:, program:, destination:, choice:, limit_bytes: nil)
@@ -52,7 +52,7 @@ module Culet
 
       def environment
         base = @choice.environment
-        preload = [Binaries.recorder, *base["LD_PRELOAD"]].join(":")
+        preload = [Native.preloadable("trace", "culet-trace.so"), *base["LD_PRELOAD"]].join(":")
         base.merge("LD_PRELOAD" => preload, "CULET_TRACE_FILE" => @destination.path,
                    "CULET_TRACE_ALLOCATOR" => @choice.spec,
                    "CULET_TRACE_LIMIT" => @limit_bytes&.to_s)

@@ -2,8 +2,8 @@
 
 require_relative "../../../text/numbers"
 require_relative "findings"
-require_relative "palette"
-require_relative "thinning"
+require_relative "../../../benchmark/palette"
+require_relative "../../../render/thinning"
 
 module Culet
   module Compare
@@ -13,10 +13,10 @@ module Culet
         # In this order; the tables have the other metrics too.
         CHARTED = %w[peak_rss_bytes mean_rss_bytes end_rss_bytes peak_pss_bytes cpu_seconds wall_seconds
                      requests_per_second cpu_per_request_seconds p99_seconds]
-                  .map { |key| METRIC.fetch(key) }.freeze
+                  .map { |key| Benchmark::METRIC.fetch(key) }.freeze
 
-        # @param model [Model]
-        # @param palette [Palette]
+        # @param model [Benchmark::Results]
+        # @param palette [Benchmark::Palette]
         # @param findings [Findings]
         def initialize(model, palette:, findings:)
           @model = model
@@ -37,7 +37,7 @@ module Culet
           }
         end
 
-        # @return [Array<Metric>] with a chart
+        # @return [Array<Benchmark::Metric>] with a chart
         def metrics(workload) = CHARTED & workload.metrics
 
         # @return [Boolean] whether there are ratios to the baseline
@@ -85,7 +85,7 @@ module Culet
 
         def curve_unit(workload)
           samples = workload.candidates.flat_map(&:runs).flat_map { |run| Array(run["samples"]) }
-          METRIC.fetch("peak_rss_bytes").unit(samples.map { |sample| sample["rss_bytes"] })
+          Benchmark::METRIC.fetch("peak_rss_bytes").unit(samples.map { |sample| sample["rss_bytes"] })
         end
 
         def curves(workload)

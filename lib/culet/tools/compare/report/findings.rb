@@ -1,22 +1,22 @@
 # frozen_string_literal: true
 
-require_relative "../statistics"
+require_relative "../../../model/statistics"
 require_relative "../../../text/lines"
 require_relative "../../../text/numbers"
-require_relative "model"
+require_relative "../../../benchmark/results"
 
 module Culet
   module Compare
     module Report
       # The result in sentences, including culet's losses and the comparisons without a difference.
       class Findings
-        PEAK = METRIC.fetch("peak_rss_bytes")
-        AT_END = METRIC.fetch("end_rss_bytes")
-        CPU = METRIC.fetch("cpu_seconds")
-        COST = METRIC.fetch("cpu_per_request_seconds")
-        RATE = METRIC.fetch("requests_per_second")
+        PEAK = Benchmark::METRIC.fetch("peak_rss_bytes")
+        AT_END = Benchmark::METRIC.fetch("end_rss_bytes")
+        CPU = Benchmark::METRIC.fetch("cpu_seconds")
+        COST = Benchmark::METRIC.fetch("cpu_per_request_seconds")
+        RATE = Benchmark::METRIC.fetch("requests_per_second")
 
-        # @param model [Model]
+        # @param model [Benchmark::Results]
         def initialize(model)
           @model = model
         end
@@ -28,7 +28,7 @@ module Culet
           [*(subject ? subject_lead : lowest_lead), runs_sentence, interruption].compact
         end
 
-        # @param workload [Model::Workload]
+        # @param workload [Benchmark::Results::Workload]
         # @return [Array<String>] what this workload shows
         def workload(workload)
           return ["No allocator completed a run on #{workload.title}."] if workload.candidates.empty?

@@ -20,9 +20,9 @@ module Culet
         # @param document [Hash] the result document of a comparison
         def initialize(document)
           @original = document
-          @model = Model.new(document)
+          @model = Benchmark::Results.new(document)
           @findings = Findings.new(@model)
-          @palette = Palette.new(@model)
+          @palette = Benchmark::Palette.new(@model)
           @charts = ChartData.new(@model, palette: @palette, findings: @findings)
         end
 
@@ -94,7 +94,7 @@ module Culet
         MOST_METRICS = 6
         private_constant :MOST_METRICS
 
-        # @return [Array<Array<Metric>>] for a table each
+        # @return [Array<Array<Benchmark::Metric>>] for a table each
         def metric_groups(workload)
           workload.metrics.partition { |metric| metric.kind == :bytes }.reject(&:empty?).flat_map do |metrics|
             metrics.each_slice((metrics.size / (metrics.size / MOST_METRICS.to_f).ceil.to_f).ceil).to_a
@@ -131,7 +131,7 @@ module Culet
 
         # Columns of the table of all runs.
         def raw_keys(workload)
-          order = ["run", "order", *METRICS.map(&:key)]
+          order = ["run", "order", *Benchmark::METRICS.map(&:key)]
           found = workload.candidates.flat_map(&:runs).flat_map(&:keys).uniq - ["samples"]
           (order & found) + (found - order).sort
         end

@@ -11,7 +11,7 @@ module Culet
       class Markdown
         # @param document [Hash] the result document of a comparison
         def initialize(document)
-          @model = Model.new(document)
+          @model = Benchmark::Results.new(document)
           @findings = Findings.new(@model)
         end
 

@@ -18,7 +18,7 @@ module Culet
         # @param options [Hash] color:, unicode: of Text::View
         def initialize(document, **options)
           super(**options)
-          @model = Model.new(document)
+          @model = Benchmark::Results.new(document)
           @findings = Findings.new(@model)
         end
 

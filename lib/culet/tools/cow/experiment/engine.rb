@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "../../compare/exclusion"
-require_relative "../../compare/statistics"
+require_relative "../../../benchmark/exclusion"
+require_relative "../../../model/statistics"
 require_relative "../../../version"
 require_relative "run"
 
@@ -17,7 +17,7 @@ module Culet
         COMPARED = %w[gc_first_seconds gc_second_seconds total_pss_bytes child_private_bytes].freeze
 
         # @param plan [Plan]
-        # @param interruption [Compare::Interruption]
+        # @param interruption [Interruption]
         # @param say [Proc] called with a line of progress for each run
         def initialize(plan:, interruption:, say: ->(_) {})
           @plan = plan
@@ -44,7 +44,7 @@ module Culet
             execute(turn) unless @excluded.key?([turn.variant, turn.contender])
           end
           true
-        rescue Compare::Interrupted
+        rescue Interrupted
           false
         end
 
@@ -55,7 +55,7 @@ module Culet
           @say.call(format("%s, %s, run %d: %.2f and %.2f s, %.0f MB together",
                            turn.variant.name, turn.contender.name, turn.run,
                            figures["gc_first_seconds"], figures["gc_second_seconds"], figures["total_pss_bytes"] / 1e6))
-        rescue Compare::Exclusion => e
+        rescue Benchmark::Exclusion => e
           exclude(turn, e)
         end
 
@@ -68,7 +68,7 @@ module Culet
           @say.call("#{turn.variant.name}, #{turn.contender.name}: excluded: #{exclusion.message}")
         end
 
-        def statistics = @statistics ||= Compare::Statistics.new(seed: @plan.seed)
+        def statistics = @statistics ||= Statistics.new(seed: @plan.seed)
 
         def pairs = @plan.variants.product(@plan.contenders).select { |pair| @runs.key?(pair) }
 

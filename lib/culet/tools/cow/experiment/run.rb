@@ -2,10 +2,11 @@
 
 require "io/wait"
 require "tempfile"
-require_relative "../../compare/descendants"
-require_relative "../../compare/exclusion"
-require_relative "../../compare/interruption"
-require_relative "../../compare/preload_check"
+require_relative "../../../system/clock"
+require_relative "../../../system/descendants"
+require_relative "../../../benchmark/exclusion"
+require_relative "../../../system/interruption"
+require_relative "../../../benchmark/preload_check"
 require_relative "../../../system/processes"
 require "securerandom"
 
@@ -24,7 +25,7 @@ module Culet
         # @param variant [Variant]
         # @param strings [Integer] number of strings
         # @param timeout_seconds [Float] for one phase
-        # @param interruption [Compare::Interruption]
+        # @param interruption [Interruption]
         def initialize(contender:, variant:, strings:, timeout_seconds:, interruption:)
           @contender = contender
           @variant = variant
@@ -34,8 +35,8 @@ module Culet
         end
 
         # @return [Hash{String => Numeric, Hash}] the figures
-        # @raise [Compare::Exclusion] when the run is not valid
-        # @raise [Compare::Interrupted] after an interruption
+        # @raise [Benchmark::Exclusion] when the run is not valid
+        # @raise [Interrupted] after an interruption
         # @raise [Culet::Error] when the program cannot be started
         def call
           start
@@ -54,12 +55,12 @@ module Culet
           @lines, output = IO.pipe
           mark = SecureRandom.hex(16)
           environment = @contender.choice.environment(isolated: true)
-                                  .merge(settings, Compare::Descendants::MARK => mark)
+                                  .merge(settings, Descendants::MARK => mark)
           words = @contender.interpreter.command
           @pid = ::Process.spawn(environment, [words.first, words.first], *words.drop(1),
                                  in: input, out: output, err: @errors, pgroup: true)
-          @descendants = Compare::Descendants.new(root: @pid, mark: mark)
-          @preload_check = Compare::PreloadCheck.new(@contender.choice)
+          @descendants = Descendants.new(root: @pid, mark: mark)
+          @preload_check = Benchmark::PreloadCheck.new(@contender.choice)
         rescue SystemCallError => e
           raise Error, "cannot run #{words&.first}: #{e.message.sub(/ - .*/, "").downcase}"
         ensure
@@ -79,43 +80,45 @@ module Culet
           @figures["phases"][name] = measure
           @go.puts
         rescue Errno::EPIPE
-          raise Compare::Exclusion, "the program ended after phase #{name}#{error_line}"
+          raise Benchmark::Exclusion, "the program ended after phase #{name}#{error_line}"
         end
 
         def check_preload
           @preload_check.examine([@pid])
           failure = @preload_check.failure(@pid)
-          raise Compare::Exclusion, failure if failure
+          raise Benchmark::Exclusion, failure if failure
         end
 
         # @return [String, nil] the value after the phase's name
         def await(name)
           line = line_within(@timeout)
           match = LINE.match(line)
-          raise Compare::Exclusion, "the program ended before phase #{name}#{error_line}" unless line
+          raise Benchmark::Exclusion, "the program ended before phase #{name}#{error_line}" unless line
           unless match && match[1] == name
-            raise Compare::Exclusion, "the program printed #{line.strip.inspect} instead of \"phase #{name}\""
+            raise Benchmark::Exclusion, "the program printed #{line.strip.inspect} instead of \"phase #{name}\""
           end
 
           match[2]
         end
 
         def line_within(seconds)
-          deadline = now + seconds
+          deadline = Clock.now + seconds
           until @lines.wait_readable(STEP_SECONDS)
             @interruption.check
-            raise Compare::Exclusion, "the next phase was not reached within #{seconds.round} seconds" if now > deadline
+            next unless Clock.now > deadline
+
+            raise Benchmark::Exclusion, "the next phase was not reached within #{seconds.round} seconds"
           end
           @interruption.check
           @lines.gets
         end
 
         def whole(text)
-          Integer(text.to_s, 10, exception: false) || raise(Compare::Exclusion, "phase forked has no process number")
+          Integer(text.to_s, 10, exception: false) || raise(Benchmark::Exclusion, "phase forked has no process number")
         end
 
         def seconds(name, text)
-          Float(text.to_s, exception: false) || raise(Compare::Exclusion, "phase #{name} has no seconds")
+          Float(text.to_s, exception: false) || raise(Benchmark::Exclusion, "phase #{name} has no seconds")
         end
 
         # @return [Hash] the kernel's figures of both processes
@@ -123,7 +126,7 @@ module Culet
 
         def figures_of(pid)
           all = Processes::Memory.rollup(pid)
-          raise Compare::Exclusion, "process #{pid} is not readable" if all.empty?
+          raise Benchmark::Exclusion, "process #{pid} is not readable" if all.empty?
 
           { "rss_bytes" => all["rss_bytes"], "pss_bytes" => all["pss_bytes"],
             "shared_bytes" => all.values_at("shared_clean_bytes", "shared_dirty_bytes").sum,
@@ -154,8 +157,6 @@ module Culet
         ensure
           [@lines, @errors].compact.each(&:close)
         end
-
-        def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
       end
     end
   end

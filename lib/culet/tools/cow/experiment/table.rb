@@ -50,7 +50,7 @@ module Culet
 
         def verdicts(variant)
           shown = @document["comparisons"].select do |one|
-            one["variant"] == variant && one["verdict"] != Compare::Statistics::NONE
+            one["variant"] == variant && one["verdict"] != Statistics::NONE
           end
           shown.group_by { |one| one.values_at("contender", "baseline") }.map do |(contender, baseline), list|
             parts = list.map { |one| "#{TITLES.fetch(one["metric"])} #{Text::Numbers.ratio(one["ratio"])}" }
@@ -75,7 +75,7 @@ module Culet
                "95 % bootstrap intervals in parentheses.#{" #{few}" if few}")
         end
 
-        def few = (Compare::Statistics.too_few(@document["runs"]) if @document["results"].size > 1)
+        def few = (Statistics.too_few(@document["runs"]) if @document["results"].size > 1)
       end
     end
   end

@@ -1,0 +1,118 @@
+# frozen_string_literal: true
+
+require_relative "../version"
+require_relative "../model/statistics"
+
+module Culet
+  module Benchmark
+    # Collects runs and exclusions; the result is a Hash, as `culet compare --json` prints it.
+    class Document
+      METRICS = %w[peak_rss_bytes mean_rss_bytes end_rss_bytes peak_pss_bytes mean_pss_bytes cpu_seconds wall_seconds
+                   loaded_rss_bytes loaded_pss_bytes end_pss_bytes requests requests_per_second
+                   p50_seconds p99_seconds cpu_per_request_seconds].freeze
+      COMPARED = %w[peak_rss_bytes mean_rss_bytes end_rss_bytes peak_pss_bytes mean_pss_bytes
+                    cpu_seconds wall_seconds].freeze
+      # A server runs as long as the load, so its CPU time counts per request.
+      COMPARED_FOR_SERVERS = %w[peak_rss_bytes mean_rss_bytes end_rss_bytes peak_pss_bytes mean_pss_bytes
+                                loaded_rss_bytes loaded_pss_bytes end_pss_bytes requests_per_second
+                                p50_seconds p99_seconds cpu_per_request_seconds].freeze
+
+      # @param plan [Plan]
+      def initialize(plan)
+        @plan = plan
+        @runs = Hash.new { |runs, key| runs[key] = [] }
+        @excluded = {}
+      end
+
+      # @param scheduled [Plan::ScheduledRun]
+      # @param metrics [Hash] of Run
+      def add(scheduled, metrics)
+        @runs[[scheduled.workload.name, scheduled.choice.spec]] <<
+          { "run" => scheduled.run, "order" => scheduled.order, **metrics }
+      end
+
+      # Excludes a candidate from a workload with all its runs: an allocator with which one run of five fails is not
+      # judged by the other four.
+      #
+      # @param workload [String]
+      # @param allocator [String] its spec
+      # @param run [Integer, nil] the failed run; nil before the first
+      # @param exclusion [Exclusion]
+      def exclude(workload, allocator, run, exclusion)
+        @runs.delete([workload, allocator])
+        @excluded[[workload, allocator]] ||= { "workload" => workload, "allocator" => allocator, "run" => run,
+                                               "reason" => exclusion.message, "remedy" => exclusion.remedy }
+      end
+
+      # @return [Boolean]
+      def excluded?(workload, allocator) = @excluded.key?([workload, allocator])
+
+      # @param complete [Boolean] false after an interruption
+      # @param environment [Hash] of Machine
+      # @return [Hash]
+      def to_h(complete:, environment:)
+        { "culet" => VERSION, "complete" => complete, "environment" => environment, "allocators" => allocators,
+          "results" => results, "comparisons" => comparisons, "excluded" => excluded }
+      end
+
+      private
+
+      def statistics = @statistics ||= Statistics.new(seed: @plan.seed)
+
+      def allocators
+        @plan.choices.map do |choice|
+          available = choice.available?
+          { "name" => choice.spec, "version" => (choice.version if available),
+            "library" => (choice.library if available),
+            "environment" => available ? choice.environment({}, isolated: true).compact : {} }
+        end
+      end
+
+      def excluded
+        @plan.workloads.product(@plan.choices).filter_map { |workload, choice| @excluded[[workload.name, choice.spec]] }
+      end
+
+      # In the order of the plan.
+      def pairs
+        @plan.workloads.product(@plan.choices).select { |workload, choice| @runs.key?([workload.name, choice.spec]) }
+      end
+
+      def runs(workload, allocator) = @runs.fetch([workload.name, allocator], [])
+
+      def results
+        pairs.map do |workload, choice|
+          runs = runs(workload, choice.spec).sort_by { |run| run["run"] }
+          { "workload" => workload.name, "allocator" => choice.spec, "runs" => runs, "summary" => summaries(runs) }
+        end
+      end
+
+      def summaries(runs)
+        METRICS.each_with_object({}) do |metric, all|
+          values = runs.filter_map { |run| run[metric] }
+          all[metric] = statistics.summary(values) if values.any?
+        end
+      end
+
+      def comparisons
+        pairs.flat_map do |workload, choice|
+          next [] if choice.spec == @plan.baseline
+
+          metrics = workload.server? ? COMPARED_FOR_SERVERS : COMPARED
+          metrics.filter_map { |metric| comparison(workload, choice.spec, metric) }
+        end
+      end
+
+      def comparison(workload, allocator, metric)
+        found = statistics.compare(by_run(workload, allocator, metric), by_run(workload, @plan.baseline, metric))
+        return found unless found
+
+        { "workload" => workload.name, "allocator" => allocator, "baseline" => @plan.baseline, "metric" => metric,
+          **found }
+      end
+
+      def by_run(workload, allocator, metric)
+        runs(workload, allocator).to_h { |run| [run["run"], run[metric]] }.compact
+      end
+    end
+  end
+end

@@ -1,0 +1,139 @@
+# frozen_string_literal: true
+
+require_relative "address_space"
+require_relative "estimate"
+require_relative "shared_samples"
+require_relative "site"
+require_relative "stacks"
+
+module Culet
+  module Profile
+    # The profiles of one or several processes, merged. What several of them have by a fork counts once, whichever of
+    # them are there (SharedSamples).
+    class Data
+      # Views of memory that exec frees.
+      IN_USE = %i[live growth].freeze
+      # Views with samples that a fork has passed on.
+      SHARING = %i[live peak].freeze
+      private_constant :IN_USE, :SHARING
+
+      # @return [Array<Recording>]
+      attr_reader :recordings
+
+      # @param recordings [Array<Recording>] at least one
+      def initialize(recordings)
+        @recordings = recordings
+        @family = recordings
+        files = {}
+        @stacks = recordings.to_h { |recording| [recording, Stacks.new(recording, files)] }
+        @sites = {}
+        @shared = {}
+      end
+
+      # @return [Integer] mean distance of samples in bytes; the largest of several
+      def sample_bytes = recordings.map(&:sample_bytes).max
+
+      # @return [Integer] samples without room
+      def lost = recordings.sum(&:lost)
+
+      # @return [Boolean] whether it is the difference of two profiles
+      def difference? = false
+
+      # @param view [Symbol, String] one of VIEWS
+      # @return [Array<Site>] the largest first
+      def sites(view)
+        @sites[view.to_sym] ||= own_last(merged(view.to_sym), &:own?)
+      end
+
+      # @param view [Symbol, String]
+      # @return [Row] of all sites
+      def total(view)
+        Row.new("all", sites(view).map(&:estimate).reduce(Estimate.new, :+), 1.0)
+      end
+
+      # @param view [Symbol, String]
+      # @param kind [Symbol, String] one of KINDS
+      # @return [Array<Row>] the largest first. A site with several labels counts for each
+      def by(view, kind)
+        sums = Hash.new { |hash, name| hash[name] = Estimate.new }
+        sites(view).each { |site| site.names(kind.to_sym).each { |name| sums[name] += site.estimate } }
+        all = total(view).bytes
+        own_last(sums.map { |name, sum| Row.new(name, sum, all.zero? ? 0.0 : sum.bytes / all) }, &:own?)
+      end
+
+      # @param view [Symbol, String]
+      # @return [SharedSamples, nil] nil: the view has none
+      def shared(view)
+        view = view.to_sym
+        return unless SHARING.include?(view)
+
+        @shared[view] ||= SharedSamples.new(@family.reject { |one| IN_USE.include?(view) && replaced?(one) })
+      end
+
+      # @return [Array<Data>] of each process alone; what it has inherited from another one counts there, as before
+      def processes
+        recordings.map { |recording| dup.tap { |copy| copy.limit(recording) } }
+      end
+
+      # @param space [AddressSpace]
+      # @return [Data] the same, with the address of each native frame: sites are apart where a function allocates by
+      #   two calls
+      def with_addresses(space = AddressSpace.new)
+        dup.tap { |copy| copy.locate(space) }
+      end
+
+      protected
+
+      def limit(recording)
+        @recordings = [recording]
+        @sites = {}
+      end
+
+      def locate(space)
+        @stacks = @stacks.transform_values { |stacks| stacks.with_addresses(space) }
+        @sites = {}
+      end
+
+      private
+
+      def merged(view)
+        sums = {}
+        recordings.each do |recording|
+          duplicates = shared(view)&.duplicates(recording) || {}
+          recording.sites.each_with_index do |raw, at|
+            estimate = estimate(recording, raw, view, duplicates[at + 1]) or next
+            key = key(recording, raw)
+            sum = sums[key]
+            sums[key] = sum ? sum + estimate : estimate
+          end
+        end
+        sums.map { |key, sum| Site.new(key, sum) }
+      end
+
+      def estimate(recording, raw, view, duplicates)
+        found = raw.sums[view] or return
+        return if IN_USE.include?(view) && replaced?(recording)
+
+        found -= duplicates if duplicates
+        found *= recording.object_scale if raw.kind == :object
+        found if found.samples.positive?
+      end
+
+      # Whether the program that exec put in its place is there too.
+      def replaced?(recording)
+        recording.state == :replaced &&
+          @family.any? { |other| other.pid == recording.pid && other.started_at > recording.started_at }
+      end
+
+      # The largest first, but what culet itself holds is not what a reader looks for.
+      def own_last(list) = list.sort_by { |one| [yield(one) ? 1 : 0, -one.bytes.abs] }
+
+      # Whose labels were in effect when culet itself allocated is chance.
+      def key(recording, raw)
+        frames = @stacks.fetch(recording).frames(raw.stack, raw.kind)
+        labels = Stacks.own?(frames) ? {} : recording.labels.fetch(raw.label, {})
+        [frames, raw.kind, recording.types[raw.type], labels]
+      end
+    end
+  end
+end

@@ -1,0 +1,27 @@
+# frozen_string_literal: true
+
+module Culet
+  # Reduces the points of a curve and keeps its extremes.
+  module Thinning
+    # More points are not visible in a chart of 1,000 pixels.
+    MAXIMUM = 400
+
+    module_function
+
+    # Keeps the first and last points, and the minimum and maximum of each stretch of equal size.
+    #
+    # @param points [Array<Array(Numeric, Numeric)>] time and value, ordered by time
+    # @param maximum [Integer] number of remaining points, at least 4
+    # @return [Array<Array(Numeric, Numeric)>]
+    def thin(points, maximum: MAXIMUM)
+      return points if points.size <= maximum
+
+      inner = points[1...-1]
+      size = (inner.size / ((maximum - 2) / 2).to_f).ceil
+      kept = inner.each_slice(size).flat_map do |stretch|
+        stretch.each_with_index.minmax_by { |(_, value), _| value }.uniq.sort_by(&:last).map(&:first)
+      end
+      [points.first, *kept, points.last]
+    end
+  end
+end
