@@ -88,7 +88,6 @@ module Culet
 
       def watch(words)
         require_relative "../tools/live/sampler"
-        require_relative "../tools/live/sources"
         require_relative "../tools/live/watch"
         roots = roots(words)
         sampler = Culet::Live::Sampler.new(roots)
@@ -121,7 +120,7 @@ module Culet
         raise Error, "the process has ended" unless watch.begin
 
         page = Culet::Live::Page.new(subject: subject, every_seconds: EVERY_SECONDS)
-        serve(history, page, Culet::Live::Sources.new { watch.pids }.to_h) { |server| follow(watch, history, server) }
+        serve(history, page) { |server| follow(watch, history, server) }
       ensure
         recorder&.close
         err.puts("culet: wrote #{recorder.path}: #{Text::Numbers.count(recorder.frames, "moment")}") if recorder
@@ -169,10 +168,9 @@ module Culet
 
       def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
 
-      def serve(history, page, sources = {})
+      def serve(history, page)
         require_relative "../tools/live/server"
-        server = Culet::Live::Server.new(history: history, page: page, sources: sources, notes: err,
-                                         port: options.fetch(:port, 0))
+        server = Culet::Live::Server.new(history: history, page: page, notes: err, port: options.fetch(:port, 0))
         server.start
         announce(server)
         yield server

@@ -13,7 +13,6 @@ module Culet
   #   Recorder, Recording              frames in a file, written and read
   #   Server, Client, EventStream      the page's server
   #   Page                             the page itself
-  #   Sources, MapFeed, SitesFeed      what the page asks for one process
   module Live
   end
 end

@@ -11,8 +11,8 @@ module Culet
     class Page
       PARTS = File.expand_path("page", __dir__)
       SHARED = File.expand_path("../map/assets", __dir__)
-      OF_THE_MAP = %w[theme data blocks picture sharing changes words tip view pointer].freeze
-      OWN = %w[figures store levels chart stacks timeline events table comparison map sites main].freeze
+      OF_THE_MAP = %w[theme words tip].freeze
+      OWN = %w[figures store levels chart stacks timeline events table main].freeze
       SCRIPTS = ["#{PARTS}/uplot/uPlot.iife.min.js", *OF_THE_MAP.map { |name| "#{SHARED}/#{name}.js" },
                  *OWN.map { |name| "#{PARTS}/#{name}.js" }].freeze
       STYLES = ["#{PARTS}/uplot/uPlot.min.css", "#{PARTS}/page.css"].freeze
