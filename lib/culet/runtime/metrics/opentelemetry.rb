@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../system/clock"
 require_relative "increments"
 
 module Culet
@@ -38,7 +39,7 @@ module Culet
 
         # @return [Float] seconds
         def record(instruments, increments)
-          start = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+          start = Clock.now
           Metrics.samples.each do |name, labels, value|
             instrument = instruments.fetch(name)
             attributes = labels.transform_keys { |label| "culet.#{label}" }
@@ -48,7 +49,7 @@ module Culet
             else instrument.record(value, attributes: attributes)
             end
           end
-          ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) - start
+          Clock.now - start
         end
       end
     end

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../../system/clock"
+
 module Culet
   module Metrics
     # The figures of this process in a registry of prometheus-client, whose exporter shows them with the application's
@@ -34,7 +36,7 @@ module Culet
         private
 
         def values(name)
-          now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+          now = Clock.now
           collect(now) unless @pid == ::Process.pid && now < @until
           @samples.select { |sample, _, _| sample == name.to_s }
                   .to_h { |_, labels, value| [labels.transform_keys(&:to_sym), value] }

@@ -3,6 +3,7 @@
 require "socket"
 require_relative "../../errors"
 require_relative "../../system/background_thread"
+require_relative "../../system/clock"
 require_relative "../../system/http_access"
 require_relative "address"
 require_relative "connection"
@@ -82,7 +83,7 @@ module Culet
 
       # Until the first deadline; nil: there is none.
       def left
-        @connections.each_value.map(&:deadline).min&.then { |deadline| [deadline - now, 0].max }
+        @connections.each_value.map(&:deadline).min&.then { |deadline| [deadline - Clock.now, 0].max }
       end
 
       def advance(connection)
@@ -93,7 +94,7 @@ module Culet
 
       def receive(connection, texts)
         request = connection.receive or return
-        connection.answer(response(request, texts), now + @seconds)
+        connection.answer(response(request, texts), Clock.now + @seconds)
         connection.send_part
       end
 
@@ -103,7 +104,7 @@ module Culet
       end
 
       def drop_late
-        time = now
+        time = Clock.now
         late = @connections.each_value.select { |one| one.deadline <= time }
         late.each { |one| drop(one) }
       end
@@ -113,7 +114,7 @@ module Culet
         return if socket == :wait_readable
 
         make_room
-        @connections[socket] = Connection.new(socket, now + @seconds)
+        @connections[socket] = Connection.new(socket, Clock.now + @seconds)
       rescue Errno::ECONNABORTED, Errno::EPROTO, Errno::ENOTCONN
         socket&.close # the client has gone
       end
@@ -160,8 +161,6 @@ module Culet
         "HTTP/1.1 #{status} #{REASONS.fetch(status)}\r\ncontent-type: #{type}\r\n" \
           "content-length: #{text.bytesize}\r\n#{headers}connection: close\r\n\r\n#{text if body}"
       end
-
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
     end
   end
 end

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../../system/clock"
+
 module Culet
   module Metrics
     # The sites of the profile that hold most memory, if culet/profile runs and Metrics.sites says how many.
@@ -14,17 +16,17 @@ module Culet
       def samples
         return [] unless Metrics.sites.positive? && Culet::Profile.respond_to?(:report) && Culet::Profile.running?
 
-        report if now >= @next_report.to_f
+        report if Clock.now >= @next_report.to_f
         @samples
       end
 
       private
 
       def report
-        start = now
+        start = Clock.now
         sites = Culet::Profile.report(view: :live)["sites"].first(Metrics.sites)
         @samples = sites.each_with_index.flat_map { |site, index| pair(site, (index + 1).to_s) }
-        done = now
+        done = Clock.now
         @next_report = done + ((done - start) * REST)
       end
 
@@ -38,8 +40,6 @@ module Culet
         place = [frame["file"] || frame["library"], frame["line"]].compact.join(":")
         [place, frame["method"]].compact.join(" ").scrub("?")[0, LENGTH]
       end
-
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
     end
   end
 end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../levels"
+require_relative "../../model/levels"
 
 module Culet
   module Live
@@ -46,14 +46,14 @@ module Culet
         found.update(memory || { **UNKNOWN, "rss_bytes" => @stat.resident_bytes })
         found["cpu_seconds"] = @stat.cpu_seconds
         found["threads"] = @stat.threads
-        found["figures"] = @figures && own_figures(found["rss_bytes"], memory && @member.anonymous_bytes)
+        found["figures"] = @figures && own_figures
         found
       end
 
-      def own_figures(resident, anonymous)
+      def own_figures
         live = @figures["live_slots"]
         slots = @figures["slots"]
-        found = { "levels" => Levels.call(resident, anonymous, @figures),
+        found = { "levels" => Levels.counted(@stat.resident_bytes, @stat.file_bytes, @figures),
                   "malloc_used_bytes" => @figures["malloc_used_bytes"],
                   "malloc_free_bytes" => @figures["malloc_free_bytes"], "live_slots" => live,
                   "free_slots" => live && slots && [slots - live, 0].max }

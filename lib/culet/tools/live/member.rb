@@ -92,9 +92,6 @@ module Culet
         @sharing.memory(@stat, copied)
       end
 
-      # @return [Integer] resident bytes in anonymous memory, after `memory` has returned some
-      def anonymous_bytes = @sharing.anonymous_bytes(@stat)
-
       # @return [Numeric] how much may have changed since the last reading of smaps_rollup; 0: nothing
       def change = @sharing.change(@stat)
 

@@ -3,6 +3,7 @@
 require "digest"
 require "erb"
 require "json"
+require_relative "../../model/levels"
 
 module Culet
   module Live
@@ -24,7 +25,7 @@ module Culet
       # @param notes [Array<String>] sentences about what is not shown
       def initialize(subject:, every_seconds:, recording: false, notes: [])
         @subject = subject
-        @settings = { "every_seconds" => every_seconds, "recording" => recording }
+        @settings = { "every_seconds" => every_seconds, "recording" => recording, "levels" => Levels::TITLES }
         @notes = notes
       end
 

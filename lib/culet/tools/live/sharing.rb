@@ -28,20 +28,14 @@ module Culet
         return if rollup.time == @time
 
         figures = rollup.figures
-        own = figures["private_clean_bytes"] + figures["private_dirty_bytes"]
+        own = figures["private_bytes"]
         learn(own, stat) if @time
         @time = rollup.time
         @stat = stat
-        @resident, @proportional, @swap, @anonymous =
-          figures.values_at("rss_bytes", "pss_bytes", "swap_bytes", "anonymous_bytes")
-        @shared = figures["shared_clean_bytes"] + figures["shared_dirty_bytes"]
+        @proportional, @shared, @swap = figures.values_at("pss_bytes", "shared_bytes", "swap_bytes")
         @private = own
         @first_private ||= own
       end
-
-      # @param stat [Processes::Stat::Reading]
-      # @return [Integer] resident bytes in anonymous memory
-      def anonymous_bytes(stat) = [@anonymous + stat.resident_bytes - @stat.resident_bytes, 0].max
 
       # @param stat [Processes::Stat::Reading]
       # @param copied [Float] part of the faults that counts as long as this process's own is not known
@@ -51,7 +45,7 @@ module Culet
         grown = stat.resident_bytes - @stat.resident_bytes
         unshared = [(faulted_bytes(stat) * (@copied || copied)).to_i, @shared].min
         own = [@private + grown + unshared, 0].max
-        { "rss_bytes" => [@resident + grown, 0].max, "pss_bytes" => [@proportional + grown + unshared, 0].max,
+        { "rss_bytes" => stat.resident_bytes, "pss_bytes" => [@proportional + grown + unshared, 0].max,
           "private_bytes" => own, "shared_bytes" => @shared - unshared, "swap_bytes" => @swap,
           "growth_bytes" => own - @first_private }
       end

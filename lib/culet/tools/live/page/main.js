@@ -7,7 +7,7 @@ class Page {
     this.settings = settings;
     this.store = new Store();
     this.colours = new Colours();
-    this.stacks = new Stacks(this.colours);
+    this.stacks = new Stacks(this.colours, settings.levels);
     this.timeline = new Timeline(this.store, settings, () => this.schedule());
     this.events = new Events(this.timeline, () => this.schedule());
     this.table = new ProcessTable((key) => this.choose(key === this.subject ? "all" : key), this.colours);

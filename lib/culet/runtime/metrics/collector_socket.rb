@@ -3,20 +3,21 @@
 require "io/wait"
 require "socket"
 require_relative "../../errors"
+require_relative "../../system/clock"
 
 module Culet
   module Metrics
-    # The way to the hub, which forked processes inherit: one end of a pair of sockets without a name, so that no other
-    # process can find it, and nothing is left behind. What is passed through it is a message and a socket.
-    class Door
+    # The way to the collector, which forked processes inherit: one end of a pair of sockets without a name, so that no
+    # other process can find it, and nothing is left behind. What is passed through it is a message and a socket.
+    class CollectorSocket
       # The socket is of a process that answers questions. Any other message is the format of a text, to be sent to the
       # socket.
-      MEMBER = "member"
-      # The hub asks a member for its figures.
+      PROCESS = "process"
+      # The collector asks a process for its figures.
       QUESTION = "?"
-      # The member cannot read them at the moment.
+      # The process cannot read them at the moment.
       FAILURE = "!"
-      # How long the hub may take for a text, in seconds.
+      # How long the collector may take for a text, in seconds.
       PATIENCE = 5
       private_constant :PATIENCE
 
@@ -31,7 +32,7 @@ module Culet
       # @param message [String]
       # @param other [UNIXSocket] is closed here
       # @return [void]
-      # @raise [SystemCallError] if there is no hub any more
+      # @raise [SystemCallError] if there is no collector any more
       def pass(message, other)
         @socket.sendmsg_nonblock(message, 0, nil, Socket::AncillaryData.unix_rights(other))
       ensure
@@ -39,7 +40,7 @@ module Culet
       end
 
       # @param format [Symbol]
-      # @return [String, nil] the text of a scrape; nil if there is no hub any more
+      # @return [String, nil] the text of a scrape; nil if there is no collector any more
       # @raise [Culet::Error] when it does not answer in time, or one of the processes lacks descriptors
       def text(format)
         mine, theirs = UNIXSocket.pair
@@ -61,7 +62,7 @@ module Culet
       # @return [String] the text after its size, as `text` receives it
       def self.pack(text) = [text.bytesize].pack("Q>") << text.b
 
-      # What `pass` raises without a hub.
+      # What `pass` raises without a collector.
       ENDED = [Errno::EPIPE, Errno::ECONNRESET, Errno::ECONNREFUSED].freeze
       SILENCE = "the process that collects the metrics does not answer"
       # It lacks descriptors, for example.
@@ -73,11 +74,11 @@ module Culet
 
       def read(socket)
         bytes = "".b
-        deadline = now + PATIENCE
+        deadline = Clock.now + PATIENCE
         until complete?(bytes)
           part = socket.read_nonblock(1 << 18, exception: false)
           raise Error, REFUSAL if part.nil?
-          raise Error, SILENCE if now >= deadline
+          raise Error, SILENCE if Clock.now >= deadline
 
           part == :wait_readable ? socket.wait_readable(0.1) : bytes << part
         end
@@ -87,8 +88,6 @@ module Culet
       def complete?(bytes)
         bytes.bytesize >= SIZE_BYTES && bytes.bytesize >= SIZE_BYTES + bytes.unpack1("Q>")
       end
-
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
     end
   end
 end

@@ -2,16 +2,18 @@
 
 require "socket"
 require_relative "../../system/background_thread"
-require_relative "door"
-require_relative "member"
+require_relative "../../system/clock"
+require_relative "collector_socket"
+require_relative "forked_process"
+require_relative "kernel_readings"
 
 module Culet
   module Metrics
     # Collects the figures of this process and of those it forks, in one thread. Forked processes pass a socket of their
-    # own through the door: as members, which the hub asks at each scrape, or for the text of a scrape. A member that
-    # ends closes its socket, and is forgotten at once.
-    class Hub
-      # How long members have for their answers, in seconds: one whose Ruby threads are busy may need longer to run its
+    # own through one that they inherit: to be asked at each scrape, or for the text of a scrape. A process that ends
+    # closes its socket, and is forgotten at once.
+    class Collector
+      # How long they have for their answers, in seconds: one whose Ruby threads are busy may need longer to run its
       # thread. Then its last answer serves, and this one at the next scrape.
       WAIT = 0.5
       # How long the receiver of a text has.
@@ -26,11 +28,11 @@ module Culet
       # @param worker_names [#call] the label `worker` by process number
       def initialize(worker_names:)
         @worker_names = worker_names
-        @readings = Readings.new
+        @readings = KernelReadings.new
         @peers = {}
         @requests = []
-        @inbox, door = UNIXSocket.pair(:SEQPACKET)
-        @door = Door.new(door)
+        @inbox, outside = UNIXSocket.pair(:SEQPACKET)
+        @socket = CollectorSocket.new(outside)
       end
 
       # @return [self]
@@ -44,24 +46,24 @@ module Culet
       def stop
         @thread.kill.join
         close
-        @door.close
+        @socket.close
       end
 
-      # @return [Hub] where the process goes on without its threads
+      # @return [Collector] where the process goes on without its threads
       def restart = start
 
       # In a forked child.
       #
-      # @return [Member, nil]
+      # @return [ForkedProcess, nil]
       def join
         close
-        Member.join(@door)
+        ForkedProcess.join(@socket)
       end
 
       # @param format [Symbol]
-      # @return [String, nil] nil if the hub has been stopped
+      # @return [String, nil] nil if the collector has been stopped
       # @raise [Culet::Error] when it does not answer in time, or cannot
-      def text(format) = @door.text(format)
+      def text(format) = @socket.text(format)
 
       protected
 
@@ -71,16 +73,16 @@ module Culet
 
       # Runs what forked processes will run. That fills the caches in its code, some 0.4 MB, which they share then.
       def rehearse
-        hub = Hub.new(worker_names: nil)
-        inbox = hub.inbox.dup
-        member = hub.join
+        collector = Collector.new(worker_names: nil)
+        inbox = collector.inbox.dup
+        forked = collector.join
         _, _, _, control = inbox.recvmsg(scm_rights: true)
         control.unix_rights.each do |socket|
-          socket.sendmsg_nonblock(Door::QUESTION)
+          socket.sendmsg_nonblock(CollectorSocket::QUESTION)
           socket.recv(ANSWER_BYTES)
           socket.close
         end
-        member.stop
+        forked.stop
         inbox.close
       end
 
@@ -106,7 +108,7 @@ module Culet
         return if message == :wait_readable
 
         controls.flat_map { |control| control.unix_rights.to_a }.each do |socket|
-          next @requests << [socket, message.to_sym] unless message == Door::MEMBER
+          next @requests << [socket, message.to_sym] unless message == CollectorSocket::PROCESS
 
           pid, = socket.getsockopt(:SOCKET, :PEERCRED).unpack("iII")
           @peers[socket] = Peer.new(pid, socket, false, [], nil)
@@ -120,11 +122,11 @@ module Culet
 
         peer = @peers.fetch(socket)
         peer.asked = false
-        return if text == Door::FAILURE # what it has reported before is shown, with its age
+        return if text == CollectorSocket::FAILURE # what it has reported before is shown, with its age
 
         samples = Report.parse(text) or return forget(socket)
         peer.samples = samples
-        peer.at = now
+        peer.at = Clock.now
       rescue SystemCallError
         forget(socket)
       end
@@ -146,9 +148,9 @@ module Culet
 
       def collect
         ask
-        deadline = now + WAIT
+        deadline = Clock.now + WAIT
         own = Metrics.report.samples
-        listen([deadline - now, 0].max) while @peers.each_value.any?(&:asked) && now < deadline
+        listen([deadline - Clock.now, 0].max) while @peers.each_value.any?(&:asked) && Clock.now < deadline
         [[{}, Group.samples], *processes(own)]
       end
 
@@ -156,7 +158,8 @@ module Culet
         @peers.each_value.to_a.each do |peer|
           next if peer.asked # its last question is unanswered
 
-          peer.asked = true if peer.socket.sendmsg_nonblock(Door::QUESTION, exception: false) != :wait_writable
+          sent = peer.socket.sendmsg_nonblock(CollectorSocket::QUESTION, exception: false)
+          peer.asked = true unless sent == :wait_writable
         rescue SystemCallError
           forget(peer.socket) # it has ended
         end
@@ -165,10 +168,10 @@ module Culet
       def processes(own)
         names = @worker_names.call
         reports = @peers.each_value.to_h { |peer| [peer.pid, [peer.samples, peer.at]] }
-        reports[::Process.pid] = [own, now]
+        reports[::Process.pid] = [own, Clock.now]
         @readings.call(reports.keys).map do |pid, readings|
           samples, at = reports.fetch(pid)
-          age = at ? [["culet_process_report_age_seconds", {}, (now - at).round(3)]] : []
+          age = at ? [["culet_process_report_age_seconds", {}, (Clock.now - at).round(3)]] : []
           [{ "pid" => pid.to_s, "worker" => worker(pid, names) }.compact, readings + age + samples]
         end
       end
@@ -180,20 +183,18 @@ module Culet
       end
 
       def send_text(socket, text)
-        deadline = now + SEND
-        rest = Door.pack(text)
+        deadline = Clock.now + SEND
+        rest = CollectorSocket.pack(text)
         until rest.empty?
           sent = socket.write_nonblock(rest, exception: false)
           next rest = rest.byteslice(sent..) unless sent == :wait_writable
-          break unless socket.wait_writable([deadline - now, 0].max)
+          break unless socket.wait_writable([deadline - Clock.now, 0].max)
         end
       rescue SystemCallError
         nil # nobody waits for it any more
       ensure
         socket.close
       end
-
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
     end
   end
 end

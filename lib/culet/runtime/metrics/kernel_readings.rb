@@ -1,19 +1,20 @@
 # frozen_string_literal: true
 
+require_relative "../../system/clock"
 require_relative "../../system/processes"
 
 module Culet
   module Metrics
     # What the kernel knows of processes, from /proc: nothing waits, and no process is stopped.
-    class Readings
+    class KernelReadings
       # Seconds of processor time per process that a scrape spends on what processes share.
       BUDGET = 0.0005
-      # Fields of smaps_rollup.
-      SHARING = %w[shared_clean_bytes shared_dirty_bytes private_clean_bytes private_dirty_bytes anonymous_bytes].freeze
-      private_constant :BUDGET, :SHARING
+      private_constant :BUDGET
 
-      def initialize
-        @rollups = Processes::Rollups.new
+      # @param root [String] the folder that has /proc
+      def initialize(root: "/")
+        @root = root
+        @rollups = Processes::Rollups.new(root: root)
       end
 
       # @param pids [Array<Integer>]
@@ -21,13 +22,13 @@ module Culet
       def call(pids)
         stats = pids.to_h { |pid| [pid, stat(pid)] }.compact
         rollups = @rollups.call(stats.transform_values(&:start_ticks), seconds: BUDGET * stats.size)
-        stats.to_h { |pid, reading| [pid, basic(reading, resident(pid, reading)) + sharing(rollups[pid])] }
+        stats.to_h { |pid, reading| [pid, basic(reading) + sharing(rollups[pid])] }
       end
 
       private
 
       def stat(pid)
-        file = Processes::Stat.new(pid)
+        file = Processes::Stat.new(pid, root: @root)
         file.read
       rescue *Processes::GONE_OR_FORBIDDEN
         nil
@@ -35,12 +36,9 @@ module Culet
         file&.close
       end
 
-      # Since Linux 6.16 statm sums what the processors count; stat lags by up to 64 pages for each of them.
-      def resident(pid, reading) = Processes::Memory.rss_bytes(pid) || reading.resident_bytes
-
-      def basic(reading, resident)
+      def basic(reading)
         start = reading.start_ticks.fdiv(Processes::Cpu::TICKS_PER_SECOND)
-        [["process_resident_memory_bytes", {}, resident],
+        [["process_resident_memory_bytes", {}, reading.resident_bytes],
          ["process_virtual_memory_bytes", {}, reading.virtual_bytes],
          ["process_cpu_seconds_total", {}, reading.cpu_seconds],
          ["process_threads", {}, reading.threads],
@@ -56,16 +54,14 @@ module Culet
         return [] unless rollup
 
         figures = rollup.figures
-        clean, dirty, own_clean, own_dirty, anonymous = figures.fetch_values(*SHARING)
+        dirty, anonymous = figures.fetch_values("shared_dirty_bytes", "anonymous_bytes")
         [["culet_process_proportional_memory_bytes", {}, figures.fetch("pss_bytes")],
-         ["culet_process_private_memory_bytes", {}, own_clean + own_dirty],
-         ["culet_process_shared_memory_bytes", {}, clean + dirty],
+         ["culet_process_private_memory_bytes", {}, figures.fetch("private_bytes")],
+         ["culet_process_shared_memory_bytes", {}, figures.fetch("shared_bytes")],
          ["culet_process_copy_on_write_shared_ratio", {},
           anonymous.zero? ? 0.0 : [dirty.fdiv(anonymous), 1.0].min.round(4)],
-         ["culet_process_sharing_age_seconds", {}, (now - rollup.time).round(3)]]
+         ["culet_process_sharing_age_seconds", {}, (Clock.now - rollup.time).round(3)]]
       end
-
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
     end
   end
 end

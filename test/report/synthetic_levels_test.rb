@@ -3,8 +3,8 @@
 require_relative "../scope/scope_helper"
 require "culet/tools/report"
 
-# The ledger of what no process here can be made to be.
-class LedgerTest < Minitest::Test
+# The levels of what no process here can be made to be.
+class SyntheticLevelsTest < Minitest::Test
   include ScopeHelper
 
   MALLOC = { "arenas" => 1, "heaps" => 0, "used_bytes" => 17_384, "free_resident_bytes" => 3_096, "free_returned_bytes" => 0, "mmapped_bytes" => 0,
@@ -16,7 +16,7 @@ class LedgerTest < Minitest::Test
 
   # Where the kernel's pages are larger than Ruby's, Ruby has its pages from malloc: they count once.
   def test_rubys_pages_in_mallocs_blocks
-    levels = ledger { |writer| ruby_page(writer.object("malloc", MALLOC).object("ruby", RUBY)) }.levels
+    levels = memory { |writer| ruby_page(writer.object("malloc", MALLOC).object("ruby", RUBY)) }.levels
     assert_equal [120, 8_040, 32], levels.values_at("ruby_objects", "ruby_free_slots", "ruby_page_overhead")
     assert_equal [17_384 - 8_192, 3_096, 0], levels.values_at("malloc_used", "malloc_free", "unexplained")
   end
@@ -28,13 +28,13 @@ class LedgerTest < Minitest::Test
     { unknown => %w[ruby_unsplit other], RUBY => %w[other ruby_unsplit] }.each do |ruby, (level, none)|
       stream = Writer.new.object("process", PROCESS).object("allocator", ALLOCATOR).object("mapping", mapping).numbers("P", 0, 5, 5, 3, 0)
                      .object("ruby", ruby).close
-      levels = Culet::Report::Ledger.new(Culet::Scope::Builder.new(stream).call).levels
+      levels = Culet::SnapshotLevels.new(Culet::Scope::Builder.new(stream).call).levels
       assert_equal [true, 0], [levels.fetch(level).positive?, levels.fetch(none)], level
     end
   end
 
   def test_blocks_that_are_not_known
-    levels = ledger(allocator: ALLOCATOR.merge("level" => "pages")).levels
+    levels = memory(allocator: ALLOCATOR.merge("level" => "pages")).levels
     assert_equal [5 * PAGE_BYTES, 0], levels.values_at("malloc_unsplit", "unexplained")
   end
 
@@ -42,22 +42,22 @@ class LedgerTest < Minitest::Test
   def test_a_sum_that_is_wrong
     { 1_000 => -1_000, -500 => 500 }.each do |too_much, unexplained|
       malloc = MALLOC.merge("used_resident_bytes" => MALLOC["used_resident_bytes"] + too_much)
-      ledger = ledger { |writer| writer.object("malloc", malloc) }
-      assert_equal [unexplained, 5 * PAGE_BYTES], [ledger.unexplained_bytes, ledger.levels.values.sum]
+      memory = memory { |writer| writer.object("malloc", malloc) }
+      assert_equal [unexplained, 5 * PAGE_BYTES], [memory.unexplained_bytes, memory.levels.values.sum]
     end
   end
 
   # What rounds to nought is not worth a row, and has no sign.
   def test_next_to_nothing_unexplained
     malloc = MALLOC.merge("used_resident_bytes" => MALLOC["used_resident_bytes"] + 8)
-    text = Culet::Report::Table.new(ledger { |writer| writer.object("malloc", malloc) }.snapshot).to_s
+    text = Culet::Report::Table.new(memory { |writer| writer.object("malloc", malloc) }.snapshot).to_s
     refute_match(/-0\.0|^unexplained/, text)
     assert_match(/^malloc: in use, resident /, text)
   end
 
   # Remedies are sentences as long as others.
   def test_long_remedies_are_wrapped
-    one = Culet::Report::Verdict.new(topic: "topic", text: "text", remedy: "word " * 50)
+    one = Culet::Verdict.new(topic: "topic", text: "text", remedy: "word " * 50)
     lines = Culet::Text::Lines.verdicts([one], &:itself).lines(chomp: true)
     assert_operator lines.map(&:size).max, :<=, 100
     assert_operator lines.size, :>, 3
@@ -68,14 +68,14 @@ class LedgerTest < Minitest::Test
     process = PROCESS.merge("rss_bytes" => 0)
     stream = Writer.new.object("process", process).object("allocator", ALLOCATOR.merge("name" => "none", "level" => "pages")).close
     snapshot = Culet::Scope::Builder.new(stream).call
-    assert_equal 0, Culet::Report::Ledger.new(snapshot).levels.values.sum
+    assert_equal 0, Culet::SnapshotLevels.new(snapshot).levels.values.sum
     assert_match(/no memory is resident/, Culet::Report::Table.new(snapshot).to_s)
   end
 
   private
 
-  def ledger(**records, &block)
-    Culet::Report::Ledger.new(Culet::Scope::Builder.new(small_stream(**records, &block)).call)
+  def memory(**records, &block)
+    Culet::SnapshotLevels.new(Culet::Scope::Builder.new(small_stream(**records, &block)).call)
   end
 
   # At the second page of the region.

@@ -5,6 +5,9 @@ require_relative "../system/processes/marks"
 require_relative "../system/ruby_options"
 
 module Culet
+  # One verdict: topic, sentence, and what to try (nil: nothing).
+  Verdict = Struct.new(:topic, :text, :remedy, keyword_init: true)
+
   # Advice that several tools give, and its gain.
   #
   # @api private
