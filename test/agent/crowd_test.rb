@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "minitest/mock"
 require "agent/agent_helper"
 
 # Many who ask at once, some of whom mean no good; and names that others sit on.
@@ -78,20 +79,20 @@ class AgentCrowdTest < Minitest::Test
 
   def test_one_that_is_too_busy_for_ever_is_a_sentence
     with_impostor("busy\n") do |pid|
-      assert_match(/try again\z/, assert_raises(Culet::Error) { hurried(pid).ask("data=0", limit_seconds: 0.1, wait_seconds: 0.1) }.message)
+      assert_match(/try again\z/, assert_raises(Culet::Error) { ask_in_haste(pid) }.message)
     end
   end
 
   def test_a_queue_that_stays_full_is_a_sentence
     with_impostor(nil) do |pid|
-      error = assert_raises(Culet::Error) { hurried(pid).ask("data=0", limit_seconds: 0.1, wait_seconds: 0.1) }
+      error = assert_raises(Culet::Error) { ask_in_haste(pid) }
       assert_match(/is busy with other requests; try again/, error.message)
     end
   end
 
   def test_one_that_always_hangs_up_is_a_sentence
     with_impostor("") do |pid|
-      error = assert_raises(Culet::Error) { hurried(pid).ask("data=0", limit_seconds: 0.1, wait_seconds: 0.1) }
+      error = assert_raises(Culet::Error) { ask_in_haste(pid) }
       assert_equal "process #{pid} closes the connection; try again", error.message
     end
   end
@@ -219,11 +220,11 @@ class AgentCrowdTest < Minitest::Test
 
   def told?(pid) = ask(pid, data: false, limit_seconds: 5.0, wait_seconds: 5.0).fact("objects")["complete"]
 
-  # One for whom time is over soon.
-  def hurried(pid)
-    Culet::Agent::Conversation.new(pid).tap do |one|
-      start = one.send(:now)
-      one.define_singleton_method(:now) { start + (@step = @step.to_i + 1) }
+  # Each look at the clock takes a second, so that time is over soon.
+  def ask_in_haste(pid)
+    time = Culet::Clock.now
+    Culet::Clock.stub(:now, -> { time += 1 }) do
+      Culet::Agent::Conversation.new(pid).ask("data=0", limit_seconds: 0.1, wait_seconds: 0.1)
     end
   end
 

@@ -3,7 +3,7 @@
 require_relative "box_helper"
 require "timeout"
 require "culet/scope"
-require "culet/tools/live/sampler"
+require "culet/model/sampler"
 require "culet/tools/report"
 
 # What is left of a program after a SIGKILL.

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "culet/tools/live/sharing"
+require "culet/model/sampler/sharing"
 
 # What Culet::Live::Sharing says between two readings of smaps_rollup.
 class SharingTest < Minitest::Test

@@ -4,7 +4,7 @@ require "json"
 require_relative "command"
 require_relative "duration"
 require_relative "subjects"
-require_relative "../tools/agent/inquiry"
+require_relative "../model/agent/inquiry"
 require_relative "../system/ruby_options"
 require_relative "../text/size"
 
@@ -70,7 +70,7 @@ module Culet
       end
 
       def inquiry(word)
-        limit = options.fetch(:limit, Culet::Agent::Supplement::LIMIT_SECONDS)
+        limit = options.fetch(:limit, Culet::Agent::Records::LIMIT_SECONDS)
         Culet::Agent::Inquiry.new(word, data: options.fetch(:data, true), limit_seconds: limit,
                                         wait_seconds: options.fetch(:wait, 10.0))
       end

@@ -45,8 +45,8 @@ module Culet
       levels.freeze
     end
 
-    # The levels as far as counters tell: those of the kernel, of Ruby and of malloc, at about one time. `other` has what
-    # they do not count: stacks, JIT code, memory that libraries map, and blocks since malloc's last count.
+    # The levels as far as counters tell: those of the kernel, of Ruby and of malloc, of about one time. `other` has
+    # what they do not count: stacks, JIT code, memory that libraries map, and blocks since malloc's last count.
     #
     # @param resident [Integer] bytes, of statm in /proc
     # @param files [Integer] of them in files and shared memory, of statm

@@ -8,8 +8,8 @@ require_relative "sites"
 
 module Culet
   module Metrics
-    # What a process reports of itself, to the collector too: its figures as packed numbers, and the sites of its profile
-    # as JSON.
+    # What a process reports of itself, to the collector too: its figures as packed numbers, and the sites of its
+    # profile as JSON.
     class Report
       BYTES = OwnReading::KEYS.size * 8
       SITES = [Shape.tuple(Shape.one_of("culet_profile_site_bytes", "culet_profile_site_info"),

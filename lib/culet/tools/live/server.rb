@@ -5,7 +5,6 @@ require_relative "../../errors"
 require_relative "../../system/http_access"
 require_relative "admission"
 require_relative "client"
-require_relative "event_stream"
 begin
   require "webrick"
 rescue LoadError

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../agent/conversation"
+require_relative "../../system/agent/conversation"
 require_relative "../../system/ruby_options"
 require_relative "unused"
 

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../system/clock"
 require_relative "../../system/processes"
 
 module Culet
@@ -55,7 +56,7 @@ module Culet
       def change(stat)
         return 0 unless @time
 
-        age = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) - @time
+        age = Clock.now - @time
         faults = stat.faults - @stat.faults
         return 0 if faults.zero? && stat.resident_bytes == @stat.resident_bytes && age < REST_SECONDS
 

@@ -1,15 +1,13 @@
 # frozen_string_literal: true
 
-require_relative "encoder"
+require_relative "../../system/clock"
+require_relative "history"
 require_relative "state"
 
 module Culet
   module Live
     # Takes moments at a fixed distance, and hands them to the history and to the recorder.
-    class Watch
-      # @return [Hash, nil] the last state
-      attr_reader :state
-
+    class Ticker
       # @param sampler [#call] a moment, or nil once all processes have ended
       # @param history [History]
       # @param recorder [Recorder, nil]
@@ -28,7 +26,7 @@ module Culet
       #
       # @return [Boolean] false: all processes have ended
       def begin
-        @due = now + @every
+        @due = Clock.now + @every
         take
       end
 
@@ -38,21 +36,16 @@ module Culet
       # @yieldreturn [Boolean] whether to stop
       # @return [void]
       def follow
-        until yield([@due - now, 0].max)
-          next if @due > now
+        until yield([@due - Clock.now, 0].max)
+          next if @due > Clock.now
 
           # After a pause of the machine no moments are made up for.
-          @due = [@due + @every, now].max
+          @due = [@due + @every, Clock.now].max
           take or break
         end
       end
 
-      # @return [Array<Integer>] process numbers of the last moment
-      def pids = @state ? @state["processes"].values.map { |process| process["pid"] } : []
-
       private
-
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
 
       def take
         moment = @sampler.call or return false

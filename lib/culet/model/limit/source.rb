@@ -21,15 +21,15 @@ module Culet
       # @return [Array<String>] a sentence for each file that could not be used
       attr_reader :problems
 
-      # @param settings [Settings]
+      # @param settings [Settings, nil] nil: the kernel's limit counts
       # @param pid [Integer, String] a process number, or "self"
       # @param root [String] the folder that has /proc and the mounted control groups
-      def initialize(settings, pid: "self", root: "/")
+      def initialize(settings = nil, pid: "self", root: "/")
         @pid = pid
         @root = root
         @group, @problems = MemoryGroup.tightest(pid, root: root)
         find_kernel_limit
-        apply(settings)
+        apply(settings) if settings
       end
 
       # @return [Integer, nil] bytes in use; nil if they cannot be read
@@ -83,7 +83,7 @@ module Culet
       #
       # @return [Integer, nil] bytes
       def kilobytes(file, field)
-        number = MemoryGroup.content("/proc/#{@pid}/#{file}")[/^#{field}:\s+(\d+) kB/, 1]
+        number = MemoryGroup.content(File.join(@root, "proc/#{@pid}/#{file}"))[/^#{field}:\s+(\d+) kB/, 1]
         number && (number.to_i * 1024)
       rescue SystemCallError
         nil

@@ -1,14 +1,12 @@
 # frozen_string_literal: true
 
-require_relative "../../system/processes"
-require_relative "description"
-require_relative "events"
-require_relative "limits"
-require_relative "member"
-require_relative "tree"
+require_relative "../system/clock"
+require_relative "../system/processes"
+require_relative "sampler/events"
+require_relative "sampler/limits"
+require_relative "sampler/watched_process"
 
 module Culet
-  # The memory of process trees as it changes, for `culet top` and `culet live`.
   module Live
     # Reads the memory of process trees again and again. No process is stopped or waited for. The kernel takes long to
     # find out what a process shares: that is read in turns, and in between its counters say by how much the private
@@ -42,74 +40,71 @@ module Culet
       private_constant :WAIT, :AGENTS, :SILENT, :PAUSE, :BUDGET
 
       # @param roots [Array<Integer>] process numbers; their descendants are followed too
-      def initialize(roots)
-        @tree = Tree.new(roots)
-        @limits = Limits.new(roots)
-        @rollups = Processes::Rollups.new
+      # @param root [String] the folder that has /proc and the mounted control groups
+      def initialize(roots, root: "/")
+        @root = root
+        @tree = Processes::Tree.new(*roots)
+        @limits = Limits.new(roots, root: root)
+        @rollups = Processes::Rollups.new(root: root)
         @events = Events.new
-        @members = {}
-        @descriptions = {}.compare_by_identity
-        @waiting = {} # by socket: figures whose answer is due
+        @processes = {}
+        @waiting = {} # by socket: connections whose answer is due
         @allowance = BUDGET
         @boot_time = ::Process.clock_gettime(::Process::CLOCK_REALTIME) - ::Process.clock_gettime(::Process::CLOCK_BOOTTIME)
       end
 
       # @return [Hash{String => Object}, nil] the moment; nil when all processes have ended
       def call
-        began = now
+        began = Clock.now
         at = Time.now.to_f.round(3)
         gone = follow
-        return if @members.empty?
+        return if @processes.empty?
 
         ask
         processes = describe
         total = total(processes)
-        @limits.follow(@members.each_value.select(&:limit?).map(&:pid))
-        { "at" => at, "seconds" => (now - began).round(6), "processes" => processes, "total" => total,
+        @limits.follow(@processes.each_value.select(&:limit?).map(&:pid))
+        { "at" => at, "seconds" => (Clock.now - began).round(6), "processes" => processes, "total" => total,
           "limit" => @limits.current(total["pss_bytes"]),
-          "events" => @events.call(at, @members.values, gone: gone, steps: @limits.take_steps) }
+          "events" => @events.call(at, @processes.values, gone: gone, steps: @limits.take_steps) }
       end
 
       # @return [void]
       def close
         @limits.close
-        @members.each_value(&:close)
+        @processes.each_value(&:close)
       end
 
       private
 
-      # @return [Array<Member>] those that have ended
+      # @return [Array<WatchedProcess>] those that have ended
       def follow
-        gone = @members.values.reject(&:refresh)
-        gone.each do |member|
-          @members.delete(member.pid)
-          @descriptions.delete(member)
-          member.close
-        end
-        pids = @tree.pids(@members.keys)
-        (pids - @members.keys).each { |pid| Member.find(pid)&.then { |member| @members[pid] = member } }
-        @members = pids.filter_map { |pid| @members[pid] }.to_h { |member| [member.pid, member] }
+        gone = @processes.values.reject(&:refresh)
+        gone.each { |process| @processes.delete(process.pid).close }
+        pids = @tree.follow(@processes.keys)
+        @processes = pids.filter_map { |pid| @processes[pid] || WatchedProcess.find(pid, root: @root) }
+                         .to_h { |process| [process.pid, process] }
         gone
       end
 
       def ask
-        @waiting.reject! { |_, figures| figures.receive }
-        silent, known = @members.each_value.select(&:question?).partition { |member| member.figures.last.nil? }
-        [[silent, SILENT], [known, AGENTS]].each do |members, count|
-          members.min_by(count) { |member| member.figures.asked_at }.each do |member|
-            socket = member.ask
-            @waiting[socket] = member.figures if socket
+        @waiting.reject! { |_, agent| agent.receive }
+        silent, known = @processes.each_value.select(&:question?).partition { |process| process.counters.nil? }
+        [[silent, SILENT], [known, AGENTS]].each do |processes, count|
+          processes.min_by(count) { |process| process.agent.asked_at }.each do |process|
+            socket = process.ask
+            @waiting[socket] = process.agent if socket
           end
         end
-        wait if @waiting.each_value.any? { |figures| figures.last.nil? }
+        wait if @waiting.each_value.any? { |agent| agent.last.nil? }
       end
 
       # For the first answers; others are read at the next moment.
       def wait
-        deadline = now + WAIT
+        deadline = Clock.now + WAIT
         sleep(PAUSE) if @waiting.size > 1
         until @waiting.empty?
-          ready, = IO.select(@waiting.keys, nil, nil, [deadline - now, 0].max)
+          ready, = IO.select(@waiting.keys, nil, nil, [deadline - Clock.now, 0].max)
           break unless ready
 
           ready.each { |socket| @waiting.delete(socket) if @waiting[socket].receive }
@@ -118,30 +113,25 @@ module Culet
 
       def describe
         rollups = read_rollups
-        known = @members.each_value.filter_map(&:copied)
+        known = @processes.each_value.filter_map(&:copied)
         copied = known.empty? ? 0.0 : known.sum / known.size
-        @members.each_value.map do |member|
-          description = @descriptions[member] ||= Description.new(member, @boot_time)
-          description.call(rollups[member.pid], copied)
-        end
+        @processes.each_value.map { |process| process.describe(rollups[process.pid], copied, @boot_time) }
       end
 
       # Readings that took longer are made up for by later moments.
       def read_rollups
-        starts = @members.transform_values { |member| member.stat.start_ticks }
-        rollups = @rollups.call(starts, seconds: @allowance) { |pid| @members[pid].change }
+        starts = @processes.transform_values { |process| process.stat.start_ticks }
+        rollups = @rollups.call(starts, seconds: @allowance) { |pid| @processes[pid].change }
         @allowance = [@allowance - @rollups.spent + BUDGET, BUDGET].min
         rollups
       end
 
       def total(processes)
-        Description::SUMS.to_h do |name|
+        WatchedProcess::SUMS.to_h do |name|
           known = processes.filter_map { |process| process[name] }
           [name, known.empty? ? nil : known.sum]
         end
       end
-
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
     end
   end
 end

@@ -10,19 +10,19 @@ module Culet
       private_constant :RESTART_SECONDS, :COUNTED
 
       def initialize
-        @known = {}.compare_by_identity  # by member: when it was seen first; 0: at the first call
+        @known = {}.compare_by_identity  # by process: when it was seen first; 0: at the first call
         @ended = {}                      # by title: when each process ended that nothing has replaced
-        @young = {}.compare_by_identity  # members that may replace one
-        @counts = {}.compare_by_identity # by member: the last figures
+        @young = {}.compare_by_identity  # processes that may replace one
+        @counts = {}.compare_by_identity # by process: the last figures
       end
 
       # @param at [Float] seconds since 1970
-      # @param members [Array<Member>] the processes that live
-      # @param gone [Array<Member>] those that have ended since the last call
+      # @param processes [Array<WatchedProcess>] the processes that live
+      # @param gone [Array<WatchedProcess>] those that have ended since the last call
       # @param steps [Array<Hash{String => Object}>] of Limits#take_steps
       # @return [Array<Hash{String => Object}>] "at", "pid", "kind", "text", "bytes"
-      def call(at, members, gone:, steps:)
-        found = ended(at, gone) + started(at, members) + counted(at, members)
+      def call(at, processes, gone:, steps:)
+        found = ended(at, gone) + started(at, processes) + counted(at, processes)
         found + steps.map { |step| event(step["at"], step["pid"], "limit", step["step"], step["freed_bytes"]) }
       end
 
@@ -33,44 +33,44 @@ module Culet
       end
 
       def ended(at, gone)
-        gone.map do |member|
-          (@ended[member.title] ||= []) << at
-          [@known, @young, @counts].each { |all| all.delete(member) }
-          event(at, member.pid, "exit", member.title)
+        gone.map do |process|
+          (@ended[process.title] ||= []) << at
+          [@known, @young, @counts].each { |all| all.delete(process) }
+          event(at, process.pid, "exit", process.title)
         end
       end
 
       # None of the first call has just started.
-      def started(at, members)
+      def started(at, processes)
         first = @known.empty?
-        fresh = members.reject { |member| @known.key?(member) }
-        fresh.each { |member| @known[member] = first ? 0 : at }
+        fresh = processes.reject { |process| @known.key?(process) }
+        fresh.each { |process| @known[process] = first ? 0 : at }
         return [] if first
 
-        fresh.each { |member| @young[member] = true }
-        fresh.map { |member| event(at, member.pid, "fork", member.title) } + replacements(at)
+        fresh.each { |process| @young[process] = true }
+        fresh.map { |process| event(at, process.pid, "fork", process.title) } + replacements(at)
       end
 
       # Workers that set no title all have the same one, so each process replaces one other at most, the youngest first.
       def replacements(at)
         @ended.each_value { |times| times.reject! { |time| time < at - RESTART_SECONDS } }
         @ended.delete_if { |_, times| times.empty? }
-        @young.select! { |member, _| @known[member] >= at - RESTART_SECONDS }
+        @young.select! { |process, _| @known[process] >= at - RESTART_SECONDS }
         return [] if @ended.empty?
 
-        found = @young.keys.reverse.select { |member| @ended[member.title]&.shift }
-        found.each { |member| @young.delete(member) }
-        found.map { |member| event(at, member.pid, "restart", member.title) }
+        found = @young.keys.reverse.select { |process| @ended[process.title]&.shift }
+        found.each { |process| @young.delete(process) }
+        found.map { |process| event(at, process.pid, "restart", process.title) }
       end
 
-      def counted(at, members)
-        members.flat_map do |member|
-          now = member.figures.last or next []
-          before = @counts[member]
+      def counted(at, processes)
+        processes.flat_map do |process|
+          now = process.counters or next []
+          before = @counts[process]
           next [] if now.equal?(before)
 
-          @counts[member] = now
-          before ? increases(at, member.pid, before, now) : []
+          @counts[process] = now
+          before ? increases(at, process.pid, before, now) : []
         end
       end
 

@@ -1,24 +1,25 @@
 # frozen_string_literal: true
 
 require_relative "../../errors"
+require_relative "../../system/agent/endpoint"
+require_relative "../../system/clock"
 require_relative "../../system/foreign_json"
 require_relative "../../system/processes"
-require_relative "../agent/endpoint"
 
 module Culet
   module Live
-    # The figures that the agent of one process reports, over a connection that is kept. No call waits.
-    class Figures
+    # The counters that the agent of one process reports, over a connection that is kept. No call waits.
+    class AgentConnection
       QUESTION = "culet-agent 1 figures\n"
       # More than an answer has.
       MOST_BYTES = 4096
-      # More figures than it has, and larger ones.
-      MOST_FIGURES = 64
+      # More counters than it has, and larger ones.
+      MOST_COUNTERS = 64
       LARGEST = 1 << 56
       # Seconds to the next attempt where there is no agent: a young process may start one soon.
       RETRY = 10
       RETRY_YOUNG = 1
-      private_constant :QUESTION, :MOST_BYTES, :MOST_FIGURES, :LARGEST, :RETRY, :RETRY_YOUNG
+      private_constant :QUESTION, :MOST_BYTES, :MOST_COUNTERS, :LARGEST, :RETRY, :RETRY_YOUNG
 
       # @return [Hash{String => Integer}, nil] the last answer, the same object if the one before it was equal; nil: the
       #   process has no agent, or has not answered yet
@@ -30,7 +31,7 @@ module Culet
       # @param pid [Integer]
       def initialize(pid)
         @pid = pid
-        @born = now
+        @born = Clock.now
         @asked_at = 0.0
         @next_attempt = @born
         @text = +"".b
@@ -40,7 +41,7 @@ module Culet
       #
       # @return [BasicSocket, nil] what to wait for; nil: no answer is due
       def ask
-        @asked_at = now
+        @asked_at = Clock.now
         connect if @socket.nil? && @asked_at >= @next_attempt
         return unless @socket
         return @socket if @asked
@@ -76,7 +77,7 @@ module Culet
       private
 
       def connect
-        @next_attempt = now + (now - @born < RETRY ? RETRY_YOUNG : RETRY)
+        @next_attempt = Clock.now + (Clock.now - @born < RETRY ? RETRY_YOUNG : RETRY)
         @socket = Agent::Endpoint.new(Processes::Live.new(@pid)).connect
       rescue Error, SystemCallError
         nil # it has none for this user, or it has ended
@@ -112,14 +113,12 @@ module Culet
 
       def parse(text)
         answer = ForeignJson.parse(text)
-        return unless answer.is_a?(Hash) && answer.size <= MOST_FIGURES
+        return unless answer.is_a?(Hash) && answer.size <= MOST_COUNTERS
 
         answer if answer.each_value.all? { |number| number.is_a?(Integer) && number.between?(0, LARGEST) }
       rescue JSON::ParserError
         nil
       end
-
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
     end
   end
 end

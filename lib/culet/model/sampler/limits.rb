@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../errors"
+require_relative "../../system/clock"
 require_relative "../limit/inquiry"
 
 module Culet
@@ -15,7 +16,9 @@ module Culet
       private_constant :PAUSE, :RETRY
 
       # @param roots [Array<Integer>] process numbers
-      def initialize(roots)
+      # @param root [String] the folder that has /proc and the mounted control groups
+      def initialize(roots, root: "/")
+        @root = root
         @roots = roots
         @lock = Mutex.new
         @pids = []
@@ -64,22 +67,22 @@ module Culet
       def next_pid
         pids = @roots.first(1) | @lock.synchronize { @pids }
         @asked.select! { |pid, _| pids.include?(pid) }
-        pids.select { |pid| @asked.fetch(pid, 0) <= now }.min_by { |pid| @asked.fetch(pid, 0) }
+        pids.select { |pid| @asked.fetch(pid, 0) <= Clock.now }.min_by { |pid| @asked.fetch(pid, 0) }
       end
 
       # What the kernel counts can be read again at each moment.
       def look_outside
-        @outside = Limit::Source.new(Limit::Settings.new("auto"), pid: @roots.first)
+        @outside = Limit::Source.new(pid: @roots.first, root: @root)
       rescue SystemCallError
         @outside = nil # the process has ended
       end
 
       def ask(pid)
-        answer = Limit::Inquiry.new(pid).call
-        @asked[pid] = now + (answer["kept"] ? 0 : RETRY)
+        answer = Limit::Inquiry.new(pid, root: @root).call
+        @asked[pid] = Clock.now + (answer["kept"] ? 0 : RETRY)
         @lock.synchronize { note(pid, answer) }
       rescue Error
-        @asked[pid] = now + RETRY # it has ended, or does not answer
+        @asked[pid] = Clock.now + RETRY # it has ended, or does not answer
       end
 
       # A limit that a process keeps itself counts before that of the kernel.
@@ -90,8 +93,6 @@ module Culet
         @seen[pid] = fresh.last["at"] if fresh.any?
         @steps.concat(fresh.map { |step| step.merge("pid" => pid) }).sort_by! { |step| step["at"] }
       end
-
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
     end
   end
 end

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
+require_relative "../../system/agent/conversation"
 require_relative "../../system/shape"
-require_relative "conversation"
-require_relative "../../runtime/agent/supplement"
+require_relative "records"
 
 module Culet
   module Agent
@@ -23,23 +23,23 @@ module Culet
       # @param limit_seconds [Float] time limit of the count
       # @param wait_seconds [Float] longest wait for its main thread
       # @raise [Culet::Error] when there is no such process
-      def initialize(pid, data: true, classes: false, limit_seconds: Supplement::LIMIT_SECONDS, wait_seconds: 10.0)
+      def initialize(pid, data: true, classes: false, limit_seconds: Records::LIMIT_SECONDS, wait_seconds: 10.0)
         @conversation = Conversation.new(pid)
         @asked = (data ? DATA : 0) + (classes ? CLASSES : 0)
         @times = { limit_seconds: limit_seconds, wait_seconds: wait_seconds }
       end
 
-      # @return [Supplement]
+      # @return [Records]
       # @raise [Culet::Error] when the process has no agent or does not answer
       def call
-        supplement = Supplement.new(@conversation.ask("data=#{@asked}", **@times))
-        raise Error, @conversation.strange unless supplement.fact("objects")
+        records = Records.new(@conversation.ask("data=#{@asked}", **@times))
+        raise Error, @conversation.strange unless records.fact("objects")
 
         { "objects" => OBJECTS, "classes" => NAMES }.each do |kind, spec|
-          fact = supplement.fact(kind)
+          fact = records.fact(kind)
           Shape.check(fact, spec, name: "the answer of process #{@conversation.pid}") if fact
         end
-        supplement
+        records
       end
     end
   end

@@ -2,7 +2,7 @@
 
 require "set"
 require "socket"
-require_relative "../../system/foreign_file"
+require_relative "../foreign_file"
 
 module Culet
   module Agent

@@ -2,8 +2,9 @@
 
 require "io/wait"
 require_relative "../../errors"
-require_relative "../../system/processes"
-require_relative "../../system/ruby_options"
+require_relative "../clock"
+require_relative "../processes"
+require_relative "../ruby_options"
 require_relative "endpoint"
 
 module Culet
@@ -46,7 +47,7 @@ module Culet
       def ask(question, limit_seconds:, wait_seconds:)
         check_running
         @hung_up = false
-        @deadline = now + limit_seconds + (2 * wait_seconds) + GRACE_SECONDS
+        @deadline = Clock.now + limit_seconds + (2 * wait_seconds) + GRACE_SECONDS
         line = "culet-agent 1 #{question} limit_ms=#{milliseconds(limit_seconds)} " \
                "wait_ms=#{milliseconds(wait_seconds)}\n"
         loop do
@@ -76,9 +77,7 @@ module Culet
 
       def milliseconds(seconds) = (seconds * 1000).round
 
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
-
-      def rest = [@deadline - now, 0].max
+      def rest = [@deadline - Clock.now, 0].max
 
       # @return [String, nil] the answer; nil: the agent is busy, try again
       def attempt(question)

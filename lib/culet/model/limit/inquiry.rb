@@ -1,12 +1,11 @@
 # frozen_string_literal: true
 
 require_relative "../../errors"
+require_relative "../../system/agent/conversation"
 require_relative "../../system/foreign_json"
-require_relative "../../runtime/limit/settings"
-require_relative "../../runtime/limit/source"
 require_relative "../../system/processes"
 require_relative "../../system/shape"
-require_relative "../agent/conversation"
+require_relative "source"
 
 module Culet
   module Limit
@@ -30,8 +29,10 @@ module Culet
       attr_reader :problems
 
       # @param pid [Integer, String] a process number
+      # @param root [String] the folder that has /proc and the mounted control groups
       # @raise [Culet::Error] when there is no such process
-      def initialize(pid)
+      def initialize(pid, root: "/")
+        @root = root
         @process = Processes::Live.find(pid)
         @pid = @process.pid
         @problems = []
@@ -70,7 +71,7 @@ module Culet
       end
 
       def outside
-        source = Source.new(Settings.new("auto"), pid: @pid)
+        source = Source.new(pid: @pid, root: @root)
         @problems.concat(source.problems)
         used = source.used_bytes
         { "limit_bytes" => source.bytes, "source" => source.description, "used_bytes" => used,
