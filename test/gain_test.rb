@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "cow/cow_helper"
-require "culet/tools/gain"
+require "culet/model/gain"
 require "culet/tools/strings"
 
 # What is worth a change, decided once for all commands.

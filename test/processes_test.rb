@@ -80,8 +80,8 @@ class ProcessesTest < Minitest::Test
         assert_includes text, " (#{name.b}) T "
         fields = text.byteslice(text.rindex(")")..).split.drop(1)
         assert_equal [fields[0], *fields.values_at(1, 7, 17, 19, 20).map(&:to_i), fields[11].to_i + fields[12].to_i,
-                      fields[21].to_i * Processes::Memory::PAGE_BYTES],
-                     reading.to_h.values_at(:state, :parent_pid, :faults, :threads, :start_ticks, :virtual_bytes, :ticks, :resident_bytes)
+                      *File.read("/proc/#{pid}/statm").split[1, 2].map { |pages| pages.to_i * Processes::Memory::PAGE_BYTES }],
+                     reading.to_h.values_at(:state, :parent_pid, :faults, :threads, :start_ticks, :virtual_bytes, :ticks, :resident_bytes, :file_bytes)
         assert_equal Process.pid, reading.parent_pid
         assert_same reading, file.read
       end

@@ -45,7 +45,7 @@ module Limits
 
     # @return [Integer]
     def private_bytes
-      Culet::Processes::Memory.rollup(@pid).values_at("private_dirty_bytes", "private_clean_bytes").sum
+      Culet::Processes::Memory.rollup(@pid).fetch("private_bytes")
     end
 
     private

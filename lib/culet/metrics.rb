@@ -6,9 +6,9 @@ return if Culet::Native.another_copy?(__FILE__, "culet/metrics")
 require_relative "runtime/metrics/families"
 require_relative "runtime/metrics/exposition"
 require_relative "runtime/metrics/report"
-require_relative "runtime/metrics/readings"
+require_relative "runtime/metrics/kernel_readings"
 require_relative "runtime/metrics/group"
-require_relative "runtime/metrics/hub"
+require_relative "runtime/metrics/collector"
 require_relative "runtime/metrics/server"
 
 module Culet
@@ -61,16 +61,16 @@ module Culet
       # @return [Boolean] whether they are collected and, with an address, served; otherwise a warning says why not
       def start(address = ENV.fetch("CULET_METRICS", nil), token: ENV.fetch("CULET_METRICS_TOKEN", nil),
                 hosts: ENV.fetch("CULET_METRICS_HOSTS", "").split(/[\s,]+/), workers: nil)
-        return false if @member
+        return false if @forked
 
         hook_forks
         @workers = workers
-        forked unless @hub # fills its caches, see Hub#rehearse
-        @hub ||= Hub.new(worker_names: -> { @workers&.call || {} }).start
+        forked unless @collector # fills its caches, see Collector#rehearse
+        @collector ||= Collector.new(worker_names: -> { @workers&.call || {} }).start
         listen(address, token: token, hosts: hosts)
         true
       rescue ArgumentError, SystemCallError, SocketError, ThreadError => e
-        warn("culet: metrics are not #{@hub ? "served" : "collected"}: #{e.message}")
+        warn("culet: metrics are not #{@collector ? "served" : "collected"}: #{e.message}")
         false
       end
 
@@ -78,8 +78,8 @@ module Culet
       #
       # @return [void]
       def stop
-        [@server, @hub, @member].each { |part| part&.stop }
-        @server = @hub = @member = nil
+        [@server, @collector, @forked].each { |part| part&.stop }
+        @server = @collector = @forked = nil
       end
 
       # The figures of this process and of those that it forked since `start`; in a forked process the same, from its
@@ -95,7 +95,7 @@ module Culet
           raise ArgumentError, "format: #{format.inspect} is not :prometheus or :openmetrics"
         end
 
-        (@hub || @member)&.text(format) || Exposition.new(format).text(own)
+        (@collector || @forked)&.text(format) || Exposition.new(format).text(own)
       end
 
       # The figures of this process alone.
@@ -134,9 +134,9 @@ module Culet
       def forked
         @report = @readings = nil
         @server&.abandon
-        parent = @hub || @member
-        @server = @hub = nil
-        @member = parent&.join
+        parent = @collector || @forked
+        @server = @collector = nil
+        @forked = parent&.join
       end
 
       # The process goes on as its own child, without threads.
@@ -144,8 +144,8 @@ module Culet
       # @api private
       # @return [void]
       def daemonized
-        @hub = @hub&.restart
-        @member = @member&.join
+        @collector = @collector&.restart
+        @forked = @forked&.join
         @server&.start
       end
 
@@ -155,7 +155,7 @@ module Culet
 
       private
 
-      def readings = @readings ||= Readings.new
+      def readings = @readings ||= KernelReadings.new
 
       # @return [Array<Array(Hash, Array)>] labels and samples
       def own

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "scope/scope_helper"
-require "culet/tools/agent/inquiry"
+require "culet/model/agent/inquiry"
 require "socket"
 
 # Ruby programs that carry the agent, and ways to ask them.
@@ -17,7 +17,7 @@ module AgentHelper
     with_program(*CARRYING, "-e", script, env: TestHelper::NEUTRAL.merge(env), err: err, &block)
   end
 
-  # @return [Culet::Agent::Supplement] what the process told
+  # @return [Culet::Agent::Records] what the process told
   def ask(pid, **options) = Culet::Agent::Inquiry.new(pid, **options).call
 
   # @return [Hash] what it told of one type

@@ -109,17 +109,17 @@ class AgentListenerTest < Minitest::Test
 
   # A process tells of itself, not of what is read from outside.
   def test_records_of_other_kinds_are_not_taken_from_it
-    error = assert_raises(Culet::Error) { Culet::Agent::Supplement.new("{\"kind\":\"process\",\"pid\":1}\n") }
+    error = assert_raises(Culet::Error) { Culet::Agent::Records.new("{\"kind\":\"process\",\"pid\":1}\n") }
     assert_match(/sent an invalid answer/, error.message)
-    assert_match(/not JSON/, assert_raises(Culet::Error) { Culet::Agent::Supplement.new("\0\n") }.message)
+    assert_match(/not JSON/, assert_raises(Culet::Error) { Culet::Agent::Records.new("\0\n") }.message)
   end
 
   def test_the_records_come_before_the_checksum_and_fit_it
-    supplement = Culet::Agent::Supplement.new("{\"kind\":\"vm\",\"version\":\"#{"9" * 300}\"}\n")
-    snapshot = Culet::Scope::Builder.new(supplement.stream(small_stream)).call
+    records = Culet::Agent::Records.new("{\"kind\":\"vm\",\"version\":\"#{"9" * 300}\"}\n")
+    snapshot = Culet::Scope::Builder.new(records.stream(small_stream)).call
     assert_equal "9" * 300, snapshot.vm["version"]
     assert_equal 7, snapshot.pid
-    assert_raises(Culet::Error) { supplement.stream("nothing") }
+    assert_raises(Culet::Error) { records.stream("nothing") }
   end
 
   # What a file says of objects is checked like all else in it.

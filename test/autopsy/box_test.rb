@@ -21,8 +21,8 @@ class AutopsyBoxTest < Minitest::Test
     E 6
   TEXT
 
-  # @param values [Hash{Integer => Integer}] members of a ledger
-  def ledger(values) = Array.new(Box::LEDGER.size) { |at| values.fetch(Box::LEDGER[at], UNKNOWN) }.pack("Q<*")
+  # @param values [Hash{Integer => Integer}] figures of a reading
+  def reading(values) = Array.new(Box::FIGURES.size) { |at| values.fetch(Box::FIGURES[at], UNKNOWN) }.pack("Q<*")
 
   def event(label, started, ended: 0) = [ended, started, 7, 1000, ended.zero? ? UNKNOWN : 3000, 10, ended.zero? ? UNKNOWN : 30].pack("Q<7") + label
 
@@ -40,8 +40,8 @@ class AutopsyBoxTest < Minitest::Test
   def whole
     bytes = ("\0" * Box::BYTES).b
     put(bytes, :head, 0, record("culet-blackbox 1\npid 42\nparent 1\nprogram app.rb\ngroup_kills /none\n"))
-    put(bytes, :seconds, 1, record(ledger(resident: 1 << 20, malloc_used: 1 << 19, group_charged: 900, group_limit: 1000)))
-    put(bytes, :fast, 0, record(ledger(resident: 2 << 20, malloc_used: 1 << 19, group_charged: 950, group_limit: 1000),
+    put(bytes, :seconds, 1, record(reading(resident: 1 << 20, malloc_used: 1 << 19, group_charged: 900, group_limit: 1000)))
+    put(bytes, :fast, 0, record(reading(resident: 2 << 20, malloc_used: 1 << 19, group_charged: 950, group_limit: 1000),
                                 time: 1_700_000_000_500_000_000))
     put(bytes, :running, 5, record(event("endpoint=GET /x", 1_700_000_000_100_000_000), number: 9))
     put(bytes, :running, 5, record("endpoint=x#show", number: 9), 184)
@@ -145,7 +145,7 @@ class AutopsyBoxTest < Minitest::Test
   # A limit of 0 is what a control group may have.
   def test_a_limit_of_nothing
     bytes = whole
-    put(bytes, :fast, 0, record(ledger(resident: 1 << 20, group_charged: 950, group_limit: 0), time: 1_700_000_000_500_000_000))
+    put(bytes, :fast, 0, record(reading(resident: 1 << 20, group_charged: 950, group_limit: 0), time: 1_700_000_000_500_000_000))
     document, table, summary = everything(bytes)
     assert_nil document["limit_bytes"]
     assert_includes table, "without a limit, used 950 bytes"
@@ -156,8 +156,8 @@ class AutopsyBoxTest < Minitest::Test
   def test_what_the_kernel_can_take_back_is_not_in_use
     bytes = whole
     figures = { resident: 100, group_charged: 950, group_reclaimable: 700, group_limit: 1000 }
-    put(bytes, :seconds, 1, record(ledger(figures)))
-    put(bytes, :fast, 0, record(ledger(figures), time: 1_700_000_000_500_000_000))
+    put(bytes, :seconds, 1, record(reading(figures)))
+    put(bytes, :fast, 0, record(reading(figures), time: 1_700_000_000_500_000_000))
     document, table, summary = everything(bytes)
     assert_equal 250, document["used_bytes"]
     [table, summary.join].each { |text| refute_includes text, "killed by the kernel" }
@@ -201,7 +201,7 @@ class AutopsyBoxTest < Minitest::Test
             "group_kills #{group_kills}", ""]
     bytes = whole
     put(bytes, :head, 0, record(head.join("\n")))
-    put(bytes, :fast, 0, record(ledger(resident: 1 << 20, group_kills: 0), time: 1_700_000_000_500_000_000))
+    put(bytes, :fast, 0, record(reading(resident: 1 << 20, group_kills: 0), time: 1_700_000_000_500_000_000))
     File.binwrite(box_path(number), bytes)
     File.chown(owner, owner, box_path(number))
     File.chmod(0o644, box_path(number))
@@ -223,7 +223,7 @@ class AutopsyBoxTest < Minitest::Test
 
   # A record whose checksum fits, with bytes or numbers that do not.
   def payload(bytes, table, at, slot, random)
-    text = [PROFILE, ledger({}), event("x", random.rand(1 << 63)), random.bytes(random.rand(300)), "step x", ""].sample(random: random).b
+    text = [PROFILE, reading({}), event("x", random.rand(1 << 63)), random.bytes(random.rand(300)), "step x", ""].sample(random: random).b
     random.rand(3).times { text[random.rand([text.bytesize, 1].max), 1] = random.bytes(1) unless text.empty? }
     numbers = [1, random.rand(1 << 64), random.rand(100)]
     one = record(text.byteslice(0, slot - 24), number: numbers.sample(random: random), time: random.rand(2).zero? ? random.rand(1 << 64) : 1_700_000_000_000_000_000)

@@ -19,7 +19,7 @@ class AutopsyCauseTest < Minitest::Test
   COUNTS = "low 0\nhigh 0\nmax 9\noom 2\noom_kill 2\noom_group_kill 0\n"
 
   # What the box of the process says.
-  Box = Struct.new(:pid, :started_at, :ledgers, :witness, :ending, :head, :notes, keyword_init: true) do
+  Box = Struct.new(:pid, :started_at, :readings, :witness, :ending, :head, :notes, keyword_init: true) do
     def [](name) = (head || {})[name]
   end
   Figures = Struct.new(:group_used, :group_limit, :group_kills)
@@ -29,7 +29,7 @@ class AutopsyCauseTest < Minitest::Test
   end
 
   def cause(used: 500, limit: 1000, kills: 0, witness: nil, ending: nil, head: nil, records: [], notes: [], alive: false, root: "/")
-    box = Box.new(pid: 42, started_at: BOOTED + 50, ledgers: [Figures.new(used, limit, kills)], witness: witness, ending: ending, head: head, notes: notes)
+    box = Box.new(pid: 42, started_at: BOOTED + 50, readings: [Figures.new(used, limit, kills)], witness: witness, ending: ending, head: head, notes: notes)
     Autopsy::Cause.new(box, alive: alive, log: records.is_a?(Array) ? log(*records) : records, count: Autopsy::Kills.new(root: root))
   end
 

@@ -3,7 +3,7 @@
 require_relative "box_helper"
 require "timeout"
 require "culet/scope"
-require "culet/tools/live/sampler"
+require "culet/model/sampler"
 require "culet/tools/report"
 
 # What is left of a program after a SIGKILL.
@@ -11,7 +11,7 @@ class AutopsyKillTest < Minitest::Test
   include TestHelper
   include BoxHelper
 
-  # Ledgers are written each second; memory that grows in between is followed if the profile is on.
+  # Readings are written each second; memory that grows in between is followed if the profile is on.
   LEAK = <<~RUBY
     require "culet/profile"
     $kept = []
@@ -68,7 +68,7 @@ class AutopsyKillTest < Minitest::Test
 
   # @param one [Box]
   def assert_whole(one)
-    assert_operator one.ledgers.size, :>=, 1
+    assert_operator one.readings.size, :>=, 1
     assert_operator one.notes.size, :>=, 63
     steps = one.notes.map(&:bytes)
     assert(steps.each_cons(2).all? { |former, later| later == former + 1 }, "one of the middle is missing")
@@ -84,7 +84,7 @@ class AutopsyKillTest < Minitest::Test
     report = autopsy(boxes.first)
     assert_operator report["rss_bytes"], :>, 1 << 20
     assert_equal report["rss_bytes"], report["levels"].values.sum
-    assert_operator report["levels"]["malloc_in_use"], :>, 0
+    assert_operator report["levels"]["malloc_used"], :>, 0
     assert_operator report["gc"]["slots"], :>, 0
   end
 
@@ -101,8 +101,6 @@ class AutopsyKillTest < Minitest::Test
     $stdout.flush
     sleep
   RUBY
-  LEVELS = { "malloc_in_use" => %w[malloc_used], "malloc_free" => %w[malloc_free], "ruby_objects" => %w[ruby_objects],
-             "ruby_free_slots" => %w[ruby_free_slots ruby_page_overhead], "files_and_shared_memory" => %w[libraries_and_files] }.freeze
 
   # The box and culet top have the levels of the report, within 4 % of the resident size.
   def test_levels_are_those_of_the_report
@@ -114,7 +112,7 @@ class AutopsyKillTest < Minitest::Test
         deadline = Time.now + PATIENCE_SECONDS
         loop do
           ready = Time.now
-          sleep 0.1 until box.ledgers.last&.malloc_time.to_i > ready.to_f * 1e9 || Time.now > deadline
+          sleep 0.1 until box.readings.last&.malloc_time.to_i > ready.to_f * 1e9 || Time.now > deadline
           break if (differences = differences(pid)).empty?
 
           flunk "#{name}: #{differences.join("; ")}" if Time.now > deadline
@@ -126,13 +124,18 @@ class AutopsyKillTest < Minitest::Test
 
   # @return [Array<String>] levels that differ
   def differences(pid)
-    report = Culet::Report::Ledger.new(Culet::Scope::Reader.new(pid).snapshot)
-    shown = findings(alive: true).levels.transform_keys { |level| level.tr(" ", "_") }
-    top = Culet::Live::Sampler.new([pid]).call["processes"].first["figures"]
-    pairs = LEVELS.map { |level, names| [level, report.levels.values_at(*names).sum, shown.fetch(level)] }
-    pairs << ["malloc free in top", report.levels["malloc_free"], top["malloc_free_bytes"]]
-    far = pairs.reject { |_, expected, found| assert_kind_of(Integer, found) && (expected - found).abs <= 0.04 * report.rss_bytes }
-    far.map { |level, expected, found| "#{level}: #{found}, in the report #{expected}" }
+    report = Culet::SnapshotLevels.new(Culet::Scope::Reader.new(pid).snapshot)
+    finer = report.levels.except(*Culet::Levels::COUNTED)
+    overhead = finer.delete("ruby_page_overhead")
+    expected = report.levels.merge("other" => finer.values.sum) { |_, own, more| own + more }
+                     .merge("ruby_free_slots" => report.levels["ruby_free_slots"] + overhead)
+    top = Culet::Live::Sampler.new([pid]).call["processes"].first["figures"]["levels"]
+    pairs = { "box" => box.readings.last.levels, "top" => top }.flat_map do |name, levels|
+      assert_equal Culet::Levels::COUNTED, levels.keys
+      levels.map { |level, bytes| ["#{level} in the #{name}", expected.fetch(level), bytes] }
+    end
+    far = pairs.reject { |_, exact, found| (exact - found).abs <= 0.04 * report.rss_bytes }
+    far.map { |level, exact, found| "#{level}: #{found}, in the report #{exact}" }
   end
 
   def test_a_process_that_ends_leaves_nothing

@@ -112,7 +112,7 @@ class AutopsyTroubleTest < Minitest::Test
     RUBY
     run_boxed(code)
     assert_equal 128, findings.running.size
-    assert_equal 128, box.ledgers.last.running
+    assert_equal 128, box.readings.last.running
   end
 
   def test_limits_and_steps

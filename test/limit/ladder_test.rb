@@ -209,7 +209,7 @@ class LadderTest < Minitest::Test
   end
 
   def test_the_worker_with_the_most_private_memory
-    memory = Class.new { def rollup(pid) = { "private_dirty_bytes" => pid, "private_clean_bytes" => 1 } }.new
+    memory = Class.new { def rollup(pid) = { "private_bytes" => pid + 1 } }.new
     assert_equal [12, 13], Culet::Limit::Cluster.new(memory: memory) { [11, 12] }.largest
   end
 

@@ -4,7 +4,6 @@ require "test_helper"
 require "json"
 require "net/http"
 require "socket"
-require "culet/tools/live/encoder"
 require "culet/tools/live/history"
 require "culet/tools/live/page"
 require "culet/tools/live/recorder"
@@ -18,7 +17,7 @@ module LiveHelper
 
   PATIENCE = 60
   START = 1_790_000_000.0
-  LEVELS = { "ruby_objects" => 8_000_000, "malloc_used" => 30_000_000, "malloc_free" => 4_000_000, "unexplained" => -1000 }.freeze
+  LEVELS = { "ruby_objects" => 8_000_000, "malloc_used" => 30_000_000, "malloc_free" => 4_000_000, "other" => -1000 }.freeze
 
   module_function
 

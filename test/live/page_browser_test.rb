@@ -73,6 +73,7 @@ class LivePageBrowserTest < Minitest::Test
       assert_equal "11-1011", browser.evaluate("document.getElementById('subject').value")
       assert_equal 50_000_000 + (19 * 100_000) + 1000, browser.evaluate("culetLive.stack.data[1].at(-1)")
       assert browser.evaluate("document.querySelector('[data-by=processes]').disabled")
+      assert_match(/culet map 11 --html FILE .* culet profile 11 /, browser.evaluate("document.getElementById('commands').textContent"))
       browser.evaluate("(function () { var list = document.getElementById('subject'); list.value = 'all'; list.dispatchEvent(new Event('change')); }())")
       settle(browser)
       refute browser.evaluate("document.querySelector('[data-by=processes]').disabled")
@@ -95,26 +96,6 @@ class LivePageBrowserTest < Minitest::Test
       browser.key(" ")
       settle(browser)
       assert_equal [START + 39, "live"], browser.evaluate("[culetLive.timeline.moment.at, document.getElementById('status').textContent]")
-    end
-  end
-
-  def test_two_moments_are_compared
-    shown(moments(41)) do |browser, _|
-      count(browser, 41)
-      browser.evaluate("culetLive.timeline.go(10)")
-      browser.key("a")
-      browser.evaluate("culetLive.timeline.go(40)")
-      browser.key("b")
-      settle(browser)
-      rows = rows(browser, "#comparison tbody tr")
-      assert_equal ["All processes", "puma 6.6.0 [shop] (10)", "puma: cluster worker 11 (11)", "puma: cluster worker 12 (12), ended"], rows.map(&:first)
-      assert_equal ["+3.00 MB", "+3.00 MB", "0"], rows[2][1, 3], "it grew by 100 kB per moment"
-      assert_equal ["−42.0 MB", "−32.0 MB", "−20.0 MB"], rows[3][1, 3], "it has ended"
-      assert_equal 4, rows[2].index("0") + 1
-      assert_equal "+3.00 MB", rows[2][7], "libraries and files"
-      browser.key("Escape")
-      settle(browser)
-      assert browser.evaluate("document.getElementById('comparison').hidden")
     end
   end
 
@@ -157,7 +138,7 @@ class LivePageBrowserTest < Minitest::Test
       with_page(recording.history, page: page) do |browser, _|
         count(browser, 50)
         wait(browser, "document.getElementById('status').textContent === 'recording'")
-        assert_equal ["One of 3 moments is shown.", true], browser.evaluate("[document.querySelector('.notice').textContent, document.getElementById('map').hidden]")
+        assert_equal ["One of 3 moments is shown.", true], browser.evaluate("[document.querySelector('.notice').textContent, document.getElementById('commands').hidden]")
         browser.evaluate("document.getElementById('speed').value = '60'; document.getElementById('pause').click()")
         wait(browser, "culetLive.timeline.index > 10")
         wait(browser, "culetLive.timeline.index === 49 && !culetLive.timeline.playing")
@@ -167,10 +148,8 @@ class LivePageBrowserTest < Minitest::Test
 
   def test_widths_themes_and_keyboard
     with_server(history(frames(moments(60, workers: 6)))) do |server, _|
-      marks = "culetLive.timeline.go(5); culetLive.timeline.mark('a'); culetLive.timeline.go(50); culetLive.timeline.mark('b')"
       assert_layout(server.url, ready: READY) do |browser|
         count(browser, 60)
-        browser.evaluate(marks) if browser.evaluate("culetLive.timeline.a === null")
         settle(browser)
         assert_equal [true, true], browser.evaluate("[culetLive.stack.plot.width, culetLive.lines.plot.width].map(function (width) { return width <= innerWidth; })")
       end

@@ -32,7 +32,6 @@ class LivePumaTest < Minitest::Test
           assert_equal "drawn", browser.open(url, ready: "document.documentElement && document.documentElement.dataset.live")
           loaded(server) { wait("culetLive.store.last.state.order.length === 3 && culetLive.store.moments.length >= 4") }
           assert_curves(server)
-          assert_map(server)
           assert_a_killed_worker_disappears(server)
           assert_empty browser.complaints
         end
@@ -109,36 +108,6 @@ class LivePumaTest < Minitest::Test
     expected.all? do |pid, figures|
       figures.all? { |name, bytes| (found.dig(pid.to_s, name).to_i - bytes).abs <= 0.01 * [bytes, 1_000_000].max }
     end
-  end
-
-  # Opened for one worker: first whole, then changes, which make the same map as a whole one.
-  def assert_map(server)
-    worker = (server.processes - [server.pid]).first
-    worker_key = "culetLive.store.last.state.order.find(function (key) { return key.startsWith('#{worker}-'); })"
-    @browser.evaluate("culetLive.choose(#{worker_key})")
-    @browser.evaluate("new Promise(function (done) { requestAnimationFrame(function () { requestAnimationFrame(done); }); })")
-    assert_equal 0, @browser.evaluate("culetLive.map.requests"), "no process is read before the panel is open"
-    @browser.evaluate("document.querySelector('#map details').open = true")
-    loaded(server) { wait("culetLive.map.reading && culetLive.map.reading.version >= 3") }
-    assert_match(/pauses the process for some milliseconds \(longest pause/, @browser.evaluate("document.querySelector('#map [data-part=lead]').textContent"))
-    # What the page has by changes is what the server has as a whole.
-    whole = <<~JAVASCRIPT
-      (async function () {
-        // The picture adds members of its own to the strips.
-        function plain(facts) {
-          return JSON.stringify(Object.keys(facts).sort().map(function (key) { return [key, facts[key]]; }), function (key, value) { return /^(section|firstCells|levels)$/.test(key) ? undefined : value; });
-        }
-        for (var round = 0; round < 20; round++) {
-          var mine = culetLive.map.reading, bytes = mine.bytes;
-          var answer = await (await fetch("map?pid=#{worker}&version=")).json();
-          if (answer.version !== mine.version) { await new Promise(function (done) { setTimeout(done, 500); }); continue; }
-          var theirs = await new mine.constructor({}, [], 0).next(answer);
-          return [theirs.bytes.length > 3000, theirs.bytes.every(function (byte, at) { return byte === bytes[at]; }), plain(theirs.facts) === plain(mine.facts)];
-        }
-      }())
-    JAVASCRIPT
-    assert_equal [true, true, true], @browser.evaluate(whole)
-    @browser.evaluate("document.querySelector('#map details').open = false; culetLive.choose('all')")
   end
 
   def assert_a_killed_worker_disappears(server)

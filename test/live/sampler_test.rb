@@ -3,7 +3,7 @@
 require "json"
 require_relative "../test_helper"
 require "culet"
-require "culet/tools/live/sampler"
+require "culet/model/sampler"
 
 # The moments of Culet::Live::Sampler, of real processes.
 class SamplerTest < Minitest::Test

@@ -142,21 +142,11 @@ class LiveServerTest < Minitest::Test
     end
   end
 
-  def test_what_is_asked_for_a_process_is_answered_or_refused
-    calls = []
-    map = lambda do |query|
-      calls << query["pid"].to_s
-      { "cells" => 1 }
-    end
-    sources = { "map" => map, "sites" => ->(_) { raise Culet::Error, "the profile is off" },
-                "wrong" => ->(_) { raise ArgumentError, "a defect" } }
-    with_server(history([]), sources: sources) do |server, notes|
-      uri = URI("#{server.url}map?pid=42")
-      assert_equal({ "cells" => 1 }, JSON.parse(Net::HTTP.get(uri)))
-      assert_equal ["42"], calls
-      answer = get("#{server.url}sites")
-      assert_equal ["409", { "error" => "the profile is off" }], [answer.code, JSON.parse(answer.body)]
-      assert_equal "500", get("#{server.url}wrong").code
+  def test_a_defect_is_reported_on_the_terminal
+    page = Page.new(subject: "puma", every_seconds: 1.0)
+    page.define_singleton_method(:to_s) { raise ArgumentError, "a defect" }
+    with_server(history([]), page: page) do |server, notes|
+      assert_equal "500", get(server.url).code
       assert_equal "culet: a request failed: ArgumentError: a defect\n", notes.string
     end
   end

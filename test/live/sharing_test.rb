@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "culet/tools/live/sharing"
+require "culet/model/sampler/sharing"
 
 # What Culet::Live::Sharing says between two readings of smaps_rollup.
 class SharingTest < Minitest::Test
@@ -91,12 +91,11 @@ class SharingTest < Minitest::Test
   private
 
   def entry(time, own:, shared:)
-    figures = { "rss_bytes" => own + shared, "pss_bytes" => own + (shared / 2), "swap_bytes" => 0, "anonymous_bytes" => own, "private_clean_bytes" => 0,
-                "private_dirty_bytes" => own, "shared_clean_bytes" => 0, "shared_dirty_bytes" => shared }
+    figures = { "rss_bytes" => own + shared, "pss_bytes" => own + (shared / 2), "swap_bytes" => 0, "private_bytes" => own, "shared_bytes" => shared }
     Culet::Processes::Rollups::Entry.new(time, 1, figures)
   end
 
-  def stat(faults:, resident:) = Culet::Processes::Stat::Reading.new("S", 1, faults, 0, 1, 1, 1 << 30, resident)
+  def stat(faults:, resident:) = Culet::Processes::Stat::Reading.new("S", 1, faults, 0, 1, 1, 1 << 30, resident, 0)
 
   # A forked child that takes steps.
   class Child
@@ -125,11 +124,11 @@ class SharingTest < Minitest::Test
     def assert_like_the_kernel(test, copied:, least:)
       memory = @sharing.memory(@stat.read, copied)
       rollup = Culet::Processes::Memory.rollup(@pid)
-      own = rollup["private_clean_bytes"] + rollup["private_dirty_bytes"]
+      own = rollup["private_bytes"]
       test.assert_operator own, :>, least
       test.assert_in_delta own, memory["private_bytes"], 1_000_000
       test.assert_in_delta rollup["rss_bytes"], memory["rss_bytes"], 1_000_000
-      test.assert_in_delta rollup["shared_clean_bytes"] + rollup["shared_dirty_bytes"], memory["shared_bytes"], 1_000_000
+      test.assert_in_delta rollup["shared_bytes"], memory["shared_bytes"], 1_000_000
     end
 
     def close = @stat&.close

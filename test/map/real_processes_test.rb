@@ -30,7 +30,7 @@ class MapRealProcessesTest < Minitest::Test
 
   # The map and the report say the same of the same memory, and what they call alike is alike.
   def assert_as_in_the_report(model)
-    levels = Culet::Report::Ledger.new(model.snapshot).levels
+    levels = Culet::SnapshotLevels.new(model.snapshot).levels
     cells = model.sections.map { |section| model.tally(section) }.reduce { |one, other| one.merge(other) { |_, a, b| a + b } }
     # glibc keeps its records in pages that have blocks too.
     metadata = model.snapshot.allocator.name == "glibc" ? {} : { metadata: %w[malloc_metadata] }
@@ -39,7 +39,7 @@ class MapRealProcessesTest < Minitest::Test
     end
     rows = Culet::Map::Totals.new(model.snapshot).rows.to_h { |_, title, bytes| [title, bytes] }
     { "malloc_used" => "malloc: in use, resident", "malloc_free" => "malloc: free, resident" }.each do |level, title|
-      assert_equal title, Culet::Report::Ledger::TITLES.fetch(level)
+      assert_equal title, Culet::Levels::TITLES.fetch(level)
       assert_equal levels.fetch(level), rows.fetch(title)
     end
     assert_operator rows.values_at("malloc: in arenas, resident or not", "malloc: in own mappings, resident or not").sum, :>=, levels.fetch("malloc_used")

@@ -56,7 +56,7 @@ class MetricsClusterTest < Minitest::Test
       Process.kill(:STOP, first.to_i)
       sleep 0.01 until Dir["/proc/#{first}/task/*/stat"].all? { |file| File.read(file).match?(/\) T /) }
       ages = Array.new(2) { parse(ask(parent, "text")) }.map { |samples| value(samples, "culet_process_report_age_seconds", pid: first) }
-      assert_operator ages.last, :>=, ages.first + Culet::Metrics::Hub::WAIT
+      assert_operator ages.last, :>=, ages.first + Culet::Metrics::Collector::WAIT
       Process.kill(:CONT, first.to_i)
       ask(parent, "text")
       assert_operator value(parse(ask(parent, "text")), "culet_process_report_age_seconds", pid: first), :<, ages.last
@@ -77,7 +77,7 @@ class MetricsClusterTest < Minitest::Test
       before = ask(parent, "descriptors").to_i
       ask(parent, "forks")
       assert_equal 4, pids(parse(ask(parent, "text"))).size
-      # The hub closes a socket a moment after its last byte was read.
+      # The collector closes a socket a moment after its last byte was read.
       100.times { sleep 0.05 if ask(parent, "descriptors").to_i > before }
       assert_operator ask(parent, "descriptors").to_i, :<=, before
     end
@@ -102,25 +102,25 @@ class MetricsClusterTest < Minitest::Test
     assert_equal 1, pids(parse(out)).size
   end
 
-  # What a member sends is checked: it may be confused, or another program's by now.
+  # What a process sends is checked: it may be confused, or another program's by now.
   def test_an_invalid_answer_ends_a_membership
-    hub = Culet::Metrics::Hub.new(worker_names: -> { {} }).start
-    door = hub.instance_variable_get(:@door)
+    collector = Culet::Metrics::Collector.new(worker_names: -> { {} }).start
+    socket = collector.instance_variable_get(:@socket)
     figures = Culet::Metrics::Report.new.message
     answers = ["short", "\x7f".b * figures.bytesize, "#{figures}[", "#{figures}[[\"unknown\",{},1]]", "#{figures}[[\"culet_profile_site_bytes\",{},\"1\"]]"]
     sockets = answers.map { UNIXSocket.pair(:SEQPACKET) }
-    sockets.map(&:last).each { |theirs| door.pass("member", theirs) }
-    members = sockets.zip(answers).map do |(mine, _), answer|
+    sockets.map(&:last).each { |theirs| socket.pass("process", theirs) }
+    forked = sockets.zip(answers).map do |(mine, _), answer|
       Thread.new do
         mine.recv(16)
         mine.send(answer, 0)
         mine.recv(16)
       end
     end
-    assert_equal [Process.pid.to_s], pids(parse(hub.text(:prometheus)))
-    assert_equal [true], members.map { |member| member.value.to_s.empty? }.uniq, "the hub closed their sockets"
+    assert_equal [Process.pid.to_s], pids(parse(collector.text(:prometheus)))
+    assert_equal [true], forked.map { |one| one.value.to_s.empty? }.uniq, "the collector closed their sockets"
   ensure
-    hub&.stop
+    collector&.stop
   end
 
   def test_start_says_whether_it_serves

@@ -37,27 +37,27 @@ class ReportLevelsTest < Minitest::Test
   def assert_adds_up(name, pid)
     kernel = resident(pid)
     snapshot = Culet::Scope.snapshots(pid.to_s, chunks: 0).first
-    ledger = Culet::Report::Ledger.new(snapshot)
-    assert_equal kernel, ledger.rss_bytes, "#{name}: nothing moved meanwhile"
+    memory = Culet::SnapshotLevels.new(snapshot)
+    assert_equal kernel, memory.rss_bytes, "#{name}: nothing moved meanwhile"
     assert_equal kernel, resident(pid), "#{name}: looking at it did not change it"
-    assert_equal ledger.rss_bytes, ledger.levels.values.sum, name
-    assert_operator ledger.unexplained_bytes.abs, :<=, UNEXPLAINED * ledger.rss_bytes, "#{name}: #{ledger.levels}"
-    assert_empty ledger.levels.except("unexplained").select { |_, bytes| bytes.negative? }, name
+    assert_equal memory.rss_bytes, memory.levels.values.sum, name
+    assert_operator memory.unexplained_bytes.abs, :<=, UNEXPLAINED * memory.rss_bytes, "#{name}: #{memory.levels}"
+    assert_empty memory.levels.except("unexplained").select { |_, bytes| bytes.negative? }, name
     snapshot
   end
 
   # That everything adds up is worth something only if little is left to "other".
   def assert_explained(name, snapshot)
-    ledger = Culet::Report::Ledger.new(snapshot)
+    memory = Culet::SnapshotLevels.new(snapshot)
     allocator = name[/ on (\w+)\z/, 1] || "glibc"
     assert_equal [allocator, %w[glibc culet].include?(allocator)], [snapshot.allocator.name, snapshot.allocator.blocks?], name
-    assert_operator ledger.levels.fetch("malloc_used"), :>, 0, name if snapshot.allocator.blocks?
-    assert_equal snapshot.allocator.blocks?, ledger.levels.fetch("malloc_unsplit").zero?, name
+    assert_operator memory.levels.fetch("malloc_used"), :>, 0, name if snapshot.allocator.blocks?
+    assert_equal snapshot.allocator.blocks?, memory.levels.fetch("malloc_unsplit").zero?, name
     return unless name.match?(/ruby|puma|worker/)
 
-    assert_operator ledger.share("other"), :<=, 0.01, "#{name}: #{ledger.others}"
-    assert_operator ledger.levels.fetch("ruby_objects"), :>, 200_000, name
-    assert_operator ledger.levels.fetch("jit"), :>, 0, name if name.include?("JIT")
+    assert_operator memory.share("other"), :<=, 0.01, "#{name}: #{memory.others}"
+    assert_operator memory.levels.fetch("ruby_objects"), :>, 200_000, name
+    assert_operator memory.levels.fetch("jit"), :>, 0, name if name.include?("JIT")
   end
 
   def resident(pid) = File.read("/proc/#{pid}/smaps").scan(/^Rss: +(\d+) kB/).sum { |kilobytes,| kilobytes.to_i } * 1024

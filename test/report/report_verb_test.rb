@@ -44,7 +44,7 @@ class ReportVerbTest < Minitest::Test
         out, = run_culet("report", "#{directory}/a", env: NEUTRAL)
         require "culet/tools/report"
         document["levels"].each do |name, bytes|
-          title = Culet::Report::Ledger::TITLES.fetch(name)
+          title = Culet::Levels::TITLES.fetch(name)
           bytes.zero? ? refute_match(/^#{title}  /, out) : assert_match(/^#{title} +#{format("%.1f", bytes / 1e6)} /, out)
         end
       end

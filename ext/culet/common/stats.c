@@ -228,29 +228,6 @@ culet_stats_of_malloc(VALUE self)
     return reading.done ? hash_of_info(&reading.info, reading.arenas) : Qnil;
 }
 
-VALUE
-culet_malloc_totals(VALUE self)
-{
-    struct question question;
-    struct active_malloc library;
-    struct reading reading = {.library = &library};
-    const struct culet_stats *stats = &question.stats;
-
-    memset(&question, 0, sizeof(question)); /* an older library fills less */
-    if (!culet_find_active_malloc(&library))
-        return Qnil;
-    if (read_culet(&library, &question))
-        return rb_ary_new_from_args(7, ULL2NUM(stats->used_bytes + stats->large_bytes), ULL2NUM(stats->free_bytes),
-                                    ULL2NUM(stats->free_returned_bytes), ULL2NUM(stats->cached_bytes),
-                                    ULL2NUM(stats->returned_bytes), ULL2NUM(stats->arenas),
-                                    ULL2NUM(stats->descriptor_bytes));
-    rb_thread_call_without_gvl(read_without_gvl, &reading, NULL, NULL);
-    if (!reading.done)
-        return Qnil;
-    return rb_ary_new_from_args(7, ULL2NUM(reading.info.uordblks + reading.info.hblkhd), ULL2NUM(reading.info.fordblks),
-                                Qnil, Qnil, Qnil, reading.arenas > 0 ? ULL2NUM(reading.arenas) : Qnil, Qnil);
-}
-
 static struct culet_malloc_sums sums_of_culet(const struct culet_stats *stats)
 {
     uint64_t heap = stats->heap_bytes - stats->free_returned_bytes;
@@ -277,6 +254,48 @@ static struct culet_malloc_sums sums_of_glibc(const struct info *info)
         sums.free = info->fordblks;
     sums.used = resident - sums.free + info->hblkhd;
     return sums;
+}
+
+static VALUE array_of_totals(const VALUE totals[6], struct culet_malloc_sums sums)
+{
+    VALUE array = rb_ary_new_from_values(6, totals);
+
+    rb_ary_push(array, ULL2NUM(sums.used));
+    rb_ary_push(array, ULL2NUM(sums.free));
+    return rb_ary_push(array, ULL2NUM(sums.metadata));
+}
+
+VALUE
+culet_malloc_totals(VALUE self)
+{
+    struct question question;
+    struct active_malloc library;
+    struct reading reading = {.library = &library};
+    const struct culet_stats *stats = &question.stats;
+    const struct info *info = &reading.info;
+
+    memset(&question, 0, sizeof(question)); /* an older library fills less */
+    if (!culet_find_active_malloc(&library))
+        return Qnil;
+    if (read_culet(&library, &question)) {
+        VALUE totals[] = {ULL2NUM(stats->used_bytes + stats->large_bytes),
+                          ULL2NUM(stats->free_bytes),
+                          ULL2NUM(stats->free_returned_bytes),
+                          ULL2NUM(stats->cached_bytes),
+                          ULL2NUM(stats->returned_bytes),
+                          ULL2NUM(stats->arenas)};
+        return array_of_totals(totals, sums_of_culet(stats));
+    }
+    rb_thread_call_without_gvl(read_without_gvl, &reading, NULL, NULL);
+    if (!reading.done)
+        return Qnil;
+    VALUE totals[] = {ULL2NUM(info->uordblks + info->hblkhd),
+                      ULL2NUM(info->fordblks),
+                      Qnil,
+                      Qnil,
+                      Qnil,
+                      reading.arenas > 0 ? ULL2NUM(reading.arenas) : Qnil};
+    return array_of_totals(totals, sums_of_glibc(info));
 }
 
 int culet_malloc_sums(struct culet_malloc_sums *sums)

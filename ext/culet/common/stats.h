@@ -30,8 +30,8 @@ int culet_malloc_sums(struct culet_malloc_sums *sums);
 
 /*
  * The totals alone, for readers that allocate little: an Array of the bytes that the program uses, with large blocks;
- * that are free; of these, returned to the kernel; cached; returned since the start; the number of arenas; and bytes of
- * descriptors. nil for what the allocator does not count, or in place of the Array.
+ * that are free; of these, returned to the kernel; cached; returned since the start; the number of arenas; and, as of
+ * culet_malloc_sums, used, free and metadata. nil for what the allocator does not count, or in place of the Array.
  */
 VALUE culet_malloc_totals(VALUE self);
 

@@ -3,7 +3,7 @@
 require "json"
 require_relative "command"
 require_relative "subjects"
-require_relative "../tools/limit/inquiry"
+require_relative "../model/limit/inquiry"
 require_relative "../tools/limit/table"
 
 module Culet

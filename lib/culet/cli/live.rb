@@ -88,24 +88,13 @@ module Culet
       end
 
       def watch(words)
-        require_relative "../tools/live/sampler"
-        require_relative "../tools/live/sources"
-        require_relative "../tools/live/watch"
-        roots = roots(words)
+        require_relative "../model/sampler"
+        require_relative "../tools/live/ticker"
+        roots = living_roots(words)
         sampler = Culet::Live::Sampler.new(roots)
         observe(sampler, subject(words, roots))
       ensure
         sampler&.close
-      end
-
-      def roots(words)
-        return living_roots(words) if words.any?
-
-        require_relative "../tools/top/ruby_processes"
-        pids = Culet::Top::RubyProcesses.roots
-        return pids if pids.any?
-
-        raise Error, "no Ruby program runs here that you may read; give a process number, or run culet as root"
       end
 
       # The title of the page.
@@ -118,11 +107,11 @@ module Culet
       def observe(sampler, subject)
         history = Culet::Live::History.new
         recorder = recorder(subject)
-        watch = Culet::Live::Watch.new(sampler, history: history, recorder: recorder, every_seconds: EVERY_SECONDS)
-        raise Error, "the process has ended" unless watch.begin
+        ticker = Culet::Live::Ticker.new(sampler, history: history, recorder: recorder, every_seconds: EVERY_SECONDS)
+        raise Error, "the process has ended" unless ticker.begin
 
         page = Culet::Live::Page.new(subject: subject, every_seconds: EVERY_SECONDS)
-        serve(history, page, Culet::Live::Sources.new { watch.pids }.to_h) { |server| follow(watch, history, server) }
+        serve(history, page) { |server| follow(ticker, history, server) }
       ensure
         recorder&.close
         err.puts("culet: wrote #{recorder.path}: #{Text::Numbers.count(recorder.frames, "moment")}") if recorder
@@ -133,8 +122,8 @@ module Culet
         Culet::Live::Recorder.new(path, subject: subject, every_seconds: EVERY_SECONDS)
       end
 
-      def follow(watch, history, server)
-        watch.follow { |seconds| pause(seconds) || over? }
+      def follow(ticker, history, server)
+        ticker.follow { |seconds| pause(seconds) || over? }
         return if over?
 
         history.finish
@@ -168,10 +157,9 @@ module Culet
         @interruption.requested? || (options.key?(:for) && Clock.now >= @started + options[:for])
       end
 
-      def serve(history, page, sources = {})
+      def serve(history, page)
         require_relative "../tools/live/server"
-        server = Culet::Live::Server.new(history: history, page: page, sources: sources, notes: err,
-                                         port: options.fetch(:port, 0))
+        server = Culet::Live::Server.new(history: history, page: page, notes: err, port: options.fetch(:port, 0))
         server.start
         announce(server)
         yield server

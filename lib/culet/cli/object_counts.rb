@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "numbers"
-require_relative "../tools/agent/inquiry"
+require_relative "../model/agent/inquiry"
 
 module Culet
   module CLI
@@ -42,9 +42,9 @@ module Culet
       end
 
       # @param pid [String]
-      # @return [Culet::Agent::Supplement]
+      # @return [Culet::Agent::Records]
       def counted(pid)
-        limit = options.fetch(:limit, Culet::Agent::Supplement::LIMIT_SECONDS)
+        limit = options.fetch(:limit, Culet::Agent::Records::LIMIT_SECONDS)
         Culet::Agent::Inquiry.new(pid, data: options.fetch(:data, true), limit_seconds: limit,
                                        wait_seconds: options.fetch(:wait, 10.0)).call
       end

@@ -164,10 +164,19 @@ module Culet
         raise Processes::Search::Absent, "there is no file #{word}, and #{e.message.sub(/; `ps.*/, "")}"
       end
 
-      # @param words [Array<String>] process numbers and names; a name may stand for several trees
+      # @param words [Array<String>] process numbers and names; a name may stand for several trees; empty: all Ruby
+      #   programs
       # @return [Array<Integer>] numbers of processes that exist
       # @raise [Culet::Error] as `all_named`
       def living_roots(words)
+        if words.empty?
+          return Processes::Search.ruby_roots.tap do |pids|
+            next if pids.any?
+
+            raise Error, "no Ruby program runs here that you may read; give a process number, or run culet as root"
+          end
+        end
+
         roots_named(words, files: false, several: true).map { |word| Processes::Live.find(word).pid }
       end
 

@@ -31,7 +31,7 @@ module Culet
       def execute(words, command)
         raise UsageError, "`culet top` does not run a command; give a process number or a name" if command
 
-        roots = roots(words)
+        roots = living_roots(words)
         sampler = Culet::Live::Sampler.new(roots)
         begin
           view? ? view(sampler, roots) : print_once(sampler, roots)
@@ -60,15 +60,6 @@ module Culet
       end
 
       def every = options.fetch(:every, 1)
-
-      def roots(words)
-        return living_roots(words) if words.any?
-
-        pids = Culet::Top::RubyProcesses.roots
-        return pids if pids.any?
-
-        raise Error, "no Ruby program runs here that you may read; give a process number, or run culet as root"
-      end
 
       # @return [Boolean] whether there is a terminal to show the view on
       def view?

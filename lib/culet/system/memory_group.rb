@@ -74,6 +74,13 @@ module Culet
         nil
       end
 
+      # What counts as used of a limit.
+      #
+      # @param charged [Integer] bytes of the group
+      # @param reclaimable [Integer] bytes that the kernel reclaims before it kills
+      # @return [Integer] bytes
+      def used(charged, reclaimable) = [charged - reclaimable, 0].max
+
       # @param path [String]
       # @return [String] the content of a small file
       # @raise [SystemCallError]
@@ -209,7 +216,7 @@ module Culet
     def used_bytes
       charged = self.class.content(usage_file)[/\A\d{1,20}/] or return
 
-      [charged.to_i - reclaimable_bytes, 0].max
+      self.class.used(charged.to_i, reclaimable_bytes)
     rescue SystemCallError
       nil
     end

@@ -5,15 +5,13 @@ require_relative "live/page"
 require_relative "live/recorder"
 
 module Culet
-  # The memory of process trees, second by second: what `culet live` serves and records, and `culet top` reads.
+  # What `culet live` serves and records: the moments of Sampler (lib/culet/model), second by second.
   #
-  #   Sampler, Tree, Member, Events    moments of the processes
-  #   State, MergePatch, Encoder       a moment as a document, and as a frame of what changed
-  #   Watch, History                   takes moments in time; keeps the last of them for pages
+  #   State, MergePatch                a moment as a document; what changed
+  #   Ticker, Encoder, History         takes moments in time; makes frames of them, and keeps the last for pages
   #   Recorder, Recording              frames in a file, written and read
   #   Server, Client, EventStream      the page's server
   #   Page                             the page itself
-  #   Sources, MapFeed, SitesFeed      what the page asks for one process
   module Live
   end
 end

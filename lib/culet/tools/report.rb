@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
-require_relative "report/residence"
-require_relative "report/ledger"
+require_relative "../model/snapshot_levels"
+require_relative "../model/snapshot_verdicts"
+require_relative "../scope/snapshot"
 require_relative "report/holdings"
 require_relative "report/inside"
-require_relative "report/verdicts"
 require_relative "report/document"
 require_relative "report/table"
 require_relative "report/total"
@@ -12,12 +12,9 @@ require_relative "report/difference"
 require_relative "report/difference_table"
 
 module Culet
-  # What a snapshot says of a process's memory: pure functions of it.
+  # What a snapshot says of a process's memory, by lib/culet/model: SnapshotLevels, and SnapshotVerdicts on them.
   #
-  #   Residence   which resident bytes lie in malloc's and Ruby's regions
-  #   Ledger      the levels that add up to what is resident
   #   Holdings    which of Ruby's objects hold what malloc gave, where the process told; Inside: for a terminal
-  #   Verdicts    what follows from them, in words, with what is worth trying
   #   Document    all of it as one JSON object
   #   Total       several processes together
   #   Table       all of it for a terminal
@@ -35,8 +32,8 @@ module Culet
     # @return [Scope::Snapshot]
     def self.steady
       taken = []
-      taken << yield until taken.size == ATTEMPTS || (taken.any? && Ledger.new(taken.last).explained?)
-      taken.min_by { |snapshot| Ledger.new(snapshot).unexplained_bytes.abs }
+      taken << yield until taken.size == ATTEMPTS || (taken.any? && SnapshotLevels.new(taken.last).explained?)
+      taken.min_by { |snapshot| SnapshotLevels.new(snapshot).unexplained_bytes.abs }
     end
   end
 end

@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "live/sampler"
+require_relative "../model/sampler"
 require_relative "top/page"
-require_relative "top/ruby_processes"
 
 module Culet
   # The live view of process trees on a terminal.

@@ -28,7 +28,7 @@ module Culet
 
       private
 
-      def private_bytes(pid) = @memory.rollup(pid).values_at("private_dirty_bytes", "private_clean_bytes").compact.sum
+      def private_bytes(pid) = @memory.rollup(pid).fetch("private_bytes", 0)
     end
   end
 end

@@ -59,9 +59,7 @@ module Culet
 
         # @param pid [Integer]
         # @return [Integer]
-        def private_bytes(pid)
-          Processes::Memory.rollup(pid).values_at("private_dirty_bytes", "private_clean_bytes").compact.sum
-        end
+        def private_bytes(pid) = Processes::Memory.rollup(pid).fetch("private_bytes", 0)
       end
     end
   end

@@ -1,16 +1,17 @@
 # frozen_string_literal: true
 
 require "json"
+require_relative "../../system/foreign_json"
 require_relative "../../system/shape"
-require_relative "figures"
+require_relative "own_reading"
 require_relative "sites"
 
 module Culet
   module Metrics
-    # What a process reports of itself, to the hub too: its figures as packed numbers, and the sites of its profile as
-    # JSON.
+    # What a process reports of itself, to the collector too: its figures as packed numbers, and the sites of its
+    # profile as JSON.
     class Report
-      BYTES = Figures::KEYS.size * 8
+      BYTES = OwnReading::KEYS.size * 8
       SITES = [Shape.tuple(Shape.one_of("culet_profile_site_bytes", "culet_profile_site_info"),
                            Shape.map(Shape::TEXT, Shape::TEXT), Shape::NUMBER)].freeze
       # Versions of Ruby and culet, and the allocator: the same in forked processes.
@@ -22,28 +23,28 @@ module Culet
       # @param message [String] of another process's `message`
       # @return [Array<Array(String, Hash{String => String}, Numeric)>, nil] as of `samples`; nil if it is invalid
       def self.parse(message)
-        figures = Figures.unpack(message.byteslice(0, BYTES)) or return
+        figures = OwnReading.unpack(message.byteslice(0, BYTES)) or return
         rest = message.byteslice(BYTES..)
         return [INFO, *figures] if rest.empty?
 
-        sites = JSON.parse(rest.force_encoding(Encoding::UTF_8))
+        sites = ForeignJson.parse(rest)
         [INFO, *figures, *sites] if Shape.match?(sites, SITES)
       rescue JSON::ParserError
         nil
       end
 
       def initialize
-        @figures = Figures.new
+        @own = OwnReading.new
         @sites = Sites.new
       end
 
       # @return [Array<Array(String, Hash{String => String}, Numeric)>] name, labels and value
-      def samples = [INFO, *@figures.samples, *@sites.samples]
+      def samples = [INFO, *@own.samples, *@sites.samples]
 
       # @return [String]
       def message
         sites = @sites.samples
-        sites.empty? ? @figures.pack : @figures.pack << JSON.generate(sites).b
+        sites.empty? ? @own.pack : @own.pack << JSON.generate(sites).b
       end
     end
   end

@@ -7,6 +7,9 @@ module Culet
     # Memory figures of a process, from /proc (see proc(5)).
     module Memory
       PAGE_BYTES = Etc.sysconf(Etc::SC_PAGESIZE)
+      PARTS = { "private_bytes" => %w[private_clean_bytes private_dirty_bytes],
+                "shared_bytes" => %w[shared_clean_bytes shared_dirty_bytes] }.freeze
+      private_constant :PARTS
 
       module_function
 
@@ -16,12 +19,19 @@ module Culet
       # @param pid [Integer]
       # @return [Integer, nil] nil when the process has ended
       def rss_bytes(pid)
-        resident = resident_pages(pid)
+        resident, = statm(File.read("/proc/#{pid}/statm"))
         # Its main thread may have ended before the others.
-        resident = resident_pages(LivingThread.of(pid)) if resident&.zero?
-        resident && (resident * PAGE_BYTES)
+        resident, = statm(File.read("/proc/#{LivingThread.of(pid)}/statm")) if resident&.zero?
+        resident
       rescue *GONE_OR_FORBIDDEN
         nil
+      end
+
+      # @param text [String] of statm
+      # @return [Array(Integer, Integer)] resident bytes, and those of them in files and shared memory
+      def statm(text)
+        _, resident, files = text.split(" ", 4)
+        [resident.to_i * PAGE_BYTES, files.to_i * PAGE_BYTES]
       end
 
       # The highest resident figure so far, in bytes, as the kernel counts it (VmHWM).
@@ -40,17 +50,17 @@ module Culet
       # All figures of smaps_rollup; it costs what `pss_bytes` costs.
       #
       # @param pid [Integer]
-      # @return [Hash{String => Integer}] e.g. "rss_bytes", "pss_bytes", "private_dirty_bytes", "shared_clean_bytes";
-      #   empty when the process has ended or may not be read
-      def rollup(pid)
-        text = File.read("/proc/#{LivingThread.of(pid)}/smaps_rollup")
-        text.scan(/^(\w+): +(\d+) kB$/).to_h { |name, kilobytes| [key(name), kilobytes.to_i * 1024] }
+      # @param root [String] the folder that has /proc
+      # @return [Hash{String => Integer}] e.g. "rss_bytes", "pss_bytes", "private_dirty_bytes", "shared_clean_bytes",
+      #   and "private_bytes" and "shared_bytes", clean and dirty. Empty when the process has ended or may not be read
+      def rollup(pid, root: "/")
+        text = File.read(File.join(root, "proc/#{LivingThread.of(pid)}/smaps_rollup"))
+        found = text.scan(/^(\w+): +(\d+) kB$/).to_h { |name, kilobytes| [key(name), kilobytes.to_i * 1024] }
+        PARTS.each { |sum, parts| found[sum] = found.values_at(*parts).sum } if found.any?
+        found
       rescue *GONE_OR_FORBIDDEN
         {}
       end
-
-      def resident_pages(thread) = File.read("/proc/#{thread}/statm").split(" ", 3)[1]&.to_i
-      private_class_method :resident_pages
 
       def status_bytes(pid, field)
         kilobytes = File.read("/proc/#{LivingThread.of(pid)}/status")[/^#{field}:\s+(\d+) kB/, 1]

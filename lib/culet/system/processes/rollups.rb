@@ -15,7 +15,9 @@ module Culet
       # @return [Float] seconds of processor time that the last round took, without new processes
       attr_reader :spent
 
-      def initialize
+      # @param root [String] the folder that has /proc
+      def initialize(root: "/")
+        @root = root
         @entries = {}
         @spent = 0.0
       end
@@ -56,7 +58,7 @@ module Culet
       end
 
       def read(pid, start)
-        figures = Memory.rollup(pid)
+        figures = Memory.rollup(pid, root: @root)
         now = Clock.now
         @entries[pid] = Entry.new(now, start, figures) unless figures.empty?
       end

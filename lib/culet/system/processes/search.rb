@@ -38,9 +38,10 @@ module Culet
                     sshd strace su sudo systemd-run tail tcsh time timeout tini tmux vi view vim watch xargs
                     zsh].freeze
       OWN = %w[culet culet-scope].freeze
+      RUBY = /\Aruby[\d.]*\z/
       # Shortest part of a name that matches.
       LEAST_PART = 3
-      private_constant :WRAPPERS, :OWN, :LEAST_PART
+      private_constant :WRAPPERS, :OWN, :RUBY, :LEAST_PART
 
       # @param name [String] a title, a command, a file name or a unit, or a part of one
       def initialize(name)
@@ -74,21 +75,44 @@ module Culet
         found.sort_by(&:pid).map { |one| Match.new(pid: one.pid, title: one.title) }
       end
 
-      # @param pid [Integer]
-      # @return [Array<Integer>] it, its parent, and so on
-      def self.ancestors(pid)
-        list = [pid]
-        while (parent = Cpu.parent(list.last)) && parent.positive? && !list.include?(parent)
-          list << parent
+      class << self
+        # @param pid [Integer]
+        # @return [Array<Integer>] it, its parent, and so on
+        def ancestors(pid)
+          list = [pid]
+          while (parent = Cpu.parent(list.last)) && parent.positive? && !list.include?(parent)
+            list << parent
+          end
+          list
         end
-        list
+
+        # @return [Array<Integer>] Ruby programs of this machine that this user may read, without those that another one
+        #   of them started; not culet itself, nor what started it
+        def ruby_roots
+          found = (pids - ancestors(::Process.pid)).sort.select { |pid| ruby?(pid) }
+          found.reject { |pid| ancestors(pid).drop(1).intersect?(found) }
+        end
+
+        # @return [Array<Integer>] all processes
+        def pids = Dir.children("/proc").grep(/\A\d+\z/).map(&:to_i)
+
+        private
+
+        def ruby?(pid)
+          identity = Identity.new(pid)
+          return false unless [identity.executable, identity.program, identity.comm].any? { |name| name&.match?(RUBY) }
+
+          File.open("/proc/#{pid}/smaps_rollup").close
+          Cpu.state(pid) != "Z" && identity.script != "culet"
+        rescue *GONE_OR_FORBIDDEN
+          false
+        end
       end
 
       private
 
       def identities
-        pids = Dir.children("/proc").grep(/\A\d+\z/).map(&:to_i) - @own
-        pids.map { |pid| Identity.new(pid) }.reject do |one|
+        (Search.pids - @own).map { |pid| Identity.new(pid) }.reject do |one|
           OWN.include?(one.script || one.program) || one.command_line.empty? || Cpu.state(one.pid) == "Z"
         end
       end

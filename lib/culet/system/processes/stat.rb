@@ -5,13 +5,14 @@ require_relative "memory"
 
 module Culet
   module Processes
-    # /proc/PID/stat (see proc(5)) of one process, for repeated reading. The open file belongs to that process alone,
-    # also after the number is used again.
+    # /proc/PID/stat and statm (see proc(5)) of one process, for repeated reading. Open files belong to that process
+    # alone, also after the number is used again.
     class Stat
       # A reading: state's letter, the parent's number, minor page faults and CPU ticks of the process alone, threads,
-      # clock ticks between the machine's start and the process's, virtual and resident bytes.
+      # clock ticks between the machine's start and the process's, virtual and resident bytes, of the latter those in
+      # files and shared memory.
       Reading = Struct.new(:state, :parent_pid, :faults, :ticks, :threads, :start_ticks, :virtual_bytes,
-                           :resident_bytes) do
+                           :resident_bytes, :file_bytes) do
         # @return [Float] seconds of CPU time
         def cpu_seconds = ticks.fdiv(Cpu::TICKS_PER_SECOND)
 
@@ -21,15 +22,17 @@ module Culet
 
       # Longer than the file.
       MOST_BYTES = 2048
-      # Behind the command, which may itself contain parentheses: fields 3, 4, 10, 14, 15, 20, 22, 23 and 24 of proc(5).
+      # Behind the command, which may itself contain parentheses: fields 3, 4, 10, 14, 15, 20, 22 and 23 of proc(5).
       # The few strings that a match makes are fewer than those of a split.
-      FIELDS = /\) (\S) (\d+)(?: \S+){5} (\d+)(?: \S+){3} (\d+) (\d+)(?: \S+){4} (\d+) \S+ (\d+) (\d+) (\d+)/
+      FIELDS = /\) (\S) (\d+)(?: \S+){5} (\d+)(?: \S+){3} (\d+) (\d+)(?: \S+){4} (\d+) \S+ (\d+) (\d+)/
       private_constant :MOST_BYTES, :FIELDS
 
       # @param pid [Integer]
+      # @param root [String] the folder that has /proc
       # @raise [SystemCallError] one of GONE_OR_FORBIDDEN
-      def initialize(pid)
-        @file = File.open("/proc/#{pid}/stat", "rb")
+      def initialize(pid, root: "/")
+        @file = File.open(File.join(root, "proc/#{pid}/stat"), "rb")
+        @statm = File.open(File.join(root, "proc/#{pid}/statm"), "rb")
         @text = "".b
         @buffer = "".b
       end
@@ -45,14 +48,15 @@ module Culet
       end
 
       # @return [void]
-      def close = @file.close
+      def close = [@file, @statm].each(&:close)
 
       private
 
       def parse(text)
         fields = FIELDS.match(text, text.rindex(")")) or return
+        # Since Linux 6.16 statm sums what the processors count; stat lags by up to 64 pages for each of them.
         found = Reading.new(fields[1], fields[2].to_i, fields[3].to_i, fields[4].to_i + fields[5].to_i, fields[6].to_i,
-                            fields[7].to_i, fields[8].to_i, fields[9].to_i * Memory::PAGE_BYTES)
+                            fields[7].to_i, fields[8].to_i, *Memory.statm(@statm.pread(MOST_BYTES, 0)))
         found unless found.ended?
       end
     end

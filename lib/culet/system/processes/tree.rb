@@ -4,30 +4,47 @@ require_relative "cpu"
 
 module Culet
   module Processes
-    # A process with all its descendants, also those that moved to a session of their own. A descendant whose
+    # Processes with all their descendants, also those that moved to a session of their own. A descendant whose
     # parent has ended belongs to another process then and is not found any more: who must not lose one keeps
     # the numbers seen.
     class Tree
-      # @param root [Integer] the process at the top
-      def initialize(root)
-        @root = root
+      # Rounds of `follow` from one search of all processes to the next.
+      ROUNDS = 10
+      private_constant :ROUNDS
+
+      # @param roots [Array<Integer>] the processes at the top
+      def initialize(*roots)
+        @roots = roots.uniq
+        @parents = []
+        @round = 0
       end
 
-      # @return [Array<Integer>] the numbers of the processes that live now, the root first; empty when it has ended
+      # @return [Array<Integer>] the numbers of the processes that live now, roots first, then by generation; empty when
+      #   they have ended
       def pids
-        found = []
-        waiting = [@root]
-        until waiting.empty?
-          pid = waiting.shift
-          next if found.include?(pid)
-
-          children = children(pid)
-          next unless children
-
-          found << pid
-          waiting.concat(children)
+        ended = []
+        found = descend(@roots.dup) do |pid|
+          list = children(pid)
+          ended << pid unless list
+          list
         end
-        found
+        found - ended
+      end
+
+      # For repeated reading: all processes are asked for their children every few rounds; in between, those that have
+      # had some.
+      #
+      # @param known [Array<Integer>] processes found before that still live: those whose parent has ended are kept
+      # @return [Array<Integer>] as of `pids`; of the roots, also those that have ended
+      def follow(known)
+        all = (@round % ROUNDS).zero?
+        @parents = [] if all
+        @round += 1
+        descend(@roots.dup) do |pid|
+          next [] unless all || @roots.include?(pid) || @parents.include?(pid)
+
+          children(pid).to_a.tap { |list| @parents |= [pid] if list.any? }
+        end | known
       end
 
       # Children belong to the thread that forked them, hence the loop over threads. The `children` file needs a
@@ -45,6 +62,11 @@ module Culet
       end
 
       private
+
+      # @yieldreturn [Array<Integer>, nil] children of a process; nil: it is left out
+      def descend(found)
+        found.each { |pid| yield(pid)&.then { |list| found.concat(list - found) } }
+      end
 
       def of_thread(pid, thread)
         File.read("/proc/#{pid}/task/#{thread}/children").split.map(&:to_i)

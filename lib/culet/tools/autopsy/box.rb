@@ -2,7 +2,9 @@
 
 require "zlib"
 require_relative "../../errors"
+require_relative "../../model/levels"
 require_relative "../../system/foreign_file"
+require_relative "../../system/memory_group"
 
 module Culet
   module Autopsy
@@ -23,11 +25,11 @@ module Culet
       UNKNOWN = (1 << 64) - 1
       # Bytes, counts and times beyond it are damage.
       MOST = 1 << 62
-      # Members of a ledger, in order.
-      LEDGER = %i[resident shared rollup_time proportional private_dirty swapped anonymous malloc_time malloc_used
-                  malloc_free malloc_metadata ruby_time slots_live slots_all ruby_pages gc_count gc_major
-                  malloc_increase oldmalloc_increase allocated_objects group_charged group_limit group_reclaimable
-                  group_kills group_stall running events profile_bytes processor_time].freeze
+      # Figures of a reading, in order.
+      FIGURES = %i[resident shared rollup_time proportional private_dirty swapped anonymous malloc_time malloc_used
+                   malloc_free malloc_metadata ruby_time slots_live slots_all ruby_pages gc_count gc_major
+                   malloc_increase oldmalloc_increase allocated_objects group_charged group_limit group_reclaimable
+                   group_kills group_stall running events profile_bytes processor_time].freeze
       # ended, started, thread, resident before and after, objects before and after.
       EVENT_BYTES = 56
       # Requests and jobs began before the black box was read, and not before Unix.
@@ -36,11 +38,21 @@ module Culet
 
       # A record of the file: number, time, payload.
       Record = Struct.new(:number, :time, :payload)
-      # Figures at one time; nil: not known.
-      Ledger = Struct.new(:at, *LEDGER, keyword_init: true) do
+      # What the process used at one time; nil: not known.
+      Reading = Struct.new(:at, *FIGURES, keyword_init: true) do
         # @return [Integer, nil] bytes in use of the control group, as the memory limit counts them: without what the
         #   kernel can take back
-        def group_used = group_charged && [group_charged - group_reclaimable.to_i, 0].max
+        def group_used = group_charged && MemoryGroup.used(group_charged, group_reclaimable.to_i)
+
+        # @return [Hash{String => Integer}] level to bytes; empty if the resident size is not known
+        def levels
+          return {} unless resident
+
+          Levels.counted(resident, shared.to_i, "ruby_page_bytes" => ruby_pages, "live_slots" => slots_live,
+                                                "slots" => slots_all, "malloc_used_bytes" => malloc_used,
+                                                "malloc_metadata_bytes" => malloc_metadata,
+                                                "malloc_free_bytes" => malloc_free)
+        end
       end
       # A request or job. ended_at: nil if it was running; thread: the kernel's number; growth_bytes: of the process's
       # resident size meanwhile; objects: allocated by the process meanwhile.
@@ -91,7 +103,7 @@ module Culet
 
       # @return [Time] of the last record
       def last_at
-        [started_at, ledgers.last&.at, *events.map { |event| event.ended_at || event.started_at }].compact.max
+        [started_at, readings.last&.at, *events.map { |event| event.ended_at || event.started_at }].compact.max
       end
 
       # @return [String, nil] how the process ended, as it said itself
@@ -100,9 +112,9 @@ module Culet
       # @return [Hash{String => String}, nil] how it ended, as another process has seen
       def witness = record(:witness, 0)&.then { |one| pairs(one.payload.lines(chomp: true)) }
 
-      # @return [Array<Ledger>] in order of time
-      def ledgers
-        @ledgers ||= (records(:seconds) + records(:fast)).map { |one| ledger(one) }.sort_by(&:at)
+      # @return [Array<Reading>] in order of time
+      def readings
+        @readings ||= (records(:seconds) + records(:fast)).map { |one| reading(one) }.sort_by(&:at)
       end
 
       # @return [Array<Event>] in order of their starts
@@ -146,9 +158,9 @@ module Culet
 
       def time(value) = (Time.at(*value.divmod(NANOSECONDS), :nsec) if value&.between?(1, MOST))
 
-      def ledger(record)
-        values = record.payload.unpack("Q<#{LEDGER.size}").map { |value| number(value) }
-        Ledger.new(at: record.time, **LEDGER.zip(values).to_h)
+      def reading(record)
+        values = record.payload.unpack("Q<#{FIGURES.size}").map { |value| number(value) }
+        Reading.new(at: record.time, **FIGURES.zip(values).to_h)
       end
 
       def finished = records(:finished).filter_map { |one| event(one, one.payload.byteslice(EVENT_BYTES..)) }
@@ -168,8 +180,8 @@ module Culet
         started_at = time(started)
         return unless label && started_at && objects_after != 0 && (ended.zero? || ended >= started)
 
-        after ||= ledgers.last&.resident if ended.zero?
-        objects_after ||= ledgers.last&.allocated_objects if ended.zero?
+        after ||= readings.last&.resident if ended.zero?
+        objects_after ||= readings.last&.allocated_objects if ended.zero?
         Event.new(number: record.number, label: clean(label), started_at: started_at, ended_at: time(ended),
                   thread: number(thread), growth_bytes: difference(after, before),
                   objects: difference(objects_after, objects)&.clamp(0, nil))

@@ -56,7 +56,7 @@ module Culet
 
       # @return [Float, nil] the highest use of the limit in the last figures
       def share
-        used = @box.ledgers.last(8).filter_map(&:group_used).max
+        used = @box.readings.last(8).filter_map(&:group_used).max
         limit = last&.group_limit
         used.fdiv(limit) if used && limit&.positive? && limited?(limit)
       end
@@ -66,7 +66,7 @@ module Culet
 
       private
 
-      def last = @box.ledgers.last
+      def last = @box.readings.last
 
       # Version 1 has a number for "no limit".
       def limited?(limit) = limit < 1 << 60

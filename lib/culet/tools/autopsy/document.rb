@@ -19,11 +19,11 @@ module Culet
           "ruby" => box["ruby"], "culet" => box["culet"], "allocator" => box["allocator"],
           "started_at" => time(box.started_at), "last_at" => time(box.last_at), "cause" => cause,
           "limit_bytes" => @findings.limit_bytes, "used_bytes" => @findings.used_bytes,
-          "rss_bytes" => @findings.ledger&.resident,
-          "levels" => @findings.levels.transform_keys { |name| name.tr(" ", "_") },
+          "rss_bytes" => @findings.reading&.resident,
+          "levels" => @findings.reading&.levels.to_h,
           "gc" => gc, "profile" => profile, "running" => @findings.running.map { |one| event(one) },
           "finished" => @findings.finished.map { |one| event(one) }, "notes" => box.notes.map { |one| note(one) },
-          "history" => box.ledgers.map { |one| moment(one) } }
+          "history" => box.readings.map { |one| moment(one) } }
       end
 
       private
@@ -39,10 +39,10 @@ module Culet
       end
 
       def gc
-        ledger = @findings.ledger or return {}
-        { "count" => ledger.gc_count, "major" => ledger.gc_major, "live_slots" => ledger.slots_live,
-          "slots" => ledger.slots_all, "allocated_objects" => ledger.allocated_objects,
-          "malloc_increase_bytes" => ledger.malloc_increase, "oldmalloc_increase_bytes" => ledger.oldmalloc_increase }
+        reading = @findings.reading or return {}
+        { "count" => reading.gc_count, "major" => reading.gc_major, "live_slots" => reading.slots_live,
+          "slots" => reading.slots_all, "allocated_objects" => reading.allocated_objects,
+          "malloc_increase_bytes" => reading.malloc_increase, "oldmalloc_increase_bytes" => reading.oldmalloc_increase }
       end
 
       def profile

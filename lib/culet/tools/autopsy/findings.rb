@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../levels"
 require_relative "../../model/profile"
 require_relative "cause"
 require_relative "kernel_log"
@@ -27,35 +26,18 @@ module Culet
         @cause = Cause.new(box, alive: alive, log: log)
       end
 
-      # @return [Box::Ledger, nil] the last one
-      def ledger = box.ledgers.last
+      # @return [Box::Reading, nil] the last one
+      def reading = box.readings.last
 
       # @return [Integer, nil] the limit of its control group; nil: none, or not known
       def limit_bytes
-        limit = ledger&.group_limit
+        limit = reading&.group_limit
         limit if limit&.between?(1, (1 << 60) - 1)
       end
 
       # @return [Integer, nil] bytes in use of the control group
-      # @see Box::Ledger#group_used
-      def used_bytes = ledger&.group_used
-
-      # The levels of `culet top`, and their names here.
-      LEVELS = { "malloc_used" => "malloc in use", "malloc_free" => "malloc free",
-                 "malloc_metadata" => "malloc metadata", "ruby_objects" => "ruby objects",
-                 "ruby_free_slots" => "ruby free slots", "libraries_and_files" => "files and shared memory",
-                 "unexplained" => "other" }.freeze
-      private_constant :LEVELS
-
-      # @return [Hash{String => Integer}] parts of the resident size, the known ones; they add up to it
-      def levels
-        resident = ledger&.resident or return {}
-        figures = { "ruby_page_bytes" => ledger.ruby_pages, "live_slots" => ledger.slots_live,
-                    "slots" => ledger.slots_all, "malloc_used_bytes" => ledger.malloc_used,
-                    "malloc_free_bytes" => ledger.malloc_free, "malloc_metadata_bytes" => ledger.malloc_metadata }
-        found = Levels.call(resident, resident - ledger.shared.to_i, figures.compact)
-        LEVELS.filter_map { |level, name| [name, found[level]] if found[level] }.to_h
-      end
+      # @see Box::Reading#group_used
+      def used_bytes = reading&.group_used
 
       # @return [Profile::Data, nil] the largest sites, if the profile was on
       def profile

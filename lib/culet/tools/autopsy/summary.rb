@@ -36,10 +36,11 @@ module Culet
       end
 
       def memory
-        levels = @findings.levels.max_by(FEW, &:last).map { |name, bytes| "#{name} #{size(bytes)}" }
+        all = @findings.reading&.levels.to_h
+        levels = all.max_by(FEW, &:last).map { |name, bytes| "#{Levels::TITLES.fetch(name)} #{size(bytes)}" }
         return "what it held is not known" if levels.empty?
 
-        "it held #{size(@findings.ledger.resident)}: #{levels.join(", ")}#{sites}"
+        "it held #{size(@findings.reading.resident)}: #{levels.join(", ")}#{sites}"
       end
 
       def sites

@@ -56,11 +56,11 @@ module Culet
       end
 
       def levels
-        return wrap("There is no ledger: the process ended before the first one was written.") unless @findings.ledger
+        return wrap("There are no figures: the process ended before the first were written.") unless @findings.reading
 
-        rss = @findings.ledger.resident
-        rows = @findings.levels.sort_by { |name, bytes| name == "other" ? 1 : -bytes }
-        grid([["held", [*rows.map(&:first), "resident"], true],
+        rss = @findings.reading.resident
+        rows = @findings.reading.levels
+        grid([["level", [*rows.keys.map { |name| Levels::TITLES.fetch(name) }, "resident"], true],
               ["bytes", [*rows.map { |_, bytes| size(bytes) }, size(rss)], false],
               ["share", [*rows.map { |_, bytes| share(bytes, rss) }, "100.0 %"], false]])
       end
@@ -69,7 +69,7 @@ module Culet
 
       # The last moments at growing distances.
       def history
-        all = @box.ledgers
+        all = @box.readings
         return if all.size < 2
 
         last = all.last.at

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../report/ledger"
+require_relative "../../model/snapshot_levels"
 require_relative "page_ranges"
 require_relative "sharing_bytes"
 require_relative "size_classes"
@@ -56,8 +56,8 @@ module Culet
       # @param relative [Scope::Snapshot, nil] of its parent or one of its children
       def initialize(snapshot, relative: nil)
         @snapshot = snapshot
-        @ledger = Report::Ledger.new(snapshot)
-        @levels = Report::Ledger::TITLES.keys.to_h { |name| [name, SharingBytes.none] }
+        @memory = SnapshotLevels.new(snapshot)
+        @levels = Levels::TITLES.keys.to_h { |name| [name, SharingBytes.none] }
         @arenas = Hash.new { |all, id| all[id] = SharingBytes.none }
         @slots = Hash.new { |all, bytes| all[bytes] = SharingBytes.none }
         @classes = SizeClasses.new(snapshot.regions)
@@ -65,7 +65,7 @@ module Culet
         count(PageSharing.new(snapshot, relative: relative))
       end
 
-      # @return [Hash{String => SharingBytes}] by level of Report::Ledger; levels without resident bytes are omitted
+      # @return [Hash{String => SharingBytes}] by name of Levels; levels without resident bytes are omitted
       def levels = @levels.reject { |_, bytes| bytes.resident.zero? }
 
       # @return [Hash{String => SharingBytes}] by name of the malloc arena; "large blocks" for memory of no arena
@@ -94,11 +94,11 @@ module Culet
       # Addresses outside the regions count by the use of their mapping.
       def divide(mapping, first, past, sharing)
         @regions.each(first, past) do |region, from, to|
-          add(@ledger.level_of(mapping), sharing, from - first)
+          add(@memory.level_of(mapping), sharing, from - first)
           in_region(region, from, to, sharing)
           first = to
         end
-        add(@ledger.level_of(mapping), sharing, past - first)
+        add(@memory.level_of(mapping), sharing, past - first)
       end
 
       def in_region(region, from, to, sharing)

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../agent/inquiry"
+require_relative "../../model/agent/inquiry"
 require_relative "../../errors"
 
 module Culet

@@ -72,8 +72,7 @@ module Culet
 
         { "pid" => pid, "parent_pid" => parent, "age_seconds" => Processes::Cpu.age_seconds(pid)&.round(3),
           "rss_bytes" => memory["rss_bytes"], "pss_bytes" => memory["pss_bytes"],
-          "shared_bytes" => memory.values_at("shared_clean_bytes", "shared_dirty_bytes").sum,
-          "private_bytes" => memory.values_at("private_clean_bytes", "private_dirty_bytes").sum }
+          "shared_bytes" => memory["shared_bytes"], "private_bytes" => memory["private_bytes"] }
       end
     end
   end

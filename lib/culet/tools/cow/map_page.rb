@@ -3,7 +3,7 @@
 require_relative "../../render/map/html"
 require_relative "../../render/thinning"
 require_relative "history"
-require_relative "../report/ledger"
+require_relative "../../model/levels"
 require_relative "labels"
 
 module Culet
@@ -23,7 +23,7 @@ module Culet
 
       # @return [Array<Hash>] as Map::PageData takes them
       def to_a
-        by_use = @breakdown.levels.transform_keys { |name| Report::Ledger::TITLES.fetch(name) }
+        by_use = @breakdown.levels.transform_keys { |name| Levels::TITLES.fetch(name) }
         [categories, sharing("By use", by_use), *(holdings if @writes),
          sharing("malloc by block size", Labels.classes(@breakdown.classes)),
          sharing("malloc by arena", @breakdown.classes.empty? && @breakdown.arenas.size > 1 ? @breakdown.arenas : {}),

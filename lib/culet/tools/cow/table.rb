@@ -67,7 +67,7 @@ module Culet
         return if @workers.empty?
 
         levels = @workers.map do |worker|
-          worker.breakdown.levels.transform_keys { |name| Report::Ledger::TITLES.fetch(name) }
+          worker.breakdown.levels.transform_keys { |name| Levels::TITLES.fetch(name) }
         end
         table("average worker", levels, total: true)
       end

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 require_relative "../../system/kernel_file"
-require_relative "../advice"
-require_relative "../gain"
-require_relative "../report/verdicts"
+require_relative "../../model/advice"
+require_relative "../../model/gain"
+require_relative "../../model/snapshot_verdicts"
 require_relative "../../text/numbers"
 require_relative "../../text/size"
 require_relative "process_tree"
@@ -13,16 +13,13 @@ module Culet
   module Cow
     # Conclusions from the figures of a process tree, in sentences.
     class Verdicts
-      Verdict = Report::Verdict
-      private_constant :Verdict
-
       # @param tree [ProcessTree]
       def initialize(tree)
         @tree = tree
         @workers = tree.workers.select(&:forked)
       end
 
-      # @return [Array<Report::Verdict>] the real cost, the sharing that was lost, and remedies
+      # @return [Array<Verdict>] the real cost, the sharing that was lost, and remedies
       def list
         return [] if @tree.read_members.empty?
 
@@ -69,7 +66,7 @@ module Culet
       # The advice of `culet report` for the process with the most to gain.
       def each_alone
         changes = @tree.read_members.to_h do |member|
-          [member, Report::Verdicts.new(Report::Ledger.new(member.snapshot)).changes]
+          [member, SnapshotVerdicts.new(SnapshotLevels.new(member.snapshot)).changes]
         end
         found = changes.reject { |_, list| list.empty? }
         member, list = found.max_by { |one, _| Advice.trim(one.snapshot)&.bytes.to_i }

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../advice"
+require_relative "../../model/advice"
 require_relative "finding"
 
 module Culet

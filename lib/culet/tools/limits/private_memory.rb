@@ -21,7 +21,7 @@ module Culet
         "process #{@snapshot.pid} has #{Text::Size.limit(private_bytes, most)} of private memory, " \
           "not less than #{Text::Size.limit(most)}; " \
           "its #{Text::Size.human(@snapshot.process.rss_bytes)} of resident memory:\n" \
-          "#{PrivateMemory.rows(Report::Ledger.new(@snapshot).levels)}"
+          "#{PrivateMemory.rows(SnapshotLevels.new(@snapshot).levels)}"
       end
 
       # @param pid [Integer]
@@ -39,7 +39,7 @@ module Culet
       def self.rows(levels)
         present = levels.reject { |_, bytes| bytes.zero? }
         present.map do |name, bytes|
-          format("  %-24s %10s", Report::Ledger::TITLES.fetch(name), Text::Size.human(bytes))
+          format("  %-24s %10s", Levels::TITLES.fetch(name), Text::Size.human(bytes))
         end.join("\n")
       end
     end

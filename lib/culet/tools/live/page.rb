@@ -3,6 +3,7 @@
 require "digest"
 require "erb"
 require "json"
+require_relative "../../model/levels"
 
 module Culet
   module Live
@@ -11,8 +12,8 @@ module Culet
     class Page
       PARTS = File.expand_path("page", __dir__)
       SHARED = File.expand_path("../../render/map/assets", __dir__)
-      OF_THE_MAP = %w[theme data blocks picture sharing changes words tip view pointer].freeze
-      OWN = %w[figures store levels chart stacks timeline events table comparison map sites main].freeze
+      OF_THE_MAP = %w[theme words tip].freeze
+      OWN = %w[figures store levels chart stacks timeline events table main].freeze
       SCRIPTS = ["#{PARTS}/uplot/uPlot.iife.min.js", *OF_THE_MAP.map { |name| "#{SHARED}/#{name}.js" },
                  *OWN.map { |name| "#{PARTS}/#{name}.js" }].freeze
       STYLES = ["#{PARTS}/uplot/uPlot.min.css", "#{PARTS}/page.css"].freeze
@@ -24,7 +25,7 @@ module Culet
       # @param notes [Array<String>] sentences about what is not shown
       def initialize(subject:, every_seconds:, recording: false, notes: [])
         @subject = subject
-        @settings = { "every_seconds" => every_seconds, "recording" => recording }
+        @settings = { "every_seconds" => every_seconds, "recording" => recording, "levels" => Levels::TITLES }
         @notes = notes
       end
 

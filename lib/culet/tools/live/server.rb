@@ -1,12 +1,10 @@
 # frozen_string_literal: true
 
-require "json"
 require "securerandom"
 require_relative "../../errors"
 require_relative "../../system/http_access"
 require_relative "admission"
 require_relative "client"
-require_relative "event_stream"
 begin
   require "webrick"
 rescue LoadError
@@ -35,15 +33,13 @@ module Culet
 
       # @param history [History]
       # @param page [Page]
-      # @param sources [Hash{String => #call}] further paths: each is called with the query, a Hash, and returns a Hash
       # @param port [Integer] 0: one that the kernel chooses
       # @param notes [#puts] gets a line for each error
       # @param stall_seconds [Float] see Client
       # @raise [Culet::Error] when the port is taken
-      def initialize(history:, page:, notes:, sources: {}, port: 0, stall_seconds: Client::STALL_SECONDS)
+      def initialize(history:, page:, notes:, port: 0, stall_seconds: Client::STALL_SECONDS)
         @history = history
         @page = page
-        @sources = sources
         @notes = notes
         @stall = stall_seconds
         @token = SecureRandom.urlsafe_base64(24)
@@ -89,8 +85,6 @@ module Culet
         return refuse(response, 405, "Only GET is answered.") unless %w[GET HEAD].include?(request.request_method)
 
         route(path, request, response)
-      rescue Error => e
-        json(response, { "error" => e.message }, status: 409)
       rescue StandardError => e
         @notes.puts("culet: a request failed: #{e.class}: #{e.message}")
         refuse(response, 500, "The request failed; see the terminal of culet live.")
@@ -145,9 +139,7 @@ module Culet
         case path
         when "" then send_page(response)
         when "moments" then stream(request, response)
-        else
-          source = @sources[path] or return refuse(response, 404, "There is no such page.")
-          json(response, source.call(request.query))
+        else refuse(response, 404, "There is no such page.")
         end
       end
 
@@ -175,11 +167,6 @@ module Culet
 
       def leave
         @lock.synchronize { @pages -= 1 }
-      end
-
-      def json(response, document, status: 200)
-        response.status = status
-        send_body(response, JSON.generate(document), "application/json; charset=utf-8")
       end
 
       def refuse(response, status, sentence)

@@ -3,7 +3,7 @@
 require_relative "../../errors"
 require_relative "../../system/processes"
 require_relative "../../system/ruby_options"
-require_relative "../agent/conversation"
+require_relative "../../system/agent/conversation"
 require_relative "../../allocators/inspected_process"
 require_relative "../../model/profile/recording"
 

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "ledger"
-
 module Culet
   module Report
     # What grew between two snapshots, of one process or of two.
@@ -41,10 +39,10 @@ module Culet
         Entry.new(name: "resident", before_bytes: before.process.rss_bytes, after_bytes: after.process.rss_bytes)
       end
 
-      # @return [Array<Entry>] by level, in the ledger's order; their growth adds up to the total's
+      # @return [Array<Entry>] by level, in the order of Levels; their growth adds up to the total's
       def levels
-        sides = [before, after].map { |snapshot| Ledger.new(snapshot).levels }
-        Ledger::TITLES.keys.map do |name|
+        sides = [before, after].map { |snapshot| SnapshotLevels.new(snapshot).levels }
+        Levels::TITLES.keys.map do |name|
           Entry.new(name: name, before_bytes: sides[0][name], after_bytes: sides[1][name])
         end
       end
@@ -61,7 +59,7 @@ module Culet
       #   without those that did not change
       def mappings
         sums = [before, after].map do |snapshot|
-          snapshot.mappings.group_by { |mapping| Ledger.title(mapping) }
+          snapshot.mappings.group_by { |mapping| SnapshotLevels.title(mapping) }
                   .transform_values { |list| list.sum(&:rss_bytes) }
         end
         by_name(sums).reject { |entry| entry.grown_bytes.zero? }

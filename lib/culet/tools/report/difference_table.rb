@@ -46,7 +46,7 @@ module Culet
 
       def levels
         shown = difference.levels.reject { |entry| entry.before_bytes.zero? && entry.after_bytes.zero? }
-        levels = shown.map { |entry| [Ledger::TITLES.fetch(entry.name), entry] }
+        levels = shown.map { |entry| [Levels::TITLES.fetch(entry.name), entry] }
         table("level", [*levels, ["resident", difference.total]])
       end
 

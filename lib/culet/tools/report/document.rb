@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "ledger"
 require_relative "holdings"
-require_relative "verdicts"
 
 module Culet
   module Report
@@ -11,7 +9,7 @@ module Culet
       # @param snapshot [Scope::Snapshot]
       def initialize(snapshot)
         @snapshot = snapshot
-        @ledger = Ledger.new(snapshot)
+        @memory = SnapshotLevels.new(snapshot)
       end
 
       # @return [Hash{String => Object}] the keys of docs/json.md
@@ -20,13 +18,13 @@ module Culet
           **process,
           "allocator" => allocator.name, "allocator_library" => allocator.library,
           "allocator_level" => allocator.level, "allocator_why" => allocator.why,
-          "levels" => @ledger.levels, "unexplained_bytes" => @ledger.unexplained_bytes,
-          "other_mappings" => @ledger.others.map do |name, bytes, count|
+          "levels" => @memory.levels, "unexplained_bytes" => @memory.unexplained_bytes,
+          "other_mappings" => @memory.others.map do |name, bytes, count|
             { "name" => name, "rss_bytes" => bytes, "mappings" => count }
           end,
           "trim_bytes" => @snapshot.malloc&.trim_bytes, "malloc" => @snapshot.malloc&.to_h,
           "arenas" => @snapshot.arenas.map(&:to_h), "ruby" => @snapshot.ruby&.to_h,
-          "verdicts" => Verdicts.new(@ledger).list.map { |one| one.to_h.transform_keys(&:to_s) },
+          "verdicts" => SnapshotVerdicts.new(@memory).list.map { |one| one.to_h.transform_keys(&:to_s) },
           "problems" => @snapshot.problems, **inside
         }
       end
@@ -35,7 +33,7 @@ module Culet
 
       # What the process reported about itself, if it was requested.
       def inside
-        { "malloc_holdings" => Holdings.of(@ledger)&.to_h, "objects" => @snapshot.objects&.to_h,
+        { "malloc_holdings" => Holdings.of(@memory)&.to_h, "objects" => @snapshot.objects&.to_h,
           "gc" => @snapshot.gc, "vm" => @snapshot.vm,
           "allocator_statistics" => @snapshot.allocator_statistics }.compact
       end

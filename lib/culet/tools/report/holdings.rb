@@ -1,10 +1,8 @@
 # frozen_string_literal: true
 
-require_relative "ledger"
-
 module Culet
   module Report
-    # Divides malloc's level of the ledger: Ruby objects by type, as the process counted them, and the rest, which is
+    # Divides malloc's level: Ruby objects by type, as the process counted them, and the rest, which is
     # known to C code only (tables of libraries and of Ruby, and what malloc rounds up).
     #
     # Objects report requested bytes, the level has resident bytes. If memory was requested and never written, or
@@ -26,21 +24,21 @@ module Culet
       # One holder: Ruby's name for it, its title, and its bytes.
       Entry = Struct.new(:name, :title, :bytes, keyword_init: true)
 
-      # @param ledger [Ledger]
+      # @param memory [SnapshotLevels]
       # @return [Holdings, nil] nil without counts in the snapshot
-      def self.of(ledger) = ledger.snapshot.objects&.counted? ? new(ledger) : nil
+      def self.of(memory) = memory.snapshot.objects&.counted? ? new(memory) : nil
 
       # @return [Scope::ObjectsPart]
       attr_reader :objects
 
-      # @param ledger [Ledger] of a snapshot that has objects
-      def initialize(ledger)
-        @ledger = ledger
-        @objects = ledger.snapshot.objects
+      # @param memory [SnapshotLevels] of a snapshot that has objects
+      def initialize(memory)
+        @memory = memory
+        @objects = memory.snapshot.objects
       end
 
       # @return [String] the level that is divided; used and free blocks together where these cannot be told apart
-      def level = @ledger.snapshot.allocator.blocks? ? "malloc_used" : "malloc_unsplit"
+      def level = @memory.snapshot.allocator.blocks? ? "malloc_used" : "malloc_unsplit"
 
       # @return [Array<Entry>] types that hold memory, the largest first
       def entries
@@ -54,14 +52,14 @@ module Culet
       def ruby_bytes = entries.sum(&:bytes)
 
       # @return [Integer] bytes of the level less those; may be negative
-      def rest_bytes = @ledger.levels.fetch(level) - ruby_bytes
+      def rest_bytes = @memory.levels.fetch(level) - ruby_bytes
 
       # @return [String] the title of that
       def rest_title = REST.fetch(level == "malloc_used")
 
       # @return [Hash{String => Object}] for JSON; ruby_bytes and rest_bytes add up to the level
       def to_h
-        { "level" => level, "level_bytes" => @ledger.levels.fetch(level), "ruby_bytes" => ruby_bytes,
+        { "level" => level, "level_bytes" => @memory.levels.fetch(level), "ruby_bytes" => ruby_bytes,
           "types" => entries.to_h { |entry| [entry.name, entry.bytes] }, "rest_bytes" => rest_bytes,
           "complete" => objects.complete }
       end

@@ -16,18 +16,18 @@ module Culet
       SMALL_SHARE = 0.01
       private_constant :MOST_TYPES, :MOST_DATA, :SMALL_SHARE
 
-      # @param ledger [Ledger]
+      # @param memory [SnapshotLevels]
       # @param options [Hash] color: and unicode: of Text::View
-      def initialize(ledger, **options)
+      def initialize(memory, **options)
         super(**options)
-        @ledger = ledger
-        @snapshot = ledger.snapshot
+        @memory = memory
+        @snapshot = memory.snapshot
       end
 
-      # @param level [String] a level of the ledger
+      # @param level [String] the name of a level
       # @return [Array<Array(String, Integer)>] titles and bytes of the rows below it
       def rows(level)
-        holdings = Holdings.of(@ledger)
+        holdings = Holdings.of(@memory)
         return [] unless holdings && holdings.level == level
 
         shown, small = holdings.entries.partition { |entry| entry.bytes >= SMALL_SHARE * [holdings.ruby_bytes, 1].max }

@@ -3,9 +3,7 @@
 require_relative "../../text/numbers"
 require_relative "../../text/size"
 require_relative "../../text/view"
-require_relative "ledger"
 require_relative "inside"
-require_relative "verdicts"
 
 module Culet
   module Report
@@ -20,16 +18,16 @@ module Culet
       def initialize(snapshot, **options)
         super(**options)
         @snapshot = snapshot
-        @ledger = Ledger.new(snapshot)
+        @memory = SnapshotLevels.new(snapshot)
       end
 
       private
 
-      attr_reader :snapshot, :ledger
+      attr_reader :snapshot, :memory
 
       def sections
         [heading, levels, others, slots, inside.sections,
-         verdict_lines(Verdicts.new(ledger).list), note_lines(snapshot.problems)]
+         verdict_lines(SnapshotVerdicts.new(memory).list), note_lines(snapshot.problems)]
       end
 
       def process = snapshot.process
@@ -59,30 +57,30 @@ module Culet
         wrap(text, indent: 2)
       end
 
-      def inside = @inside ||= Inside.new(ledger, unicode: @unicode)
+      def inside = @inside ||= Inside.new(memory, unicode: @unicode)
 
       # The levels; below one of them, if the process reported its objects, what these hold.
       def rows
-        shown = ledger.levels.reject { |name, bytes| bytes.zero? || (name == "unexplained" && mega(bytes).to_f.zero?) }
-        shown.flat_map { |name, bytes| [[Ledger::TITLES.fetch(name), bytes], *inside.rows(name)] }
+        shown = memory.levels.reject { |name, bytes| bytes.zero? || (name == "unexplained" && mega(bytes).to_f.zero?) }
+        shown.flat_map { |name, bytes| [[Levels::TITLES.fetch(name), bytes], *inside.rows(name)] }
       end
 
       def percent(bytes)
-        "#{Text::Size.cell(ledger.rss_bytes.zero? ? 0 : 100 * bytes.fdiv(ledger.rss_bytes), unit: 1)} %"
+        "#{Text::Size.cell(memory.rss_bytes.zero? ? 0 : 100 * bytes.fdiv(memory.rss_bytes), unit: 1)} %"
       end
 
       def levels
         shown = rows
         sums = shown.map { |_, bytes| mega(bytes) }
         shares = shown.map { |_, bytes| percent(bytes) }
-        grid([["level", [*shown.map(&:first), "resident"], true], ["MB", [*sums, mega(ledger.rss_bytes)], false],
-              ["share", [*shares, ledger.rss_bytes.zero? ? "-" : "100.0 %"], false],
-              ["", [*shown.map { |_, bytes| ledger.rss_bytes.positive? ? bytes.fdiv(ledger.rss_bytes) : 0 }, nil],
+        grid([["level", [*shown.map(&:first), "resident"], true], ["MB", [*sums, mega(memory.rss_bytes)], false],
+              ["share", [*shares, memory.rss_bytes.zero? ? "-" : "100.0 %"], false],
+              ["", [*shown.map { |_, bytes| memory.rss_bytes.positive? ? bytes.fdiv(memory.rss_bytes) : 0 }, nil],
                :bar]])
       end
 
       def others
-        first, *rest = ledger.others.each_slice(OTHERS).to_a
+        first, *rest = memory.others.each_slice(OTHERS).to_a
         return unless first
 
         names = first.map do |name, bytes, count|

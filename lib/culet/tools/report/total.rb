@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../../text/size"
-require_relative "ledger"
 
 module Culet
   module Report
@@ -34,7 +33,7 @@ module Culet
 
       # Resident bytes; shared pages count in each process.
       def levels
-        all = @snapshots.map { |snapshot| Ledger.new(snapshot).levels }
+        all = @snapshots.map { |snapshot| SnapshotLevels.new(snapshot).levels }
         all.reduce { |one, other| one.merge(other) { |_, a, b| a + b } }
       end
     end

@@ -7,7 +7,7 @@ require_relative "../../system/shape"
 require_relative "../../version"
 require_relative "../../model/origin"
 require_relative "saved"
-require_relative "../agent/conversation"
+require_relative "../../system/agent/conversation"
 require_relative "../../system/ruby_options"
 
 module Culet

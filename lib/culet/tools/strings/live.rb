@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../agent/conversation"
+require_relative "../../system/agent/conversation"
 require_relative "../../text/numbers"
 require_relative "../../system/processes"
 require_relative "bounds"

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "../gain"
-require_relative "../report/verdicts"
+require_relative "../../model/advice"
+require_relative "../../model/gain"
 require_relative "../../text/numbers"
 require_relative "../../text/size"
 
@@ -9,9 +9,6 @@ module Culet
   module Strings
     # Conclusions from the findings, in sentences.
     class Verdicts
-      Verdict = Report::Verdict
-      private_constant :Verdict
-
       # @param findings [Findings]
       def initialize(findings)
         @findings = findings
@@ -20,7 +17,7 @@ module Culet
       # @return [Boolean] whether sharing would be worth it
       def worth? = gain(@findings.shareable_bytes).worth?
 
-      # @return [Array<Report::Verdict>]
+      # @return [Array<Verdict>]
       def list
         return [verdict("strings", "no strings were found")] if @findings.strings.zero?
 

@@ -128,9 +128,7 @@ module Culet
           all = Processes::Memory.rollup(pid)
           raise Benchmark::Exclusion, "process #{pid} is not readable" if all.empty?
 
-          { "rss_bytes" => all["rss_bytes"], "pss_bytes" => all["pss_bytes"],
-            "shared_bytes" => all.values_at("shared_clean_bytes", "shared_dirty_bytes").sum,
-            "private_bytes" => all.values_at("private_clean_bytes", "private_dirty_bytes").sum }
+          all.slice("rss_bytes", "pss_bytes", "shared_bytes", "private_bytes")
         end
 
         # The table's figures: both processes at the end, and their PSS right after the fork.

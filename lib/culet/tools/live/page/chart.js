@@ -1,4 +1,4 @@
-// A chart over time: areas on top of each other, or lines. uPlot draws it; the axes, marks and events are ours.
+// A chart over time: areas on top of each other, or lines. uPlot draws it; the axes, events and the chosen moment are ours.
 
 // Events stand above the plot.
 const LANE = 18;
@@ -11,7 +11,7 @@ const AXIS_WIDTH = 74;
 class Chart {
   // hover: called with an index into the points, or null; pick: called with an index that was clicked.
   constructor(root, { stacked, sync, hover, pick, tip }) {
-    Object.assign(this, { root, stacked, sync, hover, pick, tip, marks: [], events: [], plot: null });
+    Object.assign(this, { root, stacked, sync, hover, pick, tip, events: [], plot: null });
     new ResizeObserver(() => this.resize()).observe(root);
     root.addEventListener("mousemove", (event) => this.point(event));
     root.addEventListener("mouseleave", () => this.tip.show(null));
@@ -19,9 +19,9 @@ class Chart {
   }
 
   // times: seconds; series: { title, values, colour, dark, dash }, the lowest of a stack first; limit: bytes or null;
-  // range: first and last second; marks: { at, text }; events: { at, kind, text }.
-  show({ times, series, range, marks, events, limit }) {
-    Object.assign(this, { times, range, marks, events: events || [], limit });
+  // range: first and last second; chosen: seconds or null; events: { at, kind, text }.
+  show({ times, series, range, chosen, events, limit }) {
+    Object.assign(this, { times, range, chosen, events: events || [], limit });
     const shape = JSON.stringify(series.map(({ title, colour, dash }) => [title, colour, dash]));
     this.series = series;
     this.data = [times, ...this.drawn(series)];
@@ -85,7 +85,7 @@ class Chart {
     return { label: one.title, stroke: colour, width: one.width || 1.6, dash: one.dash, points: { show: false } };
   }
 
-  // Marked moments as lines, events as pins.
+  // The chosen moment as a line, events as pins.
   decorate(plot) {
     const { ctx, bbox } = plot;
     const ratio = uPlot.pxRatio;
@@ -99,7 +99,7 @@ class Chart {
       ctx.lineTo(left, bbox.top - 2 * ratio);
       ctx.fill();
     }
-    for (const mark of this.marks) this.mark(plot, mark, ratio);
+    if (known(this.chosen)) this.drawChosen(plot, ratio);
     if (this.limit) this.drawLimit(plot, ratio);
   }
 
@@ -121,21 +121,13 @@ class Chart {
     ctx.restore();
   }
 
-  mark(plot, { at, text }, ratio) {
+  drawChosen(plot, ratio) {
     const { ctx, bbox } = plot;
-    const left = Math.round(plot.valToPos(at, "x", true));
+    const left = Math.round(plot.valToPos(this.chosen, "x", true));
     if (left < bbox.left || left > bbox.left + bbox.width) return;
     ctx.save();
     ctx.fillStyle = styled("--ink");
     ctx.fillRect(left - 0.5 * ratio, bbox.top, ratio, bbox.height);
-    if (text) {
-      ctx.font = `600 ${11 * ratio}px system-ui, sans-serif`;
-      ctx.fillRect(left, bbox.top, 15 * ratio, 15 * ratio);
-      ctx.fillStyle = styled("--paper");
-      ctx.textBaseline = "middle";
-      ctx.textAlign = "center";
-      ctx.fillText(text, left + 7.5 * ratio, bbox.top + 8 * ratio);
-    }
     ctx.restore();
   }
 

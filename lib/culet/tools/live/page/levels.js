@@ -1,16 +1,19 @@
-// Levels of the ledger, events and processes: their names and colours (Okabe and Ito).
+// Levels of memory, events and processes: their names and colours (Okabe and Ito). The titles of levels come with the page.
 
-const LEVELS = [
-  { key: "ruby_objects", title: "Ruby objects", colour: "#0072b2", dark: "#2f93d6" },
-  { key: "ruby_free_slots", title: "Ruby: free slots", colour: "#8cc4e8", dark: "#1f4f73" },
-  { key: "ruby_page_overhead", title: "Ruby: page overhead", colour: "#4a5f8a", dark: "#7d92c4" },
-  { key: "malloc_used", title: "malloc: in use, resident", colour: "#d55e00", dark: "#e0702a" },
-  { key: "malloc_metadata", title: "malloc: metadata", colour: "#cc79a7", dark: "#c583a9" },
-  { key: "malloc_free", title: "malloc: free, resident", colour: "#f3c98b", dark: "#7d5a1e" },
-  { key: "libraries_and_files", title: "libraries and files", colour: "#009e73", dark: "#0e8f6b" },
-  { key: "unexplained", title: "unexplained", colour: "#9a9a96", dark: "#6c7079" },
-  { key: "undivided", title: "processes without culet/agent", colour: "#c9c9c4", dark: "#4a4f57" },
-];
+const LEVEL_COLOURS = {
+  ruby_objects: ["#0072b2", "#2f93d6"], ruby_free_slots: ["#8cc4e8", "#1f4f73"], ruby_page_overhead: ["#4a5f8a", "#7d92c4"],
+  malloc_used: ["#d55e00", "#e0702a"], malloc_metadata: ["#cc79a7", "#c583a9"], malloc_free: ["#f3c98b", "#7d5a1e"],
+  libraries_and_files: ["#009e73", "#0e8f6b"], other: ["#9a9a96", "#6c7079"], unexplained: ["#9a9a96", "#6c7079"],
+};
+
+// Of processes that have no levels.
+const UNDIVIDED = { key: "undivided", title: "processes without culet/agent", colour: "#c9c9c4", dark: "#4a4f57" };
+
+// titles: by key, in the order of the chart.
+function levelsWith(titles) {
+  const known = Object.keys(titles).filter((key) => LEVEL_COLOURS[key]);
+  return [...known.map((key) => ({ key, title: titles[key], colour: LEVEL_COLOURS[key][0], dark: LEVEL_COLOURS[key][1] })), UNDIVIDED];
+}
 
 const PARTS_OF_SHARING = [
   { key: "private_bytes", title: "private", colour: "#d55e00", dark: "#e0702a" },

@@ -7,13 +7,10 @@ class Page {
     this.settings = settings;
     this.store = new Store();
     this.colours = new Colours();
-    this.stacks = new Stacks(this.colours);
+    this.stacks = new Stacks(this.colours, settings.levels);
     this.timeline = new Timeline(this.store, settings, () => this.schedule());
     this.events = new Events(this.timeline, () => this.schedule());
     this.table = new ProcessTable((key) => this.choose(key === this.subject ? "all" : key), this.colours);
-    this.comparison = new Comparison();
-    this.map = new MapPanel(settings);
-    this.sites = new Sites(settings);
     this.subject = "all";
     this.by = null;
     this.hovered = null;
@@ -86,8 +83,7 @@ class Page {
     this.cards(moment.state);
     this.charts(moment);
     this.table.render(this.store, index, this.subject);
-    this.comparison.render(this.timeline.a, this.timeline.b);
-    this.panels();
+    this.commands(moment.state);
     document.documentElement.dataset.live = "drawn";
   }
 
@@ -138,8 +134,7 @@ class Page {
     const by = this.division();
     const times = this.moments.map((one) => one.at);
     const events = this.events.in(this.window);
-    const marks = [this.timeline.a && { at: this.timeline.a.at, text: "A" }, this.timeline.b && { at: this.timeline.b.at, text: "B" }, !this.timeline.following && { at: moment.at }].filter(Boolean);
-    const common = { times, range: this.timeline.range, marks };
+    const common = { times, range: this.timeline.range, chosen: this.timeline.following ? null : moment.at };
     const parts = this.stacks.parts(this.moments, this.subject, by);
     const own = this.subject === "all" ? events : events.filter((event) => String(event.pid) === this.subject.split("-")[0]);
     this.stack.show({ ...common, series: parts, events: own, limit: this.limit(moment.state, by, parts) });
@@ -172,17 +167,17 @@ class Page {
     series.forEach((one, index) => { root.children[index].firstElementChild.style.background = themed(one); });
   }
 
-  // What is read on demand is read now, whatever moment is shown.
-  panels() {
-    const { state } = this.store.last;
-    const process = this.state === "live" ? state.processes[this.subject] || null : null;
-    this.map.choose(process);
-    this.sites.choose(process, this.state === "live" && state.order.some((key) => state.processes[key].figures && state.processes[key].figures.profile));
+  // What looks into the process that is chosen, or into the first one.
+  commands(state) {
+    const root = document.getElementById("commands");
+    root.hidden = this.settings.recording || !state.order.length;
+    const { pid } = state.processes[this.subject] || state.processes[state.order[0]] || {};
+    const text = `On a terminal: culet map ${pid} --html FILE draws its pages, culet profile ${pid} shows the lines of code that hold memory, and culet diff compares two snapshots.`;
+    if (root.textContent !== text) root.textContent = text;
   }
 }
 
 function start() {
-  if (typeof DecompressionStream === "undefined") throw new Error("this browser has no DecompressionStream; use Chrome 80, Firefox 113, Safari 16.4 or newer");
   const page = new Page(JSON.parse(document.body.dataset.settings));
   window.culetLive = page;
   page.connect();

@@ -19,12 +19,12 @@ function levelOf(process, key) {
 }
 
 class Stacks {
-  constructor(colours) { this.colours = colours; }
+  constructor(colours, titles) { Object.assign(this, { colours, levels: levelsWith(titles) }); }
 
   // The parts of a subject ("all", or the key of a process) in these moments; parts that are always empty are left out.
   parts(moments, subject, by) {
     if (by === "processes") return this.processes(moments);
-    const kinds = by === "levels" ? LEVELS : PARTS_OF_SHARING;
+    const kinds = by === "levels" ? this.levels : PARTS_OF_SHARING;
     const value = by === "levels" ? levelOf : (process, key) => process[key];
     return kinds.map((kind) => ({ ...kind, values: moments.map(({ state }) => this.sum(state, subject, (process) => value(process, kind.key))) }))
       .filter((part) => part.values.some((one) => one > 0))

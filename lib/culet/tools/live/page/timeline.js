@@ -1,4 +1,4 @@
-// The moment that the page shows: the last one, or one that was chosen; the window of the charts; marks A and B.
+// The moment that the page shows: the last one, or one that was chosen; the window of the charts.
 
 const FRAME_MILLISECONDS = 100;
 // More than these are not told apart on most screens, and take long to draw.
@@ -6,19 +6,15 @@ const MOST_POINTS = 600;
 
 class Timeline {
   constructor(store, settings, change) {
-    Object.assign(this, { store, settings, change, n: null, seconds: 300, a: null, b: null, timer: null });
+    Object.assign(this, { store, settings, change, n: null, seconds: 300, timer: null });
     const part = (id) => document.getElementById(id);
     this.button = part("pause");
     this.slider = part("scrub");
-    this.buttons = { a: part("mark-a"), b: part("mark-b") };
-    this.clearing = part("unmark");
     this.speed = part("speed");
     part("speeds").hidden = !settings.recording;
     this.button.addEventListener("click", () => this.toggle());
     this.slider.addEventListener("input", () => this.go(Number(this.slider.value)));
     part("window").addEventListener("change", (event) => this.widen(Number(event.target.value)));
-    for (const name of ["a", "b"]) this.buttons[name].addEventListener("click", () => this.mark(name));
-    this.clearing.addEventListener("click", () => this.unmark());
     document.addEventListener("keydown", (event) => this.key(event));
     if (settings.recording) {
       this.seconds = 0;
@@ -76,17 +72,6 @@ class Timeline {
     this.change();
   }
 
-  mark(name) {
-    if (!this.moment) return;
-    this[name] = this[name] === this.moment ? null : this.moment;
-    this.change();
-  }
-
-  unmark() {
-    this.a = this.b = null;
-    this.change();
-  }
-
   // First and last second of the charts: up to the last moment, or around an earlier one.
   get range() {
     const { moments, last } = this.store;
@@ -126,9 +111,9 @@ class Timeline {
 
   key(event) {
     const typing = /^(SELECT|TEXTAREA)$/.test(event.target.tagName) || (event.target.tagName === "INPUT" && event.target.type !== "checkbox");
-    if (typing || event.altKey || event.ctrlKey || event.metaKey || event.target.tagName === "CANVAS") return;
+    if (typing || event.altKey || event.ctrlKey || event.metaKey) return;
     const press = event.target.closest("button, summary, a, label") && (event.key === " " || event.key === "Enter");
-    const keys = { " ": () => this.toggle(), ArrowLeft: () => this.go(this.index - 1), ArrowRight: () => this.go(this.index + 1), a: () => this.mark("a"), b: () => this.mark("b"), Escape: () => this.unmark() };
+    const keys = { " ": () => this.toggle(), ArrowLeft: () => this.go(this.index - 1), ArrowRight: () => this.go(this.index + 1) };
     if (press || !keys[event.key]) return;
     event.preventDefault();
     keys[event.key]();
@@ -140,10 +125,5 @@ class Timeline {
     this.slider.setAttribute("aria-valuetext", this.moment ? clock(this.moment.at) : "");
     const [on, off] = this.settings.recording ? ["Pause", "Play"] : ["Pause", "Go live"];
     this.button.textContent = (this.settings.recording ? this.playing : this.following) ? on : off;
-    for (const name of ["a", "b"]) {
-      this.buttons[name].setAttribute("aria-pressed", String(this[name] !== null));
-      this.buttons[name].textContent = this[name] ? `${name.toUpperCase()} ${clock(this[name].at)}` : `Mark ${name.toUpperCase()}`;
-    }
-    this.clearing.hidden = !(this.a || this.b);
   }
 }

@@ -1,0 +1,168 @@
+# frozen_string_literal: true
+
+require_relative "../text/size"
+require_relative "advice"
+require_relative "snapshot_levels"
+
+module Culet
+  # The verdicts on the levels of a process.
+  #
+  # @api private
+  class SnapshotVerdicts
+    # A smaller process is little more than Ruby itself.
+    SMALL_BYTES = 16_000_000
+    # From this share on, memory in use decides the size.
+    IN_USE_SHARE = 0.7
+    # The main arena, and sometimes one of Ruby's timer thread.
+    FEW_ARENAS = 2
+    MAIN_ARENA = "main"
+    # Topics of advice that changes a setting and has a known gain.
+    CHANGES = ["trim", "arenas", "free memory", "Ruby's slots"].freeze
+    private_constant :SMALL_BYTES, :IN_USE_SHARE, :FEW_ARENAS, :MAIN_ARENA, :CHANGES
+
+    # @param memory [SnapshotLevels]
+    def initialize(memory)
+      @memory = memory
+      @snapshot = memory.snapshot
+    end
+
+    # @return [Array<Verdict>] the largest level, the gain of `malloc_trim`, and advice
+    def list
+      [dominant, trim, *advice].compact
+    end
+
+    # @return [Array<Verdict>] those that advise a change of settings
+    def changes = list.select { |one| one.remedy && CHANGES.include?(one.topic) }
+
+    private
+
+    attr_reader :memory, :snapshot
+
+    def glibc? = snapshot.allocator.name == "glibc"
+
+    def malloc = snapshot.malloc
+
+    def bytes(count) = Text::Size.human(count)
+
+    def trims? = Advice.trims?(snapshot)
+
+    def percent(count) = memory.rss_bytes.zero? ? "0 %" : "#{(100 * count.fdiv(memory.rss_bytes)).round} %"
+
+    def gain(count) = Gain.new(count, of: memory.rss_bytes)
+
+    def dominant
+      return verdict("size", "no memory is resident") if memory.rss_bytes.zero?
+
+      name, most = memory.levels.max_by { |_, count| count }
+      verdict("size", "the largest part is #{MEANINGS.fetch(name)}: #{bytes(most)} (#{percent(most)})")
+    end
+
+    # A level in a sentence.
+    MEANINGS = {
+      "ruby_objects" => "Ruby objects in their slots",
+      "ruby_free_slots" => "free slots in Ruby's heap pages",
+      "ruby_page_overhead" => "overhead of Ruby's heap pages",
+      "ruby_transient" => "Ruby's transient heap (of young arrays and hashes, up to Ruby 3.1)",
+      "ruby_unsplit" => "Ruby's heap, objects and free slots together",
+      "malloc_used" => "malloc memory in use",
+      "malloc_metadata" => "metadata of the allocator",
+      "malloc_free" => "free memory kept by malloc",
+      "malloc_unsplit" => "malloc memory, used and free together",
+      "stacks" => "stacks of threads and fibers",
+      "jit" => "compiled code",
+      "libraries_and_files" => "libraries and mapped files",
+      "other" => "memory that the program or its libraries mapped",
+      "unexplained" => "unexplained"
+    }.freeze
+    private_constant :MEANINGS
+
+    def trim
+      gain = Advice.trim(snapshot) or return
+
+      verdict("trim", "malloc_trim(0) would return #{gain}#{gain.remark}", (Advice::TRIM if gain.worth? && !trims?))
+    end
+
+    def advice
+      found = [stale, arenas || free_memory, free_slots, used, unsplit].compact
+      found.empty? && trim&.remedy.nil? ? [verdict("advice", nothing)] : found
+    end
+
+    def nothing
+      return "the process is too small for any setting to matter" if memory.rss_bytes < SMALL_BYTES
+      return "none: the free memory of this malloc is unknown" unless malloc && snapshot.allocator.blocks?
+
+      "no setting would make the process much smaller: its memory is in use"
+    end
+
+    # Memory that changes while the process is read is counted twice or not at all.
+    def stale
+      return if memory.explained?
+
+      kind = memory.unexplained_bytes.positive? ? "unexplained" : "counted twice"
+      verdict("accuracy", "#{bytes(memory.unexplained_bytes.abs)} are #{kind}: the process " \
+                          "changed while it was read", "culet report --stop #{snapshot.pid}")
+    end
+
+    def arenas
+      return unless glibc? && malloc && malloc.arenas > FEW_ARENAS && apart?
+
+      free = gain(malloc.free_resident_bytes)
+      return unless free.worth?
+
+      verdict("arenas", "#{malloc.arenas} arenas keep #{free} of free memory, most of it in thread arenas; " \
+                        "fewer arenas keep less#{free.remark}",
+              Advice::FEWER_ARENAS)
+    end
+
+    # Whether most free memory is in thread arenas; fewer arenas do not help against holes in the main arena.
+    def apart?
+      main, others = snapshot.arenas.partition { |arena| arena.name == MAIN_ARENA }
+      others.sum(&:free_bytes) > main.sum(&:free_bytes)
+    end
+
+    def free_memory
+      kept = malloc && gain(malloc.free_resident_bytes)
+      return unless kept&.worth?
+
+      free = "#{kept} of malloc memory is free but resident#{kept.remark}"
+      if snapshot.allocator.name == "culet"
+        verdict("free memory", "#{free}; culet returns whole free pages within a second, " \
+                               "the rest is between blocks in use")
+      elsif malloc.trim_bytes >= malloc.free_resident_bytes / 2
+        verdict("free memory", "#{free}; a trim would return most of it",
+                "#{"#{Advice::AUTO}, or " unless trims?}culet run -- COMMAND")
+      else
+        verdict("free memory", "#{free}, between blocks in use", "culet run -- COMMAND")
+      end
+    end
+
+    def free_slots
+      free = gain(memory.levels.fetch("ruby_free_slots"))
+      return unless free.worth?
+
+      text = "#{free} are free slots in pages that also hold objects#{free.remark}"
+      return verdict("Ruby's slots", text, Advice::WARM_UP) unless Advice.warmed_up?(snapshot)
+
+      verdict("Ruby's slots", "#{text}; Culet.warmup has run, so objects that were created since have left them")
+    end
+
+    def used
+      held = memory.levels.values_at("malloc_used", "ruby_objects").sum
+      return unless held >= IN_USE_SHARE * memory.rss_bytes && memory.rss_bytes >= SMALL_BYTES
+
+      verdict("in use", "#{bytes(held)} (#{percent(held)}) are in use; only the program can free them",
+              Advice.holders(snapshot))
+    end
+
+    def unsplit
+      return unless gain(memory.levels.fetch("malloc_unsplit")).worth?
+
+      why = snapshot.allocator.why.to_s
+      why = why.empty? ? "the blocks of this allocator are unknown" : why.chomp(".")
+      verdict("allocator", "#{why}; compare it with other allocators",
+              "culet compare -- COMMAND")
+    end
+
+    def verdict(topic, text, remedy = nil) = Verdict.new(topic: topic, text: text, remedy: remedy)
+  end
+end

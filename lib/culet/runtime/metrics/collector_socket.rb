@@ -1,0 +1,93 @@
+# frozen_string_literal: true
+
+require "io/wait"
+require "socket"
+require_relative "../../errors"
+require_relative "../../system/clock"
+
+module Culet
+  module Metrics
+    # The way to the collector, which forked processes inherit: one end of a pair of sockets without a name, so that no
+    # other process can find it, and nothing is left behind. What is passed through it is a message and a socket.
+    class CollectorSocket
+      # The socket is of a process that answers questions. Any other message is the format of a text, to be sent to the
+      # socket.
+      PROCESS = "process"
+      # The collector asks a process for its figures.
+      QUESTION = "?"
+      # The process cannot read them at the moment.
+      FAILURE = "!"
+      # How long the collector may take for a text, in seconds.
+      PATIENCE = 5
+      private_constant :PATIENCE
+
+      # @param socket [UNIXSocket]
+      def initialize(socket)
+        @socket = socket
+      end
+
+      # @return [void]
+      def close = @socket.close
+
+      # @param message [String]
+      # @param other [UNIXSocket] is closed here
+      # @return [void]
+      # @raise [SystemCallError] if there is no collector any more
+      def pass(message, other)
+        @socket.sendmsg_nonblock(message, 0, nil, Socket::AncillaryData.unix_rights(other))
+      ensure
+        other.close
+      end
+
+      # @param format [Symbol]
+      # @return [String, nil] the text of a scrape; nil if there is no collector any more
+      # @raise [Culet::Error] when it does not answer in time, or one of the processes lacks descriptors
+      def text(format)
+        mine, theirs = UNIXSocket.pair
+        pass(format.to_s, theirs)
+        read(mine)
+      rescue *ENDED
+        nil
+      rescue IO::WaitWritable
+        raise Error, SILENCE
+      rescue SystemCallError => e
+        raise Error, "the metrics cannot be collected at the moment: #{e.message}"
+      ensure
+        mine&.close
+      end
+
+      # A process that is forked meanwhile has the socket too, so the end of a text is not the end of the stream.
+      #
+      # @param text [String]
+      # @return [String] the text after its size, as `text` receives it
+      def self.pack(text) = [text.bytesize].pack("Q>") << text.b
+
+      # What `pass` raises without a collector.
+      ENDED = [Errno::EPIPE, Errno::ECONNRESET, Errno::ECONNREFUSED].freeze
+      SILENCE = "the process that collects the metrics does not answer"
+      # It lacks descriptors, for example.
+      REFUSAL = "the process that collects the metrics cannot do so at the moment"
+      SIZE_BYTES = 8
+      private_constant :SILENCE, :REFUSAL, :SIZE_BYTES
+
+      private
+
+      def read(socket)
+        bytes = "".b
+        deadline = Clock.now + PATIENCE
+        until complete?(bytes)
+          part = socket.read_nonblock(1 << 18, exception: false)
+          raise Error, REFUSAL if part.nil?
+          raise Error, SILENCE if Clock.now >= deadline
+
+          part == :wait_readable ? socket.wait_readable(0.1) : bytes << part
+        end
+        bytes.byteslice(SIZE_BYTES..).force_encoding(Encoding::UTF_8)
+      end
+
+      def complete?(bytes)
+        bytes.bytesize >= SIZE_BYTES && bytes.bytesize >= SIZE_BYTES + bytes.unpack1("Q>")
+      end
+    end
+  end
+end

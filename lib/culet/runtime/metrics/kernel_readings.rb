@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+require_relative "../../system/clock"
+require_relative "../../system/processes"
+
+module Culet
+  module Metrics
+    # What the kernel knows of processes, from /proc: nothing waits, and no process is stopped.
+    class KernelReadings
+      # Seconds of processor time per process that a scrape spends on what processes share.
+      BUDGET = 0.0005
+      private_constant :BUDGET
+
+      # @param root [String] the folder that has /proc
+      def initialize(root: "/")
+        @root = root
+        @rollups = Processes::Rollups.new(root: root)
+      end
+
+      # @param pids [Array<Integer>]
+      # @return [Hash{Integer => Array}] samples of those that live
+      def call(pids)
+        stats = pids.to_h { |pid| [pid, stat(pid)] }.compact
+        rollups = @rollups.call(stats.transform_values(&:start_ticks), seconds: BUDGET * stats.size)
+        stats.to_h { |pid, reading| [pid, basic(reading) + sharing(rollups[pid])] }
+      end
+
+      private
+
+      def stat(pid)
+        file = Processes::Stat.new(pid, root: @root)
+        file.read
+      rescue *Processes::GONE_OR_FORBIDDEN
+        nil
+      ensure
+        file&.close
+      end
+
+      def basic(reading)
+        start = reading.start_ticks.fdiv(Processes::Cpu::TICKS_PER_SECOND)
+        [["process_resident_memory_bytes", {}, reading.resident_bytes],
+         ["process_virtual_memory_bytes", {}, reading.virtual_bytes],
+         ["process_cpu_seconds_total", {}, reading.cpu_seconds],
+         ["process_threads", {}, reading.threads],
+         ["process_start_time_seconds", {}, (boot_time + start).round(2)]]
+      end
+
+      # Seconds since 1970. Asked once, so that a start does not change with the clock.
+      def boot_time
+        @boot_time ||= ::Process.clock_gettime(::Process::CLOCK_REALTIME) - ::Process.clock_gettime(::Process::CLOCK_BOOTTIME)
+      end
+
+      def sharing(rollup)
+        return [] unless rollup
+
+        figures = rollup.figures
+        dirty, anonymous = figures.fetch_values("shared_dirty_bytes", "anonymous_bytes")
+        [["culet_process_proportional_memory_bytes", {}, figures.fetch("pss_bytes")],
+         ["culet_process_private_memory_bytes", {}, figures.fetch("private_bytes")],
+         ["culet_process_shared_memory_bytes", {}, figures.fetch("shared_bytes")],
+         ["culet_process_copy_on_write_shared_ratio", {},
+          anonymous.zero? ? 0.0 : [dirty.fdiv(anonymous), 1.0].min.round(4)],
+         ["culet_process_sharing_age_seconds", {}, (Clock.now - rollup.time).round(3)]]
+      end
+    end
+  end
+end
