@@ -8,7 +8,7 @@
 #include "common/active_malloc.h"
 #include "common/mark.h"
 #include "common/memory_file.h"
-#include "common/stats.h"
+#include "reading/malloc_stats.h"
 #include "common/tracer.h"
 #include "common/values.h"
 #include "comparison/comparison.h"
@@ -16,6 +16,7 @@
 #include "feature_index/require.h"
 #include "limit/limit.h"
 #include "profile/ruby_profile.h"
+#include "reading/ruby_reading.h"
 #include "requires/requires.h"
 #include "strings/strings.h"
 #include "trim/trim.h"
@@ -149,6 +150,7 @@ RUBY_FUNC_EXPORTED void Init_culet(void)
     rb_define_private_method(rb_singleton_class(culet), "malloc_totals", culet_malloc_totals, 0);
     rb_define_private_method(rb_singleton_class(culet), "mark", culet_mark_once, 1);
     rb_define_private_method(rb_singleton_class(culet), "admit_reader", culet_admit_reader, 1);
+    culet_init_reading(culet);
     culet_init_agent(culet);
     culet_init_feature_index(culet);
     culet_init_require(culet);

@@ -154,7 +154,7 @@ module Culet
       def open_file
         @file = @folder.create
         files = MemoryGroup.files
-        map(@file.fileno, Head.text(files), files, Head.page_bytes)
+        map(@file.fileno, Head.text(files), files)
         true
       rescue SystemCallError, NoMemoryError => e
         remove_file

@@ -13,8 +13,9 @@
 #include <string.h>
 
 #include "agent/copy.h"
-#include "agent/figures.h"
+#include "agent/process_reading.h"
 #include "agent/listener.h"
+#include "agent/main_request.h"
 #include "agent/objects.h"
 #include "agent/statistics.h"
 #include "agent/strings.h"
@@ -100,9 +101,9 @@ static void answer_unused(void)
     error = culet_copy_start(&copy);
     culet_listener_no_child(0);
     if (error != NULL)
-        culet_listener_answer(&(struct culet_buffer){NULL, 0, 0, 0}, error);
+        culet_main_request_answer(&(struct culet_buffer){NULL, 0, 0, 0}, error);
     else
-        culet_listener_answer_later(&copy);
+        culet_main_request_answer_later(&copy);
     rb_protect(culet_copy_follow_unused, Qnil, &failure);
     if (!failure)
         return;
@@ -118,7 +119,7 @@ static VALUE answer_uninterrupted(RB_BLOCK_CALL_FUNC_ARGLIST(unused, data))
     char message[400];
     int failure = 0;
 
-    if (!culet_listener_take(&report.request))
+    if (!culet_main_request_take(&report.request))
         return Qnil;
     if (report.request.kind == CULET_UNUSED) {
         answer_unused();
@@ -131,7 +132,7 @@ static VALUE answer_uninterrupted(RB_BLOCK_CALL_FUNC_ARGLIST(unused, data))
         error_message(error, message, sizeof(message));
         culet_buffer_free(&report.buffer);
     }
-    culet_listener_answer(&report.buffer, failure ? message : NULL);
+    culet_main_request_answer(&report.buffer, failure ? message : NULL);
     return Qnil;
 }
 
@@ -182,7 +183,7 @@ static VALUE agent_start(VALUE self)
     rb_funcall(rb_const_get(rb_cObject, rb_intern("Signal")), rb_intern("trap"), 2, INT2FIX(number),
                rb_proc_new(answer, Qnil));
     ruby_vm_at_exit(stop_at_exit);
-    culet_figures_prepare();
+    culet_process_reading_prepare();
     started = 1;
     return culet_listener_start(number) == 0 ? Qtrue : Qfalse;
 }

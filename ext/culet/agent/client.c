@@ -1,80 +1,17 @@
 #include "agent/client.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
-#define LONGEST_MS 600000 /* upper bound of every limit */
-#define SEND_MS 10000     /* for the client to receive the answer */
-#define KEEP_MS 60000     /* for the next request for figures to arrive */
+#include "agent/process_reading.h"
+#include "reading/clock.h"
 
-int64_t culet_now_ms(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
-}
-
-/* Parses a request for the profile, written exactly as the protocol says. Returns whether it is one. */
-static int parse_profile(const char *line, struct culet_profile_request *request, long *limit_ms, long *wait_ms)
-{
-    static const char *const actions[] = {"status", "start", "stop", "write", "booted", "collect"};
-    char action[8], again[CULET_LINE_BYTES];
-
-    if (sscanf(line, "culet-agent 1 profile action=%7[a-z] sample_bytes=%" SCNu64 " limit_ms=%ld wait_ms=%ld", action,
-               &request->sample_bytes, limit_ms, wait_ms) != 4)
-        return 0;
-    snprintf(again, sizeof(again), "culet-agent 1 profile action=%s sample_bytes=%" PRIu64 " limit_ms=%ld wait_ms=%ld",
-             action, request->sample_bytes, *limit_ms, *wait_ms);
-    if (strcmp(line, again) != 0)
-        return 0;
-    for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
-        if (strcmp(action, actions[i]) == 0) {
-            request->action = (enum culet_profile_action)i;
-            return 1;
-        }
-    return 0;
-}
-
-/* Parses a request line. Returns whether it is valid. */
-static int parse_request(const char *line, struct culet_request *request, long *wait_ms)
-{
-    unsigned long long from;
-    long limit_ms;
-
-    memset(request, 0, sizeof(*request));
-    if (strcmp(line, "culet-agent 1 figures") == 0) {
-        request->kind = CULET_FIGURES;
-        *wait_ms = 0;
-        return 1;
-    }
-    if (sscanf(line, "culet-agent 1 strings from=%llu collect=%d content=%d limit_ms=%ld wait_ms=%ld", &from,
-               &request->strings.collect, &request->strings.content, &limit_ms, wait_ms) == 5) {
-        request->kind = CULET_STRINGS;
-        request->strings.from = from;
-    } else if (sscanf(line, "culet-agent 1 unused limit_ms=%ld wait_ms=%ld", &limit_ms, wait_ms) == 2) {
-        request->kind = CULET_UNUSED;
-    } else if (sscanf(line, "culet-agent 1 limit limit_ms=%ld wait_ms=%ld", &limit_ms, wait_ms) == 2) {
-        request->kind = CULET_LIMIT;
-    } else if (parse_profile(line, &request->profile, &limit_ms, wait_ms)) {
-        request->kind = CULET_PROFILE;
-    } else if (sscanf(line, "culet-agent 1 data=%d limit_ms=%ld wait_ms=%ld", &request->objects.data, &limit_ms,
-                      wait_ms) == 3) {
-        request->kind = CULET_OBJECTS;
-    } else {
-        return 0;
-    }
-    if (limit_ms < 0 || limit_ms > LONGEST_MS || *wait_ms < 0 || *wait_ms > LONGEST_MS)
-        return 0;
-    request->limit_seconds = request->objects.limit_seconds = request->strings.limit_seconds = (double)limit_ms / 1000;
-    return 1;
-}
+#define SEND_MS 10000 /* for the client to receive the answer */
+#define KEEP_MS 60000 /* for the next request for figures to arrive */
 
 short culet_client_events(const struct culet_client *client)
 {
@@ -100,7 +37,7 @@ void culet_client_read(struct culet_client *client)
     if (end != NULL) {
         *end = '\0';
         client->stage = CLIENT_QUEUED;
-        if (!parse_request(client->line, &client->request, &client->wait_ms))
+        if (!culet_request_parse(client->line, &client->request, &client->wait_ms))
             culet_client_answer(client, NULL, "its agent belongs to another version of culet; use that version");
     } else if (client->length == CULET_LINE_BYTES - 1) {
         culet_client_close(client);
@@ -111,7 +48,7 @@ static void begin_to_send(struct culet_client *client)
 {
     client->sent = 0;
     client->stage = CLIENT_SENDING;
-    client->until = culet_now_ms() + SEND_MS;
+    client->until = culet_clock_milliseconds() + SEND_MS;
     culet_client_send(client);
 }
 
@@ -130,13 +67,13 @@ void culet_client_answer(struct culet_client *client, struct culet_buffer *buffe
     begin_to_send(client);
 }
 
-void culet_client_answer_figures(struct culet_client *client)
+void culet_client_answer_reading(struct culet_client *client)
 {
-    char figures[CULET_FIGURES_BYTES];
-    size_t length = culet_figures_write(figures);
+    char reading[CULET_READING_JSON_BYTES];
+    size_t length = culet_process_reading_write(reading);
     int line = snprintf(client->head, sizeof(client->head), "ok %zu\n", length);
 
-    memcpy(client->head + line, figures, length);
+    memcpy(client->head + line, reading, length);
     client->head_length = (size_t)line + length;
     begin_to_send(client);
 }
@@ -146,7 +83,7 @@ static void begin_to_read(struct culet_client *client)
 {
     client->stage = CLIENT_READING;
     client->length = 0;
-    client->since = culet_now_ms();
+    client->since = culet_clock_milliseconds();
     client->until = client->since + KEEP_MS;
 }
 

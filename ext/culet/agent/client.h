@@ -7,10 +7,11 @@
 #include <stdint.h>
 
 #include "agent/credentials.h"
-#include "agent/figures.h"
-#include "agent/listener.h"
+#include "agent/copy.h"
+#include "agent/request.h"
+#include "common/buffer.h"
+#include "reading/reading.h"
 
-#define CULET_LINE_BYTES 128
 #define CULET_ERROR_BYTES 400
 
 enum culet_stage {
@@ -27,7 +28,7 @@ struct culet_client {
     int connection;
     struct culet_credentials credentials;
     uint64_t sequence; /* order of arrival */
-    int64_t since;     /* when it connected, in culet_now_ms */
+    int64_t since;     /* when it connected, in culet_clock_milliseconds */
     int64_t until;     /* when it is dropped, or its copy killed */
     char line[CULET_LINE_BYTES];
     size_t length;
@@ -36,13 +37,10 @@ struct culet_client {
     struct culet_copy copy;
     pid_t copy_pid; /* 0: not known yet */
     int copy_whole;
-    char head[CULET_FIGURES_BYTES + 16]; /* first line of the answer; the whole one, of figures */
+    char head[CULET_READING_JSON_BYTES + 16]; /* first line of the answer; the whole one, of a reading */
     size_t head_length, sent;
     struct culet_buffer buffer;
 };
-
-/* Milliseconds of the monotonic clock. */
-int64_t culet_now_ms(void);
 
 /* Events to poll(2) for. */
 short culet_client_events(const struct culet_client *client);
@@ -53,10 +51,10 @@ void culet_client_read(struct culet_client *client);
 /* Starts to send an answer: the buffer, which the client owns from now on, or an error message. */
 void culet_client_answer(struct culet_client *client, struct culet_buffer *buffer, const char *error);
 
-/* Starts to send the figures. */
-void culet_client_answer_figures(struct culet_client *client);
+/* Starts to send a reading. */
+void culet_client_answer_reading(struct culet_client *client);
 
-/* Sends what the socket takes. At the end the client is closed, or READING again after the figures. */
+/* Sends what the socket takes. At the end the client is closed, or READING again after a reading. */
 void culet_client_send(struct culet_client *client);
 
 /* Closes the client's descriptors and frees its answer. */

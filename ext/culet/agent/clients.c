@@ -1,5 +1,4 @@
-/* The table of clients: accepting, answering and dropping them. */
-#include "agent/state.h"
+#include "agent/clients.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,6 +7,8 @@
 #include <unistd.h>
 
 #include "agent/credentials.h"
+#include "agent/state.h"
+#include "reading/clock.h"
 
 #define NON_ROOT_CLIENTS 12 /* the rest are reserved for root, in case the process's own user floods it */
 #define CLIENTS_PER_PROCESS 2
@@ -56,7 +57,7 @@ static struct culet_client *free_client(void)
 {
     struct culet_client *slow = culet_clients_oldest(CLIENT_READING), *vacant = culet_clients_oldest(CLIENT_NONE);
 
-    if (vacant == NULL && slow != NULL && culet_now_ms() - slow->since >= CROWDED_READ_MS)
+    if (vacant == NULL && slow != NULL && culet_clock_milliseconds() - slow->since >= CROWDED_READ_MS)
         culet_clients_drop(vacant = slow);
     return vacant;
 }
@@ -99,7 +100,7 @@ void culet_clients_accept(void)
     if (connection >= 0 && (refusal != NULL || client == NULL || is_over_limit(&credentials))) {
         reject(connection, refusal != NULL ? "error " : "busy", refusal != NULL ? refusal : "");
     } else if (connection >= 0) {
-        int64_t now = culet_now_ms();
+        int64_t now = culet_clock_milliseconds();
         *client = (struct culet_client){.stage = CLIENT_READING,
                                         .connection = connection,
                                         .credentials = credentials,

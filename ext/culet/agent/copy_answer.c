@@ -1,5 +1,4 @@
-/* The answers that forked copies of the process make. */
-#include "agent/state.h"
+#include "agent/copy_answer.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -9,6 +8,9 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "agent/clients.h"
+#include "agent/state.h"
 
 #define MAX_ANSWER_BYTES ((off_t)1 << 30)
 

@@ -7,32 +7,24 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "agent/clients.h"
+#include "agent/copy_answer.h"
+#include "agent/main_request.h"
+#include "agent/process_reading.h"
 #include "agent/state.h"
 #include "common/thread.h"
-
-struct culet_agent culet_agent = {
-    .lock = PTHREAD_MUTEX_INITIALIZER, .copy = {-1, -1}, .wakeup = -1, .socket = {.fd = -1}};
-
-void culet_agent_lock(void)
-{
-    pthread_mutex_lock(&culet_agent.lock);
-}
-
-void culet_agent_unlock(void)
-{
-    pthread_mutex_unlock(&culet_agent.lock);
-}
+#include "reading/clock.h"
 
 /* ---- the thread ---- */
 
 /* Of a request for figures the answer is sent at once, and Ruby's counts are noted for the next. */
-static void answer_figures(struct culet_client *client)
+static void answer_reading(struct culet_client *client)
 {
     if (client->stage != CLIENT_QUEUED || client->request.kind != CULET_FIGURES)
         return;
-    culet_client_answer_figures(client);
+    culet_client_answer_reading(client);
     if (!culet_agent.ended)
-        culet_figures_refresh();
+        culet_process_reading_refresh();
 }
 
 static void serve(struct culet_client *client, short events, short copy_events, int64_t now)
@@ -42,7 +34,7 @@ static void serve(struct culet_client *client, short events, short copy_events, 
     } else if (client->stage == CLIENT_READING && events != 0) {
         culet_agent_lock();
         culet_client_read(client);
-        answer_figures(client);
+        answer_reading(client);
         culet_agent_unlock();
     } else if (client->stage == CLIENT_SENDING && events != 0) {
         culet_agent_lock();
@@ -109,11 +101,11 @@ static void wait_and_serve(struct pollfd *fds)
             (struct pollfd){one->stage != CLIENT_NONE ? one->connection : -1, culet_client_events(one), 0};
         fds[FIRST_COPY + i] = (struct pollfd){one->stage == CLIENT_COPYING ? one->copy.status : -1, POLLIN, 0};
     }
-    if (poll(fds, FDS, next_timeout(culet_now_ms())) < 0)
+    if (poll(fds, FDS, next_timeout(culet_clock_milliseconds())) < 0)
         return;
     if (fds[WAKE_UP].revents != 0)
         drain_wakeups();
-    now = culet_now_ms();
+    now = culet_clock_milliseconds();
     culet_main_request_check(now);
     for (int i = 0; i < CULET_AGENT_CLIENTS; i++)
         if (fds[FIRST_CLIENT + i].fd >= 0)
@@ -178,7 +170,7 @@ static void in_child(void)
     }
     culet_agent.copy = (struct culet_copy){-1, -1};
     culet_buffer_free(&culet_agent.buffer);
-    culet_figures_reset();
+    culet_process_reading_reset();
     culet_agent.state = AGENT_IDLE;
     culet_agent.current = NULL;
     if (!culet_agent.ended && !culet_agent.no_child)

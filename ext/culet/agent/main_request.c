@@ -1,13 +1,14 @@
-/* The request that the main thread works on: one at a time. */
-#include "agent/listener.h"
+#include "agent/main_request.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/clients.h"
 #include "agent/state.h"
 #include "common/tracer.h"
+#include "reading/clock.h"
 
 /* The oldest queued request. One copy of the process at a time, because of its memory. */
 static struct culet_client *next_request(void)
@@ -49,7 +50,7 @@ void culet_main_request_pass(void)
         culet_agent.state = AGENT_REQUESTED;
         client->stage = CLIENT_IN_PROGRESS;
         culet_agent.current = client;
-        culet_agent.until = culet_now_ms() + client->wait_ms;
+        culet_agent.until = culet_clock_milliseconds() + client->wait_ms;
         /* the client reads the rest from outside */
         if (client->credentials.pid > 0)
             (void)culet_allow_tracer(client->credentials.pid);
@@ -74,7 +75,8 @@ static void deliver(const struct culet_copy *copy, struct culet_buffer *buffer, 
         client->copy = *copy;
         client->copy_pid = 0;
         client->copy_whole = 0;
-        client->until = culet_now_ms() + (int64_t)(client->request.limit_seconds * 1000) + CULET_AGENT_WORK_MS;
+        client->until =
+            culet_clock_milliseconds() + (int64_t)(client->request.limit_seconds * 1000) + CULET_AGENT_WORK_MS;
         client->stage = CLIENT_COPYING;
         culet_agent_unlock();
         culet_agent.current = NULL;
@@ -134,7 +136,7 @@ static void wake_listener(void)
 }
 
 /* The deadline is now that of the answer. */
-int culet_listener_take(struct culet_request *request)
+int culet_main_request_take(struct culet_request *request)
 {
     int requested;
 
@@ -143,7 +145,7 @@ int culet_listener_take(struct culet_request *request)
     if (requested) {
         culet_agent.state = AGENT_IN_PROGRESS;
         *request = culet_agent.request;
-        culet_agent.until = culet_now_ms() + (int64_t)(request->limit_seconds * 1000) + CULET_AGENT_WORK_MS;
+        culet_agent.until = culet_clock_milliseconds() + (int64_t)(request->limit_seconds * 1000) + CULET_AGENT_WORK_MS;
         wake_listener();
     }
     culet_agent_unlock();
@@ -170,12 +172,12 @@ static void answered(struct culet_buffer *buffer, const struct culet_copy *copy,
     culet_agent_unlock();
 }
 
-void culet_listener_answer(struct culet_buffer *buffer, const char *error)
+void culet_main_request_answer(struct culet_buffer *buffer, const char *error)
 {
     answered(buffer, &(struct culet_copy){-1, -1}, error);
 }
 
-void culet_listener_answer_later(const struct culet_copy *copy)
+void culet_main_request_answer_later(const struct culet_copy *copy)
 {
     answered(&(struct culet_buffer){NULL, 0, 0, 0}, copy, NULL);
 }

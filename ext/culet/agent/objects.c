@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "common/active_malloc.h"
 #include "common/heap_walk.h"
 #include "common/values.h"
+#include "reading/clock.h"
 
 #define TYPES 32
 #define INTERNALS 16 /* kinds of T_IMEMO */
@@ -32,8 +32,8 @@ struct count {
     culet_heap_memsize_function *base_bytes; /* NULL: the slot's size */
     const struct culet_objects_options *options;
     size_t vm_stack_bytes; /* of a thread; 0: not known */
-    struct timespec start;
-    size_t since_clock; /* slots since the last look at the clock */
+    double start;          /* of CLOCK_MONOTONIC */
+    size_t since_clock;    /* slots since the last look at the clock */
     int incomplete;
     struct tally all;
     struct tally types[TYPES];
@@ -171,7 +171,7 @@ static int is_late(struct count *count, size_t slots)
     int look = count->since_clock == 0 || count->since_clock >= CLOCK_EVERY;
 
     count->since_clock = (look ? 0 : count->since_clock) + slots;
-    return look && culet_seconds_since(&count->start) > count->options->limit_seconds;
+    return look && culet_seconds_since(count->start) > count->options->limit_seconds;
 }
 
 /* Counts one run of slots. */
@@ -285,7 +285,7 @@ static void write_count(struct culet_buffer *buffer, struct count *count)
     name_all(count);
     data = gather_data(count);
     culet_buffer_format(buffer, "{\"kind\":\"objects\",\"seconds\":%.6f,\"complete\":%s,\"data_asked\":%s",
-                        culet_seconds_since(&count->start), count->incomplete ? "false" : "true",
+                        culet_seconds_since(count->start), count->incomplete ? "false" : "true",
                         count->options->data & CULET_REPORT_DATA ? "true" : "false");
     culet_buffer_format(buffer,
                         ",\"count\":%zu,\"slot_bytes\":%zu,\"malloc_bytes\":%zu,\"elsewhere_bytes\":%zu,\"why\":\"\"",
@@ -338,7 +338,7 @@ void culet_objects_write(struct culet_buffer *buffer, const struct culet_objects
     count->base_bytes = culet_heap_slot_size();
     count->options = options;
     count->vm_stack_bytes = stack_bytes;
-    clock_gettime(CLOCK_MONOTONIC, &count->start);
+    count->start = culet_clock_seconds(CLOCK_MONOTONIC);
     failure = culet_heap_walk(count_page, count);
     if (!failure)
         write_count(buffer, count);

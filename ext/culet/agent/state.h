@@ -1,4 +1,4 @@
-/* agent/state.h - what the files of the listener share: the clients and the main thread's request. */
+/* agent/state.h - what the listener's thread and the main thread share: the clients, and the main thread's request. */
 #ifndef CULET_AGENT_STATE_H
 #define CULET_AGENT_STATE_H
 
@@ -40,37 +40,5 @@ extern struct culet_agent culet_agent;
 
 void culet_agent_lock(void);
 void culet_agent_unlock(void);
-
-/* ---- agent/clients.c, in the listener's thread ---- */
-
-/* Accepts or rejects a connection. */
-void culet_clients_accept(void);
-
-/* The client of a stage that connected first, or NULL. */
-struct culet_client *culet_clients_oldest(enum culet_stage stage);
-
-/* Starts to send an answer or an error, see culet_client_answer. */
-void culet_clients_answer(struct culet_client *client, struct culet_buffer *buffer, const char *error);
-
-void culet_clients_drop(struct culet_client *client);
-
-/* ---- agent/main_request.c, in the listener's thread ---- */
-
-/* Passes the oldest request to the main thread, if it has none. */
-void culet_main_request_pass(void);
-
-/* Handles the main thread's answer, or a missed deadline. */
-void culet_main_request_check(int64_t now);
-
-/* ---- agent/copy_answer.c, in the listener's thread ---- */
-
-/* Reads what a copy reports; passes its answer on when it has ended. */
-void culet_copy_answer_read(struct culet_client *client);
-
-/* Kills the copy. */
-void culet_copy_answer_kill(const struct culet_client *client);
-
-/* Kills the copy and answers with an error: it is too late. */
-void culet_copy_answer_end(struct culet_client *client);
 
 #endif

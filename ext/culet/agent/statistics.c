@@ -3,7 +3,7 @@
 #include <stdint.h>
 
 #include "common/active_malloc.h"
-#include "common/stats.h"
+#include "reading/malloc_stats.h"
 
 typedef int mallctl_function(const char *name, void *old_bits, size_t *old_size, void *new_value, size_t new_size);
 typedef int property_function(const char *name, size_t *value);

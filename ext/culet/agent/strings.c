@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "common/heap_walk.h"
+#include "reading/clock.h"
 #include "strings/digest.h"
 #include "strings/record.h"
 
@@ -44,7 +44,7 @@ struct slice {
     culet_heap_memsize_function *base_bytes; /* NULL: the slot's size */
     struct run *runs;
     size_t count, capacity;
-    struct timespec start;
+    double start;         /* of CLOCK_MONOTONIC */
     double limit_seconds; /* since `start` */
     VALUE sites;          /* ObjectSpace if it reports allocation sites, else Qnil */
     ID file, line;
@@ -250,7 +250,7 @@ static int slice_is_full(const struct slice *slice)
 {
     if (slice->buffer->length >= LARGEST_SLICE)
         return 1;
-    return slice->strings % CLOCK_EVERY == CLOCK_EVERY - 1 && culet_seconds_since(&slice->start) > slice->limit_seconds;
+    return slice->strings % CLOCK_EVERY == CLOCK_EVERY - 1 && culet_seconds_since(slice->start) > slice->limit_seconds;
 }
 
 /* Returns whether the slice is full and sets `next`. Each slice has at least one string. */
@@ -284,13 +284,12 @@ static void write_runs(void *data)
 
 static double collect(const struct culet_strings_options *options)
 {
-    struct timespec start;
+    double start = culet_clock_seconds(CLOCK_MONOTONIC);
 
     if (!options->collect)
         return 0;
-    clock_gettime(CLOCK_MONOTONIC, &start);
     rb_gc_start();
-    return culet_seconds_since(&start);
+    return culet_seconds_since(start);
 }
 
 /* ObjectSpace if objspace is loaded and ObjectSpace.trace_object_allocations can have recorded sites. */
@@ -319,7 +318,7 @@ static void write_head(char *head, const struct slice *slice, double collection)
     length = snprintf(head, HEAD_BYTES,
                       "{\"kind\":\"strings\",\"next\":%s,\"seconds\":%.6f,\"collection_seconds\":%.6f,\"strings\":%zu,"
                       "\"sites\":%s,\"why\":\"\"}",
-                      next, culet_seconds_since(&slice->start), collection, slice->strings,
+                      next, culet_seconds_since(slice->start), collection, slice->strings,
                       NIL_P(slice->sites) ? "false" : "true");
     memset(head + length, ' ', HEAD_BYTES - (size_t)length);
     head[HEAD_BYTES - 1] = '\n';
@@ -335,7 +334,7 @@ static void fill(void *data)
     double limit = slice->options->limit_seconds, enough;
 
     sort_runs(slice);
-    enough = 2 * culet_seconds_since(&slice->start);
+    enough = 2 * culet_seconds_since(slice->start);
     slice->limit_seconds = limit > 0 && limit < enough ? enough : limit;
     if (!slice->failed)
         write_runs(slice);
@@ -379,7 +378,7 @@ void culet_strings_write(struct culet_buffer *buffer, const struct culet_strings
     slice->sites = site_source();
     slice->file = rb_intern("allocation_sourcefile");
     slice->line = rb_intern("allocation_sourceline");
-    clock_gettime(CLOCK_MONOTONIC, &slice->start);
+    slice->start = culet_clock_seconds(CLOCK_MONOTONIC);
     (void)culet_buffer_reserve(buffer, HEAD_BYTES);
     failure = list_and_write(slice);
     if (slice->failed)

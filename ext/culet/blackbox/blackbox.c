@@ -6,10 +6,11 @@
 
 #include "blackbox/box.h"
 #include "blackbox/events.h"
-#include "blackbox/ledger.h"
+#include "blackbox/reader.h"
 #include "blackbox/ticker.h"
-#include "common/ruby_stats.h"
 #include "common/values.h"
+#include "profile/labels.h"
+#include "reading/ruby_stats.h"
 #include "trim/gc_watch.h"
 
 #define GROUP_FILES 5
@@ -18,11 +19,6 @@ static ID fiber_event; /* a fiber-local variable: the event that runs in the fib
 static uint64_t notes;
 
 /* ---- events ---- */
-
-bool culet_blackbox_runs(void)
-{
-    return culet_box_mapped();
-}
 
 /* A frozen thread has no fiber-local variables to set. */
 static void set_event(uint64_t event)
@@ -33,7 +29,8 @@ static void set_event(uint64_t event)
         rb_thread_local_aset(thread, fiber_event, event == 0 ? Qnil : ULL2NUM(event));
 }
 
-uint64_t culet_blackbox_enter(const char *label, size_t length)
+/* Of blocks with labels, the outermost in a fiber is an event: begins it, or gives it another label. */
+static uint64_t enter(const char *label, size_t length)
 {
     VALUE outer = rb_thread_local_aref(rb_thread_current(), fiber_event);
     uint64_t event;
@@ -47,13 +44,13 @@ uint64_t culet_blackbox_enter(const char *label, size_t length)
     return event;
 }
 
-void culet_blackbox_leave(uint64_t event)
+static void leave(uint64_t event)
 {
-    if (event == 0)
-        return;
     culet_events_end(event);
     set_event(0);
 }
+
+static const struct culet_labels_listener label_blocks = {culet_box_mapped, enter, leave};
 
 /* ---- start and end ---- */
 
@@ -68,7 +65,7 @@ static void reset_in_child(void)
     culet_box_forget();
     culet_ticker_reset();
     culet_events_reset();
-    culet_ledger_reset();
+    culet_box_reader_reset();
     notes = 0;
 }
 
@@ -89,20 +86,21 @@ static void prepare(void)
         rb_syserr_fail(error, "pthread_atfork");
     culet_gc_prepare();
     culet_gc_watch(on_collection);
+    culet_labels_listen(&label_blocks);
     ruby_vm_at_exit(stop_at_exit);
     prepared = true;
 }
 
 static void copy_path(char *to, VALUE path)
 {
-    if (NIL_P(path) || RSTRING_LEN(path) >= CULET_LEDGER_PATH)
+    if (NIL_P(path) || RSTRING_LEN(path) >= CULET_GROUP_PATH)
         return;
     memcpy(to, RSTRING_PTR(path), (size_t)RSTRING_LEN(path));
 }
 
-static struct culet_ledger_group read_group(VALUE files)
+static struct culet_group_paths read_group(VALUE files)
 {
-    struct culet_ledger_group group;
+    struct culet_group_paths group;
 
     Check_Type(files, T_ARRAY);
     if (RARRAY_LEN(files) != GROUP_FILES)
@@ -111,7 +109,7 @@ static struct culet_ledger_group read_group(VALUE files)
         if (!NIL_P(rb_ary_entry(files, i)))
             Check_Type(rb_ary_entry(files, i), T_STRING);
     memset(&group, 0, sizeof(group));
-    copy_path(group.used, rb_ary_entry(files, 0));
+    copy_path(group.charged, rb_ary_entry(files, 0));
     copy_path(group.limit, rb_ary_entry(files, 1));
     copy_path(group.stat, rb_ary_entry(files, 2));
     copy_path(group.kills, rb_ary_entry(files, 3));
@@ -120,22 +118,22 @@ static struct culet_ledger_group read_group(VALUE files)
 }
 
 /*
- * Culet::BlackBox.map(descriptor, head, files, page_bytes): allocates and maps the file, and starts the thread. head: the
+ * Culet::BlackBox.map(descriptor, head, files): allocates and maps the file, and starts the thread. head: the
  * lines that describe the process. files: paths of the control group: use, limit, statistics, kills, pressure; nil where
- * there is none. page_bytes: of a page of Ruby's heap. Raises SystemCallError.
+ * there is none. Raises SystemCallError.
  */
-static VALUE blackbox_map(VALUE self, VALUE descriptor, VALUE head, VALUE files, VALUE page_bytes)
+static VALUE blackbox_map(VALUE self, VALUE descriptor, VALUE head, VALUE files)
 {
-    struct culet_ledger_group group = read_group(files);
+    struct culet_group_paths group = read_group(files);
     int error;
 
     Check_Type(head, T_STRING);
     prepare();
-    culet_ledger_prepare(&group, NUM2ULL(page_bytes));
+    culet_box_reader_prepare(&group);
     if ((error = culet_box_map(NUM2INT(descriptor))) != 0)
         rb_syserr_fail(error, NULL);
-    culet_box_write(CULET_BOX_HEAD, culet_box_slot(CULET_BOX_HEAD, 0), 1, culet_box_now(), RSTRING_PTR(head),
-                    (size_t)RSTRING_LEN(head));
+    culet_box_write(CULET_BOX_HEAD, culet_box_slot(CULET_BOX_HEAD, 0), 1, culet_clock(CLOCK_REALTIME),
+                    RSTRING_PTR(head), (size_t)RSTRING_LEN(head));
     if ((error = culet_ticker_start()) != 0) {
         culet_box_unmap();
         rb_syserr_fail(error, "cannot create a thread for the black box");
@@ -162,21 +160,21 @@ static VALUE blackbox_mark(VALUE self, VALUE text)
         return Qnil;
     }
     Check_Type(text, T_STRING);
-    culet_box_write(CULET_BOX_END, slot, 1, culet_box_now(), RSTRING_PTR(text), (size_t)RSTRING_LEN(text));
+    culet_box_write(CULET_BOX_END, slot, 1, culet_clock(CLOCK_REALTIME), RSTRING_PTR(text), (size_t)RSTRING_LEN(text));
     return Qnil;
 }
 
 /* Culet::BlackBox.note(text, bytes): adds a note. */
 static VALUE blackbox_note(VALUE self, VALUE text, VALUE bytes)
 {
-    struct culet_box_note note = {.bytes = NIL_P(bytes) ? CULET_BOX_UNKNOWN : NUM2ULL(bytes)};
+    struct culet_box_note note = {.bytes = NIL_P(bytes) ? CULET_UNKNOWN : NUM2ULL(bytes)};
     size_t length;
 
     Check_Type(text, T_STRING);
     length = (size_t)RSTRING_LEN(text) < sizeof(note.text) ? (size_t)RSTRING_LEN(text) : sizeof(note.text);
     memcpy(note.text, RSTRING_PTR(text), length);
     notes++;
-    culet_box_write(CULET_BOX_NOTES, culet_box_slot(CULET_BOX_NOTES, notes), notes, culet_box_now(), &note,
+    culet_box_write(CULET_BOX_NOTES, culet_box_slot(CULET_BOX_NOTES, notes), notes, culet_clock(CLOCK_REALTIME), &note,
                     offsetof(struct culet_box_note, text) + length);
     return Qnil;
 }
@@ -188,7 +186,7 @@ static VALUE blackbox_running(VALUE self)
 }
 
 /*
- * Culet::BlackBox.stats: a Hash: ledgers: and profiles: written since the start; events: requests and jobs that have
+ * Culet::BlackBox.stats: a Hash: readings (ledgers:) and profiles: written since the start; events: requests and jobs that have
  * begun; seconds: processor time of the thread, a Float.
  */
 static VALUE blackbox_stats(VALUE self)
@@ -198,7 +196,7 @@ static VALUE blackbox_stats(VALUE self)
     uint64_t running, begun;
 
     culet_events_count(&running, &begun);
-    culet_hash_set(hash, "ledgers", ULL2NUM(stats.ledgers));
+    culet_hash_set(hash, "ledgers", ULL2NUM(stats.readings));
     culet_hash_set(hash, "profiles", ULL2NUM(stats.profiles));
     culet_hash_set(hash, "events", ULL2NUM(begun));
     culet_hash_set(hash, "seconds", rb_float_new((double)stats.processor_time * 1e-9));
@@ -210,7 +208,7 @@ void culet_init_blackbox(VALUE culet)
     VALUE blackbox = rb_define_module_under(culet, "BlackBox"), singleton = rb_singleton_class(blackbox);
 
     fiber_event = rb_intern("__culet_blackbox_event__");
-    rb_define_private_method(singleton, "map", blackbox_map, 4);
+    rb_define_private_method(singleton, "map", blackbox_map, 3);
     rb_define_private_method(singleton, "close", blackbox_close, 0);
     rb_define_private_method(singleton, "mark", blackbox_mark, 1);
     rb_define_private_method(singleton, "note", blackbox_note, 2);

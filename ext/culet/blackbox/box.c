@@ -6,7 +6,6 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #define POLYNOMIAL 0xedb88320u
 
@@ -37,14 +36,6 @@ static uint32_t checksum(const void *from, size_t length)
     for (size_t i = 0; i < length; i++)
         sum = sum >> 8 ^ checksums[(sum ^ bytes[i]) & 0xff];
     return ~sum;
-}
-
-uint64_t culet_box_now(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_REALTIME, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
 void *culet_box_slot(enum culet_box_table table, uint64_t number)

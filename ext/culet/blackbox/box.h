@@ -40,6 +40,4 @@ void culet_box_write(enum culet_box_table table, void *slot, uint64_t number, ui
 /* Empties a slot. */
 void culet_box_clear(void *slot);
 
-uint64_t culet_box_now(void);
-
 #endif

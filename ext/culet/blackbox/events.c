@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "blackbox/box.h"
-#include "blackbox/ledger.h"
-#include "common/ruby_stats.h"
+#include "blackbox/reader.h"
+#include "reading/ruby_stats.h"
 
 #define SLOTS 128 /* of the table */
 #define GROUP 64  /* slots in a word */
@@ -72,15 +72,15 @@ uint64_t culet_events_begin(const char *label, size_t length)
 
     if (!culet_box_mapped() || (slot = take_slot()) == SLOTS)
         return 0;
-    now = culet_box_now();
-    culet_ledger_note_ruby_if_old(now);
+    now = culet_clock(CLOCK_REALTIME);
+    culet_box_reader_note_ruby(now);
     number = atomic_fetch_add(&begun, 1) + 1;
     event = (struct culet_box_event){.started = now,
                                      .thread = thread_number(),
-                                     .resident_before = culet_ledger_resident(),
-                                     .resident_after = CULET_BOX_UNKNOWN,
+                                     .resident_before = culet_box_reader_resident(),
+                                     .resident_after = CULET_UNKNOWN,
                                      .objects_before = culet_ruby_stat_now(CULET_RUBY_OBJECTS),
-                                     .objects_after = CULET_BOX_UNKNOWN};
+                                     .objects_after = CULET_UNKNOWN};
     length = fitting(label, length);
     memcpy(event.label, label, length);
     atomic_store(&numbers[slot], number);
@@ -98,7 +98,7 @@ void culet_events_rename(uint64_t event, const char *label, size_t length)
     char *slot = is_own(event) ? culet_box_slot(CULET_BOX_RUNNING, SLOT(event)) : NULL;
 
     if (slot != NULL)
-        culet_box_write(CULET_BOX_RUNNING, slot + CULET_BOX_RELABEL, NUMBER(event), culet_box_now(), label,
+        culet_box_write(CULET_BOX_RUNNING, slot + CULET_BOX_RELABEL, NUMBER(event), culet_clock(CLOCK_REALTIME), label,
                         fitting(label, length));
 }
 
@@ -124,12 +124,12 @@ static void finish(char *slot, uint64_t number)
 {
     struct culet_box_event event;
     size_t length = read_slot(slot, number, &event);
-    uint64_t now = culet_box_now();
+    uint64_t now = culet_clock(CLOCK_REALTIME);
 
     event.ended = now;
-    event.resident_after = culet_ledger_resident();
+    event.resident_after = culet_box_reader_resident();
     event.objects_after = culet_ruby_stat_now(CULET_RUBY_OBJECTS);
-    culet_ledger_note_ruby_if_old(now);
+    culet_box_reader_note_ruby(now);
     culet_box_write(CULET_BOX_FINISHED, culet_box_slot(CULET_BOX_FINISHED, atomic_fetch_add(&ended, 1)), number, now,
                     &event, bytes_of(length));
     culet_box_clear(slot);

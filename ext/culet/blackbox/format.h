@@ -4,8 +4,8 @@
  *   0        head        what the process is
  *   4096     end         how it ended, as it says itself
  *   4608     witness     how it ended, as another process has seen
- *   5120     fast        ledgers between two seconds, the latest 16
- *   10240    seconds     ledgers, one per second, the latest 160
+ *   5120     fast        readings between two seconds, the latest 16
+ *   10240    seconds     readings, one per second, the latest 160
  *   61440    running     requests and jobs that have begun, at most 128
  *   102400   finished    the latest 128 that have ended
  *   126976   notes       limits and steps, the latest 64
@@ -19,6 +19,8 @@
 #define CULET_BLACKBOX_FORMAT_H
 
 #include <stdint.h>
+
+#include "reading/reading.h"
 
 #define CULET_BOX_BYTES 262144u
 
@@ -36,7 +38,7 @@ enum culet_box_table {
     CULET_BOX_HEAD,     /* lines "name value", the first CULET_BOX_MAGIC */
     CULET_BOX_END,      /* a word (exit, exec, error), and for people what else there is to say */
     CULET_BOX_WITNESS,  /* lines "name value" */
-    CULET_BOX_FAST,     /* struct culet_box_ledger */
+    CULET_BOX_FAST,     /* struct culet_reading */
     CULET_BOX_SECONDS,  /* likewise */
     CULET_BOX_RUNNING,  /* struct culet_box_event; the number is unique among events */
     CULET_BOX_FINISHED, /* likewise, with the number that it had among the running ones */
@@ -59,24 +61,6 @@ struct culet_box_place {
 
 /* Within a running event's slot: a second record with the event's number, whose payload is its label since. */
 #define CULET_BOX_RELABEL 184
-
-/* Not known. */
-#define CULET_BOX_UNKNOWN UINT64_MAX
-
-/* Members are added at the end only: a reader takes what it knows. Bytes, but where a name says otherwise. */
-struct culet_box_ledger {
-    uint64_t resident, shared; /* statm: all resident pages; those of files and shared memory */
-    uint64_t rollup_time;      /* of the next four: nanoseconds of CLOCK_REALTIME */
-    uint64_t proportional, private_dirty, swapped, anonymous;        /* smaps_rollup */
-    uint64_t malloc_time, malloc_used, malloc_free, malloc_metadata; /* resident, but for glibc's free bytes */
-    uint64_t ruby_time, slots_live, slots_all, ruby_pages;           /* of the next eight, too: when Ruby was asked */
-    uint64_t gc_count, gc_major, malloc_increase, oldmalloc_increase, allocated_objects;
-    uint64_t group_used, group_limit, group_reclaimable, group_kills,
-        group_stall;          /* stall: 1/100 % of time, PSI some */
-    uint64_t running, events; /* requests and jobs that run; that have begun since the start */
-    uint64_t profile_bytes;   /* what the profile estimates as live */
-    uint64_t processor_time;  /* of the black box, nanoseconds */
-};
 
 #define CULET_BOX_LABEL 96
 

@@ -1,5 +1,5 @@
 /*
- * A ledger every second. While memory grows fast, further ones in between, so that the last before a kill is near: the
+ * A reading every second. While memory grows fast, further ones in between, so that the last before a kill is near: the
  * next one comes after an eighth of the time in which the group would reach its limit.
  *
  * The profile's largest sites are written every second, or at intervals of which writing takes a thousandth. While its
@@ -15,23 +15,21 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "blackbox/box.h"
 #include "blackbox/events.h"
-#include "blackbox/ledger.h"
+#include "blackbox/reader.h"
 #include "common/filter.h"
 #include "common/thread.h"
 #include "profile/top.h"
 
-#define SECOND UINT64_C(1000000000)
 #define LEAST_WAIT UINT64_C(20000000)
-#define PARTS 8                /* ledgers until the limit would be reached */
+#define PARTS 8                /* readings until the limit would be reached */
 #define SLICE UINT64_C(100000) /* nanoseconds; the least that the kernel takes */
-#define QUIET_BYTES 65536      /* growth between two ledgers that is none */
+#define QUIET_BYTES 65536      /* growth between two readings that is none */
 
-#define PROFILE_SHARE 1000                 /* writing the sites may take this part of the time */
+#define PROFILE_REST_PER_COST 1000         /* writing the sites may take this part of the time */
 #define PROFILE_GROWTH (1 + 1.0 / 128)     /* of the estimate, which is worth a new record */
 #define PROFILE_DECAY 0.99                 /* of the largest estimate, each second */
 #define PROFILE_BUDGET UINT64_C(100000000) /* for records out of turn: nanoseconds */
@@ -46,7 +44,7 @@ static struct {
     _Atomic bool ended;
     _Atomic uint32_t wakeups; /* futex */
     _Atomic bool grown;       /* the profile's estimate has reached the largest so far */
-    _Atomic uint64_t ledgers, profiles, processor_time;
+    _Atomic uint64_t readings, profiles, processor_time;
 } ticker;
 
 /* Of the thread. */
@@ -55,25 +53,13 @@ static struct {
     uint64_t second_at, fast_at; /* when they were written: CLOCK_MONOTONIC */
     uint64_t used;               /* of the group, or resident, in the last one */
     uint64_t limit;
-    uint64_t profile, profile_due; /* number of the last record; when the next is due */
-    uint64_t budget, budget_at;
-    double largest;  /* estimate of the profile, decayed */
-    double estimate; /* the last one */
+    uint64_t profile;                  /* number of the last record */
+    struct culet_budget profiling;     /* of these records */
+    uint64_t out_of_turn, refilled_at; /* what further ones may cost, in nanoseconds */
+    double largest;                    /* estimate of the profile, decayed */
+    double estimate;                   /* the last one */
     struct culet_buffer buffer;
 } own;
-
-static uint64_t read_clock(clockid_t clock)
-{
-    struct timespec time;
-
-    clock_gettime(clock, &time);
-    return (uint64_t)time.tv_sec * SECOND + (uint64_t)time.tv_nsec;
-}
-
-static uint64_t monotonic(void)
-{
-    return read_clock(CLOCK_MONOTONIC);
-}
 
 /* ---- the profile ---- */
 
@@ -99,30 +85,35 @@ static void watch_growth(void)
     culet_profile_top_notify(most > own.largest + PROFILE_SMALL ? most : own.largest + PROFILE_SMALL, on_growth);
 }
 
-static void write_profile(uint64_t now)
+/* Returns when the next one is due, unless the estimate grows. */
+static uint64_t profile_due(void)
 {
-    uint64_t started = read_clock(CLOCK_THREAD_CPUTIME_ID), cost;
+    return culet_budget_due(&own.profiling, PROFILE_REST_PER_COST, CULET_SECOND);
+}
+
+/* began: the thread's processor time before it. */
+static void write_profile(uint64_t began)
+{
     double estimate = culet_profile_top(&own.buffer, culet_box_room(CULET_BOX_PROFILE));
 
     if (estimate >= 0) {
         own.profile++;
-        culet_box_write(CULET_BOX_PROFILE, culet_box_slot(CULET_BOX_PROFILE, own.profile), own.profile, culet_box_now(),
-                        own.buffer.bytes, own.buffer.length);
+        culet_box_write(CULET_BOX_PROFILE, culet_box_slot(CULET_BOX_PROFILE, own.profile), own.profile,
+                        culet_clock(CLOCK_REALTIME), own.buffer.bytes, own.buffer.length);
         own.estimate = estimate;
         own.largest = estimate > own.largest ? estimate : own.largest;
         atomic_fetch_add(&ticker.profiles, 1);
     }
-    cost = read_clock(CLOCK_THREAD_CPUTIME_ID) - started;
-    own.budget = own.budget > cost ? own.budget - cost : 0;
-    own.profile_due = now + (cost * PROFILE_SHARE > SECOND ? cost * PROFILE_SHARE : SECOND);
+    culet_budget_end(&own.profiling, began);
+    own.out_of_turn -= own.out_of_turn > own.profiling.cost ? own.profiling.cost : own.out_of_turn;
     watch_growth();
 }
 
 static void refill(uint64_t now)
 {
-    own.budget += (now - own.budget_at) / PROFILE_REFILL;
-    own.budget = own.budget < PROFILE_BUDGET ? own.budget : PROFILE_BUDGET;
-    own.budget_at = now;
+    own.out_of_turn += (now - own.refilled_at) / PROFILE_REFILL;
+    own.out_of_turn = own.out_of_turn < PROFILE_BUDGET ? own.out_of_turn : PROFILE_BUDGET;
+    own.refilled_at = now;
 }
 
 /* Returns when the next one is due. */
@@ -131,78 +122,74 @@ static uint64_t write_profile_if_due(uint64_t now)
     refill(now);
     if (!culet_profile_top_exists()) {
         own.estimate = 0;
-        return now + SECOND;
+        return now + CULET_SECOND;
     }
-    if (now >= own.profile_due || (atomic_load(&ticker.grown) && own.budget > 0))
-        write_profile(now);
+    if (now >= profile_due() || (atomic_load(&ticker.grown) && own.out_of_turn > 0))
+        write_profile(culet_clock(CLOCK_THREAD_CPUTIME_ID));
     else if (own.largest == 0)
         watch_growth();
-    return own.profile_due;
+    return profile_due();
 }
 
-/* ---- ledgers ---- */
+/* ---- readings ---- */
 
-static void add_counts(struct culet_box_ledger *ledger)
+static void write_reading(enum culet_box_table table, uint64_t number, struct culet_reading *reading)
 {
-    culet_events_count(&ledger->running, &ledger->events);
-    ledger->profile_bytes = (uint64_t)own.estimate;
-    ledger->processor_time = read_clock(CLOCK_THREAD_CPUTIME_ID);
-    atomic_store(&ticker.processor_time, ledger->processor_time);
-    atomic_fetch_add(&ticker.ledgers, 1);
+    culet_events_count(&reading->running, &reading->events);
+    reading->profile_bytes = (uint64_t)own.estimate;
+    reading->processor_time = culet_clock(CLOCK_THREAD_CPUTIME_ID);
+    atomic_store(&ticker.processor_time, reading->processor_time);
+    atomic_fetch_add(&ticker.readings, 1);
+    culet_box_write(table, culet_box_slot(table, number), number, culet_clock(CLOCK_REALTIME), reading,
+                    sizeof(*reading));
 }
 
-static void write_second(struct culet_box_ledger *ledger)
+static void write_second(struct culet_reading *reading)
 {
-    culet_ledger_read(ledger);
-    add_counts(ledger);
-    own.limit = ledger->group_limit;
-    own.seconds++;
+    *reading = culet_box_reader_second();
+    own.limit = reading->group_limit;
     own.largest *= PROFILE_DECAY;
-    culet_box_write(CULET_BOX_SECONDS, culet_box_slot(CULET_BOX_SECONDS, own.seconds), own.seconds, culet_box_now(),
-                    ledger, sizeof(*ledger));
+    write_reading(CULET_BOX_SECONDS, ++own.seconds, reading);
 }
 
-static void write_fast(struct culet_box_ledger *ledger)
+static void write_fast(struct culet_reading *reading)
 {
-    culet_ledger_read_fast(ledger);
-    add_counts(ledger);
-    own.fast++;
-    culet_box_write(CULET_BOX_FAST, culet_box_slot(CULET_BOX_FAST, own.fast), own.fast, culet_box_now(), ledger,
-                    sizeof(*ledger));
+    *reading = culet_box_reader_fast();
+    write_reading(CULET_BOX_FAST, ++own.fast, reading);
 }
 
 /* How long the group needs for a part of the way to its limit, at the rate of the last interval. */
-static uint64_t next_wait(const struct culet_box_ledger *ledger, uint64_t interval)
+static uint64_t next_wait(const struct culet_reading *reading, uint64_t interval)
 {
-    uint64_t used = ledger->group_used != CULET_BOX_UNKNOWN ? ledger->group_used : ledger->resident;
+    uint64_t of_group = culet_reading_used(reading), used = of_group != CULET_UNKNOWN ? of_group : reading->resident;
     uint64_t before = own.used;
     double rate, wait;
 
     own.used = used;
-    if (own.limit == CULET_BOX_UNKNOWN || used == CULET_BOX_UNKNOWN || used < before + QUIET_BYTES || before == 0)
-        return SECOND;
+    if (own.limit == CULET_UNKNOWN || used == CULET_UNKNOWN || used < before + QUIET_BYTES || before == 0)
+        return CULET_SECOND;
     if (used >= own.limit)
         return LEAST_WAIT;
     rate = (double)(used - before) / (double)(interval > 0 ? interval : 1);
     wait = (double)(own.limit - used) / rate / PARTS;
-    return wait < (double)LEAST_WAIT ? LEAST_WAIT : wait > (double)SECOND ? SECOND : (uint64_t)wait;
+    return wait < (double)LEAST_WAIT ? LEAST_WAIT : wait > (double)CULET_SECOND ? CULET_SECOND : (uint64_t)wait;
 }
 
-/* Returns when the next ledger is due. */
-static uint64_t write_ledger(uint64_t now)
+/* Returns when the next reading is due. */
+static uint64_t write_due_reading(uint64_t now)
 {
-    struct culet_box_ledger ledger;
+    struct culet_reading reading;
     uint64_t interval = now - own.fast_at, wait;
 
-    if (now >= own.second_at + SECOND) {
-        write_second(&ledger);
+    if (now >= own.second_at + CULET_SECOND) {
+        write_second(&reading);
         own.second_at = now;
     } else {
-        write_fast(&ledger);
+        write_fast(&reading);
     }
     own.fast_at = now;
-    wait = next_wait(&ledger, interval);
-    return now + wait < own.second_at + SECOND ? now + wait : own.second_at + SECOND;
+    wait = next_wait(&reading, interval);
+    return now + wait < own.second_at + CULET_SECOND ? now + wait : own.second_at + CULET_SECOND;
 }
 
 /* ---- the thread ---- */
@@ -210,7 +197,7 @@ static uint64_t write_ledger(uint64_t now)
 static void sleep_until(uint64_t due, uint64_t now, uint32_t wakeups_seen)
 {
     uint64_t wait = due > now ? due - now : 0;
-    struct timespec time = {(time_t)(wait / SECOND), (long)(wait % SECOND)};
+    struct timespec time = {(time_t)(wait / CULET_SECOND), (long)(wait % CULET_SECOND)};
 
     /* the caller checks everything again, whatever ended the wait */
     (void)syscall(SYS_futex, &ticker.wakeups, FUTEX_WAIT_PRIVATE, wakeups_seen, &time, NULL, 0);
@@ -256,19 +243,19 @@ static void ask_for_short_slices(void)
 
 static void *run_thread(void *unused)
 {
-    uint64_t ledger_due = 0, profile_due = 0, now;
+    uint64_t reading_due = 0, profile_at = 0, now;
 
     (void)unused;
     prctl(PR_SET_NAME, "culet-blackbox", 0, 0, 0);
     ask_for_short_slices();
     while (!atomic_load(&ticker.ended) && has_file()) {
         uint32_t wakeups = atomic_load(&ticker.wakeups);
-        now = monotonic();
-        if (now >= ledger_due || (atomic_load(&ticker.grown) && now >= own.fast_at + LEAST_WAIT / 4))
-            ledger_due = write_ledger(now);
-        profile_due = write_profile_if_due(now);
-        now = monotonic();
-        sleep_until(ledger_due < profile_due ? ledger_due : profile_due, now, wakeups);
+        now = culet_clock(CLOCK_MONOTONIC);
+        if (now >= reading_due || (atomic_load(&ticker.grown) && now >= own.fast_at + LEAST_WAIT / 4))
+            reading_due = write_due_reading(now);
+        profile_at = write_profile_if_due(now);
+        now = culet_clock(CLOCK_MONOTONIC);
+        sleep_until(reading_due < profile_at ? reading_due : profile_at, now, wakeups);
     }
     return NULL;
 }
@@ -282,8 +269,8 @@ int culet_ticker_start(void)
     if (!atomic_compare_exchange_strong(&ticker.state, &none, STARTING))
         return 0;
     atomic_store(&ticker.ended, false);
-    own.budget = PROFILE_BUDGET;
-    own.budget_at = monotonic();
+    own.out_of_turn = PROFILE_BUDGET;
+    own.refilled_at = culet_clock(CLOCK_MONOTONIC);
     sigfillset(&blocked);
     sigdelset(&blocked, SIGBUS);
     sigdelset(&blocked, SIGSEGV);
@@ -307,17 +294,18 @@ void culet_ticker_reset(void)
     atomic_store(&ticker.state, NO_THREAD);
     atomic_store(&ticker.grown, false);
     own.seconds = own.fast = own.profile = 0;
-    own.second_at = own.fast_at = own.profile_due = 0;
+    own.second_at = own.fast_at = 0;
+    own.profiling = (struct culet_budget){0, 0};
     own.used = 0;
     own.largest = own.estimate = 0;
     memset(&own.buffer, 0, sizeof(own.buffer)); /* the parent's thread may have been changing it */
-    atomic_store(&ticker.ledgers, 0);
+    atomic_store(&ticker.readings, 0);
     atomic_store(&ticker.profiles, 0);
     atomic_store(&ticker.processor_time, 0);
 }
 
 struct culet_ticker_stats culet_ticker_stats(void)
 {
-    return (struct culet_ticker_stats){atomic_load(&ticker.ledgers), atomic_load(&ticker.profiles),
+    return (struct culet_ticker_stats){atomic_load(&ticker.readings), atomic_load(&ticker.profiles),
                                        atomic_load(&ticker.processor_time)};
 }

@@ -1,4 +1,4 @@
-/* blackbox/ticker.h - the native thread that writes ledgers and the profile's largest sites. Knows no Ruby. */
+/* blackbox/ticker.h - the native thread that writes readings and the profile's largest sites. Knows no Ruby. */
 #ifndef CULET_BLACKBOX_TICKER_H
 #define CULET_BLACKBOX_TICKER_H
 
@@ -14,9 +14,9 @@ void culet_ticker_stop(void);
 /* In a forked child: the thread is the parent's. */
 void culet_ticker_reset(void);
 
-/* Ledgers and profiles written so far, and the thread's processor time in nanoseconds. */
+/* Readings and profiles written so far, and the thread's processor time in nanoseconds. */
 struct culet_ticker_stats {
-    uint64_t ledgers, profiles, processor_time;
+    uint64_t readings, profiles, processor_time;
 };
 struct culet_ticker_stats culet_ticker_stats(void);
 

@@ -5,7 +5,6 @@
 #include <ruby.h>
 
 #include <stddef.h>
-#include <time.h>
 
 /* The flag of a string or array that uses another one's buffer; 0 where Ruby's headers do not define it. */
 #ifdef HAVE_CONST_RUBY_ELTS_SHARED
@@ -13,15 +12,6 @@
 #else
 #define CULET_ELEMENTS_SHARED ((VALUE)0)
 #endif
-
-/* Seconds since a time of CLOCK_MONOTONIC. */
-static inline double culet_seconds_since(const struct timespec *start)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)(now.tv_sec - start->tv_sec) + (double)(now.tv_nsec - start->tv_nsec) / 1e9;
-}
 
 /* Called for one run of slots. Returns whether to end the walk. May raise. */
 typedef int culet_heap_walk_function(void *start, void *past, size_t slot_bytes, void *data);

@@ -320,8 +320,7 @@ void culet_load_path_refresh(struct culet_resolver *resolver)
         build(resolver);
 }
 
-void culet_resolver_set_load_path(struct culet_resolver *resolver, const struct culet_load_path_entry *paths,
-                                  size_t count)
+void culet_load_path_set(struct culet_resolver *resolver, const struct culet_load_path_entry *paths, size_t count)
 {
     size_t i;
 

@@ -5,7 +5,8 @@
 #ifndef CULET_FEATURE_INDEX_LOAD_PATH_H
 #define CULET_FEATURE_INDEX_LOAD_PATH_H
 
-#include "feature_index/resolver.h"
+#include "feature_index/load_path_entry.h"
+#include "feature_index/serialized.h"
 
 /* A changed folder is read again at once, then after this time, which then doubles up to the maximum. */
 #define CULET_LOAD_PATH_RETRY_MS 2500
@@ -54,6 +55,9 @@ int culet_load_path_folder_unchanged(const struct culet_index *index, const stru
 
 /* Notes that an entry's folder has changed since it was read. */
 void culet_load_path_distrust(struct culet_resolver *resolver, struct entry *entry);
+
+/* Sets the load path, and reads the folders that the index lacks. */
+void culet_load_path_set(struct culet_resolver *resolver, const struct culet_load_path_entry *paths, size_t count);
 
 /* Determines the state of all entries, and reads the folders that the index lacks. */
 void culet_load_path_refresh(struct culet_resolver *resolver);

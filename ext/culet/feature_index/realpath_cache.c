@@ -4,7 +4,8 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "reading/clock.h"
 
 /* Folders are stored as seeded 64-bit hashes only: among some thousand, a collision has a probability of 1 in 10^12. */
 struct cache {
@@ -24,11 +25,8 @@ static struct {
 
 uint32_t culet_coarse_milliseconds(void)
 {
-    struct timespec now;
-    uint32_t milliseconds;
+    uint32_t milliseconds = (uint32_t)(culet_clock(CLOCK_MONOTONIC_COARSE) / 1000000);
 
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    milliseconds = (uint32_t)now.tv_sec * 1000 + (uint32_t)(now.tv_nsec / 1000000);
     return milliseconds == 0 ? 1 : milliseconds;
 }
 

@@ -11,6 +11,7 @@
 #ifndef CULET_FEATURE_INDEX_RESOLVER_H
 #define CULET_FEATURE_INDEX_RESOLVER_H
 
+#include "feature_index/load_path_entry.h"
 #include "feature_index/serialized.h"
 
 #include <limits.h>
@@ -24,12 +25,6 @@ enum culet_answer {
 /* Kinds of files, a bit mask. */
 #define CULET_RUBY (1u << CULET_NODE_RUBY)
 #define CULET_NATIVE (1u << CULET_NODE_NATIVE)
-
-/* A folder of the load path as written there. */
-struct culet_load_path_entry {
-    const char *path; /* absolute; NULL: the lookup stops at this entry */
-    size_t length;
-};
 
 struct culet_resolver_stats {
     size_t bytes;     /* of the index */

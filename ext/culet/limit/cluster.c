@@ -1,14 +1,12 @@
 #include "limit/cluster.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "limit/text.h"
+#include "reading/clock.h"
+#include "reading/process.h"
 
 /* Expected before the first walk. */
 #define FIRST_WALK_COSTS (20e-6 / (1 << 20))
@@ -35,75 +33,29 @@
 /* More that is not private any more, and was not freed, was forked. */
 #define FORKED_BYTES (4 << 20)
 
-static double clock_seconds(clockid_t clock)
-{
-    struct timespec time;
-
-    clock_gettime(clock, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
-
 static double now(void)
 {
-    return clock_seconds(CLOCK_MONOTONIC);
-}
-
-static uint64_t page_bytes(void)
-{
-    return (uint64_t)sysconf(_SC_PAGESIZE);
+    return culet_clock_seconds(CLOCK_MONOTONIC);
 }
 
 /* ---- what the kernel says ---- */
 
-struct reading {
-    char state;
-    uint64_t faults, ticks, start; /* minor faults, processor time in clock ticks, start */
-    uint64_t anonymous, file;      /* resident bytes */
-};
-
-static int read_file(pid_t pid, const char *name, char *text, size_t size)
+static const char *folder_of(pid_t pid, char *folder, size_t size)
 {
-    char path[64];
-
-    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-    return culet_text_read(path, text, size);
+    snprintf(folder, size, "/proc/%d", (int)pid);
+    return folder;
 }
 
-/* proc(5): statm has pages; those of files include shared memory. */
-static int read_statm(pid_t pid, struct reading *reading)
+static int read_process(pid_t pid, struct culet_stat *stat, struct culet_sizes *sizes)
 {
-    char text[256];
-    unsigned long long resident, file;
+    char folder[32];
 
-    if (!read_file(pid, "statm", text, sizeof(text)) || sscanf(text, "%*u %llu %llu", &resident, &file) != 2)
-        return 0;
-    reading->file = (uint64_t)file * page_bytes();
-    reading->anonymous = resident > file ? (uint64_t)(resident - file) * page_bytes() : 0;
-    return 1;
+    return culet_read_stat(folder_of(pid, folder, sizeof(folder)), stat) && culet_read_sizes(folder, sizes);
 }
 
-/* proc(5): fields 3, 10, 14, 15 and 22 of stat, behind the name, which may contain anything. */
-static int read_process(pid_t pid, struct reading *reading)
+static uint64_t anonymous_of(const struct culet_sizes *sizes)
 {
-    char text[1024], *fields;
-    unsigned long long faults, user, system, start;
-
-    if (!read_file(pid, "stat", text, sizeof(text)) || (fields = strrchr(text, ')')) == NULL)
-        return 0;
-    if (sscanf(fields + 1, " %c %*d %*d %*d %*d %*d %*u %llu %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d %*d %llu",
-               &reading->state, &faults, &user, &system, &start) != 5)
-        return 0;
-    reading->faults = faults;
-    reading->ticks = user + system;
-    reading->start = start;
-    return strchr("ZX", reading->state) == NULL && read_statm(pid, reading);
-}
-
-uint64_t culet_cluster_own_anonymous(void)
-{
-    struct reading reading;
-
-    return read_statm(getpid(), &reading) ? reading.anonymous : UINT64_MAX;
+    return sizes->resident > sizes->files ? sizes->resident - sizes->files : 0;
 }
 
 /* ---- the list ---- */
@@ -188,31 +140,33 @@ static int listed(struct culet_cluster *cluster)
 
 /* Of a process that is new, or another one of that number: all its faults are counted from its birth. */
 static void begin_member(struct culet_cluster *cluster, struct culet_cluster_member *member,
-                         const struct reading *reading)
+                         const struct culet_stat *stat, const struct culet_sizes *sizes)
 {
     add_new(member, member->pid);
-    member->start = reading->start;
-    member->anonymous = member->shared = reading->anonymous;
-    member->file = reading->file;
+    member->start = stat->start;
+    member->anonymous = member->shared = anonymous_of(sizes);
+    member->file = sizes->files;
     member->looked = 1;
     if (member == cluster->members)
         return;
     member->born_at = now();
-    if ((double)reading->ticks / (double)sysconf(_SC_CLK_TCK) >= EARLY_SECONDS ||
-        (double)reading->start / (double)sysconf(_SC_CLK_TCK) <= cluster->walked_boot)
+    if ((double)stat->ticks / (double)sysconf(_SC_CLK_TCK) >= EARLY_SECONDS ||
+        (double)stat->start / (double)sysconf(_SC_CLK_TCK) <= cluster->walked_boot)
         cluster->complete = 0; /* what it did before is not known, or the walk did not know of it */
     /* A fork costs more than a walk: so each process is walked once beyond the share. */
-    cluster->funds += (double)(reading->anonymous + reading->file) * cluster->walk_costs;
+    cluster->funds += (double)(member->anonymous + member->file) * cluster->walk_costs;
 }
 
 /*
  * A fault has brought memory, has copied a page that was shared, or has brought back one that had been returned since
  * the last look. So what the growth does not explain are copies, in part.
  */
-static void add_growth(struct culet_cluster_member *member, const struct reading *reading)
+static void add_growth(struct culet_cluster_member *member, const struct culet_stat *stat,
+                       const struct culet_sizes *sizes)
 {
-    int64_t grown = (int64_t)(reading->anonymous - member->anonymous);
-    uint64_t faulted = (reading->faults - member->faults) * page_bytes();
+    uint64_t anonymous = anonymous_of(sizes);
+    int64_t grown = (int64_t)(anonymous - member->anonymous);
+    uint64_t faulted = (stat->faults - member->faults) * (uint64_t)sysconf(_SC_PAGESIZE);
     uint64_t unexplained = grown > 0 ? (faulted > (uint64_t)grown ? faulted - (uint64_t)grown : 0) : faulted;
 
     if (member->born_at > 0 && now() - member->born_at < EARLY_SECONDS)
@@ -220,26 +174,27 @@ static void add_growth(struct culet_cluster_member *member, const struct reading
     else
         member->faulted += unexplained;
     member->grown += grown;
-    member->file_grown += (int64_t)(reading->file - member->file);
-    member->anonymous = reading->anonymous;
-    member->file = reading->file;
-    member->faults = reading->faults;
+    member->file_grown += (int64_t)(sizes->files - member->file);
+    member->anonymous = anonymous;
+    member->file = sizes->files;
+    member->faults = stat->faults;
 }
 
 static void look_at(struct culet_cluster *cluster, struct culet_cluster_member *member)
 {
-    struct reading reading;
+    struct culet_stat stat;
+    struct culet_sizes sizes;
 
     if (member->ended)
         return;
-    if (!read_process(member->pid, &reading) || (member->looked && reading.start != member->start)) {
+    if (!read_process(member->pid, &stat, &sizes) || (member->looked && stat.start != member->start)) {
         member->ended = 1;
         cluster->changed_at = now();
         return;
     }
     if (!member->looked)
-        begin_member(cluster, member, &reading);
-    add_growth(member, &reading);
+        begin_member(cluster, member, &stat, &sizes);
+    add_growth(member, &stat, &sizes);
 }
 
 static double copied_part(const struct culet_cluster *cluster)
@@ -280,27 +235,19 @@ static void add_up(struct culet_cluster *cluster)
 
 /* ---- walks ---- */
 
-struct rollup {
-    uint64_t resident, proportional, private, shared_anonymous;
-};
-
-/* proc(5), smaps_rollup: its figures are in KiB. */
-static int read_rollup(pid_t pid, struct rollup *rollup)
+static uint64_t private_of(const struct culet_rollup *rollup)
 {
-    char text[4096];
-    uint64_t shared, files, private_files;
+    return rollup->private_clean + rollup->private_dirty;
+}
 
-    if (!read_file(pid, "smaps_rollup", text, sizeof(text)))
-        return 0;
-    rollup->resident = culet_text_field(text, "Rss:") * 1024;
-    rollup->proportional = culet_text_field(text, "Pss:") * 1024;
-    private_files = culet_text_field(text, "Private_Clean:") * 1024;
-    rollup->private = private_files + culet_text_field(text, "Private_Dirty:") * 1024;
-    shared = (culet_text_field(text, "Shared_Clean:") + culet_text_field(text, "Shared_Dirty:")) * 1024;
-    files = rollup->resident - least(rollup->resident, culet_text_field(text, "Anonymous:") * 1024);
-    files -= least(files, private_files);
-    rollup->shared_anonymous = shared - least(shared, files);
-    return rollup->resident > 0;
+/* What of the shared pages is not of files. */
+static uint64_t shared_anonymous(const struct culet_rollup *rollup)
+{
+    uint64_t shared = rollup->shared_clean + rollup->shared_dirty;
+    uint64_t files = rollup->resident - least(rollup->resident, rollup->anonymous);
+
+    files -= least(files, rollup->private_clean);
+    return shared - least(shared, files);
 }
 
 /* What the faults since the last walk have copied. Not of a parent: its pages become its own as its workers copy them. */
@@ -320,24 +267,26 @@ static void learn(struct culet_cluster *cluster, const struct culet_cluster_memb
     cluster->faulted_bytes = cluster->faulted_bytes / 2 + (double)member->faulted;
 }
 
-/* Returns its bytes that others map too, by their shares; UINT64_MAX: it cannot be read. */
+/* Returns its bytes that others map too, by their shares; CULET_UNKNOWN: it cannot be read. */
 static uint64_t walk(struct culet_cluster *cluster, struct culet_cluster_member *member)
 {
-    struct rollup rollup;
-    double began = clock_seconds(CLOCK_THREAD_CPUTIME_ID), took;
+    struct culet_rollup rollup;
+    char folder[32];
+    double began = culet_clock_seconds(CLOCK_THREAD_CPUTIME_ID), took;
 
     look_at(cluster, member);
-    if (member->ended || !read_rollup(member->pid, &rollup))
-        return UINT64_MAX;
-    took = clock_seconds(CLOCK_THREAD_CPUTIME_ID) - began;
+    if (member->ended || !culet_read_rollup(folder_of(member->pid, folder, sizeof(folder)), &rollup) ||
+        rollup.resident == 0)
+        return CULET_UNKNOWN;
+    took = culet_clock_seconds(CLOCK_THREAD_CPUTIME_ID) - began;
     cluster->walk_costs = (cluster->walk_costs * 3 + took / (double)rollup.resident) / 4;
-    learn(cluster, member, rollup.private);
+    learn(cluster, member, private_of(&rollup));
     member->walked = 1;
-    member->private = rollup.private;
-    member->shared = rollup.shared_anonymous;
+    member->private = private_of(&rollup);
+    member->shared = shared_anonymous(&rollup);
     member->grown = member->file_grown = 0;
     member->early = member->faulted = 0;
-    return rollup.proportional - least(rollup.proportional, rollup.private);
+    return rollup.proportional - least(rollup.proportional, private_of(&rollup));
 }
 
 static double walk_costs(const struct culet_cluster *cluster, const struct culet_cluster_member *member)
@@ -368,7 +317,7 @@ static int walk_members(struct culet_cluster *cluster)
         if (cluster->members[i].ended)
             continue;
         bytes = walk(cluster, &cluster->members[i]);
-        if (bytes != UINT64_MAX)
+        if (bytes != CULET_UNKNOWN)
             common += bytes;
         else if (!cluster->members[i].ended)
             return 0;
@@ -391,7 +340,7 @@ static void walk_all(struct culet_cluster *cluster)
         return;
     cluster->complete = 1;
     cluster->walked_at = now();
-    cluster->walked_boot = clock_seconds(CLOCK_BOOTTIME);
+    cluster->walked_boot = culet_clock_seconds(CLOCK_BOOTTIME);
     if (walk_members(cluster))
         return;
     cluster->members[0] = own;
@@ -406,7 +355,7 @@ static void walk_one(struct culet_cluster *cluster, struct culet_cluster_member 
 {
     struct culet_cluster_member before = *member;
 
-    if (walk(cluster, member) == UINT64_MAX)
+    if (walk(cluster, member) == CULET_UNKNOWN)
         return;
     if ((int64_t)(member->private + FORKED_BYTES) >= (int64_t)before.private + before.grown)
         return;
@@ -461,12 +410,12 @@ static int look_due(const struct culet_cluster *cluster, enum culet_cluster_use 
 
 static void look(struct culet_cluster *cluster, double time)
 {
-    double began = clock_seconds(CLOCK_THREAD_CPUTIME_ID);
+    double began = culet_clock_seconds(CLOCK_THREAD_CPUTIME_ID);
 
     cluster->looked_at = time;
     for (unsigned i = 0; i < cluster->count; i++)
         look_at(cluster, &cluster->members[i]);
-    cluster->look_costs = clock_seconds(CLOCK_THREAD_CPUTIME_ID) - began;
+    cluster->look_costs = culet_clock_seconds(CLOCK_THREAD_CPUTIME_ID) - began;
     add_up(cluster);
 }
 
@@ -480,10 +429,10 @@ static void fund(struct culet_cluster *cluster, double time)
 
 uint64_t culet_cluster_bytes(struct culet_cluster *cluster, enum culet_cluster_use use)
 {
-    double time = now(), began = clock_seconds(CLOCK_THREAD_CPUTIME_ID);
+    double time = now(), began = culet_clock_seconds(CLOCK_THREAD_CPUTIME_ID);
 
     if (cluster->count == 0)
-        return UINT64_MAX;
+        return CULET_UNKNOWN;
     fund(cluster, time);
     if (look_due(cluster, use, time))
         look(cluster, time);
@@ -492,6 +441,6 @@ uint64_t culet_cluster_bytes(struct culet_cluster *cluster, enum culet_cluster_u
     else if (use != CULET_CLUSTER_NOW && time >= cluster->readable_at)
         walk_due(cluster, time);
     add_up(cluster);
-    cluster->funds -= clock_seconds(CLOCK_THREAD_CPUTIME_ID) - began;
+    cluster->funds -= culet_clock_seconds(CLOCK_THREAD_CPUTIME_ID) - began;
     return cluster->total;
 }

@@ -81,10 +81,7 @@ enum culet_cluster_use {
     CULET_CLUSTER_NOW   /* of this moment; does not walk, except for the first */
 };
 
-/* The bytes in use, or UINT64_MAX. One thread at a time. */
+/* The bytes in use, or CULET_UNKNOWN. One thread at a time. */
 uint64_t culet_cluster_bytes(struct culet_cluster *cluster, enum culet_cluster_use use);
-
-/* The anonymous resident bytes of this process, or UINT64_MAX. Any thread. */
-uint64_t culet_cluster_own_anonymous(void);
 
 #endif

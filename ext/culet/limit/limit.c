@@ -21,12 +21,13 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/job.h"
 #include "common/values.h"
 #include "limit/watch.h"
+#include "reading/clock.h"
+#include "reading/process.h"
 #include "trim/gc_watch.h"
 
 /* In a Ruby thread, soon after a collection. */
@@ -71,7 +72,7 @@ static struct shared *shared_page(void)
 
 static VALUE number_or_nil(uint64_t bytes)
 {
-    return bytes == UINT64_MAX ? Qnil : ULL2NUM(bytes);
+    return bytes == CULET_UNKNOWN ? Qnil : ULL2NUM(bytes);
 }
 
 static VALUE limit_used(VALUE self)
@@ -81,7 +82,7 @@ static VALUE limit_used(VALUE self)
 
 static VALUE limit_anonymous(VALUE self)
 {
-    return number_or_nil(culet_cluster_own_anonymous());
+    return number_or_nil(culet_anonymous_bytes());
 }
 
 static VALUE limit_workers(VALUE self, VALUE pids, VALUE forks)
@@ -129,11 +130,8 @@ static VALUE limit_ending(VALUE self)
 /* For restarts that every process decides about itself: one in a while. */
 static VALUE limit_claim(VALUE self, VALUE milliseconds)
 {
-    struct timespec time;
-    uint64_t last = atomic_load(&shared_page()->claimed), now;
+    uint64_t last = atomic_load(&shared_page()->claimed), now = (uint64_t)culet_clock_milliseconds();
 
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    now = (uint64_t)time.tv_sec * 1000 + (uint64_t)time.tv_nsec / 1000000;
     if (last != 0 && now < last + NUM2ULL(milliseconds))
         return Qfalse;
     return atomic_compare_exchange_strong(&shared_page()->claimed, &last, now) ? Qtrue : Qfalse;
@@ -153,6 +151,11 @@ static enum culet_usage_kind usage_kind(VALUE kind)
     return kind == culet_symbol("reported") ? CULET_USAGE_REPORTED : CULET_USAGE_PSS;
 }
 
+static struct culet_kernel_file file_of(VALUE descriptor)
+{
+    return (struct culet_kernel_file){.descriptor = NIL_P(descriptor) ? -1 : NUM2INT(descriptor)};
+}
+
 static void stop_at_exit(ruby_vm_t *vm)
 {
     culet_watch_stop();
@@ -168,9 +171,8 @@ static VALUE limit_watch(VALUE self, VALUE limit, VALUE kind, VALUE usage, VALUE
     struct culet_watch_settings settings = {.limit = NUM2ULL(limit), .wakeup_fd = NUM2INT(wakeup)};
     int error;
 
-    settings.usage = (struct culet_usage){.kind = usage_kind(kind),
-                                          .usage_fd = NIL_P(usage) ? -1 : NUM2INT(usage),
-                                          .stat_fd = NIL_P(stat) ? -1 : NUM2INT(stat)};
+    settings.usage =
+        (struct culet_usage){.kind = usage_kind(kind), .group = {.charged = file_of(usage), .stat = file_of(stat)}};
     settings.usage.reported = &shared_page()->used;
     Check_Type(events, T_ARRAY);
     for (long i = 0; i < CULET_WATCH_EVENTS; i++)

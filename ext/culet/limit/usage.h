@@ -1,7 +1,5 @@
 /*
- * limit/usage.h - how much of a memory limit is in use.
- *
- * A control group counts what the kernel's OOM killer counts: the charged bytes less those that the kernel can reclaim.
+ * limit/usage.h - how much of a memory limit is in use, as the kernel's OOM killer counts (reading/group.h).
  * Knows no Ruby, allocates nothing, and may be called by any thread, one at a time.
  */
 #ifndef CULET_LIMIT_USAGE_H
@@ -10,9 +8,10 @@
 #include <stdint.h>
 
 #include "limit/cluster.h"
+#include "reading/group.h"
 
 enum culet_usage_kind {
-    CULET_USAGE_GROUP,   /* a control group: usage_fd and stat_fd */
+    CULET_USAGE_GROUP,   /* a control group */
     CULET_USAGE_PSS,     /* the proportional set size of this process and its workers */
     CULET_USAGE_SPACE,   /* this process's address space (RLIMIT_AS) */
     CULET_USAGE_REPORTED /* what another process wrote into `reported` */
@@ -20,21 +19,14 @@ enum culet_usage_kind {
 
 struct culet_usage {
     enum culet_usage_kind kind;
-    int usage_fd;                  /* memory.current, memory.usage_in_bytes */
-    int stat_fd;                   /* memory.stat; -1: nothing counts as reclaimable */
+    struct culet_group group;      /* of it `charged` and `stat`, by descriptors: the process may have none left */
     struct culet_cluster *cluster; /* for CULET_USAGE_PSS, which writes into `reported` */
     _Atomic uint64_t *reported;
 };
 
 /*
- * The bytes of a control group that the kernel can reclaim, by the text of its memory.stat: page cache that no process
- * maps, and the kernel's own caches.
- */
-uint64_t culet_usage_reclaimable(const char *stat);
-
-/*
  * The bytes in use; exact if they are `exact_from` or more, else an upper bound that costs less. fresh: of this moment;
- * else a proportional set size may be as old as its costs allow. UINT64_MAX: it cannot be read.
+ * else a proportional set size may be as old as its costs allow. CULET_UNKNOWN: it cannot be read.
  */
 uint64_t culet_usage_read(struct culet_usage *usage, uint64_t exact_from, int fresh);
 

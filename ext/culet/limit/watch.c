@@ -9,18 +9,17 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/release.h"
-#include "common/ruby_stats.h"
+#include "reading/ruby_stats.h"
 #include "common/thread.h"
 #include "limit/backoff.h"
 #include "limit/forecast.h"
 #include "limit/steering.h"
+#include "reading/clock.h"
+#include "reading/process.h"
 #include "trim/gc_watch.h"
-
-#define UNKNOWN UINT64_MAX
 
 static struct {
     pthread_mutex_t lock; /* for the settings and the usage */
@@ -51,14 +50,6 @@ static VALUE key_free;   /* Symbol for rb_gc_stat: free slots; 0: this collector
 static VALUE key_total;  /* Symbol for rb_gc_stat: objects allocated so far */
 static VALUE key_limit;  /* Symbol for rb_gc_stat: bytes until Ruby collects; 0: this collector has no such limit */
 
-static double now(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
-
 static uint64_t share(uint64_t bytes, unsigned percent)
 {
     return bytes / 100 * percent;
@@ -73,7 +64,7 @@ static uint64_t read_used(unsigned percent, int fresh)
     used = culet_usage_read(&watch.settings.usage, share(watch.settings.limit, percent), fresh);
     pthread_mutex_unlock(&watch.lock);
     atomic_fetch_add(&watch.readings, 1);
-    if (used != UNKNOWN)
+    if (used != CULET_UNKNOWN)
         atomic_store(&watch.used, used);
     return used;
 }
@@ -81,20 +72,20 @@ static uint64_t read_used(unsigned percent, int fresh)
 /* What a step has freed, by this process's own memory: the others that count are not idle meanwhile. */
 static uint64_t freed_since(uint64_t anonymous)
 {
-    uint64_t present = culet_cluster_own_anonymous();
+    uint64_t present = culet_anonymous_bytes();
 
-    return anonymous != UNKNOWN && present != UNKNOWN && present < anonymous ? anonymous - present : 0;
+    return anonymous != CULET_UNKNOWN && present != CULET_UNKNOWN && present < anonymous ? anonymous - present : 0;
 }
 
 /* Returns free memory. */
 static void trim(struct culet_backoff *backoff, uint64_t limit)
 {
-    double began = now(), ended;
-    uint64_t before = culet_cluster_own_anonymous(), freed;
+    double began = culet_clock_seconds(CLOCK_MONOTONIC), ended;
+    uint64_t before = culet_anonymous_bytes(), freed;
 
     culet_release_memory();
     freed = freed_since(before);
-    ended = now();
+    ended = culet_clock_seconds(CLOCK_MONOTONIC);
     atomic_fetch_add(&watch.trims, 1);
     atomic_fetch_add(&watch.trimmed_bytes, freed);
     culet_backoff_note(backoff, ended, (ended - began) * CULET_WATCH_TRIM_SHARE, freed, read_used(0, 1), limit);
@@ -123,9 +114,9 @@ static void wake_ruby(void)
 static double react(uint64_t used, uint64_t limit)
 {
     uint64_t alarm = share(limit, CULET_WATCH_ALARM);
-    double time = now(), seconds;
+    double time = culet_clock_seconds(CLOCK_MONOTONIC), seconds;
 
-    if (used == UNKNOWN)
+    if (used == CULET_UNKNOWN)
         return CULET_WATCH_LONGEST_SECONDS;
     if (used >= share(limit, CULET_WATCH_NEAR) && key_limit != 0)
         watch.request_steering();
@@ -134,7 +125,7 @@ static double react(uint64_t used, uint64_t limit)
             culet_backoff_due(&watch.trimming, time, used, limit)) {
             trim(&watch.trimming, limit);
             used = atomic_load(&watch.used);
-            time = now();
+            time = culet_clock_seconds(CLOCK_MONOTONIC);
         }
         if (used >= share(limit, CULET_WATCH_CRITICAL))
             push_collection(time, used, limit);
@@ -278,12 +269,12 @@ int culet_watch_full(uint64_t bytes)
     if (watch.pid == 0 || atomic_load(&watch.used) < share(watch.settings.limit, CULET_WATCH_NEAR))
         return 0;
     used = read_used(CULET_WATCH_ALARM, 1);
-    return used != UNKNOWN && used >= bytes;
+    return used != CULET_UNKNOWN && used >= bytes;
 }
 
 uint64_t culet_watch_used(void)
 {
-    return watch.pid == getpid() ? read_used(0, 1) : UNKNOWN;
+    return watch.pid == getpid() ? read_used(0, 1) : CULET_UNKNOWN;
 }
 
 int culet_watch_list(const pid_t *workers, unsigned count, unsigned forks)
@@ -380,7 +371,8 @@ int culet_watch_collection(void)
 /* Returns what the last collection freed, unless that would take too much of the time. Returns whether it did. */
 static int trim_swept(uint64_t limit)
 {
-    if (!culet_backoff_due(&watch.swept, now(), atomic_load(&watch.used), limit) || culet_release_found()->call == NULL)
+    if (!culet_backoff_due(&watch.swept, culet_clock_seconds(CLOCK_MONOTONIC), atomic_load(&watch.used), limit) ||
+        culet_release_found()->call == NULL)
         return 0;
     trim(&watch.swept, limit);
     return 1;
@@ -389,17 +381,17 @@ static int trim_swept(uint64_t limit)
 /* A collection of old objects too, with an immediate sweep. */
 static void collect(uint64_t limit)
 {
-    double began = now(), ended;
+    double began = culet_clock_seconds(CLOCK_MONOTONIC), ended;
     uint64_t before, freed;
 
     if (!culet_backoff_due(&watch.collecting, began, atomic_load(&watch.used), limit))
         return;
-    before = culet_cluster_own_anonymous();
+    before = culet_anonymous_bytes();
     rb_gc_start();
     if (culet_release_found()->call != NULL)
         culet_release_memory();
     freed = freed_since(before);
-    ended = now();
+    ended = culet_clock_seconds(CLOCK_MONOTONIC);
     atomic_fetch_add(&watch.collections, 1);
     atomic_fetch_add(&watch.freed_bytes, freed);
     culet_backoff_note(&watch.collecting, ended, (ended - began) * CULET_WATCH_COLLECTION_SHARE, freed, read_used(0, 1),
@@ -414,15 +406,15 @@ static void collect_before_growth(uint64_t limit)
 {
     uint64_t most = share(limit, CULET_FORECAST_MOST), free = rb_gc_stat(key_free), used, freed;
     uint64_t growth = culet_forecast_growth(&watch.forecast, rb_gc_stat(key_total), free);
-    double began = now(), ended;
+    double began = culet_clock_seconds(CLOCK_MONOTONIC), ended;
 
     if (growth == 0 || began < atomic_load(&watch.forecasts.soonest))
         return;
     used = read_used(0, 1);
-    if (used == UNKNOWN || used + growth < most || !culet_backoff_due(&watch.forecasts, began, used, limit))
+    if (used == CULET_UNKNOWN || used + growth < most || !culet_backoff_due(&watch.forecasts, began, used, limit))
         return;
     rb_gc_start();
-    ended = now();
+    ended = culet_clock_seconds(CLOCK_MONOTONIC);
     freed = rb_gc_stat(key_free);
     freed = freed > free ? (freed - free) * CULET_FORECAST_OBJECT_BYTES : 0;
     culet_backoff_note(&watch.forecasts, ended, (ended - began) * CULET_WATCH_FORECAST_SHARE, freed, read_used(0, 1),
@@ -446,7 +438,7 @@ static void steer(uint64_t limit)
     if (watch.steering.tight)
         finish_sweep();
     used = read_used(0, 1);
-    if (used == UNKNOWN)
+    if (used == CULET_UNKNOWN)
         return;
     if (culet_steering_room(limit, used) == 0) {
         finish_sweep();
@@ -456,7 +448,8 @@ static void steer(uint64_t limit)
     }
     culet_steering_update(&watch.steering, limit, atomic_load(&watch.used), rb_gc_stat(key_limit), exceeded);
     watch.steering.trims = atomic_load(&watch.trims);
-    if (watch.steering.tight && watch.steering.budget < limit / 4 && now() < atomic_load(&watch.forecast_until))
+    if (watch.steering.tight && watch.steering.budget < limit / 4 &&
+        culet_clock_seconds(CLOCK_MONOTONIC) < atomic_load(&watch.forecast_until))
         watch.steering.budget = limit / 4;
     apply();
 }

@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "blackbox/blackbox.h"
 #include "common/values.h"
 #include "profile/interned.h"
 
@@ -32,6 +31,7 @@ struct set {
 
 static struct culet_interned sets = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static const struct culet_profile_api *api;
+static const struct culet_labels_listener *listener;
 static ID fiber_label; /* a fiber-local variable: the number of the set */
 static VALUE fiber_hook;
 static rb_ractor_local_key_t main_ractor; /* Qtrue there only: a TracePoint belongs to the Ractor that enabled it */
@@ -271,15 +271,25 @@ static size_t read_text(uint32_t label, char *text, size_t *pairs)
     return length;
 }
 
+void culet_labels_listen(const struct culet_labels_listener *told)
+{
+    listener = told;
+}
+
+static bool has_listener(void)
+{
+    return listener != NULL && listener->runs();
+}
+
 static void enter_event(struct block *block)
 {
     char text[SET_BYTES];
     size_t pairs, length;
 
-    if (!culet_blackbox_runs() || block->label == 0)
+    if (!has_listener() || block->label == 0)
         return;
     length = read_text(block->label, text, &pairs);
-    block->event = culet_blackbox_enter(text, length);
+    block->event = listener->enter(text, length);
 }
 
 /* An event keeps the label that replaced its first one, such as a controller in the place of a path; not one in addition. */
@@ -288,14 +298,15 @@ static void leave_event(const struct block *block)
     char text[SET_BYTES];
     size_t outer, inner, length;
 
-    if (!culet_blackbox_runs() || block->event != 0 || block->before == 0 || block->label == 0) {
-        culet_blackbox_leave(block->event);
+    if (!has_listener() || block->event != 0 || block->before == 0 || block->label == 0) {
+        if (block->event != 0)
+            listener->leave(block->event);
         return;
     }
     (void)read_text(block->label, text, &inner);
     length = read_text(block->before, text, &outer);
     if (inner > outer)
-        (void)culet_blackbox_enter(text, length);
+        (void)listener->enter(text, length);
 }
 
 /* A program that sets a label serves its first request, or runs its first job. */

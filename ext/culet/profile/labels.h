@@ -10,6 +10,7 @@
 
 #include <ruby.h>
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,6 +32,21 @@ uint32_t culet_labels_refresh(void);
 
 /* Sets the native thread's label for samples of another time, until the next refresh. */
 void culet_labels_apply(uint32_t label);
+
+/*
+ * What blocks with labels are told to; a Ruby thread calls it, and it may raise.
+ *   runs:  whether the others are to be called
+ *   enter: a fiber enters a block. label: its pairs for people, UTF-8. Returns a number for `leave`; 0: none
+ *   leave: the fiber leaves it
+ */
+struct culet_labels_listener {
+    bool (*runs)(void);
+    uint64_t (*enter)(const char *label, size_t length);
+    void (*leave)(uint64_t event);
+};
+
+/* Sets the one listener, for good. Requires the GVL. */
+void culet_labels_listen(const struct culet_labels_listener *listener);
 
 /* Adds a line L for each label set whose bit in `used` is set; NULL: for all. Returns the number of lines. */
 uint64_t culet_labels_write(struct culet_buffer *buffer, const unsigned char *used, size_t used_bytes);

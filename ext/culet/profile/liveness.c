@@ -12,6 +12,7 @@
 #include "common/heap_walk.h"
 #include "common/values.h"
 #include "profile/windows.h"
+#include "reading/clock.h"
 
 #define ADDED 1024        /* samples that are not yet in the map; beyond, none are taken */
 #define CHECK_SHARE 2000  /* a check of all samples may take this part of the time */
@@ -36,7 +37,7 @@ static struct {
     struct added added[ADDED]; /* the last of `samples`; their objects are marked */
     size_t added_count;
     size_t collections; /* GC.count at the last check */
-    struct timespec checked;
+    double checked;
     double check_seconds; /* of the last one */
 } liveness;
 
@@ -185,17 +186,17 @@ void culet_liveness_check(void)
     if (liveness.count == 0)
         return;
     store_added();
-    clock_gettime(CLOCK_MONOTONIC, &liveness.checked);
+    liveness.checked = culet_clock_seconds(CLOCK_MONOTONIC);
     if (key_count != 0)
         liveness.collections = rb_gc_stat(key_count);
     check_samples();
-    liveness.check_seconds = culet_seconds_since(&liveness.checked);
+    liveness.check_seconds = culet_seconds_since(liveness.checked);
 }
 
 /* After a collection, objects may be gone. */
 static bool check_is_due(void)
 {
-    double since = culet_seconds_since(&liveness.checked);
+    double since = culet_seconds_since(liveness.checked);
 
     return liveness.count > 0 && since > CHECK_SECONDS && since > liveness.check_seconds * CHECK_SHARE &&
            (key_count == 0 || rb_gc_stat(key_count) != liveness.collections);
@@ -224,11 +225,8 @@ static void set_up_thread(void)
 static void end_round(void)
 {
     static uint64_t counted;
-    struct timespec time;
-    uint64_t used;
+    uint64_t used = culet_clock(CLOCK_THREAD_CPUTIME_ID);
 
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    used = (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
     culet_windows_cost(used > counted ? used - counted : used); /* another thread's clock starts at 0 */
     counted = used;
     atomic_fetch_add(&rounds, 1);
@@ -307,7 +305,7 @@ void culet_liveness_start(void)
     weak_map = rb_class_new_instance(0, NULL, weak_map_class);
     liveness.count = liveness.added_count = 0;
     liveness.removals++;
-    clock_gettime(CLOCK_MONOTONIC, &liveness.checked);
+    liveness.checked = culet_clock_seconds(CLOCK_MONOTONIC);
     liveness.active = true;
 }
 

@@ -14,7 +14,7 @@
 
 #include "common/heap_walk.h"
 #include "common/job.h"
-#include "common/ruby_stats.h"
+#include "reading/ruby_stats.h"
 #include "common/values.h"
 #include "profile/interned.h"
 #include "profile/labels.h"

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "profile/frames.h"
@@ -11,6 +10,7 @@
 #include "profile/labels.h"
 #include "profile/objects.h"
 #include "profile/writer.h"
+#include "reading/clock.h"
 
 #define SITES 32
 #define NODES 3072
@@ -84,15 +84,11 @@ static void want_nodes(const struct culet_profile_top *top, size_t count)
 
 static void write_head(struct part *p)
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
     culet_buffer_text(p->buffer, "culet-profile 1\n");
     culet_buffer_format(p->buffer,
                         "P %d %" PRIu64 " %" PRIu64 " %" PRIu64 " %u %u %" PRIu64 "\nR %" PRIu64 " %" PRIu64 "\n",
-                        (int)getpid(), p->top->sample_bytes, p->top->started_ns,
-                        (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec, p->top->epoch, p->top->generation,
-                        p->top->lost, p->top->resident, p->top->peak_resident);
+                        (int)getpid(), p->top->sample_bytes, p->top->started_ns, culet_clock(CLOCK_REALTIME),
+                        p->top->epoch, p->top->generation, p->top->lost, p->top->resident, p->top->peak_resident);
     p->lines = 3;
 }
 

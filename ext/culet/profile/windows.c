@@ -10,15 +10,15 @@
 #include <unistd.h>
 
 #include "common/thread.h"
+#include "reading/clock.h"
 
 /* Nanoseconds. */
-#define SECOND UINT64_C(1000000000)
 #define WINDOW_TIME UINT64_C(250000)
 #define GAP_TIME UINT64_C(25000000)  /* between two windows, on average */
 #define HOOK_TIME UINT64_C(60)       /* what the hook adds to an allocation */
 #define MOST_HOOK (3 * WINDOW_TIME)  /* or a processor on which it adds less would never end a window */
 #define FIRST_WAIT UINT64_C(1000000) /* for Ruby, see wait_for_ruby */
-#define LAST_WAIT SECOND
+#define LAST_WAIT CULET_SECOND
 
 #define COST_SHARE 0.002 /* of a core, for all that a window costs */
 #define AVERAGED 64      /* windows in the averages */
@@ -47,14 +47,6 @@ static struct {
 
 /* ---- numbers ---- */
 
-uint64_t culet_windows_now(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * SECOND + (uint64_t)time.tv_nsec;
-}
-
 /* xorshift64* */
 double culet_windows_random(uint64_t *state)
 {
@@ -66,7 +58,7 @@ double culet_windows_random(uint64_t *state)
 
 uint64_t culet_windows_seed(void)
 {
-    return (culet_windows_now() * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)getpid() << 32) | 1;
+    return (culet_clock(CLOCK_MONOTONIC) * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)getpid() << 32) | 1;
 }
 
 double culet_windows_share(void)
@@ -105,7 +97,7 @@ static void close_window(void)
 void culet_windows_count(void)
 {
     atomic_fetch_add(&windows.hook_time, HOOK_TIME);
-    if (atomic_load(&windows.wanted) && culet_windows_now() >= closing_time())
+    if (atomic_load(&windows.wanted) && culet_clock(CLOCK_MONOTONIC) >= closing_time())
         close_window();
 }
 
@@ -124,7 +116,8 @@ static void wake_thread(void)
 static void resume(void)
 {
     if (culet_windows_random(&windows.random) < culet_windows_share())
-        open_window(culet_windows_now(), (uint64_t)(culet_windows_random(&windows.random) * (double)WINDOW_TIME));
+        open_window(culet_clock(CLOCK_MONOTONIC),
+                    (uint64_t)(culet_windows_random(&windows.random) * (double)WINDOW_TIME));
 }
 
 bool culet_windows_wanted(void)
@@ -133,20 +126,12 @@ bool culet_windows_wanted(void)
 
     if (was_waiting)
         resume();
-    else if (atomic_load(&windows.wanted) && culet_windows_now() >= closing_time())
+    else if (atomic_load(&windows.wanted) && culet_clock(CLOCK_MONOTONIC) >= closing_time())
         atomic_store(&windows.wanted, false); /* the thread is late */
     atomic_fetch_add(&windows.jobs, 1);
     if (was_waiting)
         wake_thread();
     return atomic_load(&windows.wanted);
-}
-
-static uint64_t thread_time(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return (uint64_t)time.tv_sec * SECOND + (uint64_t)time.tv_nsec;
 }
 
 void culet_windows_cost(uint64_t nanoseconds)
@@ -156,14 +141,14 @@ void culet_windows_cost(uint64_t nanoseconds)
 
 struct culet_windows_span culet_windows_begin(void)
 {
-    return (struct culet_windows_span){culet_windows_now(), thread_time()};
+    return (struct culet_windows_span){culet_clock(CLOCK_MONOTONIC), culet_clock(CLOCK_THREAD_CPUTIME_ID)};
 }
 
 void culet_windows_end(struct culet_windows_span began)
 {
     if (atomic_load(&windows.wanted))
-        atomic_fetch_add(&windows.span_time, culet_windows_now() - began.time);
-    culet_windows_cost(thread_time() - began.thread_time);
+        atomic_fetch_add(&windows.span_time, culet_clock(CLOCK_MONOTONIC) - began.time);
+    culet_windows_cost(culet_clock(CLOCK_THREAD_CPUTIME_ID) - began.thread_time);
 }
 
 /* ---- the thread ---- */
@@ -171,7 +156,7 @@ void culet_windows_end(struct culet_windows_span began)
 /* Sleeps until `wakeups` changes, or for a time. */
 static void sleep_for(uint64_t nanoseconds, uint32_t wakeups_seen)
 {
-    struct timespec time = {(time_t)(nanoseconds / SECOND), (long)(nanoseconds % SECOND)};
+    struct timespec time = {(time_t)(nanoseconds / CULET_SECOND), (long)(nanoseconds % CULET_SECOND)};
 
     /* the caller checks everything again, whatever ended the wait */
     (void)syscall(SYS_futex, &windows.wakeups, FUTEX_WAIT_PRIVATE, wakeups_seen, &time, NULL, 0);
@@ -184,7 +169,7 @@ static void sleep_until_closed(void)
     while (atomic_load(&windows.wanted)) {
         uint32_t wakeups = atomic_load(&windows.wakeups);
         uint64_t closes = closing_time();
-        if ((time = culet_windows_now()) >= closes || atomic_load(&windows.ended))
+        if ((time = culet_clock(CLOCK_MONOTONIC)) >= closes || atomic_load(&windows.ended))
             close_window();
         else
             sleep_for(closes - time, wakeups);
@@ -219,7 +204,7 @@ static double update_gap(double *processor)
     double before = *processor, gap;
     double cost = (double)(atomic_exchange(&windows.cost, 0) + atomic_load(&windows.hook_time));
 
-    *processor = (double)thread_time();
+    *processor = (double)culet_clock(CLOCK_THREAD_CPUTIME_ID);
     windows.mean_cost += (cost + *processor - before - windows.mean_cost) / AVERAGED;
     gap = fmax(windows.mean_cost / COST_SHARE, GAP_TIME);
     return windows.first < FIRST ? gap * ++windows.first / FIRST : gap;
@@ -229,7 +214,7 @@ static void run_window(void)
 {
     uint32_t jobs = atomic_load(&windows.jobs);
 
-    open_window(culet_windows_now(), WINDOW_TIME);
+    open_window(culet_clock(CLOCK_MONOTONIC), WINDOW_TIME);
     windows.trigger();
     sleep_until_closed();
     if (atomic_load(&windows.jobs) == jobs)
@@ -239,7 +224,7 @@ static void run_window(void)
 static void *run_thread(void *unused)
 {
     uint64_t random = culet_windows_seed();
-    double processor = (double)thread_time();
+    double processor = (double)culet_clock(CLOCK_THREAD_CPUTIME_ID);
 
     (void)unused;
     prctl(PR_SET_NAME, "culet-profile", 0, 0, 0);

@@ -45,9 +45,6 @@ void culet_windows_end(struct culet_windows_span began);
 /* The share of time that windows cover. */
 double culet_windows_share(void);
 
-/* CLOCK_MONOTONIC, in nanoseconds. */
-uint64_t culet_windows_now(void);
-
 /* A random number in (0, 1), and a first state for it. */
 double culet_windows_random(uint64_t *state);
 uint64_t culet_windows_seed(void);

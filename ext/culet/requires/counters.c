@@ -2,11 +2,11 @@
 
 #include <dlfcn.h>
 #include <ruby/debug.h>
-#include <time.h>
 
 #include "common/active_malloc.h"
 #include "common/heap_walk.h"
-#include "common/ruby_stats.h"
+#include "reading/clock.h"
+#include "reading/ruby_stats.h"
 #include "requires/tags.h"
 #include "syscall_counter/syscall_counter.h"
 
@@ -60,21 +60,13 @@ int culet_counters_follow(void)
     return follows_objects;
 }
 
-static double seconds_of(clockid_t clock)
-{
-    struct timespec now;
-
-    clock_gettime(clock, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 static struct culet_counters raw(void)
 {
     struct culet_counters counters = {0, 0, objects, object_bytes, 0, 0, 0, 0};
     struct culet_syscall_counts calls = {0, 0, 0, 0};
 
-    counters.seconds = seconds_of(CLOCK_MONOTONIC);
-    counters.cpu_seconds = seconds_of(CLOCK_THREAD_CPUTIME_ID);
+    counters.seconds = culet_clock_seconds(CLOCK_MONOTONIC);
+    counters.cpu_seconds = culet_clock_seconds(CLOCK_THREAD_CPUTIME_ID);
     if (read_syscall_counts != NULL)
         read_syscall_counts(&calls);
     counters.mallocs = calls.mallocs;

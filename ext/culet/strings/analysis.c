@@ -4,7 +4,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "strings/groups.h"
+#include "strings/duplicates.h"
+#include "strings/suffixes.h"
 
 #define NO_MEMORY "not enough memory to analyse this many strings"
 #define DAMAGED "the temporary file of strings is damaged"

@@ -3,7 +3,9 @@
  * the one that holds least. Roots do not count as copies: they are buffers that other strings use, and stay as long as
  * these.
  */
-#include "strings/groups.h"
+#include "strings/duplicates.h"
+
+#include "strings/suffixes.h"
 
 typedef struct culet_string_entry entry;
 
@@ -45,20 +47,6 @@ static void add_site(struct culet_string_group *group, uint64_t site)
     }
 }
 
-int culet_string_gain_at_site(struct culet_strings_analysis *analysis, uint64_t site, uint64_t gain)
-{
-    struct culet_string_site *place;
-
-    if (site == 0)
-        return 1;
-    place = culet_string_sites_at(&analysis->sites, site);
-    if (place == NULL)
-        return 0;
-    place->copies++;
-    place->gain += gain;
-    return 1;
-}
-
 /* Adds the group of duplicates from first to past, of which `kept` stays. Returns 0 without memory. */
 static int add_group(struct culet_strings_analysis *analysis, const entry *first, const entry *past, const entry *kept)
 {
@@ -76,7 +64,7 @@ static int add_group(struct culet_strings_analysis *analysis, const entry *first
             continue;
         group.gain += culet_string_held(one);
         add_site(&group, one->site);
-        if (!culet_string_gain_at_site(analysis, one->site, culet_string_held(one)))
+        if (!culet_string_sites_gain(&analysis->sites, one->site, culet_string_held(one)))
             return 0;
     }
     if (group.count < 2)

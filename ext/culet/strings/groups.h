@@ -1,37 +1,51 @@
-/* strings/groups.h - the two steps of the analysis that find groups. */
+/* strings/groups.h - what the steps of the analysis share. */
 #ifndef CULET_STRINGS_GROUPS_H
 #define CULET_STRINGS_GROUPS_H
 
-#include "strings/analysis.h"
+#include "strings/digest.h"
+#include "strings/record_file.h"
+#include "strings/sort.h"
+#include "strings/tables.h"
+#include "strings/top_groups.h"
+
+/* Where a string's bytes are. */
+enum culet_string_place { PLACE_EMBEDDED, PLACE_OWN, PLACE_SHARED, PLACE_NOFREE, PLACES };
+
+struct culet_string_sum {
+    uint64_t count;
+    uint64_t text_bytes;     /* bytes of text */
+    uint64_t slots;          /* bytes of slots */
+    uint64_t buffers;        /* bytes of own buffers */
+    uint64_t slot_slack;     /* unused bytes of slots */
+    uint64_t capacity_slack; /* unused bytes of buffers */
+};
+
+struct culet_strings_analysis {
+    struct culet_record_file file;
+    struct culet_strings_secret secret;
+    struct culet_string_entry *entries; /* candidates for shared suffixes, then the entries of the current part */
+    size_t entry_count, entry_bytes;
+    size_t lasting;      /* number of candidates */
+    size_t with_content; /* strings with known content */
+    uint64_t parts, part;
+    int out_of_memory;
+
+    struct culet_string_sum places[PLACES];
+    struct culet_string_sum interned, frozen, without_content, roots_sum;
+    uint64_t smallest_slot;
+    uint64_t header; /* bytes before the text in an embedded string's slot */
+
+    uint64_t duplicate_groups, duplicate_copies, duplicate_gain;
+    uint64_t suffix_groups, suffix_strings, suffix_gain;
+    struct culet_top_groups duplicates, suffixes;
+    struct culet_string_sites sites;
+    struct culet_string_roots roots;
+};
 
 /* Bytes of a string's slot and buffer. */
 static inline uint64_t culet_string_held(const struct culet_string_entry *entry)
 {
     return (uint64_t)entry->held_high << 32 | entry->held_low;
 }
-
-/* Adds a gain to its allocation site. Returns 0 without memory. */
-int culet_string_gain_at_site(struct culet_strings_analysis *analysis, uint64_t site, uint64_t gain);
-
-/*
- * Groups the duplicates of the current part. The string that stays becomes a candidate for a shared suffix. Returns 0
- * without memory.
- */
-int culet_strings_group_duplicates(struct culet_strings_analysis *analysis);
-
-/* Strings are first sorted by this many of their last bytes. */
-#define STRINGS_KEY_BYTES 8
-
-/* Whether the string is too large for the smallest slot, so that it can share a buffer. */
-static inline int culet_string_may_share_end(const struct culet_strings_analysis *analysis,
-                                             const struct culet_string_entry *entry)
-{
-    uint64_t fits = analysis->smallest_slot > analysis->header + 1 ? analysis->smallest_slot - analysis->header - 1 : 0;
-
-    return entry->length > fits && entry->length >= STRINGS_KEY_BYTES && (entry->flags & STRING_DIGEST) == 0;
-}
-
-/* Groups the candidates that are suffixes of others, and uses them up. Returns 0 without memory. */
-int culet_strings_group_suffixes(struct culet_strings_analysis *analysis);
 
 #endif

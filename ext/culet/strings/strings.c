@@ -3,7 +3,6 @@
 #include "common/values.h"
 #include "strings/analysis.h"
 #include "strings/digest.h"
-#include "strings/groups.h"
 #include "strings/scanner.h"
 
 #include <inttypes.h>

@@ -3,7 +3,7 @@
  * of its slot beyond the smallest. Strings that fit into the smallest slot save nothing, nor do interned ones, for
  * which Ruby allocates buffers of their own, nor those that share a buffer already.
  */
-#include "strings/groups.h"
+#include "strings/suffixes.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -112,7 +112,7 @@ static int add_chain(struct culet_strings_analysis *analysis, const entry *first
     for (const entry *one = last; one-- > first;) {
         uint64_t part = gain_of(analysis, one), paid = cost < part ? cost : part; /* the longest pays for the root */
         cost -= paid;
-        if (part > 0 && !culet_string_gain_at_site(analysis, one->site, part - paid))
+        if (part > 0 && !culet_string_sites_gain(&analysis->sites, one->site, part - paid))
             return 0;
     }
     group.frozen = (last->flags & STRING_FROZEN) != 0;

@@ -53,6 +53,20 @@ struct culet_string_site *culet_string_sites_at(struct culet_string_sites *sites
     return place;
 }
 
+int culet_string_sites_gain(struct culet_string_sites *sites, uint64_t site, uint64_t gain)
+{
+    struct culet_string_site *place;
+
+    if (site == 0)
+        return 1;
+    place = culet_string_sites_at(sites, site);
+    if (place == NULL)
+        return 0;
+    place->copies++;
+    place->gain += gain;
+    return 1;
+}
+
 void culet_string_sites_free(struct culet_string_sites *sites)
 {
     free(sites->places);

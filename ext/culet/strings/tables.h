@@ -20,6 +20,9 @@ struct culet_string_sites {
 /* The entry of a site, created if missing; NULL without memory. */
 struct culet_string_site *culet_string_sites_at(struct culet_string_sites *sites, uint64_t site);
 
+/* Adds a gain to its allocation site; 0: it has none. Returns 0 without memory. */
+int culet_string_sites_gain(struct culet_string_sites *sites, uint64_t site, uint64_t gain);
+
 void culet_string_sites_free(struct culet_string_sites *sites);
 
 struct culet_string_root {

@@ -11,7 +11,7 @@
 #include <ruby.h>
 #include <stdatomic.h>
 
-#include "common/ruby_stats.h"
+#include "reading/ruby_stats.h"
 #include "common/values.h"
 
 #define WATCHERS 4

@@ -1,7 +1,6 @@
 #include "trim/trimmer.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <math.h>
@@ -10,14 +9,12 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/release.h"
 #include "common/thread.h"
-
-#define STATM_BYTES 128
-#define RESIDENT_UNKNOWN UINT64_MAX
+#include "reading/clock.h"
+#include "reading/process.h"
 
 enum { NO_THREAD, STARTING, RUNNING };
 
@@ -41,60 +38,6 @@ static struct {
     _Atomic int ended;
 } trimmer = {.trim_lock = PTHREAD_MUTEX_INITIALIZER, .stats_lock = PTHREAD_MUTEX_INITIALIZER};
 
-static double read_clock(clockid_t clock)
-{
-    struct timespec time;
-
-    clock_gettime(clock, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
-
-static double now(void)
-{
-    return read_clock(CLOCK_MONOTONIC);
-}
-
-/* Of the calling thread: other threads make a trim longer, but not more expensive. */
-static double processor_time(void)
-{
-    return read_clock(CLOCK_THREAD_CPUTIME_ID);
-}
-
-/* ---- resident bytes ---- */
-
-/* The second number in /proc/self/statm, in pages; RESIDENT_UNKNOWN if there is none. */
-static uint64_t second_number(const char *line)
-{
-    uint64_t pages = 0;
-
-    while (*line != ' ' && *line != '\0')
-        line++;
-    if (line[0] != ' ' || line[1] < '0' || line[1] > '9')
-        return RESIDENT_UNKNOWN;
-    for (line++; *line >= '0' && *line <= '9'; line++)
-        pages = pages * 10 + (uint64_t)(*line - '0');
-    return pages;
-}
-
-/* Opens the file at each call, because a forked child would read its parent's. Allocates nothing. */
-static uint64_t resident_bytes(void)
-{
-    char line[STATM_BYTES];
-    uint64_t pages;
-    ssize_t length;
-    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-
-    if (fd < 0)
-        return RESIDENT_UNKNOWN;
-    length = read(fd, line, sizeof(line) - 1);
-    close(fd);
-    if (length <= 0)
-        return RESIDENT_UNKNOWN;
-    line[length] = '\0';
-    pages = second_number(line);
-    return pages == RESIDENT_UNKNOWN ? pages : pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
 /* ---- cost of a page fault ---- */
 
 #define PROBE_BYTES ((size_t)1 << 20)
@@ -110,7 +53,7 @@ static uint64_t resident_bytes(void)
 static double measure_refault(void)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    double began = processor_time(), seconds;
+    double began = culet_clock_seconds(CLOCK_THREAD_CPUTIME_ID), seconds;
     volatile char *bytes = mmap(NULL, PROBE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     if (bytes == MAP_FAILED)
@@ -119,7 +62,7 @@ static double measure_refault(void)
     for (size_t i = 0; i < PROBE_BYTES; i += page)
         bytes[i] = 1;
     (void)munmap((void *)bytes, PROBE_BYTES);
-    seconds = 2 * (processor_time() - began) / (double)(PROBE_BYTES / 4096);
+    seconds = 2 * (culet_clock_seconds(CLOCK_THREAD_CPUTIME_ID) - began) / (double)(PROBE_BYTES / 4096);
     if (seconds < LEAST_PAGE_SECONDS)
         seconds = LEAST_PAGE_SECONDS;
     if (seconds > MOST_PAGE_SECONDS)
@@ -160,14 +103,14 @@ static struct trim run_trim(void)
 
     if (trimmer.policy.refault_seconds_per_byte == 0)
         trimmer.policy.refault_seconds_per_byte = measure_refault();
-    processor = processor_time();
-    trim.before = resident_bytes();
-    trim.began = now();
+    processor = culet_clock_seconds(CLOCK_THREAD_CPUTIME_ID);
+    trim.before = culet_resident_bytes();
+    trim.began = culet_clock_seconds(CLOCK_MONOTONIC);
     culet_release_memory();
-    trim.ended = now();
-    trim.after = resident_bytes();
-    trim.processor_seconds = processor_time() - processor;
-    if (trim.before == RESIDENT_UNKNOWN || trim.after == RESIDENT_UNKNOWN)
+    trim.ended = culet_clock_seconds(CLOCK_MONOTONIC);
+    trim.after = culet_resident_bytes();
+    trim.processor_seconds = culet_clock_seconds(CLOCK_THREAD_CPUTIME_ID) - processor;
+    if (trim.before == CULET_UNKNOWN || trim.after == CULET_UNKNOWN)
         trim.before = trim.after = 0;
     return trim;
 }
@@ -237,11 +180,11 @@ static void trim_if_worthwhile(const struct trim_request *trim_request)
 /* When the requested trim is due. */
 static double read_due(int swept, double idle_since)
 {
-    uint64_t resident = resident_bytes();
+    uint64_t resident = culet_resident_bytes();
     double due;
 
     pthread_mutex_lock(&trimmer.stats_lock);
-    due = culet_trim_policy_due(&trimmer.policy, resident == RESIDENT_UNKNOWN ? 0 : resident, swept, idle_since);
+    due = culet_trim_policy_due(&trimmer.policy, resident == CULET_UNKNOWN ? 0 : resident, swept, idle_since);
     pthread_mutex_unlock(&trimmer.stats_lock);
     return due;
 }
@@ -253,7 +196,7 @@ static double read_due(int swept, double idle_since)
 int culet_trimmer_trim_if_due(int swept)
 {
     struct trim_request trim_request = pending_request(swept, swept);
-    double time = now();
+    double time = culet_clock_seconds(CLOCK_MONOTONIC);
 
     if (!trim_request.swept || (!swept && read_due(1, -HUGE_VAL) > time))
         return 0;
@@ -272,9 +215,9 @@ int culet_trimmer_pending(int swept)
     if (pthread_mutex_trylock(&trimmer.trim_lock) != 0)
         return 0; /* a trim is running */
     pthread_mutex_unlock(&trimmer.trim_lock);
-    resident = resident_bytes();
+    resident = culet_resident_bytes();
     pthread_mutex_lock(&trimmer.stats_lock);
-    is_ineffective = culet_trim_policy_is_ineffective(&trimmer.policy, resident == RESIDENT_UNKNOWN ? 0 : resident);
+    is_ineffective = culet_trim_policy_is_ineffective(&trimmer.policy, resident == CULET_UNKNOWN ? 0 : resident);
     pthread_mutex_unlock(&trimmer.stats_lock);
     return !is_ineffective;
 }
@@ -300,7 +243,7 @@ static void wake_thread(void)
 static double trim_or_wait(uint64_t *collections, double *idle_since)
 {
     uint64_t all = atomic_load(&seen.all);
-    double time = now(), due;
+    double time = culet_clock_seconds(CLOCK_MONOTONIC), due;
     struct trim_request trim_request;
 
     if (all != *collections) {
@@ -397,14 +340,14 @@ uint64_t culet_trimmer_totals(uint64_t *returned)
 
 struct culet_trimmer_stats culet_trimmer_stats(void)
 {
-    uint64_t resident = resident_bytes();
+    uint64_t resident = culet_resident_bytes();
     struct culet_trimmer_stats stats;
 
     pthread_mutex_lock(&trimmer.stats_lock);
     stats = trimmer.stats;
-    if (resident != RESIDENT_UNKNOWN)
+    if (resident != CULET_UNKNOWN)
         stats.refaulted_bytes += culet_trim_policy_refaulted(&trimmer.policy, resident);
-    stats.interval_seconds = culet_trim_policy_interval(&trimmer.policy, resident == RESIDENT_UNKNOWN ? 0 : resident);
+    stats.interval_seconds = culet_trim_policy_interval(&trimmer.policy, resident == CULET_UNKNOWN ? 0 : resident);
     pthread_mutex_unlock(&trimmer.stats_lock);
     stats.requested = atomic_load(&seen.majors);
     stats.has_thread = culet_trimmer_runs();

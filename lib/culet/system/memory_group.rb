@@ -242,7 +242,7 @@ module Culet
 
     private
 
-    # As ext/culet/limit/usage.c.
+    # As ext/culet/reading/group.c, which has this rule for a process that reads its own group.
     def reclaimable_bytes
       text = self.class.content(stat_file)
       fields = text.scan(/^(\w+) (\d{1,20})$/).to_h { |name, bytes| [name, bytes.to_i] }

@@ -23,12 +23,6 @@ module Culet
         [MAGIC, "\n", *lines].join.byteslice(0, ROOM).scrub("?")
       end
 
-      # @return [Integer] bytes of a page of Ruby's heap; 0 if this Ruby does not say it
-      def page_bytes
-        constants = GC::INTERNAL_CONSTANTS
-        constants[:HEAP_PAGE_SIZE] || (constants[:HEAP_PAGE_OBJ_LIMIT] && 16_384) || 0
-      end
-
       def process
         { "pid" => ::Process.pid, "parent" => ::Process.ppid, "program" => $PROGRAM_NAME, "boot" => boot,
           "ruby" => RUBY_VERSION, "culet" => VERSION, "allocator" => Culet.allocator[:name] }

@@ -1,4 +1,4 @@
-#include "common/stats.h"
+#include "reading/malloc_stats.h"
 
 #include <ruby/thread.h>
 #include <stdio.h>
@@ -10,8 +10,9 @@
 
 #include "allocator/src/stats.h"
 #include "common/active_malloc.h"
-#include "common/glibc_resident.h"
 #include "common/values.h"
+#include "reading/glibc_resident.h"
+#include "reading/kernel_file.h"
 
 /* mallinfo2 of glibc 2.33 and later, which the headers may lack. */
 struct info {
@@ -247,7 +248,7 @@ static struct culet_malloc_sums sums_of_glibc(const struct info *info)
     struct culet_malloc_sums sums = {info->uordblks + info->hblkhd, info->fordblks, 0};
     uint64_t resident = culet_glibc_resident(info->arena);
 
-    if (resident == CULET_GLIBC_UNKNOWN)
+    if (resident == CULET_UNKNOWN)
         return sums;
     sums.free = resident > info->uordblks ? resident - info->uordblks : 0;
     if (sums.free > info->fordblks)

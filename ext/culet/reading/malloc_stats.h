@@ -1,6 +1,6 @@
-/* common/stats.h - Culet.stats. */
-#ifndef CULET_EXTENSION_STATS_H
-#define CULET_EXTENSION_STATS_H
+/* reading/malloc_stats.h - Culet.stats. */
+#ifndef CULET_READING_MALLOC_STATS_H
+#define CULET_READING_MALLOC_STATS_H
 
 #include <ruby.h>
 

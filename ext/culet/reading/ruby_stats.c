@@ -1,10 +1,10 @@
-#include "common/ruby_stats.h"
+#include "reading/ruby_stats.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <time.h>
 
 #include "common/values.h"
+#include "reading/clock.h"
 
 static const char *const names[CULET_RUBY_STATS] = {
     "count",
@@ -65,18 +65,14 @@ void culet_ruby_stats_prepare(void)
 
 uint64_t culet_ruby_stat_now(enum culet_ruby_stat stat)
 {
-    return keys[stat] != 0 ? rb_gc_stat(keys[stat]) : CULET_RUBY_UNKNOWN;
+    return keys[stat] != 0 ? rb_gc_stat(keys[stat]) : CULET_UNKNOWN;
 }
 
 void culet_ruby_stats_note(void)
 {
-    struct timespec time;
-
     for (int i = 0; i < CULET_RUBY_STATS; i++)
         atomic_store_explicit(&noted[i], culet_ruby_stat_now((enum culet_ruby_stat)i), memory_order_relaxed);
-    clock_gettime(CLOCK_REALTIME, &time);
-    atomic_store_explicit(&noted_at, (uint64_t)time.tv_sec * UINT64_C(1000000000) + (uint64_t)time.tv_nsec,
-                          memory_order_relaxed);
+    atomic_store_explicit(&noted_at, culet_clock(CLOCK_REALTIME), memory_order_relaxed);
 }
 
 uint64_t culet_ruby_stats_time(void)
@@ -86,5 +82,5 @@ uint64_t culet_ruby_stats_time(void)
 
 uint64_t culet_ruby_stat_noted(enum culet_ruby_stat stat)
 {
-    return keys[stat] != 0 ? atomic_load_explicit(&noted[stat], memory_order_relaxed) : CULET_RUBY_UNKNOWN;
+    return keys[stat] != 0 ? atomic_load_explicit(&noted[stat], memory_order_relaxed) : CULET_UNKNOWN;
 }

@@ -1,11 +1,11 @@
-/* common/ruby_stats.h - counts of Ruby's heap: noted by Ruby threads for readers in native threads, and by name. */
-#ifndef CULET_COMMON_RUBY_STATS_H
-#define CULET_COMMON_RUBY_STATS_H
+/* reading/ruby_stats.h - counts of Ruby's heap: noted by Ruby threads for readers in native threads, and by name. */
+#ifndef CULET_READING_RUBY_STATS_H
+#define CULET_READING_RUBY_STATS_H
 
 #include <ruby.h>
 #include <stdint.h>
 
-#define CULET_RUBY_UNKNOWN UINT64_MAX
+#include "reading/kernel_file.h"
 
 /* Members of GC.stat; which of them there are depends on Ruby's version and collector. */
 enum culet_ruby_stat {
@@ -31,7 +31,7 @@ void culet_ruby_stats_note(void);
 /* When they were noted, in nanoseconds of CLOCK_REALTIME; 0: never. In any thread, as the next function. */
 uint64_t culet_ruby_stats_time(void);
 
-/* As noted; CULET_RUBY_UNKNOWN if Ruby lacks it. */
+/* As noted; CULET_UNKNOWN if Ruby lacks it. */
 uint64_t culet_ruby_stat_noted(enum culet_ruby_stat stat);
 
 /* As it is now. In a Ruby thread, or during GC. */

@@ -1,10 +1,11 @@
-#include "common/glibc_resident.h"
+#include "reading/glibc_resident.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "profile/residency.h"
+#include "reading/kernel_file.h"
 
 /*
  * The main arena is [heap]. Another one has heaps of at most 64 MiB (HEAP_MAX_SIZE in glibc's arena.c) at a multiple of
@@ -60,13 +61,13 @@ uint64_t culet_glibc_resident(uint64_t arena_bytes)
     FILE *maps = fopen("/proc/self/maps", "re");
 
     if (maps == NULL)
-        return CULET_GLIBC_UNKNOWN;
+        return CULET_UNKNOWN;
     culet_residency_open(&sum.source);
     while (fgets(line, sizeof(line), maps) != NULL)
         add_line(&sum, line, &before);
     culet_residency_close(&sum.source);
     fclose(maps);
     if (sum.unknown || sum.bytes + TOLERANCE_BYTES < arena_bytes || arena_bytes + TOLERANCE_BYTES < sum.bytes)
-        return CULET_GLIBC_UNKNOWN;
+        return CULET_UNKNOWN;
     return sum.resident;
 }

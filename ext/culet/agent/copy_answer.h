@@ -1,0 +1,16 @@
+/* agent/copy_answer.h - the answers that forked copies of the process make, in the listener's thread. */
+#ifndef CULET_AGENT_COPY_ANSWER_H
+#define CULET_AGENT_COPY_ANSWER_H
+
+#include "agent/client.h"
+
+/* Reads what a copy reports; passes its answer on when it has ended. */
+void culet_copy_answer_read(struct culet_client *client);
+
+/* Kills the copy. */
+void culet_copy_answer_kill(const struct culet_client *client);
+
+/* Kills the copy and answers with an error: it is too late. */
+void culet_copy_answer_end(struct culet_client *client);
+
+#endif

@@ -1,0 +1,61 @@
+#include "agent/request.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LONGEST_MS 600000 /* upper bound of every limit */
+
+/* Parses a request for the profile, written exactly as the protocol says. Returns whether it is one. */
+static int parse_profile(const char *line, struct culet_profile_request *request, long *limit_ms, long *wait_ms)
+{
+    static const char *const actions[] = {"status", "start", "stop", "write", "booted", "collect"};
+    char action[8], again[CULET_LINE_BYTES];
+
+    if (sscanf(line, "culet-agent 1 profile action=%7[a-z] sample_bytes=%" SCNu64 " limit_ms=%ld wait_ms=%ld", action,
+               &request->sample_bytes, limit_ms, wait_ms) != 4)
+        return 0;
+    snprintf(again, sizeof(again), "culet-agent 1 profile action=%s sample_bytes=%" PRIu64 " limit_ms=%ld wait_ms=%ld",
+             action, request->sample_bytes, *limit_ms, *wait_ms);
+    if (strcmp(line, again) != 0)
+        return 0;
+    for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
+        if (strcmp(action, actions[i]) == 0) {
+            request->action = (enum culet_profile_action)i;
+            return 1;
+        }
+    return 0;
+}
+
+bool culet_request_parse(const char *line, struct culet_request *request, long *wait_ms)
+{
+    unsigned long long from;
+    long limit_ms;
+
+    memset(request, 0, sizeof(*request));
+    if (strcmp(line, "culet-agent 1 figures") == 0) {
+        request->kind = CULET_FIGURES;
+        *wait_ms = 0;
+        return 1;
+    }
+    if (sscanf(line, "culet-agent 1 strings from=%llu collect=%d content=%d limit_ms=%ld wait_ms=%ld", &from,
+               &request->strings.collect, &request->strings.content, &limit_ms, wait_ms) == 5) {
+        request->kind = CULET_STRINGS;
+        request->strings.from = from;
+    } else if (sscanf(line, "culet-agent 1 unused limit_ms=%ld wait_ms=%ld", &limit_ms, wait_ms) == 2) {
+        request->kind = CULET_UNUSED;
+    } else if (sscanf(line, "culet-agent 1 limit limit_ms=%ld wait_ms=%ld", &limit_ms, wait_ms) == 2) {
+        request->kind = CULET_LIMIT;
+    } else if (parse_profile(line, &request->profile, &limit_ms, wait_ms)) {
+        request->kind = CULET_PROFILE;
+    } else if (sscanf(line, "culet-agent 1 data=%d limit_ms=%ld wait_ms=%ld", &request->objects.data, &limit_ms,
+                      wait_ms) == 3) {
+        request->kind = CULET_OBJECTS;
+    } else {
+        return 0;
+    }
+    if (limit_ms < 0 || limit_ms > LONGEST_MS || *wait_ms < 0 || *wait_ms > LONGEST_MS)
+        return 0;
+    request->limit_seconds = request->objects.limit_seconds = request->strings.limit_seconds = (double)limit_ms / 1000;
+    return 1;
+}

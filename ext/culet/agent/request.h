@@ -1,0 +1,37 @@
+/*
+ * agent/request.h - what a client asks for: one line, and its answer.
+ *
+ *   -> culet-agent 1 data=0..3 limit_ms=N wait_ms=N LF                                  counts of objects
+ *   -> culet-agent 1 strings from=N collect=0|1 content=0|1 limit_ms=N wait_ms=N LF     a slice of the strings
+ *   -> culet-agent 1 unused limit_ms=N wait_ms=N LF                                     code that never ran
+ *   -> culet-agent 1 profile action=status|start|stop|write|booted|collect sample_bytes=N limit_ms=N wait_ms=N LF
+ *                                                                           the memory profile (profile/ruby_profile.h)
+ *   -> culet-agent 1 limit limit_ms=N wait_ms=N LF                                      the memory limit (limit/limit.h)
+ *   -> culet-agent 1 figures LF                                                         the reading (reading/reading.h)
+ *   <- ok BYTES LF and that many bytes; or: error MESSAGE LF; or: busy LF (try again)
+ */
+#ifndef CULET_AGENT_REQUEST_H
+#define CULET_AGENT_REQUEST_H
+
+#include <stdbool.h>
+
+#include "agent/objects.h"
+#include "agent/strings.h"
+#include "profile/ruby_profile.h"
+
+#define CULET_LINE_BYTES 128
+
+enum culet_request_kind { CULET_OBJECTS, CULET_STRINGS, CULET_UNUSED, CULET_PROFILE, CULET_LIMIT, CULET_FIGURES };
+
+struct culet_request {
+    enum culet_request_kind kind;
+    double limit_seconds;
+    struct culet_objects_options objects;
+    struct culet_strings_options strings;
+    struct culet_profile_request profile;
+};
+
+/* Parses a line without its end. wait_ms: how long the client waits for the main thread. Returns whether it is valid. */
+bool culet_request_parse(const char *line, struct culet_request *request, long *wait_ms);
+
+#endif

@@ -1,0 +1,13 @@
+/* feature_index/load_path_entry.h - the load path as Ruby has it. */
+#ifndef CULET_FEATURE_INDEX_LOAD_PATH_ENTRY_H
+#define CULET_FEATURE_INDEX_LOAD_PATH_ENTRY_H
+
+#include <stddef.h>
+
+/* A folder of the load path as written there. */
+struct culet_load_path_entry {
+    const char *path; /* absolute; NULL: the lookup stops at this entry */
+    size_t length;
+};
+
+#endif

@@ -1,0 +1,75 @@
+#include "reading/kernel_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* One read may give less than there is: memory.stat and smaps_rollup are written in pieces. */
+static bool read_descriptor(int descriptor, char *text, size_t size)
+{
+    size_t length = 0;
+    ssize_t got = 1;
+
+    while (length < size - 1 && got != 0) {
+        got = pread(descriptor, text + length, size - 1 - length, (off_t)length);
+        if (got < 0 && errno != EINTR)
+            length = got = 0;
+        if (got > 0)
+            length += (size_t)got;
+    }
+    text[length] = '\0';
+    return length > 0;
+}
+
+bool culet_kernel_file_read(const struct culet_kernel_file *file, char *text, size_t size)
+{
+    int opened;
+    bool read;
+
+    text[0] = '\0';
+    if (file->descriptor >= 0)
+        return read_descriptor(file->descriptor, text, size);
+    if (file->path == NULL || file->path[0] == '\0' || (opened = open(file->path, O_RDONLY | O_CLOEXEC)) < 0)
+        return false;
+    read = read_descriptor(opened, text, size);
+    close(opened);
+    return read;
+}
+
+bool culet_kernel_file_read_path(const char *path, char *text, size_t size)
+{
+    return culet_kernel_file_read(&(struct culet_kernel_file){-1, path}, text, size);
+}
+
+uint64_t culet_kernel_file_number(const struct culet_kernel_file *file)
+{
+    char text[64];
+
+    return culet_kernel_file_read(file, text, sizeof(text)) ? culet_number(text) : CULET_UNKNOWN;
+}
+
+uint64_t culet_number(const char *text)
+{
+    return *text >= '0' && *text <= '9' ? (uint64_t)strtoull(text, NULL, 10) : CULET_UNKNOWN;
+}
+
+uint64_t culet_number_of(const char *text, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, name, length) == 0 && (line[length] == ' ' || line[length] == ':'))
+            return culet_number(line + length + strspn(line + length, " :\t"));
+    }
+    return CULET_UNKNOWN;
+}
+
+uint64_t culet_number_or_0(const char *text, const char *name)
+{
+    uint64_t number = culet_number_of(text, name);
+
+    return number == CULET_UNKNOWN ? 0 : number;
+}
