@@ -3,7 +3,7 @@
 require "json"
 require_relative "command"
 require_relative "numbers"
-require_relative "subjects"
+require_relative "process_arguments"
 require_relative "../tools/agent/inquiry"
 require_relative "../system/ruby_options"
 require_relative "../text/size"
@@ -12,7 +12,7 @@ module Culet
   module CLI
     # `culet signal`: a snapshot with counts of Ruby objects.
     class Signal < Command
-      include Subjects
+      include ProcessArguments
 
       # @return [String] the usage of the verb
       def banner = "culet signal PID|NAME [--out FILE]"
@@ -70,7 +70,7 @@ module Culet
       end
 
       def inquiry(word)
-        limit = options.fetch(:limit, Culet::Agent::Supplement::LIMIT_SECONDS)
+        limit = options.fetch(:limit, Culet::Agent::AgentRecords::LIMIT_SECONDS)
         Culet::Agent::Inquiry.new(word, data: options.fetch(:data, true), limit_seconds: limit,
                                         wait_seconds: options.fetch(:wait, 10.0))
       end

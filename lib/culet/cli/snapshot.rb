@@ -3,7 +3,7 @@
 require "json"
 require_relative "command"
 require_relative "numbers"
-require_relative "subjects"
+require_relative "process_arguments"
 require_relative "../system/interruption"
 require_relative "../text/size"
 
@@ -11,7 +11,7 @@ module Culet
   module CLI
     # `culet snapshot`: keeps what a process's memory consists of in a file.
     class Snapshot < Command
-      include Subjects
+      include ProcessArguments
 
       # @return [String] the usage of the verb
       def banner = "culet snapshot PID|NAME [--out FILE] [--every TIME [--for TIME]]"
