@@ -50,8 +50,8 @@ module Culet
   # @param options [Hash] for Scope::OwnReader
   # @return [Proc] reads this process at each call and returns the stream
   def self.own_streams(objects:, **options)
-    require_relative "culet/runtime/agent/agent_records"
-    supplement = Agent::AgentRecords.own if objects && native?
+    require_relative "culet/runtime/agent/supplement"
+    supplement = Agent::Supplement.own if objects && native?
     reader = Scope::OwnReader.new(admit: native? ? method(:admit_reader) : nil, **options)
     -> { supplement ? supplement.stream(reader.stream) : reader.stream }
   end

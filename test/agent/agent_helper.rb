@@ -17,7 +17,7 @@ module AgentHelper
     with_program(*CARRYING, "-e", script, env: TestHelper::NEUTRAL.merge(env), err: err, &block)
   end
 
-  # @return [Culet::Agent::AgentRecords] what the process told
+  # @return [Culet::Agent::Supplement] what the process told
   def ask(pid, **options) = Culet::Agent::Inquiry.new(pid, **options).call
 
   # @return [Hash] what it told of one type

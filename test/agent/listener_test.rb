@@ -109,13 +109,13 @@ class AgentListenerTest < Minitest::Test
 
   # A process tells of itself, not of what is read from outside.
   def test_records_of_other_kinds_are_not_taken_from_it
-    error = assert_raises(Culet::Error) { Culet::Agent::AgentRecords.new("{\"kind\":\"process\",\"pid\":1}\n") }
+    error = assert_raises(Culet::Error) { Culet::Agent::Supplement.new("{\"kind\":\"process\",\"pid\":1}\n") }
     assert_match(/sent an invalid answer/, error.message)
-    assert_match(/not JSON/, assert_raises(Culet::Error) { Culet::Agent::AgentRecords.new("\0\n") }.message)
+    assert_match(/not JSON/, assert_raises(Culet::Error) { Culet::Agent::Supplement.new("\0\n") }.message)
   end
 
   def test_the_records_come_before_the_checksum_and_fit_it
-    supplement = Culet::Agent::AgentRecords.new("{\"kind\":\"vm\",\"version\":\"#{"9" * 300}\"}\n")
+    supplement = Culet::Agent::Supplement.new("{\"kind\":\"vm\",\"version\":\"#{"9" * 300}\"}\n")
     snapshot = Culet::Scope::Builder.new(supplement.stream(small_stream)).call
     assert_equal "9" * 300, snapshot.vm["version"]
     assert_equal 7, snapshot.pid

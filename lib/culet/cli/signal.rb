@@ -70,7 +70,7 @@ module Culet
       end
 
       def inquiry(word)
-        limit = options.fetch(:limit, Culet::Agent::AgentRecords::LIMIT_SECONDS)
+        limit = options.fetch(:limit, Culet::Agent::Supplement::LIMIT_SECONDS)
         Culet::Agent::Inquiry.new(word, data: options.fetch(:data, true), limit_seconds: limit,
                                         wait_seconds: options.fetch(:wait, 10.0))
       end

@@ -2,7 +2,7 @@
 
 require_relative "../../system/shape"
 require_relative "conversation"
-require_relative "../../runtime/agent/agent_records"
+require_relative "../../runtime/agent/supplement"
 
 module Culet
   module Agent
@@ -23,16 +23,16 @@ module Culet
       # @param limit_seconds [Float] time limit of the count
       # @param wait_seconds [Float] longest wait for its main thread
       # @raise [Culet::Error] when there is no such process
-      def initialize(pid, data: true, classes: false, limit_seconds: AgentRecords::LIMIT_SECONDS, wait_seconds: 10.0)
+      def initialize(pid, data: true, classes: false, limit_seconds: Supplement::LIMIT_SECONDS, wait_seconds: 10.0)
         @conversation = Conversation.new(pid)
         @asked = (data ? DATA : 0) + (classes ? CLASSES : 0)
         @times = { limit_seconds: limit_seconds, wait_seconds: wait_seconds }
       end
 
-      # @return [AgentRecords]
+      # @return [Supplement]
       # @raise [Culet::Error] when the process has no agent or does not answer
       def call
-        supplement = AgentRecords.new(@conversation.ask("data=#{@asked}", **@times))
+        supplement = Supplement.new(@conversation.ask("data=#{@asked}", **@times))
         raise Error, @conversation.strange unless supplement.fact("objects")
 
         { "objects" => OBJECTS, "classes" => NAMES }.each do |kind, spec|

@@ -8,7 +8,7 @@ require_relative "../../system/foreign_json"
 module Culet
   module Agent
     # The records that a process reports about itself; they are inserted into the stream that culet-scope wrote.
-    class AgentRecords
+    class Supplement
       # The kinds of record that a process may report; all others come from culet-scope.
       KINDS = %w[gc vm allocator_statistics objects classes].freeze
       # Used at once, not kept in the stream.
@@ -19,7 +19,7 @@ module Culet
       LAST_BYTES = 6
       private_constant :NAMES, :LAST, :LAST_BYTES
 
-      # @return [AgentRecords] this process's own
+      # @return [Supplement] this process's own
       def self.own = new(Agent.detail(true, LIMIT_SECONDS))
 
       # @param lines [String] JSON objects, one to a line
