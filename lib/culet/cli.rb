@@ -63,7 +63,7 @@ module Culet
     # @yield after the verb is loaded, before it runs
     def run(argv, out: $stdout, err: $stderr, &loaded)
       out = Output.new(out)
-      err = Chatter.new(err)
+      err = Messages.new(err)
       status = perform(words(argv), out, err, &loaded)
       out.flush
       status

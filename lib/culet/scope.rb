@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "errors"
-require_relative "scope/tool"
 require_relative "scope/varints"
 require_relative "scope/stream"
 require_relative "scope/snapshot"
@@ -16,41 +15,40 @@ module Culet
   # The memory of a running process. The program culet-scope (scope/) reads a process and writes one stream, described
   # in scope/format.h.
   #
-  #   Tool          finds the program
   #   Reader        runs it on a process; Recorder repeatedly; OwnReader on this process
   #   Stream        the bytes: header, records, checksum
   #   Builder       makes a Snapshot of a stream
   #   Snapshot      one process at one time: mappings, regions, arenas, Ruby's pages
-  #   Moment        a Snapshot that is not unpacked yet
+  #   PackedSnapshot   a Snapshot that is not unpacked yet
   #   SnapshotFile  one or more snapshots in a file; Series writes it
   #
   # @api private
   module Scope
     # @param subject [String] a process number or a snapshot file; a file with a number as its name is written ./4242
     # @param options [Hash] how to read a process, as for Reader
-    # @return [Array<Moment>] one, or those of a series in order of time
+    # @return [Array<PackedSnapshot>] one, or those of a series in order of time
     # @raise [Culet::Error] when it does not exist or cannot be read
-    def self.moments(subject, **options)
-      return SnapshotFile.moments(subject) unless process?(subject)
+    def self.packed_snapshots(subject, **options)
+      return SnapshotFile.packed_snapshots(subject) unless process?(subject)
 
       stream = Reader.new(subject, **options).stream
-      [Moment.new(name: "the output of culet-scope") { stream }]
+      [PackedSnapshot.new(name: "the output of culet-scope") { stream }]
     end
 
     # @param subject [String]
     # @return [Boolean] whether it is a process number
     def self.process?(subject) = subject.match?(/\A\d+\z/)
 
-    # @param subject [String] as for `moments`
-    # @param options [Hash] as for `moments`
+    # @param subject [String] as for `packed_snapshots`
+    # @param options [Hash] as for `packed_snapshots`
     # @return [Array<Snapshot>] all of them
-    # @raise [Culet::Error] as `moments`, and when what was read is damaged
-    def self.snapshots(subject, **options) = moments(subject, **options).map(&:snapshot)
+    # @raise [Culet::Error] as `packed_snapshots`, and when what was read is damaged
+    def self.snapshots(subject, **options) = packed_snapshots(subject, **options).map(&:snapshot)
 
-    # @param subject [String] as for `moments`
-    # @param options [Hash] as for `moments`
+    # @param subject [String] as for `packed_snapshots`
+    # @param options [Hash] as for `packed_snapshots`
     # @return [Array<String>] the streams of all of them
-    # @raise [Culet::Error] as `moments`
-    def self.streams(subject, **options) = moments(subject, **options).map(&:stream)
+    # @raise [Culet::Error] as `packed_snapshots`
+    def self.streams(subject, **options) = packed_snapshots(subject, **options).map(&:stream)
   end
 end

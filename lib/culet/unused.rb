@@ -33,7 +33,7 @@ module Culet
         @since = from
         follow if @since == "start"
         require_relative "agent"
-        require_relative "runtime/unused/census"
+        require_relative "runtime/unused/run_code"
         at_exit { write_at_exit } if ENV[VARIABLE]
         true
       end
@@ -58,9 +58,9 @@ module Culet
       #
       # @param pid [Integer] the process to name, since a forked copy may answer
       # @param parent_pid [Integer] its parent
-      # @return [String] JSON, see Census
+      # @return [String] JSON, see RunCode
       def document(pid = Process.pid, parent_pid = Process.ppid)
-        json(Census.new(pid: pid, parent_pid: parent_pid, since: @following ? @since : "now").to_h)
+        json(RunCode.new(pid: pid, parent_pid: parent_pid, since: @following ? @since : "now").to_h)
       end
 
       # Writes the results to PID.json in the folder of CULET_UNUSED.

@@ -115,8 +115,8 @@ class CowCensusTest < Minitest::Test
 
   private
 
-  # @yieldparam child [Culet::Cow::Member]
-  # @yieldparam parent [Culet::Cow::Member]
+  # @yieldparam child [Culet::Cow::ForkedProcess]
+  # @yieldparam parent [Culet::Cow::ForkedProcess]
   def with_forked(what, env: {})
     in_directory do |directory|
       File.write("#{directory}/forked.c", C)

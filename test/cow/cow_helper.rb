@@ -58,7 +58,7 @@ module CowHelper
   # @return [Culet::Cow::ProcessTree]
   def family(*pids, **options) = Culet::Cow::ProcessTree.new(pids, **options)
 
-  # @param member [Culet::Cow::Member]
+  # @param member [Culet::Cow::ForkedProcess]
   # @param standing [Symbol]
   # @return [Integer] bytes of it in levels of that name
   def bytes_of(member, standing, *levels) = levels.sum { |level| member.breakdown.levels[level]&.public_send(standing).to_i }

@@ -40,7 +40,7 @@ class OwnReportTest < Minitest::Test
   end
 
   def test_a_process_without_the_reader_gets_a_sentence
-    message = own("require 'culet/scope'; $VERBOSE = nil; def (Culet::Scope::Tool).path = raise(Culet::Error, 'it is not built'); " \
+    message = own("require 'culet/scope'; $VERBOSE = nil; def (Culet::Native).part(*) = raise(Culet::Error, 'it is not built'); " \
                   "document = begin; Culet.report; rescue Culet::Error => e; { said: e.message }; end")["said"]
     assert_equal "it is not built", message
   end

@@ -28,14 +28,14 @@ class SnapshotFileTest < Minitest::Test
     in_file do |path|
       File.binwrite(path, Culet::Scope::SnapshotFile::HEADER + (Culet::Scope::SnapshotFile.pack("x" * 300) * 150_000))
       before = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
-      assert_equal 150_000, Culet::Scope::SnapshotFile.moments(path).size
+      assert_equal 150_000, Culet::Scope::SnapshotFile.packed_snapshots(path).size
       assert_operator Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - before, :<, 30
     end
   end
 
   def test_what_is_no_file_is_said
     ["/dev/zero", "/dev/null"].each do |path|
-      error = assert_raises(Culet::Error) { Culet::Scope::SnapshotFile.moments(path) }
+      error = assert_raises(Culet::Error) { Culet::Scope::SnapshotFile.packed_snapshots(path) }
       assert_equal "#{path} is a device; give a snapshot or a process number", error.message
     end
   end

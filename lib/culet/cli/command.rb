@@ -23,7 +23,7 @@ module Culet
 
       # @return [Output] for the report
       attr_reader :out
-      # @return [Chatter] for progress and messages
+      # @return [Messages] for progress and messages
       attr_reader :err
       # @return [Hash{Symbol => Object}] the options that were given
       attr_reader :options

@@ -4,7 +4,7 @@ require "json"
 require_relative "../system/clock"
 require_relative "command"
 require_relative "numbers"
-require_relative "subjects"
+require_relative "process_arguments"
 require_relative "../system/interruption"
 require_relative "../tools/cow"
 require_relative "../text/plot"
@@ -14,7 +14,7 @@ module Culet
   module CLI
     # `culet cow`: which memory forked processes share with their parent.
     class Cow < Command
-      include Subjects
+      include ProcessArguments
 
       SAMPLE_SECONDS = 1.0
       STEP_SECONDS = 0.1

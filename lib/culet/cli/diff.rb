@@ -3,14 +3,14 @@
 require "json"
 require_relative "command"
 require_relative "pictures"
-require_relative "subjects"
+require_relative "process_arguments"
 require_relative "../tools/report"
 
 module Culet
   module CLI
     # `culet diff`: what grew between two moments.
     class Diff < Command
-      include Subjects
+      include ProcessArguments
       include Pictures
 
       # @return [String] the usage of the verb
@@ -57,9 +57,9 @@ module Culet
 
       def sides(words)
         chunks = options[:html] ? nil : 0
-        return words.map { |word| moments(one_named(word), chunks: chunks).last.snapshot } if words.size == 2
+        return words.map { |word| packed_snapshots(one_named(word), chunks: chunks).last.snapshot } if words.size == 2
 
-        all = moments(words.first, chunks: chunks)
+        all = packed_snapshots(words.first, chunks: chunks)
         return [all.first, all.last].map(&:snapshot) if all.size > 1
 
         raise UsageError, "#{words.first} has one snapshot; give another to compare it with: `culet diff BEFORE AFTER`"

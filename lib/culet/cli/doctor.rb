@@ -5,7 +5,7 @@ require "open3"
 require "rbconfig"
 require_relative "command"
 require_relative "program"
-require_relative "subjects"
+require_relative "process_arguments"
 require_relative "../tools/doctor"
 require_relative "../text/lines"
 
@@ -13,7 +13,7 @@ module Culet
   module CLI
     # `culet doctor`: checks a process, or a Ruby started from this shell.
     class Doctor < Command
-      include Subjects
+      include ProcessArguments
 
       COLORS = { "ok" => 32, "note" => 33, "bad" => 31 }.freeze
       # The verdict, and the space around the topic.

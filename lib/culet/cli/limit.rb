@@ -2,7 +2,7 @@
 
 require "json"
 require_relative "command"
-require_relative "subjects"
+require_relative "process_arguments"
 require_relative "../model/limit/inquiry"
 require_relative "../tools/limit/table"
 
@@ -10,7 +10,7 @@ module Culet
   module CLI
     # `culet limit`: the memory limit of a process.
     class Limit < Command
-      include Subjects
+      include ProcessArguments
 
       # @return [String] the usage of the verb
       def banner = "culet limit [PID|NAME]"

@@ -4,7 +4,7 @@ require "json"
 require_relative "../system/clock"
 require_relative "command"
 require_relative "numbers"
-require_relative "subjects"
+require_relative "process_arguments"
 require_relative "../system/processes"
 require_relative "../text/numbers"
 require_relative "../text/size"
@@ -15,7 +15,7 @@ module Culet
   module CLI
     # `culet live`: the memory of processes as a page that moves.
     class Live < Command
-      include Subjects
+      include ProcessArguments
 
       EVERY_SECONDS = 1.0
       MOST_PORT = 65_535

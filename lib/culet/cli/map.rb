@@ -3,13 +3,13 @@
 require "json"
 require_relative "command"
 require_relative "pictures"
-require_relative "subjects"
+require_relative "process_arguments"
 
 module Culet
   module CLI
     # `culet map`: the picture of a process's memory, page by page.
     class Map < Command
-      include Subjects
+      include ProcessArguments
       include Pictures
 
       # @return [String] the usage of the verb

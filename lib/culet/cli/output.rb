@@ -38,7 +38,7 @@ module Culet
     end
 
     # Standard error: a failed write is ignored; report and exit status remain.
-    class Chatter < SimpleDelegator
+    class Messages < SimpleDelegator
       %i[write print puts << putc flush].each do |name|
         define_method(name) do |*words|
           __getobj__.public_send(name, *words)

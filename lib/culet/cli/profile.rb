@@ -4,7 +4,7 @@ require "json"
 require_relative "command"
 require_relative "numbers"
 require_relative "program"
-require_relative "subjects"
+require_relative "process_arguments"
 require_relative "../system/ruby_options"
 require_relative "../system/interruption"
 require_relative "../tools/profile"
@@ -15,7 +15,7 @@ module Culet
   module CLI
     # `culet profile`: which code holds the memory of a program.
     class Profile < Command
-      include Subjects
+      include ProcessArguments
 
       TOP = 20
       # Where the profile was off, and --for does not say how long.

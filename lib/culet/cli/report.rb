@@ -2,14 +2,14 @@
 
 require "json"
 require_relative "command"
-require_relative "subjects"
+require_relative "process_arguments"
 require_relative "../tools/report"
 
 module Culet
   module CLI
     # `culet report`: where the memory of processes is.
     class Report < Command
-      include Subjects
+      include ProcessArguments
 
       # @return [String] the usage of the verb
       def banner = "culet report PID|NAME ... | SNAPSHOT"
@@ -60,7 +60,7 @@ module Culet
 
       # Of several processes, one that has ended meanwhile does not keep the others from being shown.
       #
-      # @return [Array<Culet::Scope::Snapshot, Culet::Scope::Moment>] all of a series, or one for each word
+      # @return [Array<Culet::Scope::Snapshot, Culet::Scope::PackedSnapshot>] all of a series, or one for each word
       def all(words)
         return steady(words.first) if words.size == 1
 
@@ -79,7 +79,7 @@ module Culet
       end
 
       def steady(word)
-        return moments(word) unless Culet::Scope.process?(word)
+        return packed_snapshots(word) unless Culet::Scope.process?(word)
 
         [Culet::Report.steady { snapshots(word, chunks: 0).last }]
       end

@@ -4,7 +4,7 @@ require "json"
 require "tmpdir"
 require_relative "command"
 require_relative "program"
-require_relative "subjects"
+require_relative "process_arguments"
 require_relative "../system/foreground"
 require_relative "../tools/requires/unused"
 require_relative "../tools/requires/unused_table"
@@ -14,7 +14,7 @@ module Culet
   module CLI
     # `culet require --unused`: compiled code that never ran.
     class RequireUnused < Command
-      include Subjects
+      include ProcessArguments
 
       # Of each list, unless more is asked for.
       LINES = 15

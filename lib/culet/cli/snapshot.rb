@@ -4,7 +4,7 @@ require "json"
 require_relative "command"
 require_relative "numbers"
 require_relative "object_counts"
-require_relative "subjects"
+require_relative "process_arguments"
 require_relative "../system/interruption"
 require_relative "../text/size"
 
@@ -13,7 +13,7 @@ module Culet
     # `culet snapshot`: keeps what a process's memory consists of in a file.
     class Snapshot < Command
       include ObjectCounts
-      include Subjects
+      include ProcessArguments
 
       # @return [String] the usage of the verb
       def banner = "culet snapshot PID|NAME [--objects] [--out FILE] [--every TIME [--for TIME]]"

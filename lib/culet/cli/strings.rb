@@ -5,14 +5,14 @@ require_relative "command"
 require_relative "numbers"
 require_relative "program"
 require_relative "../system/ruby_options"
-require_relative "subjects"
+require_relative "process_arguments"
 require_relative "../tools/strings"
 
 module Culet
   module CLI
     # `culet strings`: duplicate strings, and what sharing them would free.
     class Strings < Command
-      include Subjects
+      include ProcessArguments
 
       TOP = 10
       private_constant :TOP

@@ -2,14 +2,14 @@
 
 require "json"
 require_relative "command"
-require_relative "subjects"
+require_relative "process_arguments"
 require_relative "../tools/top"
 
 module Culet
   module CLI
     # `culet top`: the memory of process trees, once a second.
     class Top < Command
-      include Subjects
+      include ProcessArguments
 
       LEAST_SECONDS = 0.2
       MOST_SECONDS = 3600

@@ -123,7 +123,7 @@ module Culet
     end
 
     # One process at one moment, not yet unpacked: a long series is kept as these, and one after the other is looked at.
-    class Moment
+    class PackedSnapshot
       # @param name [String] what to call its stream in sentences
       # @yieldreturn [String] the stream
       def initialize(name:, &stream)

@@ -2,9 +2,9 @@
 
 require "tempfile"
 require_relative "../errors"
+require_relative "../native"
 require_relative "../system/processes"
 require_relative "builder"
-require_relative "tool"
 
 module Culet
   module Scope
@@ -100,7 +100,7 @@ module Culet
       # @return [Process::Status, nil] how it ended; nil where that cannot be known
       def status_of(child) = ::Process.wait2(child).last
 
-      def command = [Tool.path, *@options, @pid.to_s]
+      def command = [Native.part("scope", "culet-scope"), *@options, @pid.to_s]
 
       def end_program(child)
         ::Process.kill(:TERM, child)

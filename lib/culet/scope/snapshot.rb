@@ -80,7 +80,7 @@ module Culet
     Snapshot = Struct.new(:process, :allocator, :malloc, :ruby, :sizes, :freeruns, :mappings, :regions,
                           :arenas, :threads, :ruby_pages, :problems, :reading, :objects, :gc, :vm,
                           :allocator_statistics, keyword_init: true) do
-      # So that it can stand where a Moment can.
+      # So that it can stand where a PackedSnapshot can.
       #
       # @return [Snapshot] itself
       def snapshot = self

@@ -31,23 +31,23 @@ module Culet
       module_function
 
       # @param path [String]
-      # @return [Array<Moment>] one, or those of a series in the order they were taken
+      # @return [Array<PackedSnapshot>] one, or those of a series in the order they were taken
       # @raise [Culet::Error] when there is no such file, or it is foreign, newer, cut off or damaged
-      def moments(path)
+      def packed_snapshots(path)
         InputFile.open(path, what: WHAT, pipe: true) do |file|
           check_header(path, file.read(HEADER.bytesize).to_s, file)
           bytes = "".b
           places = places(path, bytes, file)
           raise Error, "#{path} is cut off: it has no snapshot; take it again" if places.empty?
 
-          places.map { |at, length| Moment.new(name: path) { Zlib.gunzip(bytes.byteslice(at, length)) } }
+          places.map { |at, length| PackedSnapshot.new(name: path) { Zlib.gunzip(bytes.byteslice(at, length)) } }
         end
       end
 
       # @param path [String]
       # @return [Array<Snapshot>] of all of them
-      # @raise [Culet::Error] as `moments`
-      def load(path) = moments(path).map(&:snapshot)
+      # @raise [Culet::Error] as `packed_snapshots`
+      def load(path) = packed_snapshots(path).map(&:snapshot)
 
       # @param stream [String] the output of culet-scope
       # @return [String] as it stands in a file behind the header

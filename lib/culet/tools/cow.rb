@@ -9,7 +9,7 @@ require_relative "cow/command"
 module Culet
   # How much memory forked processes still share with their parent.
   #
-  #   ProcessTree   a process and its descendants, each read once; Member: one of them
+  #   ProcessTree   a process and its descendants, each read once; ForkedProcess: one of them
   #   PageSharing   compares each resident page with the page of a related process at the same address
   #   Breakdown     sums the result up by use of the memory, as SharingBytes
   #   Comparison    compares the contents of unshared pages; Writes: the result

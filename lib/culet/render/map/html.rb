@@ -1,17 +1,15 @@
 # frozen_string_literal: true
 
-require "digest"
-require "erb"
+require_relative "../html_page"
 require_relative "../packing"
 require_relative "page_data"
 
 module Culet
   module Map
-    # The map as one HTML file with styles, script and data inside. Its content security policy allows this one script
-    # and no external resource. Text from the process is base64 data, and the script only ever inserts it as text.
-    class Html
-      ASSETS = File.expand_path("assets", __dir__)
-      SCRIPTS = %w[theme data blocks picture sharing changes words tip view panel curve pointer main].freeze
+    # The map as a page.
+    class Html < HtmlPage
+      FOLDER = File.expand_path("assets", __dir__)
+      SCRIPTS = %w[theme data blocks picture sharing changes format tip view panel curve pointer main].freeze
 
       # Larger pages open slowly and are awkward to send.
       LARGEST_BYTES = 10_000_000
@@ -27,6 +25,7 @@ module Culet
       # @param curve [Hash, nil] "title", and "lines": Arrays of a Hash each with "name" and "points", [seconds, bytes]
       #   each
       def initialize(snapshots, largest_bytes: LARGEST_BYTES, views: [], curve: nil, changes: false)
+        super()
         @changes = changes && snapshots.size > 1
         @tables = views.any? { |view| view.to_h[:tables].to_a.any? }
         @curve = curve
@@ -39,14 +38,7 @@ module Culet
       # @return [Array<String>] parts omitted because of the limit
       attr_reader :left_out
 
-      # @return [String] the page
-      def to_s = ERB.new(asset("page.html.erb"), trim_mode: "-").result(binding)
-
       private
-
-      def h(text) = ERB::Util.html_escape(text)
-
-      def asset(name) = File.read(File.join(ASSETS, name), encoding: Encoding::UTF_8)
 
       def thin(largest)
         DISPENSABLE.each do |part, words|
@@ -86,13 +78,6 @@ module Culet
       end
 
       def packed_curve = Packing.base64(JSON.generate(@curve))
-
-      # One function around all files: only `culetMap` is global.
-      def script
-        @script ||= "(function () {\n\"use strict\";\n#{SCRIPTS.map { |name| asset("#{name}.js") }.join("\n")}\n}());"
-      end
-
-      def digest = "sha256-#{Digest::SHA256.base64digest(script)}"
     end
   end
 end

@@ -15,7 +15,7 @@ module Culet
       private_constant :SCRIPT, :TOLERATED_ERRORS, :FIELDS
 
       # requests: number of responses
-      Figures = Struct.new(:requests, :requests_per_second, :p50_seconds, :p99_seconds, keyword_init: true)
+      Result = Struct.new(:requests, :requests_per_second, :p50_seconds, :p99_seconds, keyword_init: true)
 
       # @return [String, nil] e.g. "wrk 4.1.0"; nil when it is not installed
       def self.version
@@ -38,7 +38,7 @@ module Culet
 
       # Runs the load; the block is called several times a second and may raise to stop it.
       #
-      # @return [Figures]
+      # @return [Result]
       # @raise [Benchmark::Exclusion] when wrk fails, or too many requests do
       def run(&block)
         output, status = Subprocess.run(*@prefix, "wrk", "-t#{[2, @connections].min}", "-c#{@connections}",
@@ -59,8 +59,8 @@ module Culet
 
         found = FIELDS.zip(numbers).to_h
         check(found)
-        Figures.new(requests: found[:requests], requests_per_second: found[:requests] / (found[:duration] / 1e6),
-                    p50_seconds: found[:p50] / 1e6, p99_seconds: found[:p99] / 1e6)
+        Result.new(requests: found[:requests], requests_per_second: found[:requests] / (found[:duration] / 1e6),
+                   p50_seconds: found[:p50] / 1e6, p99_seconds: found[:p99] / 1e6)
       end
 
       def check(found)

@@ -15,7 +15,7 @@ module Culet
       MOST_ROWS = 40
       private_constant :COLUMNS, :MOST_ROWS
 
-      # @param member [Member] that was read
+      # @param member [ForkedProcess] that was read
       def initialize(member)
         @breakdown = member.breakdown
         @writes = member.writes

@@ -6,14 +6,14 @@ require_relative "../../scope"
 require_relative "breakdown"
 require_relative "class_names"
 require_relative "comparison"
-require_relative "member"
+require_relative "forked_process"
 
 module Culet
   module Cow
     # Snapshots of a process and all its descendants, taken one after the other while they run. A process that starts or
     # ends meanwhile may be missing.
     class ProcessTree
-      # @return [Array<Member>] parents before their children
+      # @return [Array<ForkedProcess>] parents before their children
       attr_reader :members
 
       # @return [Array<String>] sentences about processes that were not readable or have ended
@@ -39,10 +39,11 @@ module Culet
         compare(writes)
       end
 
-      # @return [Array<Member>] the readable processes
+      # @return [Array<ForkedProcess>] the readable processes
       def read_members = members.select(&:read?)
 
-      # @return [Array<Member>] processes that share a parent's memory; a single process without children counts as one
+      # @return [Array<ForkedProcess>] processes that share a parent's memory; a single process without children counts
+      #   as one
       def workers
         forked = read_members.select(&:forked)
         forked.empty? && read_members.size == 1 ? read_members : forked
@@ -76,7 +77,7 @@ module Culet
 
         facts = { pid: pid, parent_pid: parent, name: name(pid), age_seconds: Processes::Cpu.age_seconds(pid),
                   forked: false, rss_bytes: Processes::Memory.rss_bytes(pid) }
-        Member.new(**facts, **snapshot(pid))
+        ForkedProcess.new(**facts, **snapshot(pid))
       end
 
       def name(pid) = Processes::Identity.new(pid).title

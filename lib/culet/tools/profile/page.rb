@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-require "digest"
-require "erb"
+require_relative "../../render/html_page"
 require_relative "../../text/numbers"
 require_relative "../../text/size"
 require_relative "../../version"
@@ -9,13 +8,10 @@ require_relative "page_data"
 
 module Culet
   module Profile
-    # The profile as one HTML file with styles, script and data inside. Its content security policy allows this one
-    # script and no external resource. The data is base64, and the script only ever inserts it as text.
-    class Html
-      PARTS = File.expand_path("page", __dir__)
-      SHARED = File.expand_path("../../render/map/assets", __dir__)
-      SCRIPTS = [*%w[theme data words tip].map { |name| File.join(SHARED, "#{name}.js") },
-                 *%w[profile text icicle functions groups main].map { |name| File.join(PARTS, "#{name}.js") }].freeze
+    # The profile as a page.
+    class Html < HtmlPage
+      FOLDER = File.expand_path("page", __dir__)
+      SCRIPTS = [*COMMON, "profile", "text", "icicle", "functions", "groups", "main"].freeze
       VIEWS = { live: ["Live", "in use when the profile was taken"],
                 allocated: ["Allocated", "since the profile started, freed or not"],
                 peak: ["Peak", "live at the highest resident size"],
@@ -23,34 +19,19 @@ module Culet
       # Rows of a table without JavaScript.
       TOP = 20
       Card = Struct.new(:key, :title, :meaning, :bytes, :interval, :change)
-      private_constant :PARTS, :SHARED, :SCRIPTS, :VIEWS, :TOP, :Card
+      private_constant :VIEWS, :TOP, :Card
 
       # @param data [Data]
       # @param view [Symbol, String] the view that the page opens with: live, allocated, peak or growth
       # @param base [Data, nil] the earlier profile of a comparison
       def initialize(data, view:, base: nil)
+        super()
         @data = data
         @view = view.to_sym
         @base = base
       end
 
-      # @return [String] the page
-      def to_s = ERB.new(asset("page.html.erb"), trim_mode: "-").result(binding)
-
       private
-
-      def h(text) = ERB::Util.html_escape(text)
-
-      def asset(name) = File.read(File.join(PARTS, name), encoding: Encoding::UTF_8)
-
-      def script
-        @script ||= begin
-          sources = SCRIPTS.map { |path| File.read(path, encoding: Encoding::UTF_8) }
-          "(function () {\n\"use strict\";\n#{sources.join("\n")}\n}());"
-        end
-      end
-
-      def digest = "sha256-#{Digest::SHA256.base64digest(script)}"
 
       def packed = PageData.new(@data, view: @view, base: @base).packed
 

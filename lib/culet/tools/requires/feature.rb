@@ -7,13 +7,13 @@ module Culet
     # seconds; cpu_seconds: of the processor; objects: made; object_bytes: of their slots; mallocs: requests for memory;
     # malloc_bytes: what they asked for; paths: file-system calls that name a path; failed_paths: those of them that
     # failed.
-    Figures = Struct.new(:seconds, :cpu_seconds, :objects, :object_bytes, :mallocs, :malloc_bytes,
-                         :paths, :failed_paths) do
-      # @return [Figures] all zero
+    Cost = Struct.new(:seconds, :cpu_seconds, :objects, :object_bytes, :mallocs, :malloc_bytes,
+                      :paths, :failed_paths) do
+      # @return [Cost] all zero
       def self.none = new(0.0, 0.0, 0, 0, 0, 0, 0, 0)
 
       # @param list [Array<Numeric>, nil] as the recorder writes them
-      # @return [Figures]
+      # @return [Cost]
       # @raise [TypeError, ArgumentError] when it is something else
       def self.read(list)
         list = Array(list)
@@ -31,14 +31,14 @@ module Culet
         raise ArgumentError, "a figure in it cannot be"
       end
 
-      # @param other [Figures]
-      # @return [Figures]
+      # @param other [Cost]
+      # @return [Cost]
       def +(other) = self.class.new(*to_a.zip(other.to_a).map(&:sum))
 
       # Figures of threads that work at the same time can overlap: nothing is below zero.
       #
-      # @param other [Figures]
-      # @return [Figures]
+      # @param other [Cost]
+      # @return [Cost]
       def -(other) = self.class.new(*to_a.zip(other.to_a).map { |mine, its| [mine - its, mine * 0].max })
     end
 
@@ -63,9 +63,9 @@ module Culet
       attr_accessor :name
       # @return [String, nil] the file
       attr_accessor :path
-      # @return [Figures] from start to end, with required files
+      # @return [Cost] from start to end, with required files
       attr_accessor :total
-      # @return [Figures, nil] from start to the end of compilation; nil without a file to compile
+      # @return [Cost, nil] from start to the end of compilation; nil without a file to compile
       attr_accessor :until_compiled
       # @return [true, String, nil] true; the class of the raised error; "left" for a throw; nil without an
       #   end
@@ -87,16 +87,16 @@ module Culet
         @name = name
         @at = at
         @children = []
-        @total = Figures.none
+        @total = Cost.none
         @retained_objects = @retained_bytes = @code_bytes = @repeats = 0
         @repeated_seconds = 0.0
-        @before_compiled = Figures.none
+        @before_compiled = Cost.none
       end
 
       # Records the end of compilation: the cost of children up to here belongs to the lookup.
       #
       # @param path [String] the file
-      # @param figures [Figures, nil] figures so far; nil without a file to compile
+      # @param figures [Cost, nil] figures so far; nil without a file to compile
       def compiled(path, figures)
         @path = path
         @until_compiled = figures
@@ -111,12 +111,12 @@ module Culet
         @repeated_seconds += child.total.seconds
       end
 
-      # @return [Figures] without required files
+      # @return [Cost] without required files
       def own = total - children_total
 
       # The cost of finding, reading and compiling the file; all of its own cost without a file to compile.
       #
-      # @return [Figures]
+      # @return [Cost]
       def finding = until_compiled ? until_compiled - @before_compiled : own
 
       # @return [Array<Feature>] itself and all descendants, in order
@@ -124,7 +124,7 @@ module Culet
 
       private
 
-      def children_total = children.map(&:total).reduce(Figures.none, :+)
+      def children_total = children.map(&:total).reduce(Cost.none, :+)
     end
   end
 end

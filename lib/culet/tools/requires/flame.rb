@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-require "erb"
-require "json"
+require_relative "../../render/html_page"
 require_relative "../../text/numbers"
 require_relative "../../text/size"
 require_relative "feature"
@@ -9,28 +8,22 @@ require_relative "../../model/origin"
 
 module Culet
   module Requires
-    # The tree of requires as one HTML file without external resources: a flame graph by time, memory, lookups or
-    # compiled code, and the list of gems.
-    class Flame
+    # The tree of requires as a page: a flame graph by time, memory, lookups or compiled code, and the list of gems.
+    class Flame < HtmlPage
       FOLDER = File.expand_path("page", __dir__)
+      SCRIPTS = %w[flame].freeze
       # The figures of each file, in the order of the list in flame.js.
       FIGURES = %w[self_seconds self_cpu_seconds retained_bytes iseq_bytes
                    malloc_bytes objects syscalls failed_syscalls].freeze
-      private_constant :FOLDER
+      private_constant :FIGURES
 
       # @param document [Hash] of Document
       def initialize(document)
+        super()
         @document = document
       end
 
-      # @return [String]
-      def to_s = ERB.new(asset("flame.html.erb"), trim_mode: "-").result(binding)
-
       private
-
-      def asset(name) = File.read(File.join(FOLDER, name), encoding: Encoding::UTF_8)
-
-      def h(text) = ERB::Util.html_escape(text)
 
       def command = @document["command"].join(" ")
 
@@ -51,7 +44,7 @@ module Culet
           [one["parent"] || -1, one["name"] || one["path"] || Feature::UNNAMED, gems.index(one["gem"]), one["path"],
            one["error"], *FIGURES.map { |key| one[key] }]
         end
-        JSON.generate("gems" => gems, "rows" => rows).gsub(/[<>&\u2028\u2029]/) { |char| format('\u%04x', char.ord) }
+        json("gems" => gems, "rows" => rows)
       end
     end
   end

@@ -75,8 +75,8 @@ module Culet
       # @return [Array<Feature>] all features, in order of their start
       def features = @list ||= roots.flat_map(&:all)
 
-      # @return [Figures] sum of all requires
-      def total = roots.map(&:total).reduce(Figures.none, :+)
+      # @return [Cost] sum of all requires
+      def total = roots.map(&:total).reduce(Cost.none, :+)
 
       private
 
@@ -88,7 +88,7 @@ module Culet
         when "process" then head(line)
         when "begin" then open(line)
         when "name" then feature(line)&.name = text(line["name"])
-        when "compiled" then feature(line)&.compiled(text(line["path"]), Figures.read(line["figures"]))
+        when "compiled" then feature(line)&.compiled(text(line["path"]), Cost.read(line["figures"]))
         when "inner" then inner(line)
         when "end" then close(line)
         when "last" then @seconds = time(line["at"])
@@ -111,9 +111,9 @@ module Culet
       # A program may require strings that are no file names.
       def text(name) = name&.to_s&.delete("\0")
 
-      def count(value) = Figures.sound(Integer(value))
+      def count(value) = Cost.sound(Integer(value))
 
-      def time(value) = Figures.sound(Float(value))
+      def time(value) = Cost.sound(Float(value))
 
       def open(line)
         how = line["inherited"] ? "inherited" : line["how"].to_s
@@ -141,7 +141,7 @@ module Culet
       # A require of a loaded feature is no node of the tree.
       def close(line)
         one = feature(line) or return
-        one.total = Figures.read(line["figures"])
+        one.total = Cost.read(line["figures"])
         return repeated(one) if line["result"] == false && one.children.empty?
 
         path = text(line["path"])
@@ -160,7 +160,7 @@ module Culet
       # A require without an end costs at least the sum of its children.
       def conclude(one)
         one.children.each { |child| conclude(child) }
-        one.total = one.children.map(&:total).reduce(Figures.none, :+) if one.result.nil?
+        one.total = one.children.map(&:total).reduce(Cost.none, :+) if one.result.nil?
       end
 
       def repeated(one) = one.up ? one.up.repeat(one) : @roots.delete(one)

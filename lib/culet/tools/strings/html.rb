@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "erb"
+require_relative "../../render/html_page"
 require_relative "../../text/numbers"
 require_relative "../../text/size"
 require_relative "graph"
@@ -9,28 +9,23 @@ require_relative "verdicts"
 
 module Culet
   module Strings
-    # The findings as one HTML file without scripts and external resources. Contents of strings are escaped.
-    class Html
-      PARTS = File.expand_path("html", __dir__)
-      private_constant :PARTS
+    # The findings as a page without a script. Contents of strings are escaped.
+    class Html < HtmlPage
+      FOLDER = File.expand_path("html", __dir__)
 
       # @param findings [Findings]
       # @param top [Integer] number of groups, gems, files and lines
       def initialize(findings, top:)
+        super()
         @findings = findings
         @top = top
       end
-
-      # @return [String] the page
-      def to_s = ERB.new(part("page.html.erb"), trim_mode: "-").result(binding)
 
       private
 
       attr_reader :findings, :top
 
       def h(text) = Graph.escape(text)
-
-      def part(name) = File.read(File.join(PARTS, name), encoding: Encoding::UTF_8)
 
       def verdicts = Verdicts.new(findings).list
 

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-require "erb"
-require "json"
+require_relative "../../../render/html_page"
 require_relative "../../../text/lines"
 require_relative "../../../text/numbers"
 require_relative "chart_data"
@@ -10,15 +9,16 @@ require_relative "environment_value"
 module Culet
   module Compare
     module Report
-      # The comparison as one HTML file with all styles, scripts and data; its content security policy forbids requests.
-      class Html
-        PARTS = File.expand_path("html", __dir__)
+      # The comparison as a page; its content security policy forbids requests.
+      class Html < HtmlPage
+        FOLDER = File.expand_path("html", __dir__)
 
         # From the vega gem: Vega draws, Vega-Lite describes the charts.
         LIBRARIES = %w[vega.js vega-lite.js].freeze
 
         # @param document [Hash] the result document of a comparison
         def initialize(document)
+          super()
           @original = document
           @model = Benchmark::Results.new(document)
           @findings = Findings.new(@model)
@@ -26,21 +26,13 @@ module Culet
           @charts = ChartData.new(@model, palette: @palette, findings: @findings)
         end
 
-        # @return [String] the page
-        # @raise [Culet::Error] when the vega gem is not installed
-        def to_s
-          ERB.new(part("page.html.erb"), trim_mode: "-").result(binding)
-        end
-
         private
 
         attr_reader :model, :findings, :palette, :charts
 
-        def h(text) = ERB::Util.html_escape(text)
-
-        def part(name) = File.read(File.join(PARTS, name), encoding: Encoding::UTF_8)
-
-        def libraries = LIBRARIES.map { |name| script(File.read(File.join(vega, name), encoding: Encoding::UTF_8)) }
+        def libraries
+          LIBRARIES.map { |name| script_text(File.read(File.join(vega, name), encoding: Encoding::UTF_8)) }
+        end
 
         def vega
           gem = Gem.loaded_specs["vega"] || Gem::Specification.find_by_name("vega")
@@ -51,12 +43,7 @@ module Culet
 
         # In a script element the HTML parser reacts to its end and to the start of a comment. JavaScript has both in
         # strings and patterns only, where a backslash changes nothing.
-        def script(source) = source.gsub(%r{</(?=script)}i, '<\/').gsub("<!--", '<\!--')
-
-        # JSON for a script element, with everything escaped that HTML or older JavaScript would interpret.
-        def json(value)
-          JSON.generate(value).gsub(/[<>&\u2028\u2029]/) { |char| format('\u%04x', char.ord) }
-        end
+        def script_text(source) = source.gsub(%r{</(?=script)}i, '<\/').gsub("<!--", '<\!--')
 
         # The original document, or the cleaned one where JSON cannot represent it.
         def document_json

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-require "erb"
-require "json"
+require_relative "../../../render/html_page"
 require_relative "../../../text/numbers"
 require_relative "../../../text/size"
 require_relative "table"
@@ -9,24 +8,20 @@ require_relative "table"
 module Culet
   module Cow
     module Experiment
-      # The document of an experiment as one HTML file: no script, no external resource.
-      class Page
-        TEMPLATE = File.expand_path("page.html.erb", __dir__)
+      # The document of an experiment as a page without a script.
+      class Page < HtmlPage
+        FOLDER = __dir__
         # Parts of a process's bar, from left to right: figure, class, title.
         PARTS = [%w[shared_bytes shared shared], %w[private_bytes private private]].freeze
-        private_constant :TEMPLATE, :PARTS
+        private_constant :PARTS
 
         # @param document [Hash] of Engine
         def initialize(document)
+          super()
           @document = document
         end
 
-        # @return [String]
-        def to_s = ERB.new(File.read(TEMPLATE, encoding: Encoding::UTF_8), trim_mode: "-").result(binding)
-
         private
-
-        def h(text) = ERB::Util.html_escape(text)
 
         def variants = @document["results"].group_by { |result| result["variant"] }
 
@@ -54,9 +49,6 @@ module Culet
                    name, 100 * bytes.fdiv([widest, 1].max), words, h(Text::Size.human(bytes.round)))
           end.join
         end
-
-        # Characters that could end the script element are escaped.
-        def json = JSON.generate(@document).gsub(/[<>&\u2028\u2029]/) { |char| format('\u%04x', char.ord) }
       end
     end
   end

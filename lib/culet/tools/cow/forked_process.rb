@@ -8,8 +8,8 @@ module Culet
     #
     # age_seconds: since the fork; forked: whether it runs its parent's program at the same addresses, and so shares the
     # parent's memory; rss_bytes: nil where unknown; snapshot: nil for an unreadable process, with the reason in `why`.
-    Member = Struct.new(:pid, :parent_pid, :name, :age_seconds, :forked, :rss_bytes, :snapshot, :why,
-                        keyword_init: true) do
+    ForkedProcess = Struct.new(:pid, :parent_pid, :name, :age_seconds, :forked, :rss_bytes, :snapshot, :why,
+                               keyword_init: true) do
       # @return [Breakdown, nil]
       attr_accessor :breakdown
 

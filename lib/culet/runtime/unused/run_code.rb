@@ -8,7 +8,7 @@ module Culet
     #
     # Bodies have run, because loading runs them. For other pieces, each line fires once for each piece on it; if
     # several pieces share a line, the outer ones ran first, because only they can call the inner ones.
-    class Census
+    class RunCode
       BODY = /\A(?:<|singleton class\z)/
       LEVELS = /\Ablock(?: \((\d+) levels\))? in /
       private_constant :BODY, :LEVELS

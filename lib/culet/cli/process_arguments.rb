@@ -9,7 +9,7 @@ module Culet
   module CLI
     # What the verbs that look into processes share: how a process is treated meanwhile, and that a word is a process
     # number, a process's name or a file's.
-    module Subjects
+    module ProcessArguments
       WATCH_SECONDS = 2.0
       # Screens are cleared by this between two looks.
       CLEAR = "\e[H\e[2J"
@@ -193,13 +193,13 @@ module Culet
 
       # @param word [String] a process number or a snapshot's name
       # @param chunks [Integer, nil] most blocks listed one by one; 0: none; nil: the default
-      # @return [Array<Culet::Scope::Moment>] one, or all of a series
+      # @return [Array<Culet::Scope::PackedSnapshot>] one, or all of a series
       # @raise [Culet::Error]
-      def moments(word, chunks: nil) = Culet::Scope.moments(word, **treatment, chunks: chunks)
+      def packed_snapshots(word, chunks: nil) = Culet::Scope.packed_snapshots(word, **treatment, chunks: chunks)
 
       # @return [Array<Culet::Scope::Snapshot>] of all of them
       # @raise [Culet::Error]
-      def snapshots(word, chunks: nil) = moments(word, chunks: chunks).map(&:snapshot)
+      def snapshots(word, chunks: nil) = packed_snapshots(word, chunks: chunks).map(&:snapshot)
 
       # @return [Hash] for Culet::Scope::Reader
       def treatment

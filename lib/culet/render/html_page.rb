@@ -1,0 +1,70 @@
+# frozen_string_literal: true
+
+require "digest"
+require "erb"
+require "json"
+
+module Culet
+  # The shell of a page: one HTML file with styles, scripts and data inside, which loads nothing. Text of a process is
+  # escaped, or data that a script only ever inserts as text. A subclass has
+  #
+  #   FOLDER    of page.html.erb and of what it embeds
+  #   SCRIPTS   names of its scripts in that folder, without .js, or their paths
+  class HtmlPage
+    # Scripts of the map that other pages have too: the theme, packed data, figures as text, the tooltip.
+    COMMON = %w[theme data format tip].map { |name| File.expand_path("map/assets/#{name}", __dir__) }.freeze
+    SCRIPTS = [].freeze
+    # The template of a page without its lines up to the styles, which `head` writes.
+    TEMPLATE = "page.html.erb"
+
+    # @return [String] the page
+    def to_s = @to_s ||= ERB.new(asset(TEMPLATE), trim_mode: "-").result(binding)
+
+    private
+
+    def h(text) = ERB::Util.html_escape(text)
+
+    # @param name [String] of a file in the folder
+    def asset(name) = File.read(File.expand_path(name, self.class::FOLDER), encoding: Encoding::UTF_8)
+
+    # @param title [String]
+    # @param script_source [String, nil] of the content security policy; default: the one script of the page
+    # @param policy [Boolean] whether the page brings its policy; false: the server sends one
+    # @param attributes [String] HTML, of the root element
+    # @return [String] HTML up to the title
+    def head(title, script_source: own_script_source, policy: true, attributes: "")
+      <<~HTML.chomp
+        <!DOCTYPE html>
+        <html lang="en"#{attributes}>
+        <head>
+        <meta charset="utf-8">
+        <meta name="viewport" content="width=device-width, initial-scale=1">
+        <meta name="color-scheme" content="light dark">
+        <meta name="referrer" content="no-referrer">
+        #{%(<meta http-equiv="Content-Security-Policy" content="#{content_policy(script_source)}">) if policy}
+        <link rel="icon" href="data:,">
+        <title>#{h title}</title>
+      HTML
+    end
+
+    def content_policy(script_source)
+      scripts = "script-src #{script_source}; " if script_source
+      "default-src 'none'; #{scripts}style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+    end
+
+    def own_script_source = ("'#{digest(script)}'" if self.class::SCRIPTS.any?)
+
+    # One function around all files, so that their names are not global.
+    def script
+      @script ||= begin
+        sources = self.class::SCRIPTS.map { |name| asset("#{name}.js") }
+        "(function () {\n\"use strict\";\n#{sources.join("\n")}\n}());"
+      end
+    end
+
+    def digest(text) = "sha256-#{Digest::SHA256.base64digest(text)}"
+
+    # JSON for a script element, with everything escaped that HTML or older JavaScript would interpret.
+    def json(value) = JSON.generate(value).gsub(/[<>&\u2028\u2029]/) { |char| format('\u%04x', char.ord) }
+  end
+end
