@@ -37,6 +37,16 @@ class ReplayVerbTest < Minitest::Test
     ["Examples:", "--paced", "--touch", "culet trace -o job.trace"].each { |word| assert_includes out, word }
   end
 
+  def test_a_trace_of_more_memory_than_there_is
+    skip "this machine promises no more memory than it has" if File.read("/proc/sys/vm/overcommit_memory").to_i == 2
+    record(compile("for (int i = 0; i < 4096; i++) if (!malloc((size_t)1 << 32)) return 3"))
+    out, err, status = run_culet("replay", path, "--allocators", "glibc", "--runs", "1")
+    assert_equal [1, "", 1], [status.exitstatus, out, err.lines.size], err
+    assert_match(/\Aculet: #{path} has 1[67]\.\d+ TB in use at its peak, and .* of memory are available; replay it on a larger machine, or with --touch none$/, err)
+    _, err, status = run_culet("replay", path, "--allocators", "glibc", "--runs", "1", "--touch", "none")
+    assert_predicate status, :success?, err
+  end
+
   def test_it_says_which_of_several_programs_it_took
     second = compile("if (!fork()) { free(malloc(1003)); _exit(0); } wait(NULL); free(malloc(1005));", name: "second")
     record(compile("malloc(1001); execl(argv[1], argv[1], \"--port\", NULL);"), second)

@@ -2,7 +2,10 @@
 
 require_relative "../../benchmark/machine"
 require_relative "../../benchmark/runner"
+require_relative "../../errors"
 require_relative "../../model/statistics"
+require_relative "../../system/memory_group"
+require_relative "../../text/size"
 require_relative "program"
 
 module Culet
@@ -27,6 +30,7 @@ module Culet
       # @raise [Culet::Error] when the trace cannot be read
       def call
         info = @program.info
+        check_memory(info["peak_live_bytes"])
         document = replays
         document["results"].each { |result| result["summary"].merge!(instructions(result["runs"])) }
         { **document, "trace" => { **@trace.to_h, **info } }
@@ -35,6 +39,15 @@ module Culet
       end
 
       private
+
+      # What a replay takes is what the trace says, and anybody may have written the trace.
+      def check_memory(needed)
+        available = MemoryGroup.available_bytes
+        return if @options.touch == "none" || needed <= available
+
+        raise Error, "#{@trace.path} has #{Text::Size.human(needed)} in use at its peak, and #{Text::Size.human(available)} " \
+                     "of memory are available; replay it on a larger machine, or with --touch none"
+      end
 
       def replays
         Benchmark::Runner.new(plan: @plan, interruption: @interruption, progress: @progress)
