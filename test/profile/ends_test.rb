@@ -102,7 +102,7 @@ class ProfileEndsTest < Minitest::Test
     in_folder do |folder|
       path = program(folder, "#{ASKED}keep(1_000); asked(2); Process.kill(:KILL, Process.pid); sleep")
       out, err, status = run_culet("profile", *SMALL, "--", RbConfig.ruby, path, env: TestHelper::NEUTRAL)
-      assert_equal 137, status.exitstatus
+      assert_equal 137, status.exitstatus, err
       assert_match(/was ended by SIGKILL/, err)
       assert_match(/app\.rb:#{KEEPING_LINE}/, out)
       assert_match(/^note: Process \d+ \(ruby.* app\.rb\) has ended; it was read \d+\.\d s before\./, out.gsub("\n  ", " "))
