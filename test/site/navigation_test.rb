@@ -53,6 +53,18 @@ class NavigationTest < Minitest::Test
     assert_empty shown - charts - Examples.names
   end
 
+  # The links of the site's own parts, which are no documents.
+  def test_links_of_the_includes
+    links = Dir["#{ROOT}/docs/site/_includes/*.html"].flat_map { |file| File.read(file).scan(%r{'(/[^'.]*)' \| relative_url}) }.flatten
+    assert_operator links.size, :>, 6
+    links.each do |link|
+      url, anchor = link.split("#")
+      place = places.find { |one| one.url == url }
+      assert place, link
+      assert_includes Page.new(place.file).anchors, anchor, link if anchor
+    end
+  end
+
   def test_a_failed_command_of_the_examples_is_shown
     Dir.mktmpdir do |folder|
       examples = Examples.new
