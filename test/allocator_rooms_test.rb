@@ -16,10 +16,11 @@ class AllocatorRoomsTest < Minitest::Test
 
   PARTS.each do |part, folders|
     define_method("test_files_of_#{part.tr("/", "_")}_depend_on_each_other_in_one_direction") do
-      units = Dir.glob("#{part}/**/*.{c,h}", base: ROOT).reject { |path| path.match?(%r{/(?:test|build)/}) }.group_by { |path| path.delete_suffix(File.extname(path)) }
+      paths = Dir.glob("#{part}/**/*.{c,h}", base: ROOT).grep_v(%r{/(?:test|build)/})
+      units = paths.group_by { |path| path.delete_suffix(File.extname(path)) }
       refute_empty units
       graph = included(units, folders).merge(called(units)) { |_, headers, callees| headers | callees }
-      assert_empty TSort.each_strongly_connected_component(graph.method(:each_key), ->(unit, &block) { graph.fetch(unit).each(&block) }).select { |ring| ring.size > 1 }
+      assert_empty rings(graph)
     end
   end
 
@@ -33,13 +34,19 @@ class AllocatorRoomsTest < Minitest::Test
 
   def read(path) = File.read(File.join(ROOT, path))
 
+  def rings(graph)
+    uses = ->(unit, &block) { graph.fetch(unit).each(&block) }
+    TSort.each_strongly_connected_component(graph.method(:each_key), uses).select { |ring| ring.size > 1 }
+  end
+
   # @param units [Hash] a path without extension => its files
+  # @param folders [Array<String>] where headers are looked for beside the unit's own folder
   # @return [Hash] a unit => the units whose headers it includes
   def included(units, folders)
     units.to_h do |unit, paths|
       names = paths.flat_map { |path| read(path).scan(/^ *#include ["<]([^">]+)/).flatten }
-      places = [File.dirname(unit), *folders]
-      [unit, names.flat_map { |name| places.map { |place| File.join(place, name).then { |path| File.expand_path(path, "/")[1..].delete_suffix(".h") } } } & units.keys - [unit]]
+      found = [File.dirname(unit), *folders].product(names).map { |folder, name| File.expand_path(File.join("/", folder, name))[1..].delete_suffix(".h") }
+      [unit, found & (units.keys - [unit])]
     end
   end
 

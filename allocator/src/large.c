@@ -260,23 +260,30 @@ static struct culet_large *get_huge_cached(size_t bytes)
     return begun ? block : NULL;
 }
 
-static struct culet_large *get_huge_new(size_t bytes, size_t alignment)
+/* Makes a new mapping a block, with so many guard pages on either side; NULL if there is no memory for its descriptor or
+ * pagemap entry. */
+static struct culet_large *begin_mapped(uintptr_t start, size_t bytes, uint32_t guard)
 {
-    struct culet_extent extent = {.start = map(bytes, alignment), .bytes = bytes};
-
-    if (!extent.start)
-        return NULL;
     culet_lock(&culet_pages_lock);
-    extent.mapping = culet_huge_cache_new_mapping();
+    struct culet_extent extent = {.start = start, .bytes = bytes, .mapping = culet_huge_cache_new_mapping()};
     struct culet_large *block = take_descriptor();
     bool begun = block && begin_huge(block, extent);
-    if (block && !begun)
+    if (begun)
+        block->guard = guard;
+    else if (block)
         put_descriptor(block);
     culet_unlock(&culet_pages_lock);
-    if (begun)
-        return block;
-    culet_os_unmap((void *)extent.start, bytes);
-    return NULL;
+    return begun ? block : NULL;
+}
+
+static struct culet_large *get_huge_new(size_t bytes, size_t alignment)
+{
+    uintptr_t start = map(bytes, alignment);
+    struct culet_large *block = start ? begin_mapped(start, bytes, 0) : NULL;
+
+    if (start && !block)
+        culet_os_unmap((void *)start, bytes);
+    return block;
 }
 
 static void *get_huge(size_t bytes, size_t alignment, bool *zeroed)
@@ -407,23 +414,12 @@ static void *get_guarded(size_t bytes, size_t alignment)
     uint32_t guard = 1 + culet_harden_random_below(GUARD_MOST);
 
     bytes = round_up(bytes, page);
-    struct culet_extent extent = {.start = map_guarded(bytes, alignment, guard * page), .bytes = bytes};
-    if (!extent.start && release_retired())
-        extent.start = map_guarded(bytes, alignment, guard * page);
-    if (!extent.start)
-        return NULL;
-    culet_lock(&culet_pages_lock);
-    extent.mapping = culet_huge_cache_new_mapping();
-    struct culet_large *block = take_descriptor();
-    bool begun = block && begin_huge(block, extent);
-    if (begun)
-        block->guard = guard;
-    else if (block)
-        put_descriptor(block);
-    culet_unlock(&culet_pages_lock);
-    if (begun)
-        return (void *)extent.start;
-    culet_os_unmap((void *)(extent.start - guard * page), bytes + 2 * guard * page);
+    uintptr_t start = map_guarded(bytes, alignment, guard * page);
+    if (!start && release_retired())
+        start = map_guarded(bytes, alignment, guard * page);
+    if (!start || begin_mapped(start, bytes, guard))
+        return (void *)start;
+    culet_os_unmap((void *)(start - guard * page), bytes + 2 * guard * page);
     return NULL;
 }
 

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "misuse.h"
 
+#include "../../profile/host.h"
 #include "abandoned.h"
 #include "empty_block.h"
 #include "harden.h"
@@ -23,7 +24,7 @@ struct line {
 
 static void add(struct line *line, const char *text)
 {
-    while (*text && line->length < sizeof line->text - 1)
+    while (*text && line->length < sizeof line->text - 2)
         line->text[line->length++] = *text++;
 }
 
@@ -47,8 +48,8 @@ static void add_pointer(struct line *line, uintptr_t p)
 
 static void write_line(struct line *line)
 {
-    line->text[line->length++] = '\n';
-    culet_os_write_error(line->text, line->length);
+    memcpy(line->text + line->length, "\n", 2);
+    culet_host_complain(line->text);
 }
 
 _Noreturn static void die(struct line *line)

@@ -328,17 +328,3 @@ void culet_os_pause(unsigned microseconds)
 
     KEEPING_ERRNO(microseconds ? syscall(SYS_nanosleep, &time, NULL) : sched_yield());
 }
-
-void culet_os_write_error(const char *text, size_t bytes)
-{
-    int saved = errno;
-
-    while (bytes) {
-        ssize_t done = write(STDERR_FILENO, text, bytes);
-        if (done < 0 && errno != EINTR)
-            break;
-        if (done > 0)
-            text += done, bytes -= (size_t)done;
-    }
-    errno = saved;
-}

@@ -84,9 +84,6 @@ bool culet_os_barrier(void);
 /* Sleeps for so many microseconds; 0 yields the processor. */
 void culet_os_pause(unsigned microseconds);
 
-/* Writes the text to stderr. */
-void culet_os_write_error(const char *text, size_t bytes);
-
 #ifdef CULET_TEST
 /* Called before each mapping; true refuses it. */
 extern bool (*culet_os_refuse)(void);

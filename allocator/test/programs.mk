@@ -35,9 +35,11 @@ DEPS_cxx-glibc := $(TEST_BUILD)/programs/cxx
 RUN_cxx-glibc := $(TEST_BUILD)/programs/cxx
 
 $(eval $(call PROGRAM,TESTS,fork))
-LONG_TESTS += fork-long
+LONG_TESTS += fork-long fork-frees-long
 DEPS_fork-long := $(DEPS_fork)
 RUN_fork-long := env FORKS=20000 $(RUN_fork) fork_with_live_threads
+DEPS_fork-frees-long := $(DEPS_fork)
+RUN_fork-frees-long := env FORKS=1000 $(RUN_fork) fork_while_threads_only_free
 
 # Shared libraries that the programs load.
 $(TEST_BUILD)/programs/%.so: test/programs/%.c test/programs.mk
@@ -45,7 +47,8 @@ $(TEST_BUILD)/programs/%.so: test/programs/%.c test/programs.mk
 	$(CC) $(PROGRAM_CFLAGS) -fPIC -shared -o $@ $<
 
 HANDLERS := $(abspath $(TEST_BUILD))/programs/handlers.so
-TESTS += fork_handlers fork_handlers-glibc
+TESTS += fork_handlers
+LONG_TESTS += fork_handlers-glibc
 DEPS_fork_handlers := $(TEST_BUILD)/programs/fork_handlers $(HANDLERS) $(BUILD)/libculet.so
 RUN_fork_handlers := env EXPECT_CULET=1 HANDLERS=$(HANDLERS) "LD_PRELOAD=$(PRELOAD) $(HANDLERS)" $(TEST_BUILD)/programs/fork_handlers
 DEPS_fork_handlers-glibc := $(TEST_BUILD)/programs/fork_handlers $(HANDLERS)
@@ -156,12 +159,12 @@ FUZZ_LONG := --seed 0 --rounds 60
 $(TEST_BUILD)/programs/fuzz: test/programs/fuzz.c $(FUZZ_HEADERS) test/programs.mk
 	@mkdir -p $(@D)
 	$(CC) $(PROGRAM_CFLAGS) -O2 -Isrc -Wno-alloc-size-larger-than -Wno-address -o $@ $< $(PROGRAM_LIBS)
-$(eval $(call PROGRAM,TESTS,fuzz,--rounds 3))
+$(eval $(call PROGRAM,TESTS,fuzz,--rounds 2))
 $(eval $(call PROGRAM,LONG_TESTS,fuzz,$(FUZZ_LONG),-long))
 # With the profile on, and no samples, which would count as large blocks.
-$(eval $(call PROGRAM,TESTS,fuzz,--rounds 1,-profile))
+$(eval $(call PROGRAM,LONG_TESTS,fuzz,--rounds 1,-profile))
 RUN_fuzz-profile := env CULET_PROFILE=1000000g $(RUN_fuzz-profile)
-TESTS += fuzz-glibc
+LONG_TESTS += fuzz-glibc
 DEPS_fuzz-glibc := $(TEST_BUILD)/programs/fuzz
 RUN_fuzz-glibc := $(TEST_BUILD)/programs/fuzz --rounds 1
 
@@ -188,15 +191,17 @@ FUZZ_LONG_debug := $(FUZZ_LONG)
 FUZZ_LONG_asan := --seed 0 --rounds 30
 FUZZ_LONG_tsan := --seed 0 --rounds 12
 $(foreach variant,release debug asan tsan,$(eval $(call FUZZ_VARIANT,$(variant))))
-$(eval $(call FUZZ_SHORT,debug,--rounds 2))
-$(eval $(call FUZZ_SHORT,asan,--rounds 2 --steps 2000))
-$(eval $(call FUZZ_SHORT,tsan,--rounds 2 --steps 1500))
+$(eval $(call FUZZ_SHORT,asan,--rounds 1 --steps 2000))
+$(eval $(call FUZZ_SHORT,tsan,--rounds 1 --steps 1000))
 
 # ---- programs of others ----
 
 TESTS += real
 DEPS_real := $(BUILD)/libculet.so test/programs/real.sh
 RUN_real := sh test/programs/real.sh $(PRELOAD)
+LONG_TESTS += real-long
+DEPS_real-long := $(DEPS_real)
+RUN_real-long := $(RUN_real) 60000
 
 # Programs of others, and those whose expectations do not depend on what the heap counts, in a hardened process.
 TESTS += cxx-hardened

@@ -1,10 +1,17 @@
 # Unit tests, stress, model, failures: the sources built beside libc's allocator (CULET_PREFIXED), in variants.
+#
+# `make test` runs each once with the release's optimisations, and once in the variant that checks the invariants as it
+# goes, under ASan and UBSan; those with threads also under TSan. `debug`, which checks the same without them, runs in
+# `make test-all`, and where gcc has no sanitizers.
 
 VARIANTS := release debug asan tsan
-VARIANT_release := -O2 -g
+CHECKED := $(if $(filter musl,$(LIBC)),debug,asan)
+UNCHECKED := $(filter-out $(CHECKED),debug)
+# For a debugger, `debug` knows variables as well as lines; that costs a sixth of the compiler's time.
+VARIANT_release := -O2 -g1
 VARIANT_debug := -O1 -g -DCULET_DEBUG
-VARIANT_asan := -O1 -g -DCULET_DEBUG -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
-VARIANT_tsan := -O1 -g -DCULET_DEBUG -fsanitize=thread
+VARIANT_asan := -O1 -g1 -DCULET_DEBUG -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+VARIANT_tsan := -O1 -g1 -DCULET_DEBUG -fsanitize=thread
 
 UNIT_CFLAGS := -std=gnu11 -pthread -fvisibility=hidden -Isrc -Itest -DCULET_PREFIXED -DCULET_TEST \
                -DCULET_PROFILE_SAMPLES_MALLOC \
@@ -53,11 +60,12 @@ endef
 
 # ThreadSanitizer is for programs with threads; the slowest of them run with the long tests.
 UNITS := $(filter-out stress rings model failure weak,$(patsubst test/unit/%.c,%,$(wildcard test/unit/*.c)))
-THREADED := arena takeover bin stats lock scavenger
-SLOWLY_THREADED := checked pages purge sampling
-$(foreach unit,$(UNITS),$(foreach variant,release debug asan $(if $(filter $(unit),$(THREADED)),tsan),\
+THREADED := arena takeover bin lock scavenger
+SLOWLY_THREADED := checked pages purge sampling stats
+$(foreach unit,$(UNITS),$(foreach variant,release $(CHECKED) $(if $(filter $(unit),$(THREADED)),tsan),\
     $(eval $(call UNIT_TEST,TESTS,$(unit),$(variant)))))
-$(foreach unit,$(SLOWLY_THREADED),$(eval $(call UNIT_TEST,LONG_TESTS,$(unit),tsan)))
+$(foreach unit,$(UNITS),$(foreach variant,$(UNCHECKED) $(if $(filter $(unit),$(SLOWLY_THREADED)),tsan),\
+    $(eval $(call UNIT_TEST,LONG_TESTS,$(unit),$(variant)))))
 
 # The model of the memory orders runs no code of the library's but its header of orders.
 $(eval $(call UNIT_TEST,TESTS,weak,release))
@@ -71,49 +79,53 @@ define UNIT_LOAD
 $(call UNIT_TEST,$(1),$(2),$(3),,$(4))
 RUN_$(2)-$(3)$(4) := env $(5) $(ENVIRONMENT_$(3)) $(TEST_BUILD)/$(3)/$(2)
 endef
-$(eval $(call UNIT_LOAD,TESTS,stress,release,,STRESS_SCALE=4))
-$(eval $(call UNIT_LOAD,TESTS,stress,debug,,STRESS_SCALE=2))
-$(eval $(call UNIT_LOAD,TESTS,stress,asan,,STRESS_SCALE=1))
+$(eval $(call UNIT_LOAD,TESTS,stress,release,,STRESS_SCALE=2))
+$(eval $(call UNIT_LOAD,TESTS,stress,$(CHECKED),,STRESS_SCALE=1))
 $(eval $(call UNIT_LOAD,TESTS,stress,tsan,,STRESS_SCALE=1))
 $(eval $(call UNIT_LOAD,LONG_TESTS,stress,release,-long,STRESS_SCALE=60))
 $(eval $(call UNIT_LOAD,LONG_TESTS,stress,debug,-long,STRESS_SCALE=30))
 $(eval $(call UNIT_LOAD,LONG_TESTS,stress,asan,-long,STRESS_SCALE=20))
 $(eval $(call UNIT_LOAD,LONG_TESTS,stress,tsan,-long,STRESS_SCALE=5))
+$(foreach variant,release asan tsan,$(eval $(call UNIT_LOAD,LONG_TESTS,arena,$(variant),-long,ARENA_ENDS=3000)))
 $(foreach variant,release debug,$(eval $(call UNIT_LOAD,LONG_TESTS,signals,$(variant),-long,SIGNAL_FORKS=5000)))
 RINGS := CULET_DECAY=10
-$(foreach variant,$(VARIANTS),$(eval $(call UNIT_LOAD,TESTS,rings,$(variant),,$(RINGS))))
+$(foreach variant,release $(CHECKED) tsan,$(eval $(call UNIT_LOAD,TESTS,rings,$(variant),,$(RINGS))))
 $(foreach variant,$(VARIANTS),$(eval $(call UNIT_LOAD,LONG_TESTS,rings,$(variant),-long,$(RINGS) STRESS_MS=30000 STRESS_SEED=0)))
-$(foreach variant,release debug asan,$(eval $(call UNIT_LOAD,TESTS,model,$(variant),,MODEL_SEEDS=6)))
+$(foreach variant,release $(CHECKED),$(eval $(call UNIT_LOAD,TESTS,model,$(variant),,MODEL_SEEDS=6)))
 $(eval $(call UNIT_LOAD,LONG_TESTS,model,release,-long,MODEL_FIRST=1000 MODEL_SEEDS=600))
 $(eval $(call UNIT_LOAD,LONG_TESTS,model,debug,-long,MODEL_FIRST=2000 MODEL_SEEDS=200))
 $(eval $(call UNIT_LOAD,LONG_TESTS,model,asan,-long,MODEL_FIRST=3000 MODEL_SEEDS=60))
-$(foreach variant,release debug asan,$(eval $(call UNIT_LOAD,TESTS,failure,$(variant))))
-$(eval $(call UNIT_LOAD,LONG_TESTS,failure,tsan))
+$(eval $(call UNIT_LOAD,TESTS,failure,$(CHECKED)))
+$(foreach variant,release $(UNCHECKED) tsan,$(eval $(call UNIT_LOAD,LONG_TESTS,failure,$(variant))))
 
 # With the memory profile: with samples, and, where they would be counted as large blocks, with a distance no run reaches.
-$(foreach variant,$(VARIANTS),$(eval $(call UNIT_TEST,TESTS,stress,$(variant),,-profile)))
-$(foreach variant,$(VARIANTS),$(eval \
-    RUN_stress-$(variant)-profile := env CULET_PROFILE=4k STRESS_SCALE=1 $(ENVIRONMENT_$(variant)) $(TEST_BUILD)/$(variant)/stress))
-$(foreach variant,debug asan,$(eval $(call UNIT_TEST,TESTS,failure,$(variant),,-profile)))
-$(foreach variant,debug asan,$(eval \
-    RUN_failure-$(variant)-profile := env CULET_PROFILE=4k $(ENVIRONMENT_$(variant)) $(TEST_BUILD)/$(variant)/failure))
-$(foreach variant,debug asan,$(eval $(call UNIT_TEST,TESTS,model,$(variant),,-profile)))
-$(foreach variant,debug asan,$(eval \
-    RUN_model-$(variant)-profile := env CULET_PROFILE=1000000g MODEL_SEEDS=3 $(ENVIRONMENT_$(variant)) $(TEST_BUILD)/$(variant)/model))
+# $(call UNIT_PROFILE,list,program,variant,settings)
+define UNIT_PROFILE
+$(call UNIT_TEST,$(1),$(2),$(3),,-profile)
+RUN_$(2)-$(3)-profile := env $(4) $(ENVIRONMENT_$(3)) $(TEST_BUILD)/$(3)/$(2)
+endef
+PROFILE_stress := CULET_PROFILE=4k STRESS_SCALE=1
+PROFILE_failure := CULET_PROFILE=4k
+PROFILE_model := CULET_PROFILE=1000000g MODEL_SEEDS=3
+$(foreach program,stress failure model,\
+    $(eval $(call UNIT_PROFILE,TESTS,$(program),$(CHECKED),$(PROFILE_$(program))))\
+    $(foreach variant,$(UNCHECKED),$(eval $(call UNIT_PROFILE,LONG_TESTS,$(program),$(variant),$(PROFILE_$(program))))))
+$(foreach variant,release tsan,$(eval $(call UNIT_PROFILE,LONG_TESTS,stress,$(variant),$(PROFILE_stress))))
 
 # Units on kernels with larger pages, as far as this one can be made to look like them (pagesize.c).
-$(TEST_BUILD)/pages/%: $(TEST_BUILD)/debug/unit/%.o test/pagesize.c $(TEST_BUILD)/debug/libculet.a $(UNIT_HEADERS) test/unit.mk
+$(TEST_BUILD)/pages/%: $(TEST_BUILD)/$(CHECKED)/unit/%.o test/pagesize.c $(TEST_BUILD)/$(CHECKED)/libculet.a $(UNIT_HEADERS) test/unit.mk
 	@mkdir -p $(@D)
-	$(CC) $(UNIT_CFLAGS) $(VARIANT_debug) -Wl,--wrap=getauxval,--wrap=mmap -o $@ $< test/pagesize.c $(TEST_BUILD)/debug/libculet.a -ldl
+	$(CC) $(UNIT_CFLAGS) $(VARIANT_$(CHECKED)) -Wl,--wrap=getauxval,--wrap=mmap -o $@ $< test/pagesize.c $(TEST_BUILD)/$(CHECKED)/libculet.a -ldl
 
-# $(call PAGE_TEST,program,bytes)
+# $(call PAGE_TEST,list,program,bytes)
 define PAGE_TEST
-TESTS += $(1)-page-$(2)
-DEPS_$(1)-page-$(2) := $(TEST_BUILD)/pages/$(1)
-RUN_$(1)-page-$(2) := env CHECK_PAGE=$(2) $(TEST_BUILD)/pages/$(1)
+$(1) += $(2)-page-$(3)
+DEPS_$(2)-page-$(3) := $(TEST_BUILD)/pages/$(2)
+RUN_$(2)-page-$(3) := env CHECK_PAGE=$(3) $(ENVIRONMENT_$(CHECKED)) $(TEST_BUILD)/pages/$(2)
 endef
-$(foreach unit,pages slab bin large trim stats model stress,$(foreach bytes,16384 65536,\
-    $(eval $(call PAGE_TEST,$(unit),$(bytes)))))
+$(foreach unit,pages slab bin,$(foreach bytes,16384 65536,$(eval $(call PAGE_TEST,TESTS,$(unit),$(bytes)))))
+$(foreach unit,large trim stats model stress,\
+    $(eval $(call PAGE_TEST,TESTS,$(unit),65536)) $(eval $(call PAGE_TEST,LONG_TESTS,$(unit),16384)))
 
 # Real limits, with the real library preloaded.
 $(TEST_BUILD)/limits: test/limits.c $(CHECK_HEADER) test/unit.mk

@@ -1,6 +1,6 @@
 /* fork.c - fork while other threads allocate and free: no child hangs, none loses a block, all go on.
  *
- * FORKS in the environment: forks of the first test (default 5,000). */
+ * FORKS in the environment: forks beside threads that go on (default 150). */
 #define _GNU_SOURCE
 #include "programs.h"
 #include "scavenger.h"
@@ -200,13 +200,21 @@ static void live(uint64_t random, size_t base, unsigned generation)
     CHECK_EQUAL(used_bytes(), base + lost);
 }
 
+/* Forks of a test beside threads that go on. */
+static long forks_of_test(void)
+{
+    long forks = getenv("FORKS") ? atol(getenv("FORKS")) : 150;
+
+    CHECK(forks > 0, "FORKS is no number");
+    return forks;
+}
+
 TEST(fork_with_live_threads)
 {
     pthread_t thread[THREADS];
     uint64_t random = 42;
-    long forks = getenv("FORKS") ? atol(getenv("FORKS")) : 1000;
+    long forks = forks_of_test();
 
-    CHECK(forks > 0, "FORKS is no number");
     start_churning(thread);
     begin_scavenger();
     size_t base = used_bytes();
@@ -245,6 +253,7 @@ TEST(fork_while_threads_only_free)
 {
     pthread_t thread[THREADS];
     uint64_t random = 13;
+    long forks = forks_of_test();
 
     atomic_store(&stop, false);
     CHECK(pthread_barrier_init(&gate, NULL, THREADS + 1) == 0, "pthread_barrier_init");
@@ -253,7 +262,7 @@ TEST(fork_while_threads_only_free)
     begin_scavenger();
     size_t base = used_bytes();
     pthread_barrier_wait(&gate);
-    for (int i = 0; i < 1000; i++) {
+    for (long i = 0; i < forks; i++) {
         for (int k = 0; k < 200; k++)
             give_back(atomic_exchange(&slot[k % THREADS][check_random(&random) % SLOTS], marked_block(&random)));
         pid_t child = fork();

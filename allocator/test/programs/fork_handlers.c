@@ -96,7 +96,7 @@ TEST(handlers_that_allocate_while_threads_do)
     find_early();
     for (size_t i = 0; i < 3; i++)
         start_thread(&thread[i], allocate, NULL);
-    fork_many(100);
+    fork_many(40);
     atomic_store(&stop, true);
     for (size_t i = 0; i < 3; i++)
         join_thread(thread[i]);

@@ -2,9 +2,9 @@
 # Real programs under the preloaded library. Each piece of work is done twice, without the library and with it, and
 # must give the same bytes on stdout and stderr.
 #
-#   real.sh LIBRARY
+#   real.sh LIBRARY [LINES]        LINES: of the text that they work on
 set -u
-library=$1
+library=$1 lines=${2:-10000}
 export LC_ALL=C TZ=UTC
 unset LD_PRELOAD CULET_CHILDREN CULET_INHERITED
 ulimit -c 0
@@ -13,9 +13,9 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 failed=0
 
-# Prepared once: a tree of files, and a text with a million words.
+# Prepared once: a tree of files, and a text.
 prepare() {
-  awk 'BEGIN { srand(1); for (i = 0; i < 60000; i++) printf "%d word%d %x line of text\n", i * 7919 % 60000, i % 977, i }' >"$work/text"
+  awk -v lines="$lines" 'BEGIN { for (i = 0; i < lines; i++) printf "%d word%d %x line of text\n", i * 7919 % lines, i % 977, i }' >"$work/text"
   mkdir "$work/tree"
   (cd "$work/tree" && split -l 200 ../text part. && touch -d @1000000000 part.*)
 }

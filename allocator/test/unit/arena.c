@@ -563,18 +563,20 @@ static void *use_short(void *data)
     return NULL;
 }
 
-/* Threads end while others take their arenas over; large stacks, so that libc unmaps each at once. */
+/* Threads end while others take their arenas over; large stacks, so that libc unmaps each at once. ARENA_ENDS in the
+ * environment: how many. */
 TEST(threads_end_while_their_arenas_are_taken_over)
 {
     pthread_attr_t attributes;
     pthread_t user[2], thread;
+    uintptr_t ends = getenv("ARENA_ENDS") ? strtoul(getenv("ARENA_ENDS"), NULL, 10) : 300;
 
     culet_free(make(1));
     CHECK(pthread_attr_init(&attributes) == 0 && pthread_attr_setstacksize(&attributes, (size_t)64 << 20) == 0,
           "stack");
     for (uintptr_t i = 0; i < 2; i++)
         CHECK(pthread_create(&user[i], NULL, overlap, (void *)(i + 1)) == 0, "no thread");
-    for (uintptr_t i = 0; i < 3000; i++) {
+    for (uintptr_t i = 0; i < ends; i++) {
         CHECK(pthread_create(&thread, &attributes, use_short, (void *)i) == 0, "no thread");
         pthread_join(thread, NULL);
     }
