@@ -72,7 +72,8 @@ class LivePageBrowserTest < Minitest::Test
     limits.each do |bytes, texts|
       limit = { "limit_bytes" => bytes, "used_bytes" => 290 << 20, "headroom_bytes" => bytes - (290 << 20), "source" => "setting" }
       shown([moment(0, [process(11)], limit: limit)]) do |browser, _|
-        assert_equal texts, browser.evaluate("(function (card) { return [card.querySelector('span').textContent, card.querySelector('small').textContent]; }(document.querySelector('#cards meter').parentElement))")
+        card = "document.querySelector('#cards meter').parentElement"
+        assert_equal texts, browser.evaluate("['span', 'small'].map(function (tag) { return #{card}.querySelector(tag).textContent; })")
       end
     end
   end

@@ -152,7 +152,7 @@ class LiveServerTest < Minitest::Test
   end
 
   # A server that has no descriptor left, and how often it tries to accept the connection that waits.
-  EXHAUSTED = <<~'RUBY'
+  EXHAUSTED = <<~RUBY
     require_relative "test/live/live_helper"
     LiveHelper.with_server(LiveHelper.history([])) do |server, _|
       LiveHelper.get(server.url) # it has begun
