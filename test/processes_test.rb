@@ -148,7 +148,7 @@ class ProcessesTest < Minitest::Test
 
   def test_paths_with_spaces_are_kept_whole
     line = "7f0000000000-7f0000001000 r--p 00002000 08:01 42                         /opt/a b/lib.so (deleted)\n"
-    mapping = Processes.parse_maps(line).first
+    mapping = Processes::Mapping.parse(line).first
     assert_equal "/opt/a b/lib.so (deleted)", mapping.path
     assert_equal [0x7f0000000000, 4096, 0x2000, 42], [mapping.first, mapping.bytes, mapping.offset, mapping.inode]
     assert_predicate mapping, :deleted?

@@ -152,6 +152,13 @@ class AutopsyBoxTest < Minitest::Test
     refute_match(/ of 0/, summary.first)
   end
 
+  def test_notes_without_bytes_have_no_column_for_them
+    bytes = whole
+    assert_match(/^limit or step|at +limit or step +bytes/, everything(bytes)[1])
+    put(bytes, :notes, 1, record("#{[(1 << 64) - 1].pack("Q<")}step trim"))
+    assert_match(/at +limit or step$/, everything(bytes)[1])
+  end
+
   # 950 of 1,000 are charged, and 700 of them can be taken back: this was not the limit's doing.
   def test_what_the_kernel_can_take_back_is_not_in_use
     bytes = whole

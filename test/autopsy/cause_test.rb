@@ -2,10 +2,12 @@
 
 require_relative "box_helper"
 require "culet/system/memory_group"
+require "limit/limit_helper"
 
 # What ended a process: the kernel's log, the signal, the counts and the figures, each alone and in their order.
 class AutopsyCauseTest < Minitest::Test
   include TestHelper
+  include LimitHelper
 
   Autopsy = Culet::Autopsy
   BOOTED = Time.at(1_700_000_000)
@@ -98,6 +100,21 @@ class AutopsyCauseTest < Minitest::Test
   end
 
   # The name stands in the box, which anyone may have written.
+  # As `culet limit` counts: 950 of 1,000 are charged, and the kernel can take back 700 of them.
+  def test_the_report_of_the_kernel_counts_as_the_limit_does
+    files = { "memory.max" => "1000", "memory.current" => "950", "memory.stat" => "inactive_file 700\n", "memory.events" => COUNTS }
+    with_unified_groups("/a", "/a" => files) do |root|
+      report = Autopsy::KernelReport.new(log, root: root)
+      assert_equal [250, 1000], report.to_h["group"].values_at("used_bytes", "limit_bytes")
+      assert_match(/: 250 bytes used of 1\.00 kB/, report.to_s.tr("\n", " "))
+    end
+    with_unified_groups("/a", "/a" => {}) do |root|
+      report = Autopsy::KernelReport.new(log, root: root)
+      assert_equal({ "file" => nil, "counts" => {}, "used_bytes" => nil, "limit_bytes" => nil }, report.to_h["group"])
+      assert_includes report.to_s, "in no control group that counts memory"
+    end
+  end
+
   def test_only_groups_that_the_kernel_lists_are_read
     in_groups do |root, mount|
       File.write(File.join(root, "memory.events"), COUNTS)

@@ -69,7 +69,7 @@ class LadderTest < Minitest::Test
   end
 
   def test_a_limit_is_printed_as_it_was_set
-    assert_equal ["400M (419.4 MB)", "2G (2.1 GB)", "419.4 MB"],
+    assert_equal ["400 MiB", "2 GiB", "419.4 MB"],
                  [400 << 20, 2 << 30, 419_430_401].map { |bytes| Culet::Limit::History.limit_size(bytes) }
   end
 

@@ -138,7 +138,7 @@ class LiveTest < Minitest::Test
       out, err, status = run_in_group(folder, "-rculet/limit", "-rjson", "-e", code)
       assert_predicate status, :success?, err
       assert_equal 150 * MEBIBYTE, JSON.parse(out)["limit_bytes"]
-      assert_equal "culet: the memory limit is 150M (157.3 MB) now (control group #{folder})\n", err
+      assert_equal "culet: the memory limit is 150 MiB now (control group #{folder})\n", err
     end
   end
 

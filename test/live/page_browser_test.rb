@@ -66,6 +66,18 @@ class LivePageBrowserTest < Minitest::Test
     end
   end
 
+  # As in all tables, sizes beside a limit of whole MiB are in MiB.
+  def test_the_limit_is_in_the_units_it_was_given_in
+    limits = { 400 << 20 => ["110 MiB", "290 MiB of 400 MiB used"], 400_000_000 => ["95.9 MB", "304 MB of 400 MB used"] }
+    limits.each do |bytes, texts|
+      limit = { "limit_bytes" => bytes, "used_bytes" => 290 << 20, "headroom_bytes" => bytes - (290 << 20), "source" => "setting" }
+      shown([moment(0, [process(11)], limit: limit)]) do |browser, _|
+        card = "document.querySelector('#cards meter').parentElement"
+        assert_equal texts, browser.evaluate("['span', 'small'].map(function (tag) { return #{card}.querySelector(tag).textContent; })")
+      end
+    end
+  end
+
   def test_one_process_by_click_and_by_list
     shown(moments(20)) do |browser, _|
       browser.evaluate("document.querySelectorAll('#processes tbody button')[1].click()")

@@ -151,6 +151,45 @@ class LiveServerTest < Minitest::Test
     end
   end
 
+  # A server that has no descriptor left, and how often it tries to accept the connection that waits.
+  EXHAUSTED = <<~RUBY
+    require_relative "test/live/live_helper"
+    LiveHelper.with_server(LiveHelper.history([])) do |server, _|
+      LiveHelper.get(server.url) # it has begun
+      Process.setrlimit(:NOFILE, 256)
+      begin
+        held = []
+        loop { held << File.open("/dev/null") }
+      rescue Errno::EMFILE
+        tries = 0
+        trace = TracePoint.new(:call) { |point| tries += 1 if point.method_id == :accept_nonblock }
+        trace.enable
+        puts server.url
+        $stdout.flush
+        sleep 0.05 until tries.positive?
+        sleep 1
+        trace.disable
+        held.each(&:close)
+        puts tries
+        $stdout.flush
+        $stdin.gets
+      end
+    end
+    exit!
+  RUBY
+
+  def test_without_descriptors_the_server_waits
+    IO.popen([RbConfig.ruby, "-Ilib", "-Itest", "-e", EXHAUSTED], "r+", chdir: TestHelper::ROOT) do |program|
+      url = program.gets.to_s.chomp
+      waiting = TCPSocket.new("127.0.0.1", URI(url).port)
+      assert_includes 1..20, Integer(program.gets)
+      assert_equal "200", get(url).code
+    ensure
+      waiting&.close
+      Process.kill(:KILL, program.pid)
+    end
+  end
+
   private
 
   def crowd(server, *numbers)

@@ -123,6 +123,14 @@ class MetricsClusterTest < Minitest::Test
     collector&.stop
   end
 
+  # Bytes that are no text are replaced; a number of no end is not parsed.
+  def test_what_is_no_text_in_a_report_is_replaced
+    figures = Culet::Metrics::Report.new.message
+    report = ->(rank, number) { Culet::Metrics::Report.parse("#{figures}[[\"culet_profile_site_bytes\",{\"rank\":\"#{rank}\"},#{number}]]".b) }
+    assert_equal ["culet_profile_site_bytes", { "rank" => "1?" }, 5], report.call("1\xff".b, 5).last
+    assert_nil report.call("1", "9" * 500)
+  end
+
   def test_start_says_whether_it_serves
     assert_equal "true\n", run_ruby("p Culet::Metrics.start(nil)")
     port = free_port

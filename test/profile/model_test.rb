@@ -76,6 +76,11 @@ class ProfileModelTest < Minitest::Test
     assert_equal 103 + 10 + 2, data(worker, other, master).total(:live).samples
     assert_equal 110, data(worker, master).total(:live).samples
     assert_equal [110, 112], [[worker, master], [other, worker, master]].map { |all| data(*all).total(:allocated).samples }
+    shared = ->(*all) { Culet::Profile::Document.new(data(*all)).to_h.values_at("common_bytes", "inherited_bytes") }
+    sizes = [shared.call(worker, other), shared.call(worker, other, master), shared.call(master)]
+    one = data(master).total(:live).bytes / 100
+    assert_equal [[88, 103], [100, 3], [0, 0]], sizes.map { |pair| pair.map { |bytes| (bytes / one).round } }
+    assert_equal [nil, nil], Culet::Profile::Document.new(data(master), view: :allocated).to_h.values_at("common_bytes", "inherited_bytes")
     alone = data(master, worker).processes.map { |one| one.total(:live).samples }
     assert_equal [100, 10], alone
   end

@@ -91,6 +91,9 @@ module Culet
       # @return [Time] when it was taken
       def time = Time.at(process.time)
 
+      # @return [Integer] bytes of pages that no other process maps, dirty or clean
+      def private_bytes = mappings.sum { |mapping| mapping.private_clean_bytes + mapping.private_dirty_bytes }
+
       # The kernel makes one mapping of neighbours, whoever asked for them. So where all of malloc's blocks are known,
       # or all of Ruby's pages (of a collector loaded as a library none may be), what lies beside them in the same
       # mapping is somebody else's. The heap by brk has no neighbours.

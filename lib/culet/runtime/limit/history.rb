@@ -24,11 +24,8 @@ module Culet
       end
 
       # @param bytes [Integer] a limit
-      # @return [String] as settings have it if it is a whole number of MiB, and as other sizes, e.g. "400M (419.4 MB)"
-      def self.limit_size(bytes)
-        text = Settings.text(bytes)
-        text ? "#{text} (#{size(bytes)})" : size(bytes)
-      end
+      # @return [String] as tables have it, e.g. "400 MiB"
+      def self.limit_size(bytes) = Settings.text(bytes) || size(bytes)
 
       # @param log [#call] gets each line
       def initialize(log)

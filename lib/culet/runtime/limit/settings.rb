@@ -10,10 +10,10 @@ module Culet
       private_constant :EXPONENTS, :BASES
 
       # @param bytes [Integer]
-      # @return [String, nil] a size of whole MiB or GiB as settings have it, e.g. "400M"; nil for others
+      # @return [String, nil] a size of whole MiB or GiB as tables have it, e.g. "400 MiB"; nil for others
       def self.text(bytes)
-        unit, one = [["G", 1 << 30], ["M", 1 << 20]].find { |_, size| bytes.positive? && (bytes % size).zero? }
-        unit && "#{bytes / one}#{unit}"
+        unit, one = [["GiB", 1 << 30], ["MiB", 1 << 20]].find { |_, size| bytes.positive? && (bytes % size).zero? }
+        unit && "#{bytes / one} #{unit}"
       end
 
       # @return [Integer, nil] bytes; nil: as the kernel says

@@ -8,14 +8,12 @@ module Culet
     module Cpu
       TICKS_PER_SECOND = Etc.sysconf(Etc::SC_CLK_TCK)
 
-      # Fields after the command, which is in parentheses and may itself contain spaces and parentheses.
-      # Field 3 of proc(5), the state, has index 0.
-      STATE = 0
-      PARENT = 1
-      USER_TICKS = 11
-      CHILDREN_SYSTEM_TICKS = 14
-      START_TICKS = 19
-      private_constant :STATE, :PARENT, :USER_TICKS, :CHILDREN_SYSTEM_TICKS, :START_TICKS
+      # Fields 3, 4, 10, 14 to 17, 20, 22 and 23 of proc(5), behind the command, which may itself contain parentheses.
+      # The few strings that a match makes are fewer than those of a split.
+      FIELDS = /\)\ (?<state>\S)\ (?<parent>\d+)(?:\ \S+){5}\ (?<faults>\d+)(?:\ \S+){3}\ (?<user>\d+)\ (?<system>\d+)
+                \ (?<children_user>\d+)\ (?<children_system>\d+)(?:\ \S+){2}\ (?<threads>\d+)\ \S+
+                \ (?<start>\d+)\ (?<virtual>\d+)/x
+      private_constant :FIELDS
 
       module_function
 
@@ -25,14 +23,14 @@ module Culet
       # @return [Float, nil] seconds; nil when the process has ended
       def seconds(pid)
         fields = stat(pid)
-        fields && (fields[USER_TICKS..CHILDREN_SYSTEM_TICKS].sum(&:to_i).to_f / TICKS_PER_SECOND)
+        fields && %i[user system children_user children_system].sum { |name| fields[name].to_i }.fdiv(TICKS_PER_SECOND)
       end
 
       # When the process started. Together with its number it tells a process from a later one with the same number.
       #
       # @param pid [Integer]
       # @return [Integer, nil] clock ticks since the machine started; nil when the process has ended
-      def start_ticks(pid) = stat(pid)&.fetch(START_TICKS)&.to_i
+      def start_ticks(pid) = stat(pid)&.[](:start)&.to_i
 
       # @param pid [Integer]
       # @return [Float, nil] seconds since the process was forked; nil when it has ended
@@ -43,7 +41,7 @@ module Culet
 
       # @param pid [Integer]
       # @return [Integer, nil] the parent's number; nil when the process has ended
-      def parent(pid) = stat(pid)&.fetch(PARENT)&.to_i
+      def parent(pid) = stat(pid)&.[](:parent)&.to_i
 
       # @param pid [Integer]
       # @return [String, nil] the state's letter, "Z" for a process that has ended and not been waited for
@@ -51,15 +49,36 @@ module Culet
 
       # @param thread [Integer] a thread, or a process, whose main thread is asked
       # @return [String, nil] the state's letter, "Z" for a main thread that has ended; nil when there is no such thread
-      def thread_state(thread) = stat(thread)&.fetch(STATE)
+      def thread_state(thread) = stat(thread)&.[](:state)
+
+      # @param text [String] the content of /proc/PID/stat, in bytes
+      # @return [MatchData, nil] by name: state, parent, faults, user, system, children_user, children_system, threads,
+      #   start, virtual; nil: it is incomplete
+      def fields(text) = FIELDS.match(text, text.rindex(")") || 0)
 
       def stat(pid)
-        text = File.read("/proc/#{pid}/stat")
-        text.byteslice((text.rindex(")") + 2)..).split
+        fields(File.binread("/proc/#{pid}/stat"))
       rescue *GONE_OR_FORBIDDEN
         nil
       end
       private_class_method :stat
+    end
+
+    # The thread whose files in /proc tell of a process's memory. A main thread that has ended before the others stays
+    # in the list as a zombie, without memory.
+    module LivingThread
+      module_function
+
+      # @param pid [Integer] a process
+      # @return [Integer] its main thread, whose number is the process's; where that has ended, one that has not, if any
+      def of(pid)
+        return pid unless Cpu.thread_state(pid) == "Z"
+
+        threads = Dir.children("/proc/#{pid}/task").map(&:to_i)
+        threads.find { |thread| !["Z", "X", nil].include?(Cpu.thread_state(thread)) } || pid
+      rescue *GONE_OR_FORBIDDEN
+        pid
+      end
     end
   end
 end

@@ -2,11 +2,37 @@
 
 require "etc"
 require_relative "../../errors"
-require_relative "living_thread"
-require_relative "mapping"
+require_relative "cpu"
 
 module Culet
   module Processes
+    # One line of /proc/PID/maps: addresses, permissions ("r-xp"), offset in the file, and the path (or a name such
+    # as "[heap]", or nil).
+    Mapping = Struct.new(:first, :past, :permissions, :offset, :inode, :path, keyword_init: true) do
+      # @return [Integer]
+      def bytes = past - first
+
+      # @return [Boolean]
+      def file? = inode.positive? && path.to_s.start_with?("/")
+
+      # @return [Boolean]
+      def executable? = permissions.include?("x")
+
+      # @return [Boolean] whether the file was removed or replaced after it was mapped
+      def deleted? = path.to_s.end_with?(" (deleted)")
+
+      # @param text [String] the content of /proc/PID/maps
+      # @return [Array<Mapping>]
+      def self.parse(text)
+        text.each_line.filter_map do |line|
+          addresses, permissions, offset, _device, inode, path = line.chomp.split(" ", 6)
+          first, past = addresses.split("-").map { |hex| hex.to_i(16) }
+          new(first: first, past: past, permissions: permissions, offset: offset.to_i(16), inode: inode.to_i,
+              path: path&.lstrip)
+        end
+      end
+    end
+
     # One running process. Methods that need permission raise a Culet::Error that names its user.
     class Live
       # @return [Integer] process number
@@ -41,7 +67,7 @@ module Culet
       end
 
       # @return [Array<Mapping>]
-      def mappings = Processes.parse_maps(read("maps"))
+      def mappings = Mapping.parse(read("maps"))
 
       # @return [String] path of the executable at the start of the process
       def executable = guard { File.readlink("/proc/#{thread}/exe").delete_suffix(" (deleted)") }

@@ -22,10 +22,7 @@ module Culet
 
       # Longer than the file.
       MOST_BYTES = 2048
-      # Behind the command, which may itself contain parentheses: fields 3, 4, 10, 14, 15, 20, 22 and 23 of proc(5).
-      # The few strings that a match makes are fewer than those of a split.
-      FIELDS = /\) (\S) (\d+)(?: \S+){5} (\d+)(?: \S+){3} (\d+) (\d+)(?: \S+){4} (\d+) \S+ (\d+) (\d+)/
-      private_constant :MOST_BYTES, :FIELDS
+      private_constant :MOST_BYTES
 
       # @param pid [Integer]
       # @param root [String] the folder that has /proc
@@ -53,10 +50,11 @@ module Culet
       private
 
       def parse(text)
-        fields = FIELDS.match(text, text.rindex(")")) or return
+        fields = Cpu.fields(text) or return
         # Since Linux 6.16 statm sums what the processors count; stat lags by up to 64 pages for each of them.
-        found = Reading.new(fields[1], fields[2].to_i, fields[3].to_i, fields[4].to_i + fields[5].to_i, fields[6].to_i,
-                            fields[7].to_i, fields[8].to_i, *Memory.statm(@statm.pread(MOST_BYTES, 0)))
+        found = Reading.new(fields[:state], fields[:parent].to_i, fields[:faults].to_i,
+                            fields[:user].to_i + fields[:system].to_i, fields[:threads].to_i, fields[:start].to_i,
+                            fields[:virtual].to_i, *Memory.statm(@statm.pread(MOST_BYTES, 0)))
         found unless found.ended?
       end
     end

@@ -18,18 +18,20 @@ module Culet
       private_constant :TOP, :COUNTS
 
       # @param log [KernelLog]
+      # @param root [String] the folder that has /proc and the mounted control groups
       # @param options [Hash] as for Text::View
-      def initialize(log, **options)
+      def initialize(log, root: "/", **options)
         super(**options)
         @log = log
-        @files = MemoryGroup.files
+        @own, = MemoryGroup.own(root: root)
+        @group = MemoryGroup.tightest(root: root).first || @own
       end
 
       # @return [Hash{String => Object}] the keys of docs/json.md
       def to_h
         { "kills" => @log.kills.map { |kill| document(kill) }, "problem" => @log.problem,
-          "group" => { "file" => @files[3], "counts" => counts, "used_bytes" => number(@files[0]),
-                       "limit_bytes" => limit } }
+          "group" => { "file" => @own&.kills_file, "counts" => counts, "used_bytes" => @group&.used_bytes,
+                       "limit_bytes" => @group&.limit_bytes } }
       end
 
       private
@@ -56,24 +58,21 @@ module Culet
       end
 
       def group
-        return wrap("This process is in no control group that counts memory.") unless @files.first
-        return wrap("#{@files[3]} cannot be read.") if counts.empty?
+        return wrap("This process is in no control group that counts memory.") unless @own
+        return wrap("#{@own.kills_file} cannot be read.") if counts.empty?
 
-        used = number(@files[0])
+        used = @group.used_bytes
+        limit = @group.limit_bytes
         figures = " #{Text::Size.limit(used, limit)} used of #{limit ? Text::Size.limit(limit) : "no limit"}." if used
-        [wrap("Of this process's control group (#{@files[3]}):#{figures}"),
+        [wrap("Of this process's control group (#{@own.kills_file}):#{figures}"),
          grid([["count", counts.keys.map { |name| COUNTS.fetch(name) }, true],
                ["since it was made", counts.values.map { |count| Text::Numbers.grouped(count) }, false]])].join("\n")
       end
 
       def counts
-        @counts ||= KernelFile.content(@files[3].to_s).to_s.scan(/^(\w+) (\d{1,18})$/).to_h.slice(*COUNTS.keys)
-                              .transform_values(&:to_i)
+        text = @own && KernelFile.content(@own.kills_file)
+        text.to_s.scan(/^(\w+) (\d{1,18})$/).to_h.slice(*COUNTS.keys).transform_values(&:to_i)
       end
-
-      def number(path) = KernelFile.content(path.to_s)&.slice(/\A\d{1,20}\z/)&.to_i
-
-      def limit = number(@files[1])&.then { |bytes| bytes if bytes < 1 << 60 }
     end
   end
 end

@@ -116,7 +116,7 @@ module Culet
 
         grid([["at", list.map { |one| clock(one.at) }, true],
               ["limit or step", list.map { |one| "#{one.kind}: #{printable(one.text)}" }, true],
-              ["bytes", list.map { |one| size(one.bytes) }, false]])
+              *([["bytes", list.map { |one| size(one.bytes) }, false]] if list.any?(&:bytes))])
       end
 
       def notes

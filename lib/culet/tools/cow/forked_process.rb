@@ -38,9 +38,7 @@ module Culet
       end
 
       # @return [Integer, nil] bytes of pages that only this process maps, dirty or clean
-      def private_bytes
-        snapshot&.mappings&.sum { |mapping| mapping.private_clean_bytes + mapping.private_dirty_bytes }
-      end
+      def private_bytes = snapshot&.private_bytes
     end
   end
 end

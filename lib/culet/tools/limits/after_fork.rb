@@ -15,7 +15,7 @@ module Culet
 
         snapshot = PrivateMemory.snapshot(child)
         @census = Cow::Breakdown.new(snapshot, relative: PrivateMemory.snapshot(::Process.pid))
-        @private_bytes = snapshot.mappings.sum { |mapping| mapping.private_clean_bytes + mapping.private_dirty_bytes }
+        @private_bytes = snapshot.private_bytes
       ensure
         [done, leave].compact.each(&:close)
         ::Process.wait(child) if child

@@ -13,7 +13,7 @@ module Culet
       end
 
       # @return [Integer] bytes of pages that no other process maps
-      def private_bytes = @snapshot.mappings.sum { |mapping| mapping.private_clean_bytes + mapping.private_dirty_bytes }
+      def private_bytes = @snapshot.private_bytes
 
       # @param most [Integer] bytes allowed
       # @return [String] why the assertion failed

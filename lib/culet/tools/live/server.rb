@@ -96,6 +96,21 @@ module Culet
                   "Content-Security-Policy" => "default-src 'none'; frame-ancestors 'none'" }.freeze
       private_constant :HEADERS
 
+      # Without descriptors a connection stays in the queue of the kernel, where WEBrick finds it again at once.
+      class HTTPServer < WEBrick::HTTPServer
+        # Until the next attempt, in seconds.
+        REST = 0.2
+        private_constant :REST
+
+        private
+
+        # @return [TCPSocket, nil] nil: there is none, or no descriptor for it
+        def accept_client(_listener)
+          super || sleep(REST).then { nil }
+        end
+      end
+      private_constant :HTTPServer
+
       # Hands every request to the server, whatever its path and method.
       class Servlet < WEBrick::HTTPServlet::AbstractServlet
         # @param request [WEBrick::HTTPRequest]
@@ -110,10 +125,10 @@ module Culet
       def listen(port)
         # WEBrick logs each refused request; what fails in an answer is reported here.
         log = WEBrick::BasicLog.new(File::NULL, WEBrick::BasicLog::FATAL)
-        @server = WEBrick::HTTPServer.new(BindAddress: ADDRESS, Port: port, Logger: log, AccessLog: [],
-                                          MaxClients: MOST_THREADS, RequestTimeout: REQUEST_SECONDS,
-                                          AcceptCallback: @admission.method(:enter),
-                                          DoNotReverseLookup: true, ServerSoftware: "culet")
+        @server = HTTPServer.new(BindAddress: ADDRESS, Port: port, Logger: log, AccessLog: [],
+                                 MaxClients: MOST_THREADS, RequestTimeout: REQUEST_SECONDS,
+                                 AcceptCallback: @admission.method(:enter),
+                                 DoNotReverseLookup: true, ServerSoftware: "culet")
         @server.mount("/", Servlet, self)
         @port = @server[:Port]
       rescue Errno::EADDRINUSE

@@ -6,9 +6,12 @@ const SIZE_UNITS = [["PB", 1e15], ["TB", 1e12], ["GB", 1e9], ["MB", 1e6], ["kB",
 function size(bytes) {
   const found = SIZE_UNITS.find(([, one]) => Math.abs(bytes) >= one);
   if (!found) return `${bytes} ${Math.abs(bytes) === 1 ? "byte" : "bytes"}`;
-  const value = bytes / found[1];
+  return `${significant(bytes / found[1])} ${found[0]}`;
+}
+
+function significant(value) {
   const [whole, tens] = [Math.abs(value) >= 99.95, Math.abs(value) >= 9.995];
-  return `${whole ? grouped(Math.round(value)) : value.toFixed(tens ? 1 : 2)} ${found[0]}`;
+  return whole ? grouped(Math.round(value)) : value.toFixed(tens ? 1 : 2);
 }
 
 function grouped(number) { return String(number).replace(/\B(?=(\d{3})+$)/g, ","); }

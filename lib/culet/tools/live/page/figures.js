@@ -8,6 +8,14 @@ function known(value) { return value !== undefined && value !== null; }
 
 function bytesText(bytes) { return known(bytes) ? (bytes === 0 ? "0" : size(bytes)) : UNKNOWN; }
 
+// A limit, or bytes that stand beside one, as Culet::Text::Size.limit writes them: in powers of two where it was given so.
+function limitText(bytes, limit = bytes) {
+  const found = limit % 1e6 !== 0 && [["TiB", 2 ** 40], ["GiB", 2 ** 30], ["MiB", 2 ** 20]].find(([, one]) => limit % one === 0);
+  if (!known(bytes) || !found) return bytesText(bytes);
+  const value = bytes / found[1];
+  return `${bytes === limit ? grouped(value) : significant(value)} ${found[0]}`;
+}
+
 // "+4.20 MB", "−310 kB", "0"
 function signedBytes(bytes) {
   if (!known(bytes)) return UNKNOWN;

@@ -115,8 +115,8 @@ class Page {
     if (total.swap_bytes > 0) made.push(card("Swapped out", bytesText(total.swap_bytes)));
     const limit = state.limit;
     if (limit && known(limit.limit_bytes)) {
-      made.push(card("Headroom", bytesText(limit.headroom_bytes), element("meter", { min: 0, max: limit.limit_bytes, value: limit.used_bytes || 0, "aria-label": "Used of the limit" }),
-        element("small", { className: "muted" }, `${bytesText(limit.used_bytes)} of ${bytesText(limit.limit_bytes)} used`)));
+      made.push(card("Headroom", limitText(limit.headroom_bytes, limit.limit_bytes), element("meter", { min: 0, max: limit.limit_bytes, value: limit.used_bytes || 0, "aria-label": "Used of the limit" }),
+        element("small", { className: "muted" }, `${limitText(limit.used_bytes, limit.limit_bytes)} of ${limitText(limit.limit_bytes)} used`)));
     } else {
       made.push(card("Limit", "none"));
     }
