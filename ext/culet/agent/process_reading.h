@@ -14,7 +14,7 @@
 void culet_process_reading_prepare(void);
 
 /*
- * Writes the answered members of struct culet_reading as JSON, into CULET_READING_JSON_BYTES. malloc's take at most one
+ * Writes Ruby's, malloc's and the trims' members of struct culet_reading as JSON, into CULET_READING_JSON_BYTES. malloc's take at most one
  * part in CULET_REST_PER_COST of the time and may be older. Returns the length.
  */
 size_t culet_process_reading_write(char *text);
