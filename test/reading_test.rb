@@ -40,7 +40,7 @@ class ReadingTest < Minitest::Test
         box = File.join(root, "box")
         of_limit, of_ruby = run_readers(root, box)
         reading = read(root)
-        last = Culet::Autopsy::Box.load(box).ledgers.last
+        last = Culet::Autopsy::Box.load(box).readings.last
         assert_equal [USED] * 4, [of_limit, of_ruby, last.group_used, reading["group_used_bytes"]]
         assert_equal [[950 * MEGABYTE, 700 * MEGABYTE, 1000 * MEGABYTE, 3]] * 2,
                      [last.to_h.values_at(:group_charged, :group_reclaimable, :group_limit, :group_kills),
@@ -80,10 +80,10 @@ class ReadingTest < Minitest::Test
   # A record of the black box has the members in this order.
   def test_the_names_are_those_of_a_record
     assert_equal Culet::Reading::FIELDS.uniq, Culet::Reading::FIELDS
-    assert_operator Culet::Reading::FIELDS.size, :>=, Culet::Autopsy::Box::LEDGER.size
+    assert_operator Culet::Reading::FIELDS.size, :>=, Culet::Autopsy::Box::FIGURES.size
     { resident: "resident_bytes", malloc_metadata: "malloc_metadata_bytes", allocated_objects: "allocated_objects",
       group_stall: "group_stall", processor_time: "processor_time" }.each do |member, name|
-      assert_equal Culet::Autopsy::Box::LEDGER.index(member), Culet::Reading::FIELDS.index(name)
+      assert_equal Culet::Autopsy::Box::FIGURES.index(member), Culet::Reading::FIELDS.index(name)
     end
   end
 
