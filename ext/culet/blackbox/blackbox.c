@@ -157,8 +157,8 @@ static VALUE blackbox_running(VALUE self)
 }
 
 /*
- * Culet::BlackBox.stats: a Hash: readings (ledgers:) and profiles: written since the start; events: requests and jobs that have
- * begun; seconds: processor time of the thread, a Float.
+ * Culet::BlackBox.stats: a Hash: readings (ledgers:) and profiles: written since the start; events: requests and jobs
+ * that have begun; seconds: processor time of the thread, a Float.
  */
 static VALUE blackbox_stats(VALUE self)
 {
