@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* One read may give less than there is: memory.stat and smaps_rollup are written in pieces. */
+/* One read may give less than there is. */
 static bool read_descriptor(int descriptor, char *text, size_t size)
 {
     size_t length = 0;
