@@ -2,7 +2,7 @@
 
 require "reading_helper"
 require "json"
-require "culet"
+require "culet/metrics"
 require "culet/tools/autopsy"
 
 # One reading of a process and of its control group, whoever asks: the limit, the black box, the metrics, and the
@@ -65,6 +65,14 @@ class ReadingTest < Minitest::Test
       assert_equal [resident, shared], reading.values_at("resident_bytes", "shared_bytes")
       assert_equal rollup[/^Pss:\s+(\d+)/, 1].to_i * 1024, reading["pss_bytes"]
       assert_equal rollup[/^Private_Dirty:\s+(\d+)/, 1].to_i * 1024, reading["private_dirty_bytes"]
+    end
+  end
+
+  def test_the_levels_of_the_metrics_add_up_to_it
+    with_reading_root(version: 2, **CACHED) do |root|
+      samples = Culet::Metrics::OwnReading.new(root: root).samples
+      levels = samples.filter_map { |name, labels, bytes| [labels["level"], bytes] if name == "culet_memory_level_bytes" }.to_h
+      assert_equal read(root).values_at("resident_bytes", "shared_bytes"), [levels.values.sum, levels["libraries_and_files"]]
     end
   end
 
