@@ -35,7 +35,7 @@ class NativeRoomsTest < Minitest::Test
 
   # A file has its header's functions, so that a header that is included says which file is called.
   def test_a_public_function_is_defined_beside_its_header
-    names = files.grep(/\.h\z/).to_h { |file| [file.delete_suffix(".h"), source(file).scan(/^(?!static|typedef)[\w *]+?\b(culet_\w+)\([^;{]*\);/m).flatten] }
+    names = files.grep(/\.h\z/).to_h { |file| [file.delete_suffix(".h"), source(file).scan(/^(?!static|typedef)\w[\w *]*[ *](culet_\w+)\([^;{]*\)[^;{]*;/m).flatten] }
     missing = names.flat_map do |unit, declared|
       body = File.file?(File.join(EXTENSION, "#{unit}.c")) ? source("#{unit}.c") : ""
       declared.reject { |name| body.match?(/^(?:[\w *]+\s\*?)?#{name}\(/) }.map { |name| "#{unit}.h: #{name}" }

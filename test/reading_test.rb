@@ -2,7 +2,7 @@
 
 require "reading_helper"
 require "json"
-require "culet"
+require "culet/metrics"
 require "culet/tools/autopsy"
 
 # One reading of a process and of its control group, whoever asks: the limit, the black box, the metrics, and the
@@ -40,7 +40,7 @@ class ReadingTest < Minitest::Test
         box = File.join(root, "box")
         of_limit, of_ruby = run_readers(root, box)
         reading = read(root)
-        last = Culet::Autopsy::Box.load(box).ledgers.last
+        last = Culet::Autopsy::Box.load(box).readings.last
         assert_equal [USED] * 4, [of_limit, of_ruby, last.group_used, reading["group_used_bytes"]]
         assert_equal [[950 * MEGABYTE, 700 * MEGABYTE, 1000 * MEGABYTE, 3]] * 2,
                      [last.to_h.values_at(:group_charged, :group_reclaimable, :group_limit, :group_kills),
@@ -68,6 +68,14 @@ class ReadingTest < Minitest::Test
     end
   end
 
+  def test_the_levels_of_the_metrics_add_up_to_it
+    with_reading_root(version: 2, **CACHED) do |root|
+      samples = Culet::Metrics::OwnReading.new(root: root).samples
+      levels = samples.filter_map { |name, labels, bytes| [labels["level"], bytes] if name == "culet_memory_level_bytes" }.to_h
+      assert_equal read(root).values_at("resident_bytes", "shared_bytes"), [levels.values.sum, levels["libraries_and_files"]]
+    end
+  end
+
   def test_what_cannot_be_read_is_missing
     Dir.mktmpdir do |root|
       assert_empty Culet::Reading.read(root, [nil, "#{root}/none", nil, nil, root]).keys.grep_v(/_time\z/)
@@ -80,10 +88,10 @@ class ReadingTest < Minitest::Test
   # A record of the black box has the members in this order.
   def test_the_names_are_those_of_a_record
     assert_equal Culet::Reading::FIELDS.uniq, Culet::Reading::FIELDS
-    assert_operator Culet::Reading::FIELDS.size, :>=, Culet::Autopsy::Box::LEDGER.size
+    assert_operator Culet::Reading::FIELDS.size, :>=, Culet::Autopsy::Box::FIGURES.size
     { resident: "resident_bytes", malloc_metadata: "malloc_metadata_bytes", allocated_objects: "allocated_objects",
       group_stall: "group_stall", processor_time: "processor_time" }.each do |member, name|
-      assert_equal Culet::Autopsy::Box::LEDGER.index(member), Culet::Reading::FIELDS.index(name)
+      assert_equal Culet::Autopsy::Box::FIGURES.index(member), Culet::Reading::FIELDS.index(name)
     end
   end
 

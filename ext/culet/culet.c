@@ -16,7 +16,7 @@
 #include "feature_index/require.h"
 #include "limit/limit.h"
 #include "profile/ruby_profile.h"
-#include "reading/ruby_reading.h"
+#include "reading/reading.h"
 #include "requires/requires.h"
 #include "strings/strings.h"
 #include "trim/trim.h"

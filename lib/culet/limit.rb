@@ -10,7 +10,7 @@ require_relative "runtime/limit/notifications"
 require_relative "runtime/limit/history"
 require_relative "runtime/limit/steps"
 require_relative "runtime/limit/boundary"
-require_relative "runtime/limit/ladder"
+require_relative "runtime/limit/escalation"
 require_relative "runtime/limit/monitor"
 
 module Culet
@@ -73,7 +73,7 @@ module Culet
       # @return [void]
       def restarts_by(interval: restart_interval, &block)
         require_relative "runtime/limit/restart"
-        @restart = Steps::Restart.new(block || method(:end_at_boundary), critical: Ladder::CRITICAL,
+        @restart = Steps::Restart.new(block || method(:end_at_boundary), critical: Escalation::CRITICAL,
                                                                          settle: Monitor::SETTLE, interval: interval)
         monitor&.rebuild
         nil
@@ -102,11 +102,11 @@ module Culet
       def boundary = @boundary ||= Boundary.new
 
       # @api private
-      # @return [Gate]
-      def gate
-        @gate ||= begin
-          require_relative "runtime/limit/gate" # a program alone has none
-          Gate.new(limit: -> { monitor&.limit_bytes }, full: method(:full?),
+      # @return [RequestThrottle]
+      def throttle
+        @throttle ||= begin
+          require_relative "runtime/limit/request_throttle" # a program alone has none
+          RequestThrottle.new(limit: -> { monitor&.limit_bytes }, full: method(:full?),
                    ends: -> { @ends || ending == ::Process.pid })
         end
       end
@@ -194,7 +194,7 @@ module Culet
       # @api private
       # @return [void]
       def forked
-        @boundary = @gate = @ends = nil
+        @boundary = @throttle = @ends = nil
         @restart = @cluster = @threads = nil # they belong to the process that was told so
         @monitor = @monitor&.forked
       rescue SystemCallError, ThreadError, Error => e

@@ -15,7 +15,7 @@ module Culet
   module Resque
     # @return [Object] the value of the job
     def around_perform_culet(*, &job)
-      Limit.gate.pass if Resque.limit?
+      Limit.throttle.pass if Resque.limit?
       return job.call unless defined?(BlackBox.running?) && BlackBox.running?
 
       Profile.label(job: name, &job)

@@ -1,12 +1,12 @@
 #include "agent/credentials.h"
 
-#include <fcntl.h>
 #include <linux/capability.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "reading/kernel_file.h"
 
 /* Linux's default; /proc/sys may not be mounted. */
 #define DEFAULT_OVERFLOW 65534
@@ -17,15 +17,10 @@
  */
 static unsigned long overflow_id(const char *path)
 {
-    char buffer[16] = "";
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t got;
+    char text[16];
+    uint64_t id = culet_kernel_file_read_path(path, text, sizeof(text)) ? culet_number(text) : CULET_UNKNOWN;
 
-    if (fd < 0)
-        return DEFAULT_OVERFLOW;
-    got = read(fd, buffer, sizeof(buffer) - 1);
-    close(fd);
-    return got > 0 ? strtoul(buffer, NULL, 10) : DEFAULT_OVERFLOW;
+    return id != CULET_UNKNOWN ? (unsigned long)id : DEFAULT_OVERFLOW;
 }
 
 /* A process with capabilities has more rights than its user. An error counts as yes. */

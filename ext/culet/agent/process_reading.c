@@ -1,7 +1,7 @@
 #include "agent/process_reading.h"
 
 #include "common/job.h"
-#include "limit/watch.h"
+#include "limit/state.h"
 #include "profile/ruby_profile.h"
 #include "reading/ruby_stats.h"
 #include "trim/trimmer.h"
@@ -25,7 +25,10 @@ size_t culet_process_reading_write(char *text)
     culet_reader_malloc(&reader, malloc_pace);
     reading->trims = culet_trimmer_totals(&reading->trim_returned);
     reading->profile = (uint64_t)culet_profile_running();
-    reading->limit = culet_watch_runs() ? 1 : 0;
+    reading->limit = (uint64_t)culet_limit_watched();
+    /* a client takes an answer that is equal to the one before for no change */
+    reading->ruby_time = reading->malloc_time = CULET_UNKNOWN;
+    reading->malloc_increase = reading->oldmalloc_increase = CULET_UNKNOWN;
     return culet_reading_json(reading, text);
 }
 

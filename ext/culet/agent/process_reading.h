@@ -14,8 +14,9 @@
 void culet_process_reading_prepare(void);
 
 /*
- * Writes the answered members of struct culet_reading as JSON, into CULET_READING_JSON_BYTES. malloc's take at most one
- * part in CULET_REST_PER_COST of the time and may be older. Returns the length.
+ * Writes the members of struct culet_reading that are Ruby's, malloc's and the trims' as JSON, into
+ * CULET_READING_JSON_BYTES. malloc's take at most one part in CULET_REST_PER_COST of the time and may be older. Returns
+ * the length.
  */
 size_t culet_process_reading_write(char *text);
 

@@ -6,14 +6,12 @@
 
 #include "blackbox/box.h"
 #include "blackbox/events.h"
-#include "blackbox/reader.h"
 #include "blackbox/ticker.h"
 #include "common/values.h"
 #include "profile/labels.h"
+#include "reading/reading.h"
 #include "reading/ruby_stats.h"
 #include "trim/gc_watch.h"
-
-#define GROUP_FILES 5
 
 static ID fiber_event; /* a fiber-local variable: the event that runs in the fiber */
 static uint64_t notes;
@@ -65,7 +63,6 @@ static void reset_in_child(void)
     culet_box_forget();
     culet_ticker_reset();
     culet_events_reset();
-    culet_box_reader_reset();
     notes = 0;
 }
 
@@ -91,50 +88,24 @@ static void prepare(void)
     prepared = true;
 }
 
-static void copy_path(char *to, VALUE path)
-{
-    if (NIL_P(path) || RSTRING_LEN(path) >= CULET_GROUP_PATH)
-        return;
-    memcpy(to, RSTRING_PTR(path), (size_t)RSTRING_LEN(path));
-}
-
-static struct culet_group_paths read_group(VALUE files)
-{
-    struct culet_group_paths group;
-
-    Check_Type(files, T_ARRAY);
-    if (RARRAY_LEN(files) != GROUP_FILES)
-        rb_raise(rb_eArgError, "%d files are needed", GROUP_FILES);
-    for (long i = 0; i < GROUP_FILES; i++)
-        if (!NIL_P(rb_ary_entry(files, i)))
-            Check_Type(rb_ary_entry(files, i), T_STRING);
-    memset(&group, 0, sizeof(group));
-    copy_path(group.charged, rb_ary_entry(files, 0));
-    copy_path(group.limit, rb_ary_entry(files, 1));
-    copy_path(group.stat, rb_ary_entry(files, 2));
-    copy_path(group.kills, rb_ary_entry(files, 3));
-    copy_path(group.pressure, rb_ary_entry(files, 4));
-    return group;
-}
-
 /*
  * Culet::BlackBox.map(descriptor, head, files): allocates and maps the file, and starts the thread. head: the
- * lines that describe the process. files: paths of the control group: use, limit, statistics, kills, pressure; nil where
- * there is none. Raises SystemCallError.
+ * lines that describe the process. files: as of
+ * culet_group_of. Raises SystemCallError.
  */
 static VALUE blackbox_map(VALUE self, VALUE descriptor, VALUE head, VALUE files)
 {
-    struct culet_group_paths group = read_group(files);
+    struct culet_group group = culet_group_of(files);
     int error;
 
     Check_Type(head, T_STRING);
     prepare();
-    culet_box_reader_prepare(&group);
+    culet_reading_prepare();
     if ((error = culet_box_map(NUM2INT(descriptor))) != 0)
         rb_syserr_fail(error, NULL);
     culet_box_write(CULET_BOX_HEAD, culet_box_slot(CULET_BOX_HEAD, 0), 1, culet_clock(CLOCK_REALTIME),
                     RSTRING_PTR(head), (size_t)RSTRING_LEN(head));
-    if ((error = culet_ticker_start()) != 0) {
+    if ((error = culet_ticker_start(&group)) != 0) {
         culet_box_unmap();
         rb_syserr_fail(error, "cannot create a thread for the black box");
     }
@@ -186,8 +157,8 @@ static VALUE blackbox_running(VALUE self)
 }
 
 /*
- * Culet::BlackBox.stats: a Hash: readings (ledgers:) and profiles: written since the start; events: requests and jobs that have
- * begun; seconds: processor time of the thread, a Float.
+ * Culet::BlackBox.stats: a Hash: readings (ledgers:) and profiles: written since the start; events: requests and jobs
+ * that have begun; seconds: processor time of the thread, a Float.
  */
 static VALUE blackbox_stats(VALUE self)
 {

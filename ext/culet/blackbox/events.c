@@ -6,11 +6,13 @@
 #include <unistd.h>
 
 #include "blackbox/box.h"
-#include "blackbox/reader.h"
+#include "reading/reading.h"
 #include "reading/ruby_stats.h"
 
 #define SLOTS 128 /* of the table */
 #define GROUP 64  /* slots in a word */
+
+#define RUBY_NANOSECONDS UINT64_C(500000000) /* Ruby's counts are noted again for the next reading */
 
 /* An event is its number and its slot. */
 #define EVENT(number, slot) ((number)*SLOTS + (slot))
@@ -73,11 +75,11 @@ uint64_t culet_events_begin(const char *label, size_t length)
     if (!culet_box_mapped() || (slot = take_slot()) == SLOTS)
         return 0;
     now = culet_clock(CLOCK_REALTIME);
-    culet_box_reader_note_ruby(now);
+    culet_ruby_stats_note_after(RUBY_NANOSECONDS);
     number = atomic_fetch_add(&begun, 1) + 1;
     event = (struct culet_box_event){.started = now,
                                      .thread = thread_number(),
-                                     .resident_before = culet_box_reader_resident(),
+                                     .resident_before = culet_last_resident_bytes(),
                                      .resident_after = CULET_UNKNOWN,
                                      .objects_before = culet_ruby_stat_now(CULET_RUBY_OBJECTS),
                                      .objects_after = CULET_UNKNOWN};
@@ -127,9 +129,9 @@ static void finish(char *slot, uint64_t number)
     uint64_t now = culet_clock(CLOCK_REALTIME);
 
     event.ended = now;
-    event.resident_after = culet_box_reader_resident();
+    event.resident_after = culet_last_resident_bytes();
     event.objects_after = culet_ruby_stat_now(CULET_RUBY_OBJECTS);
-    culet_box_reader_note_ruby(now);
+    culet_ruby_stats_note_after(RUBY_NANOSECONDS);
     culet_box_write(CULET_BOX_FINISHED, culet_box_slot(CULET_BOX_FINISHED, atomic_fetch_add(&ended, 1)), number, now,
                     &event, bytes_of(length));
     culet_box_clear(slot);

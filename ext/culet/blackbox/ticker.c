@@ -7,8 +7,6 @@
  */
 #include "blackbox/ticker.h"
 
-#include <linux/futex.h>
-#include <limits.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -19,10 +17,10 @@
 
 #include "blackbox/box.h"
 #include "blackbox/events.h"
-#include "blackbox/reader.h"
 #include "common/filter.h"
-#include "common/thread.h"
+#include "common/sleeper.h"
 #include "profile/top.h"
+#include "reading/reading.h"
 
 #define LEAST_WAIT UINT64_C(20000000)
 #define PARTS 8                /* readings until the limit would be reached */
@@ -36,14 +34,12 @@
 #define PROFILE_REFILL 2000                /* the budget grows by this part of the time */
 #define PROFILE_SMALL (256 * 1024)         /* bytes; less growth is not worth a record */
 
-enum { NO_THREAD, STARTING, RUNNING };
+/* A reading takes a part of the time. Between two seconds that may be a larger one: the process is about to be killed. */
+static const struct culet_pace each_second = {1000, UINT64_C(900000000)}, between_seconds = {50, 0};
 
 static struct {
-    pthread_t thread;
-    _Atomic int state;
-    _Atomic bool ended;
-    _Atomic uint32_t wakeups; /* futex */
-    _Atomic bool grown;       /* the profile's estimate has reached the largest so far */
+    struct culet_sleeper thread;
+    _Atomic bool grown; /* the profile's estimate has reached the largest so far */
     _Atomic uint64_t readings, profiles, processor_time;
 } ticker;
 
@@ -59,21 +55,16 @@ static struct {
     double largest;                    /* estimate of the profile, decayed */
     double estimate;                   /* the last one */
     struct culet_buffer buffer;
+    struct culet_reader reader;
 } own;
 
 /* ---- the profile ---- */
-
-static void wake(void)
-{
-    atomic_fetch_add(&ticker.wakeups, 1);
-    (void)syscall(SYS_futex, &ticker.wakeups, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
-}
 
 /* Inside malloc. */
 static void on_growth(void)
 {
     atomic_store(&ticker.grown, true);
-    wake();
+    culet_sleeper_wake(&ticker.thread);
 }
 
 /* Asks to be woken when the estimate is worth a record out of turn. */
@@ -133,6 +124,14 @@ static uint64_t write_profile_if_due(uint64_t now)
 
 /* ---- readings ---- */
 
+/* What costs next to nothing. */
+static struct culet_reading read_rest(void)
+{
+    culet_reader_sizes(&own.reader);
+    culet_reader_ruby(&own.reader);
+    return own.reader.reading;
+}
+
 static void write_reading(enum culet_box_table table, uint64_t number, struct culet_reading *reading)
 {
     culet_events_count(&reading->running, &reading->events);
@@ -146,7 +145,11 @@ static void write_reading(enum culet_box_table table, uint64_t number, struct cu
 
 static void write_second(struct culet_reading *reading)
 {
-    *reading = culet_box_reader_second();
+    culet_reader_rollup(&own.reader, each_second);
+    culet_reader_malloc(&own.reader, each_second);
+    culet_reader_group(&own.reader);
+    culet_reader_group_used(&own.reader, each_second);
+    *reading = read_rest();
     own.limit = reading->group_limit;
     own.largest *= PROFILE_DECAY;
     write_reading(CULET_BOX_SECONDS, ++own.seconds, reading);
@@ -154,7 +157,9 @@ static void write_second(struct culet_reading *reading)
 
 static void write_fast(struct culet_reading *reading)
 {
-    *reading = culet_box_reader_fast();
+    culet_reader_malloc(&own.reader, between_seconds);
+    culet_reader_group_used(&own.reader, between_seconds);
+    *reading = read_rest();
     write_reading(CULET_BOX_FAST, ++own.fast, reading);
 }
 
@@ -193,15 +198,6 @@ static uint64_t write_due_reading(uint64_t now)
 }
 
 /* ---- the thread ---- */
-
-static void sleep_until(uint64_t due, uint64_t now, uint32_t wakeups_seen)
-{
-    uint64_t wait = due > now ? due - now : 0;
-    struct timespec time = {(time_t)(wait / CULET_SECOND), (long)(wait % CULET_SECOND)};
-
-    /* the caller checks everything again, whatever ended the wait */
-    (void)syscall(SYS_futex, &ticker.wakeups, FUTEX_WAIT_PRIVATE, wakeups_seen, &time, NULL, 0);
-}
 
 /* Not by Ruby's warn: this is no Ruby thread. Returns whether the file is there. */
 static bool has_file(void)
@@ -243,55 +239,51 @@ static void ask_for_short_slices(void)
 
 static void *run_thread(void *unused)
 {
-    uint64_t reading_due = 0, profile_at = 0, now;
+    uint64_t reading_due = 0, profile_at, due, now;
 
     (void)unused;
     prctl(PR_SET_NAME, "culet-blackbox", 0, 0, 0);
     ask_for_short_slices();
-    while (!atomic_load(&ticker.ended) && has_file()) {
-        uint32_t wakeups = atomic_load(&ticker.wakeups);
+    while (!atomic_load(&ticker.thread.ended) && has_file()) {
+        uint32_t wakeups = atomic_load(&ticker.thread.wakeups);
         now = culet_clock(CLOCK_MONOTONIC);
         if (now >= reading_due || (atomic_load(&ticker.grown) && now >= own.fast_at + LEAST_WAIT / 4))
             reading_due = write_due_reading(now);
         profile_at = write_profile_if_due(now);
         now = culet_clock(CLOCK_MONOTONIC);
-        sleep_until(reading_due < profile_at ? reading_due : profile_at, now, wakeups);
+        due = reading_due < profile_at ? reading_due : profile_at;
+        culet_sleeper_sleep(&ticker.thread, wakeups, due > now ? due - now : 0);
     }
     return NULL;
 }
 
 /* The thread blocks all signals but those of its own accesses to the box, which answers SIGBUS. */
-int culet_ticker_start(void)
+int culet_ticker_start(const struct culet_group *group)
 {
     sigset_t blocked;
-    int error, none = NO_THREAD;
 
-    if (!atomic_compare_exchange_strong(&ticker.state, &none, STARTING))
+    if (!culet_sleeper_claim(&ticker.thread))
         return 0;
-    atomic_store(&ticker.ended, false);
+    atomic_store(&ticker.thread.ended, false);
+    own.reader.group = *group;
+    culet_reader_reset(&own.reader);
     own.out_of_turn = PROFILE_BUDGET;
     own.refilled_at = culet_clock(CLOCK_MONOTONIC);
     sigfillset(&blocked);
     sigdelset(&blocked, SIGBUS);
     sigdelset(&blocked, SIGSEGV);
-    error = culet_thread_start(&ticker.thread, run_thread, &blocked);
-    atomic_store(&ticker.state, error == 0 ? RUNNING : NO_THREAD);
-    return error;
+    return culet_sleeper_start(&ticker.thread, run_thread, &blocked);
 }
 
 void culet_ticker_stop(void)
 {
-    atomic_store(&ticker.ended, true);
-    if (atomic_exchange(&ticker.state, NO_THREAD) != RUNNING)
-        return;
-    wake();
-    pthread_join(ticker.thread, NULL);
-    culet_profile_top_notify(0, NULL);
+    if (culet_sleeper_end(&ticker.thread))
+        culet_profile_top_notify(0, NULL);
 }
 
 void culet_ticker_reset(void)
 {
-    atomic_store(&ticker.state, NO_THREAD);
+    (void)culet_sleeper_forget(&ticker.thread);
     atomic_store(&ticker.grown, false);
     own.seconds = own.fast = own.profile = 0;
     own.second_at = own.fast_at = 0;

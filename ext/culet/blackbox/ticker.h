@@ -5,8 +5,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Starts the thread. Returns 0 or an errno. */
-int culet_ticker_start(void);
+#include "reading/group.h"
+
+/* Starts the thread, which reads this control group too. Returns 0 or an errno. */
+int culet_ticker_start(const struct culet_group *group);
 
 /* Ends it; returns when it has ended. */
 void culet_ticker_stop(void);

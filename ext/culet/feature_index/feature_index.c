@@ -115,13 +115,6 @@ static VALUE map(VALUE self, VALUE file)
     return problem == NULL ? Qnil : rb_str_new_cstr(problem);
 }
 
-static int ends_with(const char *path, size_t length, const char *end)
-{
-    size_t wanted = strlen(end);
-
-    return length > wanted && memcmp(path + length - wanted, end, wanted) == 0;
-}
-
 /* enter(path, folder) -> whether the path was added */
 static VALUE enter(VALUE self, VALUE path, VALUE folder)
 {
@@ -129,10 +122,10 @@ static VALUE enter(VALUE self, VALUE path, VALUE folder)
     struct wrapper *wrapper = mutable_wrapper(self);
     const char *text = StringValueCStr(path), *root_text = StringValueCStr(folder);
     size_t length = (size_t)RSTRING_LEN(path), root_length = (size_t)RSTRING_LEN(folder);
-    enum culet_node_kind kind = ends_with(text, length, ".rb") ? CULET_NODE_RUBY : CULET_NODE_NATIVE;
+    enum culet_node_kind kind = culet_scan_ends_with(text, length, ".rb") ? CULET_NODE_RUBY : CULET_NODE_NATIVE;
     uint32_t root;
 
-    if (kind == CULET_NODE_NATIVE && !ends_with(text, length, DLEXT))
+    if (kind == CULET_NODE_NATIVE && !culet_scan_ends_with(text, length, DLEXT))
         return Qfalse;
     if (root_text[0] != '/' || length <= root_length + 1 || memcmp(text, root_text, root_length) != 0 ||
         (root_length > 1 && text[root_length] != '/'))

@@ -35,13 +35,6 @@ static int is_too_recent(const struct scan *scan, const struct culet_stamp *stam
            stamp->changed_seconds + RECENT_SECONDS >= scan->now;
 }
 
-static int ends_with(const char *name, size_t length, const char *end)
-{
-    size_t wanted = strlen(end);
-
-    return length > wanted && memcmp(name + length - wanted, end, wanted) == 0;
-}
-
 static enum culet_scanned scan_folder(struct scan *scan, int folder, unsigned level);
 
 #define DANGLING (-1)
@@ -98,8 +91,8 @@ static int add_dangling(const struct scan *scan, int ruby, int native)
 static enum culet_scanned scan_entry(struct scan *scan, int folder, const struct dirent *entry, unsigned level)
 {
     size_t length = strlen(entry->d_name), before = scan->length;
-    int ruby = ends_with(entry->d_name, length, ".rb"),
-        native = ends_with(entry->d_name, length, scan->native_extension);
+    int ruby = culet_scan_ends_with(entry->d_name, length, ".rb"),
+        native = culet_scan_ends_with(entry->d_name, length, scan->native_extension);
     int type = type_of(folder, entry);
     enum culet_scanned scanned = CULET_SCANNED;
 

@@ -2,6 +2,8 @@
 #ifndef CULET_FEATURE_INDEX_SCAN_H
 #define CULET_FEATURE_INDEX_SCAN_H
 
+#include <string.h>
+
 #include "feature_index/builder.h"
 
 enum culet_scanned {
@@ -11,6 +13,14 @@ enum culet_scanned {
     CULET_GONE,       /* not a folder, or not readable; not in the index */
     CULET_NO_MEMORY   /* not in the index */
 };
+
+/* Whether a name has something before this end. */
+static inline int culet_scan_ends_with(const char *name, size_t length, const char *end)
+{
+    size_t wanted = strlen(end);
+
+    return length > wanted && memcmp(name + length - wanted, end, wanted) == 0;
+}
 
 /* Reads a folder by its real path. Names that start with a dot are omitted, so a lookup must not answer for them. */
 enum culet_scanned culet_scan(struct culet_builder *builder, const char *path, const char *native_extension);

@@ -10,7 +10,7 @@
 
 /* Less is next to nothing; so much more in use is a reason to try again; so much less is another situation. In percent
  * of the limit. */
-#define CULET_BACKOFF_VAIN 1
+#define CULET_BACKOFF_FUTILE 1
 #define CULET_BACKOFF_MORE 2
 #define CULET_BACKOFF_LESS 5
 
@@ -18,11 +18,17 @@
 #define CULET_BACKOFF_SHORTEST 0.02
 #define CULET_BACKOFF_LONGEST 240.0
 
+/* A part of a number of bytes, in percent. */
+static inline uint64_t culet_limit_part(uint64_t bytes, unsigned percent)
+{
+    return bytes / 100 * percent;
+}
+
 struct culet_backoff {
-    _Atomic double soonest; /* the step had its part of the time until then */
-    _Atomic double next;    /* after vain steps; later than `soonest` */
-    _Atomic unsigned vain;  /* steps in a row that freed next to nothing */
-    _Atomic uint64_t used;  /* bytes in use after the last of them */
+    _Atomic double soonest;  /* the step had its part of the time until then */
+    _Atomic double next;     /* after futile steps; later than `soonest` */
+    _Atomic unsigned futile; /* steps in a row that freed next to nothing */
+    _Atomic uint64_t used;   /* bytes in use after the last of them */
 };
 
 /* Whether the step may be taken. time: seconds; used: bytes in use now. */

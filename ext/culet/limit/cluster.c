@@ -53,11 +53,6 @@ static int read_process(pid_t pid, struct culet_stat *stat, struct culet_sizes *
     return culet_read_stat(folder_of(pid, folder, sizeof(folder)), stat) && culet_read_sizes(folder, sizes);
 }
 
-static uint64_t anonymous_of(const struct culet_sizes *sizes)
-{
-    return sizes->resident > sizes->files ? sizes->resident - sizes->files : 0;
-}
-
 /* ---- the list ---- */
 
 static void add_new(struct culet_cluster_member *member, pid_t pid)
@@ -144,7 +139,7 @@ static void begin_member(struct culet_cluster *cluster, struct culet_cluster_mem
 {
     add_new(member, member->pid);
     member->start = stat->start;
-    member->anonymous = member->shared = anonymous_of(sizes);
+    member->anonymous = member->shared = culet_sizes_anonymous(sizes);
     member->file = sizes->files;
     member->looked = 1;
     if (member == cluster->members)
@@ -164,7 +159,7 @@ static void begin_member(struct culet_cluster *cluster, struct culet_cluster_mem
 static void add_growth(struct culet_cluster_member *member, const struct culet_stat *stat,
                        const struct culet_sizes *sizes)
 {
-    uint64_t anonymous = anonymous_of(sizes);
+    uint64_t anonymous = culet_sizes_anonymous(sizes);
     int64_t grown = (int64_t)(anonymous - member->anonymous);
     uint64_t faulted = (stat->faults - member->faults) * (uint64_t)sysconf(_SC_PAGESIZE);
     uint64_t unexplained = grown > 0 ? (faulted > (uint64_t)grown ? faulted - (uint64_t)grown : 0) : faulted;

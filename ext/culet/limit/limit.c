@@ -3,7 +3,7 @@
  *
  *   watch(limit, kind, usage, stat, wakeup, events)  starts the thread, or changes its settings
  *   unwatch                                          ends the thread
- *   counts                                           a Hash of culet_watch_counts
+ *   counts                                           a Hash: what was read and done since the start
  *   used                                             the bytes in use at this moment, or nil
  *   anonymous                                        this process's anonymous resident bytes, or nil
  *   workers(pids, forks)                             the workers that the limit is for too; forks: before the list was made
@@ -25,7 +25,8 @@
 
 #include "common/job.h"
 #include "common/values.h"
-#include "limit/watch.h"
+#include "limit/collector.h"
+#include "limit/ticker.h"
 #include "reading/clock.h"
 #include "reading/process.h"
 #include "trim/gc_watch.h"
@@ -33,7 +34,7 @@
 /* In a Ruby thread, soon after a collection. */
 static void job(void *unused)
 {
-    culet_watch_steer();
+    culet_collector_steer();
 }
 
 static struct culet_job steer_job = {.function = job};
@@ -47,7 +48,7 @@ static void request_job(void)
 /* During GC. */
 static void on_collection(int major)
 {
-    if (culet_watch_collection())
+    if (culet_collector_requests())
         request_job();
 }
 
@@ -77,7 +78,7 @@ static VALUE number_or_nil(uint64_t bytes)
 
 static VALUE limit_used(VALUE self)
 {
-    return number_or_nil(culet_watch_used());
+    return number_or_nil(culet_limit_used());
 }
 
 static VALUE limit_anonymous(VALUE self)
@@ -97,7 +98,7 @@ static VALUE limit_workers(VALUE self, VALUE pids, VALUE forks)
     list = ALLOCV_N(pid_t, buffer, count + 1);
     for (long i = 0; i < count; i++)
         list[i] = NUM2INT(rb_ary_entry(pids, i));
-    error = culet_watch_list(list, (unsigned)count, NUM2UINT(forks));
+    error = culet_limit_list(list, (unsigned)count, NUM2UINT(forks));
     ALLOCV_END(buffer);
     if (error != 0)
         rb_syserr_fail(error, "workers");
@@ -106,13 +107,13 @@ static VALUE limit_workers(VALUE self, VALUE pids, VALUE forks)
 
 static VALUE limit_note_fork(VALUE self)
 {
-    culet_watch_fork();
+    culet_cluster_fork(&culet_limit_state.cluster);
     return Qnil;
 }
 
 static VALUE limit_forks(VALUE self)
 {
-    return UINT2NUM(culet_watch_forks());
+    return UINT2NUM(atomic_load(&culet_limit_state.cluster.forks));
 }
 
 static VALUE limit_set_ending(VALUE self, VALUE pid)
@@ -139,7 +140,7 @@ static VALUE limit_claim(VALUE self, VALUE milliseconds)
 
 static VALUE limit_full(VALUE self, VALUE bytes)
 {
-    return culet_watch_full(NUM2ULL(bytes)) ? Qtrue : Qfalse;
+    return culet_limit_full(NUM2ULL(bytes)) ? Qtrue : Qfalse;
 }
 
 static enum culet_usage_kind usage_kind(VALUE kind)
@@ -158,7 +159,7 @@ static struct culet_kernel_file file_of(VALUE descriptor)
 
 static void stop_at_exit(ruby_vm_t *vm)
 {
-    culet_watch_stop();
+    culet_limit_ticker_stop();
 }
 
 /*
@@ -168,48 +169,49 @@ static void stop_at_exit(ruby_vm_t *vm)
 static VALUE limit_watch(VALUE self, VALUE limit, VALUE kind, VALUE usage, VALUE stat, VALUE wakeup, VALUE events)
 {
     static int watching;
-    struct culet_watch_settings settings = {.limit = NUM2ULL(limit), .wakeup_fd = NUM2INT(wakeup)};
+    struct culet_limit_settings settings = {.limit = NUM2ULL(limit), .wakeup_fd = NUM2INT(wakeup)};
     int error;
 
     settings.usage =
         (struct culet_usage){.kind = usage_kind(kind), .group = {.charged = file_of(usage), .stat = file_of(stat)}};
     settings.usage.reported = &shared_page()->used;
     Check_Type(events, T_ARRAY);
-    for (long i = 0; i < CULET_WATCH_EVENTS; i++)
+    for (long i = 0; i < CULET_LIMIT_EVENTS; i++)
         settings.events[i] = i < RARRAY_LEN(events) ? NUM2INT(rb_ary_entry(events, i)) : -1;
     if (!watching) {
         watching = 1;
         if (!culet_job_prepare(&steer_job))
             return rb_utf8_str_new_cstr("Ruby cannot register another postponed job");
-        culet_watch_prepare(request_job);
+        culet_collector_prepare(request_job);
         ruby_vm_at_exit(stop_at_exit);
         culet_gc_watch(on_collection);
     }
-    if ((error = culet_watch_start(&settings)) != 0)
+    if ((error = culet_limit_ticker_start(&settings)) != 0)
         return rb_utf8_str_new_cstr(strerror(error));
-    culet_watch_steer();
+    culet_collector_steer();
     return Qnil;
 }
 
 static VALUE limit_unwatch(VALUE self)
 {
-    culet_watch_stop();
+    culet_limit_ticker_stop();
     return Qnil;
 }
 
 static VALUE limit_counts(VALUE self)
 {
-    struct culet_watch_counts counts = culet_watch_counts();
+    const struct culet_limit_state *state = &culet_limit_state;
+    struct culet_collector_counts collector = culet_collector_counts();
     VALUE hash = rb_hash_new();
 
-    culet_hash_set(hash, "used_bytes", ULL2NUM(counts.used));
-    culet_hash_set(hash, "trims", ULL2NUM(counts.trims));
-    culet_hash_set(hash, "trimmed_bytes", ULL2NUM(counts.trimmed_bytes));
-    culet_hash_set(hash, "collections", ULL2NUM(counts.collections));
-    culet_hash_set(hash, "collected_bytes", ULL2NUM(counts.freed_bytes));
-    culet_hash_set(hash, "tightened", ULL2NUM(counts.tightened));
-    culet_hash_set(hash, "budget_bytes", ULL2NUM(counts.budget));
-    culet_hash_set(hash, "readings", ULL2NUM(counts.readings));
+    culet_hash_set(hash, "used_bytes", ULL2NUM(atomic_load(&state->used)));
+    culet_hash_set(hash, "trims", ULL2NUM(atomic_load(&state->trims)));
+    culet_hash_set(hash, "trimmed_bytes", ULL2NUM(atomic_load(&state->trimmed_bytes)));
+    culet_hash_set(hash, "collections", ULL2NUM(atomic_load(&state->collections)));
+    culet_hash_set(hash, "collected_bytes", ULL2NUM(atomic_load(&state->freed_bytes)));
+    culet_hash_set(hash, "tightened", ULL2NUM(collector.tightened));
+    culet_hash_set(hash, "budget_bytes", ULL2NUM(collector.budget));
+    culet_hash_set(hash, "readings", ULL2NUM(atomic_load(&state->readings)));
     return hash;
 }
 

@@ -1,5 +1,5 @@
 /*
- * limit/steering.h - how much Ruby may allocate until the next collection. Arithmetic only.
+ * limit/steering.h - how much Ruby may allocate until the next collection, and how much it will. Arithmetic only.
  *
  * Ruby collects after `ruby` bytes of malloc: 16 MiB at first, up to 32 MiB later, whatever the limit of the process.
  * Right after a collection its garbage is not swept yet, so what is in use is the peak of a cycle. If the next cycle
@@ -43,5 +43,25 @@ uint64_t culet_steering_room(uint64_t limit, uint64_t used);
  * the last cycle had a higher peak than the target.
  */
 void culet_steering_update(struct culet_steering *steering, uint64_t limit, uint64_t used, uint64_t ruby, int exceeded);
+
+/*
+ * By how much Ruby's heap will grow until the next point where a Ruby thread runs a job.
+ *
+ * Ruby's heap grows between two collections when its free slots are used up, by up to 80 % at once, and does not
+ * shrink. Small objects need no malloc, so no count of allocated bytes tells. Arithmetic only.
+ */
+
+/* A slot has 40 bytes or more; the table of a Hash, and the arrays of larger objects, come on top. */
+#define CULET_FORECAST_OBJECT_BYTES 64
+/* With what is expected, no more than this part of the limit may be in use, in percent. */
+#define CULET_FORECAST_MOST 96
+
+struct culet_forecast {
+    uint64_t allocated; /* objects since the start of Ruby, at the last job; 0: there was none */
+    uint64_t most;      /* objects allocated between two jobs; decays by an eighth */
+};
+
+/* The bytes that the heap lacks until the next job. allocated: since the start of Ruby; free: slots. */
+uint64_t culet_forecast_growth(struct culet_forecast *forecast, uint64_t allocated, uint64_t free);
 
 #endif

@@ -52,22 +52,22 @@ static void mark_used(const char *from, const char *past, char *used, uint32_t c
     }
 }
 
-static void write_frames(struct dump *dump)
+static void write_frames(struct culet_buffer *buffer, uint64_t *lines)
 {
     struct culet_buffer used = {NULL, 0, 0, 0};
     uint32_t count = culet_profile_frames_count();
     char *bytes = culet_buffer_reserve(&used, (size_t)count + 1);
 
     if (bytes == NULL) {
-        dump->buffer->failed = 1;
+        buffer->failed = 1;
         return;
     }
-    mark_used(dump->buffer->bytes, dump->buffer->bytes + dump->buffer->length, bytes, count);
+    mark_used(buffer->bytes, buffer->bytes + buffer->length, bytes, count);
     for (uint32_t id = 1; id <= count; id++) {
         if (!bytes[id])
             continue;
-        culet_profile_frames_write(dump->buffer, id);
-        dump->lines++;
+        culet_profile_frames_write(buffer, id);
+        (*lines)++;
     }
     culet_buffer_free(&used);
 }
@@ -106,14 +106,15 @@ static void mark_texts(const char *from, const char *past, struct used_texts *us
     }
 }
 
-static void write_texts(struct dump *dump)
+void culet_profile_dump_names(struct culet_buffer *buffer, uint64_t *lines)
 {
     struct used_texts used = {{0}, {0}};
 
-    mark_texts(dump->buffer->bytes, dump->buffer->bytes + dump->buffer->length, &used);
-    dump->lines += culet_labels_write(dump->buffer, used.labels, INTERNED_BYTES);
-    dump->lines += culet_objects_write_totals(dump->buffer);
-    dump->lines += culet_objects_write_types(dump->buffer, used.types, INTERNED_BYTES);
+    mark_texts(buffer->bytes, buffer->bytes + buffer->length, &used);
+    *lines += culet_labels_write(buffer, used.labels, INTERNED_BYTES);
+    *lines += culet_objects_write_totals(buffer);
+    *lines += culet_objects_write_types(buffer, used.types, INTERNED_BYTES);
+    write_frames(buffer, lines);
 }
 
 void culet_profile_dump(const struct culet_profile_api *api, struct culet_buffer *buffer)
@@ -127,7 +128,6 @@ void culet_profile_dump(const struct culet_profile_api *api, struct culet_buffer
     if (buffer->failed)
         return;
     culet_profile_frames_name();
-    write_texts(&dump);
-    write_frames(&dump);
+    culet_profile_dump_names(buffer, &dump.lines);
     culet_buffer_format(buffer, "E %" PRIu64 "\n", dump.lines);
 }

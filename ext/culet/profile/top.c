@@ -1,28 +1,19 @@
 #include "profile/top.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "profile/frames.h"
-#include "profile/interned.h"
-#include "profile/labels.h"
-#include "profile/objects.h"
+#include "profile/dump.h"
 #include "profile/writer.h"
 #include "reading/clock.h"
 
 #define SITES 32
 #define NODES 3072
-#define FRAMES 4096 /* a power of two above the number of nodes */
-#define INTERNED_BYTES (CULET_INTERNED_TEXTS / 8 + 1)
 
 static const struct culet_profile_api *api;
 static struct culet_profile_top_site sites[SITES];
 static struct culet_profile_top_node nodes[NODES];
-static unsigned char labels[INTERNED_BYTES], types[INTERNED_BYTES];
-
-static uint32_t written[FRAMES]; /* frames of the stream, by hash; 0: empty */
 
 /* The part of the list that is written. */
 struct part {
@@ -112,38 +103,7 @@ static bool add(void *buffer, const char *text, size_t length)
     return !((struct culet_buffer *)buffer)->failed;
 }
 
-/* ---- frames, stacks, sites ---- */
-
-static uint32_t frame_of(uint64_t word)
-{
-    return word >> CULET_WORD_SHIFT == CULET_WORD_RUBY ? (uint32_t)(word >> 24) : 0;
-}
-
-/* Whether the frame was not in the table yet; then it is added. */
-static bool is_new(uint32_t id)
-{
-    size_t at = id * 2654435761u % FRAMES;
-
-    for (; written[at] != 0; at = (at + 1) % FRAMES)
-        if (written[at] == id)
-            return false;
-    written[at] = id;
-    return true;
-}
-
-static void write_frames(struct part *p)
-{
-    uint32_t count = culet_profile_frames_count();
-
-    memset(written, 0, sizeof(written));
-    for (size_t i = 0; i < p->top->node_count; i++) {
-        uint32_t id = p->wanted[i] ? frame_of(p->top->nodes[i].word) : 0;
-        if (id == 0 || id > count || !is_new(id))
-            continue;
-        culet_profile_frames_write(p->buffer, id);
-        p->lines++;
-    }
-}
+/* ---- stacks, sites ---- */
 
 static void write_nodes(struct part *p)
 {
@@ -162,20 +122,10 @@ static uint64_t whole(double number)
     return number > 0 ? (number < 0x1p62 ? (uint64_t)(number + 0.5) : UINT64_C(1) << 62) : 0;
 }
 
-static void set_bit(unsigned char *bits, uint32_t number)
-{
-    if (number / 8 < INTERNED_BYTES)
-        bits[number / 8] |= (unsigned char)(1 << number % 8);
-}
-
 static void write_sites(struct part *p)
 {
-    memset(labels, 0, sizeof(labels));
-    memset(types, 0, sizeof(types));
     for (size_t i = 0; i < p->sites; i++) {
         const struct culet_profile_top_site *site = &p->top->sites[i];
-        set_bit(labels, site->label);
-        set_bit(types, site->type);
         culet_buffer_format(p->buffer, "S %c %u %u %u l %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "e6\n",
                             site->kind == CULET_PROFILE_OBJECT ? 'o' : 'm', site->stack, site->label, site->type,
                             site->live.samples, whole(site->live.blocks), whole(site->live.bytes),
@@ -198,10 +148,7 @@ static void write_part(const struct culet_profile_top *top, struct culet_buffer 
         buffer->failed = 1;
     write_nodes(&part);
     write_sites(&part);
-    part.lines += culet_labels_write(buffer, labels, INTERNED_BYTES);
-    part.lines += culet_objects_write_totals(buffer);
-    part.lines += culet_objects_write_types(buffer, types, INTERNED_BYTES);
-    write_frames(&part);
+    culet_profile_dump_names(buffer, &part.lines);
     culet_buffer_format(buffer, "B %" PRIu64 " %" PRIu64 "\n", whole(top->malloc_bytes), whole(top->object_bytes));
     culet_buffer_format(buffer, "E %" PRIu64 "\n", part.lines + 1);
 }

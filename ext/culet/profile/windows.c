@@ -1,15 +1,11 @@
 #include "profile/windows.h"
 
-#include <limits.h>
-#include <linux/futex.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "common/thread.h"
+#include "common/sleeper.h"
 #include "reading/clock.h"
 
 /* Nanoseconds. */
@@ -24,17 +20,12 @@
 #define AVERAGED 64      /* windows in the averages */
 #define FIRST 64         /* windows that are closer to each other, so that a short profile has some too */
 
-enum { NO_THREAD, STARTING, RUNNING };
-
 static struct {
     culet_windows_trigger *trigger;
-    pthread_t thread;
-    _Atomic int state; /* of the thread */
-    _Atomic bool ended;
+    struct culet_sleeper thread;
     _Atomic bool wanted;
     _Atomic bool waiting;       /* the thread waits for a job to run */
     _Atomic uint32_t jobs;      /* that have run */
-    _Atomic uint32_t wakeups;   /* futex: incremented to wake the thread */
     _Atomic uint64_t closes;    /* when the window closes, without the next two */
     _Atomic uint64_t hook_time; /* of the hook, in the window */
     _Atomic uint64_t span_time; /* of jobs and stacks, in the window */
@@ -103,12 +94,6 @@ void culet_windows_count(void)
 
 /* ---- the jobs ---- */
 
-static void wake_thread(void)
-{
-    atomic_fetch_add(&windows.wakeups, 1);
-    (void)syscall(SYS_futex, &windows.wakeups, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
-}
-
 /*
  * After a wait the job decides whether a window would be open by now. If so, a part of it is over, and any part is
  * equally probable.
@@ -130,7 +115,7 @@ bool culet_windows_wanted(void)
         atomic_store(&windows.wanted, false); /* the thread is late */
     atomic_fetch_add(&windows.jobs, 1);
     if (was_waiting)
-        wake_thread();
+        culet_sleeper_wake(&windows.thread);
     return atomic_load(&windows.wanted);
 }
 
@@ -153,26 +138,17 @@ void culet_windows_end(struct culet_windows_span began)
 
 /* ---- the thread ---- */
 
-/* Sleeps until `wakeups` changes, or for a time. */
-static void sleep_for(uint64_t nanoseconds, uint32_t wakeups_seen)
-{
-    struct timespec time = {(time_t)(nanoseconds / CULET_SECOND), (long)(nanoseconds % CULET_SECOND)};
-
-    /* the caller checks everything again, whatever ended the wait */
-    (void)syscall(SYS_futex, &windows.wakeups, FUTEX_WAIT_PRIVATE, wakeups_seen, &time, NULL, 0);
-}
-
 static void sleep_until_closed(void)
 {
     uint64_t time;
 
     while (atomic_load(&windows.wanted)) {
-        uint32_t wakeups = atomic_load(&windows.wakeups);
+        uint32_t wakeups = atomic_load(&windows.thread.wakeups);
         uint64_t closes = closing_time();
-        if ((time = culet_clock(CLOCK_MONOTONIC)) >= closes || atomic_load(&windows.ended))
+        if ((time = culet_clock(CLOCK_MONOTONIC)) >= closes || atomic_load(&windows.thread.ended))
             close_window();
         else
-            sleep_for(closes - time, wakeups);
+            culet_sleeper_sleep(&windows.thread, wakeups, closes - time);
     }
 }
 
@@ -185,11 +161,11 @@ static void wait_for_ruby(uint32_t jobs)
     uint64_t time = FIRST_WAIT;
 
     atomic_store(&windows.waiting, true);
-    while (atomic_load(&windows.waiting) && !atomic_load(&windows.ended)) {
-        uint32_t wakeups = atomic_load(&windows.wakeups);
+    while (atomic_load(&windows.waiting) && !atomic_load(&windows.thread.ended)) {
+        uint32_t wakeups = atomic_load(&windows.thread.wakeups);
         if (atomic_load(&windows.jobs) != jobs)
             break; /* one ran before `waiting` was set */
-        sleep_for(time, wakeups);
+        culet_sleeper_sleep(&windows.thread, wakeups, time);
         if (atomic_load(&windows.waiting))
             windows.trigger();
         time = time * 2 < LAST_WAIT ? time * 2 : LAST_WAIT;
@@ -229,13 +205,13 @@ static void *run_thread(void *unused)
     (void)unused;
     prctl(PR_SET_NAME, "culet-profile", 0, 0, 0);
     prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0); /* the default of 50 us is a fifth of a window */
-    while (!atomic_load(&windows.ended)) {
-        uint32_t wakeups = atomic_load(&windows.wakeups);
+    while (!atomic_load(&windows.thread.ended)) {
+        uint32_t wakeups = atomic_load(&windows.thread.wakeups);
         double gap = update_gap(&processor);
         atomic_store(&windows.share, WINDOW_TIME / (WINDOW_TIME + gap));
-        if (!atomic_load(&windows.ended))
-            sleep_for((uint64_t)(-log(culet_windows_random(&random)) * gap), wakeups);
-        if (!atomic_load(&windows.ended))
+        if (!atomic_load(&windows.thread.ended))
+            culet_sleeper_sleep(&windows.thread, wakeups, (uint64_t)(-log(culet_windows_random(&random)) * gap));
+        if (!atomic_load(&windows.thread.ended))
             run_window();
     }
     return NULL;
@@ -243,27 +219,19 @@ static void *run_thread(void *unused)
 
 int culet_windows_start(void)
 {
-    int error, none = NO_THREAD;
-
-    if (!atomic_compare_exchange_strong(&windows.state, &none, STARTING))
+    if (!culet_sleeper_claim(&windows.thread))
         return 0;
-    atomic_store(&windows.ended, false);
+    atomic_store(&windows.thread.ended, false);
     atomic_store(&windows.share, WINDOW_TIME / (double)(WINDOW_TIME + GAP_TIME / FIRST));
     windows.first = 0;
     windows.random = culet_windows_seed();
-    error = culet_thread_start(&windows.thread, run_thread, NULL);
-    atomic_store(&windows.state, error == 0 ? RUNNING : NO_THREAD);
-    return error;
+    return culet_sleeper_start(&windows.thread, run_thread, NULL);
 }
 
 void culet_windows_stop(void)
 {
-    atomic_store(&windows.ended, true);
-    if (atomic_exchange(&windows.state, NO_THREAD) != RUNNING)
-        return;
-    wake_thread();
-    pthread_join(windows.thread, NULL);
-    atomic_store(&windows.wanted, false);
+    if (culet_sleeper_end(&windows.thread))
+        atomic_store(&windows.wanted, false);
 }
 
 /* ---- fork ---- */
@@ -271,7 +239,7 @@ void culet_windows_stop(void)
 /* A child has none of its parent's threads. Its first job starts its own. */
 static void reset_in_child(void)
 {
-    if (atomic_exchange(&windows.state, NO_THREAD) == NO_THREAD)
+    if (!culet_sleeper_forget(&windows.thread))
         return;
     atomic_store(&windows.wanted, false);
     atomic_store(&windows.waiting, false);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* One read may give less than there is: memory.stat and smaps_rollup are written in pieces. */
+/* One read may give less than there is. */
 static bool read_descriptor(int descriptor, char *text, size_t size)
 {
     size_t length = 0;
@@ -23,24 +23,24 @@ static bool read_descriptor(int descriptor, char *text, size_t size)
     return length > 0;
 }
 
-bool culet_kernel_file_read(const struct culet_kernel_file *file, char *text, size_t size)
+bool culet_kernel_file_read_path(const char *path, char *text, size_t size)
 {
-    int opened;
+    int opened = path[0] == '\0' ? -1 : open(path, O_RDONLY | O_CLOEXEC);
     bool read;
 
     text[0] = '\0';
-    if (file->descriptor >= 0)
-        return read_descriptor(file->descriptor, text, size);
-    if (file->path == NULL || file->path[0] == '\0' || (opened = open(file->path, O_RDONLY | O_CLOEXEC)) < 0)
+    if (opened < 0)
         return false;
     read = read_descriptor(opened, text, size);
     close(opened);
     return read;
 }
 
-bool culet_kernel_file_read_path(const char *path, char *text, size_t size)
+bool culet_kernel_file_read(const struct culet_kernel_file *file, char *text, size_t size)
 {
-    return culet_kernel_file_read(&(struct culet_kernel_file){-1, path}, text, size);
+    if (file->descriptor >= 0)
+        return read_descriptor(file->descriptor, text, size);
+    return culet_kernel_file_read_path(file->path, text, size);
 }
 
 uint64_t culet_kernel_file_number(const struct culet_kernel_file *file)

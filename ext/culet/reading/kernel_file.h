@@ -15,7 +15,7 @@
  */
 struct culet_kernel_file {
     int descriptor;
-    const char *path;
+    char path[512];
 };
 
 /* Reads a file from its start into a terminated text; what does not fit is cut. Returns whether there is any. */

@@ -1,6 +1,7 @@
 #include "reading/malloc_stats.h"
 
 #include <ruby/thread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,41 +33,17 @@ static void store(VALUE hash, const char *name, uint64_t value)
     culet_hash_set(hash, name, ULL2NUM(value));
 }
 
-/* ---- culet's own statistics ---- */
-
-struct question {
-    culet_stats_function *ask;
-    struct culet_stats stats;
-    int done;
+/*
+ * What the active malloc says of itself: culet's own statistics, or glibc's mallinfo2 (see mallinfo(3)), which is also
+ * culet's answer while it is dormant.
+ */
+struct answer {
+    enum { NOBODY, CULET, GLIBC } from;
+    bool with_arenas;         /* whether glibc's arenas are to be counted */
+    struct culet_stats stats; /* of CULET; an older library fills less */
+    struct info info;         /* of GLIBC, as `arenas`; 0: unknown */
+    uint64_t arenas;
 };
-
-static void *ask_without_gvl(void *data)
-{
-    struct question *question = data;
-
-    question->done = question->ask(&question->stats, sizeof(question->stats)) == 0;
-    return NULL;
-}
-
-static int find_culet(const struct active_malloc *library, struct question *question)
-{
-    void *pointer = culet_malloc_function(library, "culet_stats");
-
-    if (pointer == NULL)
-        return 0;
-    AS_FUNCTION(culet_stats_function, ask, pointer);
-    question->ask = ask;
-    return 1;
-}
-
-/* Returns whether culet is active. Counting a large heap takes milliseconds, so the GVL is released. */
-static int read_culet(const struct active_malloc *library, struct question *question)
-{
-    if (!find_culet(library, question))
-        return 0;
-    rb_thread_call_without_gvl(ask_without_gvl, question, NULL, NULL);
-    return question->done;
-}
 
 static VALUE hash_of_class(const struct culet_stats_class *class)
 {
@@ -133,7 +110,13 @@ static VALUE hash_of_culet(const struct culet_stats *stats)
     return hash;
 }
 
-/* ---- glibc's mallinfo2, see mallinfo(3); also culet's answer while it is dormant ---- */
+static bool read_culet(const struct active_malloc *library, struct culet_stats *stats)
+{
+    void *pointer = culet_malloc_function(library, "culet_stats");
+
+    AS_FUNCTION(culet_stats_function, ask, pointer);
+    return pointer != NULL && ask(stats, sizeof(*stats)) == 0;
+}
 
 static int read_info(const struct active_malloc *library, struct info *info)
 {
@@ -164,39 +147,40 @@ static int read_info(const struct active_malloc *library, struct info *info)
     return 0;
 }
 
-struct reading {
-    const struct active_malloc *library;
-    struct info info;
-    uint64_t arenas; /* 0: unknown */
-    int done;
-};
-
 /* glibc reports its arenas in malloc_info(3) alone: an element "heap" for each. */
-static void count_arenas(struct reading *reading)
+static uint64_t count_arenas(const struct active_malloc *library)
 {
-    void *pointer = culet_malloc_function(reading->library, "malloc_info");
+    void *pointer = culet_malloc_function(library, "malloc_info");
+    uint64_t arenas = 0;
     char *text = NULL;
     size_t length = 0;
     FILE *stream;
 
     if (pointer == NULL || (stream = open_memstream(&text, &length)) == NULL)
-        return;
+        return 0;
     AS_FUNCTION(malloc_info_function, write_info, pointer);
     if (write_info(0, stream) == 0 && fflush(stream) == 0)
         for (const char *at = text; (at = strstr(at, "<heap nr=")) != NULL; at++)
-            reading->arenas++;
+            arenas++;
     fclose(stream);
     free(text);
+    return arenas;
 }
 
-/* Walks the lists of free chunks: milliseconds in a fragmented heap, so the GVL is released. */
-static void *read_without_gvl(void *data)
+/* In any thread. Counts a large heap, or walks its lists of free chunks, which takes milliseconds. */
+static void *ask(void *data)
 {
-    struct reading *reading = data;
+    struct answer *answer = data;
+    struct active_malloc library;
 
-    reading->done = read_info(reading->library, &reading->info);
-    if (reading->done)
-        count_arenas(reading);
+    if (!culet_find_active_malloc(&library))
+        return NULL;
+    if (read_culet(&library, &answer->stats))
+        answer->from = CULET;
+    else if (read_info(&library, &answer->info))
+        answer->from = GLIBC;
+    if (answer->from == GLIBC && answer->with_arenas)
+        answer->arenas = count_arenas(&library);
     return NULL;
 }
 
@@ -217,16 +201,12 @@ static VALUE hash_of_info(const struct info *info, uint64_t arenas)
 VALUE
 culet_stats_of_malloc(VALUE self)
 {
-    struct question question;
-    struct active_malloc library;
-    struct reading reading = {.library = &library};
+    struct answer answer = {.with_arenas = true};
 
-    if (!culet_find_active_malloc(&library))
-        return Qnil;
-    if (read_culet(&library, &question))
-        return hash_of_culet(&question.stats);
-    rb_thread_call_without_gvl(read_without_gvl, &reading, NULL, NULL);
-    return reading.done ? hash_of_info(&reading.info, reading.arenas) : Qnil;
+    rb_thread_call_without_gvl(ask, &answer, NULL, NULL);
+    if (answer.from == CULET)
+        return hash_of_culet(&answer.stats);
+    return answer.from == GLIBC ? hash_of_info(&answer.info, answer.arenas) : Qnil;
 }
 
 static struct culet_malloc_sums sums_of_culet(const struct culet_stats *stats)
@@ -257,62 +237,45 @@ static struct culet_malloc_sums sums_of_glibc(const struct info *info)
     return sums;
 }
 
-static VALUE array_of_totals(const VALUE totals[6], struct culet_malloc_sums sums)
+static struct culet_malloc_sums sums_of(const struct answer *answer)
 {
-    VALUE array = rb_ary_new_from_values(6, totals);
+    return answer->from == CULET ? sums_of_culet(&answer->stats) : sums_of_glibc(&answer->info);
+}
 
-    rb_ary_push(array, ULL2NUM(sums.used));
-    rb_ary_push(array, ULL2NUM(sums.free));
-    return rb_ary_push(array, ULL2NUM(sums.metadata));
+static VALUE number_or_nil(bool known, uint64_t number)
+{
+    return known ? ULL2NUM(number) : Qnil;
 }
 
 VALUE
 culet_malloc_totals(VALUE self)
 {
-    struct question question;
-    struct active_malloc library;
-    struct reading reading = {.library = &library};
-    const struct culet_stats *stats = &question.stats;
-    const struct info *info = &reading.info;
+    struct answer answer = {.with_arenas = true};
+    const struct culet_stats *stats = &answer.stats;
+    const struct info *info = &answer.info;
+    struct culet_malloc_sums sums;
+    bool culet;
 
-    memset(&question, 0, sizeof(question)); /* an older library fills less */
-    if (!culet_find_active_malloc(&library))
+    rb_thread_call_without_gvl(ask, &answer, NULL, NULL);
+    if (answer.from == NOBODY)
         return Qnil;
-    if (read_culet(&library, &question)) {
-        VALUE totals[] = {ULL2NUM(stats->used_bytes + stats->large_bytes),
-                          ULL2NUM(stats->free_bytes),
-                          ULL2NUM(stats->free_returned_bytes),
-                          ULL2NUM(stats->cached_bytes),
-                          ULL2NUM(stats->returned_bytes),
-                          ULL2NUM(stats->arenas)};
-        return array_of_totals(totals, sums_of_culet(stats));
-    }
-    rb_thread_call_without_gvl(read_without_gvl, &reading, NULL, NULL);
-    if (!reading.done)
-        return Qnil;
-    VALUE totals[] = {ULL2NUM(info->uordblks + info->hblkhd),
-                      ULL2NUM(info->fordblks),
-                      Qnil,
-                      Qnil,
-                      Qnil,
-                      reading.arenas > 0 ? ULL2NUM(reading.arenas) : Qnil};
-    return array_of_totals(totals, sums_of_glibc(info));
+    culet = answer.from == CULET;
+    sums = sums_of(&answer);
+    return rb_ary_new_from_args(
+        9, ULL2NUM(culet ? stats->used_bytes + stats->large_bytes : info->uordblks + info->hblkhd),
+        ULL2NUM(culet ? stats->free_bytes : info->fordblks), number_or_nil(culet, stats->free_returned_bytes),
+        number_or_nil(culet, stats->cached_bytes), number_or_nil(culet, stats->returned_bytes),
+        number_or_nil(culet || answer.arenas > 0, culet ? stats->arenas : answer.arenas), ULL2NUM(sums.used),
+        ULL2NUM(sums.free), ULL2NUM(sums.metadata));
 }
 
 int culet_malloc_sums(struct culet_malloc_sums *sums)
 {
-    struct question question = {0};
-    struct info info = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
-    struct active_malloc library;
+    struct answer answer = {.with_arenas = false};
 
-    if (!culet_find_active_malloc(&library))
+    (void)ask(&answer);
+    if (answer.from == NOBODY)
         return 0;
-    if (find_culet(&library, &question) && (ask_without_gvl(&question), question.done)) {
-        *sums = sums_of_culet(&question.stats);
-        return 1;
-    }
-    if (!read_info(&library, &info))
-        return 0;
-    *sums = sums_of_glibc(&info);
+    *sums = sums_of(&answer);
     return 1;
 }

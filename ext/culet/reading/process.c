@@ -43,9 +43,7 @@ uint64_t culet_anonymous_bytes(void)
 {
     struct culet_sizes sizes;
 
-    if (!culet_read_sizes(CULET_OWN_PROCESS, &sizes))
-        return CULET_UNKNOWN;
-    return sizes.resident > sizes.files ? sizes.resident - sizes.files : 0;
+    return culet_read_sizes(CULET_OWN_PROCESS, &sizes) ? culet_sizes_anonymous(&sizes) : CULET_UNKNOWN;
 }
 
 /* proc(5): fields 3, 10, 14, 15 and 22 of stat, behind the name, which may contain anything. */

@@ -16,6 +16,11 @@ struct culet_sizes {
     uint64_t space, resident, files;
 };
 
+static inline uint64_t culet_sizes_anonymous(const struct culet_sizes *sizes)
+{
+    return sizes->resident > sizes->files ? sizes->resident - sizes->files : 0;
+}
+
 /* Returns false, and sets all to CULET_UNKNOWN, if it cannot be read. */
 bool culet_read_sizes(const char *folder, struct culet_sizes *sizes);
 

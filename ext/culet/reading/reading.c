@@ -1,7 +1,7 @@
 #include "reading/reading.h"
 
 #include <inttypes.h>
-#include <ruby.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,45 +10,49 @@
 #include "reading/process.h"
 #include "reading/ruby_stats.h"
 
-const struct culet_reading_field culet_reading_fields[CULET_READING_FIELDS] = {
-    {"resident_bytes", false},
-    {"shared_bytes", false},
-    {"rollup_time", false},
-    {"pss_bytes", false},
-    {"private_dirty_bytes", false},
-    {"swapped_bytes", false},
-    {"anonymous_bytes", false},
-    {"malloc_time", false},
-    {"malloc_used_bytes", true},
-    {"malloc_free_bytes", true},
-    {"malloc_metadata_bytes", true},
-    {"ruby_time", false},
-    {"live_slots", true},
-    {"slots", true},
-    {"ruby_page_bytes", true},
-    {"collections", true},
-    {"major_gcs", true},
-    {"malloc_increase_bytes", false},
-    {"oldmalloc_increase_bytes", false},
-    {"allocated_objects", true},
-    {"group_charged_bytes", false},
-    {"group_limit_bytes", false},
-    {"group_reclaimable_bytes", false},
-    {"group_kills", false},
-    {"group_stall", false},
-    {"running", false},
-    {"events", false},
-    {"profile_bytes", false},
-    {"processor_time", false},
-    {"minor_gcs", true},
-    {"gc_milliseconds", true},
-    {"trims", true},
-    {"trim_returned_bytes", true},
-    {"profile", true},
-    {"limit", true},
+#define GROUP_FILES 5
+
+const char *const culet_reading_names[CULET_READING_FIELDS] = {
+    "resident_bytes",
+    "shared_bytes",
+    "rollup_time",
+    "pss_bytes",
+    "private_dirty_bytes",
+    "swapped_bytes",
+    "anonymous_bytes",
+    "malloc_time",
+    "malloc_used_bytes",
+    "malloc_free_bytes",
+    "malloc_metadata_bytes",
+    "ruby_time",
+    "live_slots",
+    "slots",
+    "ruby_page_bytes",
+    "collections",
+    "major_gcs",
+    "malloc_increase_bytes",
+    "oldmalloc_increase_bytes",
+    "allocated_objects",
+    "group_charged_bytes",
+    "group_limit_bytes",
+    "group_reclaimable_bytes",
+    "group_kills",
+    "group_stall",
+    "running",
+    "events",
+    "profile_bytes",
+    "processor_time",
+    "minor_gcs",
+    "gc_milliseconds",
+    "trims",
+    "trim_returned_bytes",
+    "profile",
+    "limit",
 };
 
+static const struct culet_pace at_once = {0, 0};
 static uint64_t ruby_page_bytes; /* 0: unknown */
+static _Atomic uint64_t last_resident;
 
 /* ---- encodings ---- */
 
@@ -69,9 +73,9 @@ size_t culet_reading_json(const struct culet_reading *reading, char *text)
 
     memcpy(values, reading, sizeof(values));
     for (size_t i = 0; i < CULET_READING_FIELDS; i++)
-        if (culet_reading_fields[i].answered && values[i] != CULET_UNKNOWN)
+        if (values[i] != CULET_UNKNOWN)
             length += (size_t)snprintf(text + length, CULET_READING_JSON_BYTES - length, "%c\"%s\":%" PRIu64,
-                                       length == 0 ? '{' : ',', culet_reading_fields[i].name, values[i]);
+                                       length == 0 ? '{' : ',', culet_reading_names[i], values[i]);
     if (length == 0)
         text[length++] = '{';
     text[length++] = '}';
@@ -112,6 +116,13 @@ void culet_reader_sizes(struct culet_reader *reader)
     (void)culet_read_sizes(folder_of(reader), &sizes);
     reader->reading.resident = sizes.resident;
     reader->reading.shared = sizes.files;
+    if (reader->folder == NULL)
+        atomic_store_explicit(&last_resident, sizes.resident, memory_order_relaxed);
+}
+
+uint64_t culet_last_resident_bytes(void)
+{
+    return atomic_load_explicit(&last_resident, memory_order_relaxed);
 }
 
 void culet_reader_rollup(struct culet_reader *reader, struct culet_pace pace)
@@ -179,4 +190,70 @@ void culet_reader_group(struct culet_reader *reader)
     reader->reading.group_limit = culet_kernel_file_number(&reader->group.limit);
     reader->reading.group_kills = culet_group_kills(&reader->group);
     reader->reading.group_stall = culet_group_stall(&reader->group);
+}
+
+/* ---- Culet::Reading ---- */
+
+static struct culet_kernel_file file_of(VALUE path)
+{
+    struct culet_kernel_file file = {.descriptor = -1};
+
+    if (!NIL_P(path))
+        snprintf(file.path, sizeof(file.path), "%s", StringValueCStr(path));
+    return file;
+}
+
+struct culet_group culet_group_of(VALUE files)
+{
+    Check_Type(files, T_ARRAY);
+    if (RARRAY_LEN(files) != GROUP_FILES)
+        rb_raise(rb_eArgError, "%d files are needed", GROUP_FILES);
+    return (struct culet_group){.charged = file_of(rb_ary_entry(files, 0)),
+                                .limit = file_of(rb_ary_entry(files, 1)),
+                                .stat = file_of(rb_ary_entry(files, 2)),
+                                .kills = file_of(rb_ary_entry(files, 3)),
+                                .pressure = file_of(rb_ary_entry(files, 4))};
+}
+
+static VALUE hash_of(const struct culet_reading *reading)
+{
+    uint64_t values[CULET_READING_FIELDS];
+    VALUE hash = rb_hash_new();
+
+    memcpy(values, reading, sizeof(values));
+    for (size_t i = 0; i < CULET_READING_FIELDS; i++)
+        if (values[i] != CULET_UNKNOWN)
+            rb_hash_aset(hash, rb_str_new_cstr(culet_reading_names[i]), ULL2NUM(values[i]));
+    if (culet_reading_used(reading) != CULET_UNKNOWN)
+        rb_hash_aset(hash, rb_str_new_cstr("group_used_bytes"), ULL2NUM(culet_reading_used(reading)));
+    return hash;
+}
+
+/*
+ * Culet::Reading.read(folder, files): what the kernel says of a process and of its control group, a Hash of the known
+ * members of FIELDS and "group_used_bytes". folder: /proc/PID, or one with copies of its files. files: as of
+ * culet_group_of.
+ */
+static VALUE reading_read(VALUE self, VALUE folder, VALUE files)
+{
+    struct culet_reader reader = {.folder = StringValueCStr(folder), .group = culet_group_of(files)};
+
+    culet_reader_reset(&reader);
+    culet_reader_sizes(&reader);
+    culet_reader_rollup(&reader, at_once);
+    culet_reader_group(&reader);
+    culet_reader_group_used(&reader, at_once);
+    RB_GC_GUARD(folder);
+    return hash_of(&reader.reading);
+}
+
+void culet_init_reading(VALUE culet)
+{
+    VALUE reading = rb_define_module_under(culet, "Reading"), names = rb_ary_new();
+
+    for (size_t i = 0; i < CULET_READING_FIELDS; i++)
+        rb_ary_push(names, rb_obj_freeze(rb_str_new_cstr(culet_reading_names[i])));
+    rb_define_const(reading, "FIELDS", rb_ary_freeze(names));
+    rb_define_const(reading, "REST_PER_COST", INT2FIX(CULET_REST_PER_COST));
+    rb_define_singleton_method(reading, "read", reading_read, 2);
 }

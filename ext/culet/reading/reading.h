@@ -2,11 +2,12 @@
  * reading/reading.h - what a process uses now: one struct, of which the agent's answer, the record of the black box and
  * the Hash for Ruby are encodings.
  *
- * Knows no Ruby but its counts, which Ruby threads note (reading/ruby_stats.h); so native threads can read.
+ * Native threads can read: Ruby's counts are noted by Ruby threads (reading/ruby_stats.h).
  */
 #ifndef CULET_READING_READING_H
 #define CULET_READING_READING_H
 
+#include <ruby.h>
 #include <stdbool.h>
 
 #include "reading/budget.h"
@@ -35,12 +36,8 @@ struct culet_reading {
 
 #define CULET_READING_FIELDS (sizeof(struct culet_reading) / sizeof(uint64_t))
 
-/* The names of the members, in their order. answered: in the agent's answer, which stays equal while nothing changes. */
-struct culet_reading_field {
-    const char *name;
-    bool answered;
-};
-extern const struct culet_reading_field culet_reading_fields[CULET_READING_FIELDS];
+/* The names of the members, in their order. */
+extern const char *const culet_reading_names[CULET_READING_FIELDS];
 
 /* Sets all members to CULET_UNKNOWN. */
 void culet_reading_clear(struct culet_reading *reading);
@@ -48,18 +45,18 @@ void culet_reading_clear(struct culet_reading *reading);
 /* What counts as used of the group's limit, by culet_group_used. */
 uint64_t culet_reading_used(const struct culet_reading *reading);
 
-/* More than a JSON object of the answered members has: 46 for each. */
-#define CULET_READING_JSON_BYTES 1024
+/* More than a JSON object of all members has. */
+#define CULET_READING_JSON_BYTES (CULET_READING_FIELDS * 50)
 
-/* Writes the answered members that are known as a JSON object of Integers. Returns its length. */
+/* Writes the known members as a JSON object of Integers. Returns its length. */
 size_t culet_reading_json(const struct culet_reading *reading, char *text);
 
 /* ---- readers ---- */
 
 /* Of one thread: what is read, and what its last readings found. */
 struct culet_reader {
-    const char *folder;       /* of the process, see reading/process.h; NULL: CULET_OWN_PROCESS */
-    struct culet_group group; /* all 0 but for the descriptors, which are -1: none */
+    const char *folder; /* of the process, see reading/process.h; NULL: CULET_OWN_PROCESS */
+    struct culet_group group;
     struct culet_budget rollup, malloc, group_stat;
     struct culet_reading reading;
 };
@@ -81,10 +78,29 @@ void culet_reader_rollup(struct culet_reader *reader, struct culet_pace pace);
 void culet_reader_malloc(struct culet_reader *reader, struct culet_pace pace);
 void culet_reader_ruby(struct culet_reader *reader);
 
+/* The resident size of this process as a reader last found it. In any thread. */
+uint64_t culet_last_resident_bytes(void);
+
 /* The charged bytes; what can be reclaimed of them at its pace. */
 void culet_reader_group_used(struct culet_reader *reader, struct culet_pace pace);
 
 /* The limit, kills and stall of the group. */
 void culet_reader_group(struct culet_reader *reader);
+
+/* ---- in Ruby ---- */
+
+/*
+ * Defines Culet::Reading:
+ *   FIELDS         the names of the members of struct culet_reading, in the order of a black box's record
+ *   REST_PER_COST  how many times as long as it took a count of malloc's blocks rests
+ *   read(folder, files)
+ */
+void culet_init_reading(VALUE culet);
+
+/*
+ * The group of files: paths as of Culet::MemoryGroup.files (charged, limit, statistics, kills, pressure), nil where there
+ * is none. A path that is too long leads to no file. May raise.
+ */
+struct culet_group culet_group_of(VALUE files);
 
 #endif

@@ -75,6 +75,12 @@ void culet_ruby_stats_note(void)
     atomic_store_explicit(&noted_at, culet_clock(CLOCK_REALTIME), memory_order_relaxed);
 }
 
+void culet_ruby_stats_note_after(uint64_t nanoseconds)
+{
+    if (culet_clock(CLOCK_REALTIME) - culet_ruby_stats_time() > nanoseconds)
+        culet_ruby_stats_note();
+}
+
 uint64_t culet_ruby_stats_time(void)
 {
     return atomic_load_explicit(&noted_at, memory_order_relaxed);

@@ -28,6 +28,9 @@ void culet_ruby_stats_prepare(void);
 /* Notes all of them. In a Ruby thread, or during GC. Allocates nothing. */
 void culet_ruby_stats_note(void);
 
+/* Notes them if the last note is older than that, in nanoseconds. In a Ruby thread, or during GC. */
+void culet_ruby_stats_note_after(uint64_t nanoseconds);
+
 /* When they were noted, in nanoseconds of CLOCK_REALTIME; 0: never. In any thread, as the next function. */
 uint64_t culet_ruby_stats_time(void);
 

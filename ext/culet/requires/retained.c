@@ -1,5 +1,6 @@
 #include "requires/retained.h"
 
+#include <ruby/st.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,67 +11,34 @@ struct sum {
     size_t objects, bytes;
 };
 
+/* The code of a file, without what eval compiled, or that alone. */
 struct file {
-    VALUE path; /* a String that the file's code references; 0: free entry */
-    int eval;
     size_t bytes, count;
 };
 
 struct retained {
     uint32_t first, last;
     struct sum *sums;
-    struct file *files; /* hash table with open addressing, by path and eval */
-    size_t capacity, used;
-    int failed;
+    st_table *files; /* address of the path, a String that the code references, and EVAL => struct file */
 };
 
-static struct file *file_of(struct file *files, size_t capacity, VALUE path, int eval)
-{
-    size_t at = (path >> 3) * 0x9e3779b97f4a7c15U % capacity;
+#define EVAL 1 /* the lowest bit of an object's address is 0 */
 
-    while (files[at].path != 0 && (files[at].path != path || files[at].eval != eval))
-        at = (at + 1) % capacity;
-    return &files[at];
-}
-
-static int reserve(struct retained *retained)
-{
-    size_t more = retained->capacity == 0 ? 4096 : retained->capacity * 2;
-    struct file *files;
-
-    if (retained->used * 2 < retained->capacity)
-        return 1;
-    files = calloc(more, sizeof(*files));
-    if (files == NULL)
-        return 0;
-    for (size_t i = 0; i < retained->capacity; i++)
-        if (retained->files[i].path != 0)
-            *file_of(files, more, retained->files[i].path, retained->files[i].eval) = retained->files[i];
-    free(retained->files);
-    retained->files = files;
-    retained->capacity = more;
-    return 1;
-}
-
+/* GC is disabled. */
 static void add_code(struct retained *retained, VALUE object)
 {
     int eval;
     VALUE path = culet_code_path(object, &eval);
-    struct file *file;
+    st_data_t key = path | (eval ? EVAL : 0), file;
 
     if (!RB_TYPE_P(path, T_STRING))
         return;
-    if (!reserve(retained)) {
-        retained->failed = 1;
-        return;
+    if (!st_lookup(retained->files, key, &file)) {
+        file = (st_data_t)xcalloc(1, sizeof(struct file));
+        st_insert(retained->files, key, file);
     }
-    file = file_of(retained->files, retained->capacity, path, eval);
-    if (file->path == 0) {
-        *file = (struct file){path, eval, 0, 0};
-        retained->used++;
-    }
-    file->bytes += culet_code_bytes(object);
-    file->count++;
+    ((struct file *)file)->bytes += culet_code_bytes(object);
+    ((struct file *)file)->count++;
 }
 
 static void add_object(VALUE object, void *data)
@@ -92,37 +60,47 @@ static VALUE walk(VALUE data)
     return Qnil;
 }
 
+static int write_file(st_data_t key, st_data_t data, st_data_t buffer)
+{
+    VALUE path = (VALUE)key & ~(VALUE)EVAL;
+    struct file *file = (struct file *)data;
+
+    culet_buffer_text((struct culet_buffer *)buffer, "{\"kind\":\"code\",\"path\":");
+    culet_buffer_json_string((struct culet_buffer *)buffer, RSTRING_PTR(path), (size_t)RSTRING_LEN(path));
+    culet_buffer_format((struct culet_buffer *)buffer, ",\"eval\":%s,\"bytes\":%zu,\"count\":%zu}\n",
+                        key & EVAL ? "true" : "false", file->bytes, file->count);
+    return ST_CONTINUE;
+}
+
 static void write_lines(struct culet_buffer *buffer, const struct retained *retained)
 {
     for (uint32_t tag = retained->first; tag <= retained->last; tag++)
         if (retained->sums[tag].objects > 0)
             culet_buffer_format(buffer, "{\"kind\":\"held\",\"id\":%u,\"objects\":%zu,\"bytes\":%zu}\n", tag,
                                 retained->sums[tag].objects, retained->sums[tag].bytes);
-    for (size_t i = 0; i < retained->capacity; i++) {
-        const struct file *file = &retained->files[i];
-        if (file->path == 0)
-            continue;
-        culet_buffer_text(buffer, "{\"kind\":\"code\",\"path\":");
-        culet_buffer_json_string(buffer, RSTRING_PTR(file->path), (size_t)RSTRING_LEN(file->path));
-        culet_buffer_format(buffer, ",\"eval\":%s,\"bytes\":%zu,\"count\":%zu}\n", file->eval ? "true" : "false",
-                            file->bytes, file->count);
-    }
+    st_foreach(retained->files, write_file, (st_data_t)buffer);
+}
+
+static int free_file(st_data_t key, st_data_t file, st_data_t unused)
+{
+    xfree((struct file *)file);
+    return ST_CONTINUE;
 }
 
 void culet_retained_write(struct culet_buffer *buffer, uint32_t first, uint32_t last)
 {
-    struct retained retained = {first, last, calloc((size_t)last + 1, sizeof(struct sum)), NULL, 0, 0, 0};
+    struct retained retained = {first, last, calloc((size_t)last + 1, sizeof(struct sum)), NULL};
     int failure = 0;
 
     if (retained.sums == NULL)
         rb_raise(rb_eNoMemError, "not enough memory to count objects");
+    retained.files = st_init_numtable();
     rb_protect(walk, (VALUE)&retained, &failure);
     if (!failure)
         write_lines(buffer, &retained);
-    if (retained.failed)
-        buffer->failed = 1;
+    st_foreach(retained.files, free_file, 0);
+    st_free_table(retained.files);
     free(retained.sums);
-    free(retained.files);
     if (failure)
         rb_jump_tag(failure);
 }

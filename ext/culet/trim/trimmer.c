@@ -1,26 +1,19 @@
 #include "trim/trimmer.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "common/release.h"
-#include "common/thread.h"
+#include "common/sleeper.h"
 #include "reading/clock.h"
 #include "reading/process.h"
 
-enum { NO_THREAD, STARTING, RUNNING };
-
-/* Collections seen. Written by culet_trimmer_collection; wakeups also by culet_trimmer_end. */
+/* Collections seen. Written by culet_trimmer_collection. */
 static struct {
-    _Atomic uint32_t wakeups; /* futex: incremented to wake the thread */
     _Atomic uint64_t all;
     _Atomic uint64_t majors;
     _Atomic uint64_t swept; /* majors whose sweep has certainly ended */
@@ -33,9 +26,7 @@ static struct {
     struct culet_trimmer_stats stats;
     _Atomic uint64_t attempted; /* majors that need another trim only if their sweep has ended since */
     _Atomic uint64_t completed; /* majors that need no further trim */
-    pthread_t thread;
-    _Atomic int state; /* of the thread */
-    _Atomic int ended;
+    struct culet_sleeper thread;
 } trimmer = {.trim_lock = PTHREAD_MUTEX_INITIALIZER, .stats_lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- cost of a page fault ---- */
@@ -224,23 +215,8 @@ int culet_trimmer_pending(int swept)
 
 /* ---- the thread ---- */
 
-/* Sleeps until `wakeups` changes, or for some seconds; negative: no limit. */
-static void wait_for_wakeup(uint32_t wakeups_seen, double seconds)
-{
-    struct timespec time = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
-
-    /* the caller checks everything again, whatever ended the wait */
-    (void)syscall(SYS_futex, &seen.wakeups, FUTEX_WAIT_PRIVATE, wakeups_seen, seconds < 0 ? NULL : &time, NULL, 0);
-}
-
-static void wake_thread(void)
-{
-    atomic_fetch_add(&seen.wakeups, 1);
-    (void)syscall(SYS_futex, &seen.wakeups, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
-}
-
-/* Trims if a trim is due. Returns how long to wait otherwise; negative: until woken. */
-static double trim_or_wait(uint64_t *collections, double *idle_since)
+/* Trims if a trim is due. Returns how long to wait otherwise, in nanoseconds. */
+static uint64_t trim_or_wait(uint64_t *collections, double *idle_since)
 {
     uint64_t all = atomic_load(&seen.all);
     double time = culet_clock_seconds(CLOCK_MONOTONIC), due;
@@ -252,10 +228,10 @@ static double trim_or_wait(uint64_t *collections, double *idle_since)
     }
     trim_request = pending_request(culet_trim_policy_is_idle(*idle_since, time), 0);
     if (!trim_request.wanted)
-        return -1;
+        return CULET_UNTIL_WOKEN;
     due = read_due(trim_request.swept, *idle_since);
     if (due > time)
-        return due - time;
+        return (uint64_t)((due - time) * 1e9);
     trim_if_worthwhile(&trim_request);
     return 0;
 }
@@ -267,37 +243,30 @@ static void *run_thread(void *unused)
 
     (void)unused;
     prctl(PR_SET_NAME, "culet-trim", 0, 0, 0);
-    while (!atomic_load(&trimmer.ended)) {
-        uint32_t wakeups_seen = atomic_load(&seen.wakeups);
-        double wait = trim_or_wait(&collections, &idle_since);
-        if (wait != 0 && !atomic_load(&trimmer.ended))
-            wait_for_wakeup(wakeups_seen, wait);
+    while (!atomic_load(&trimmer.thread.ended)) {
+        uint32_t wakeups_seen = atomic_load(&trimmer.thread.wakeups);
+        uint64_t wait = trim_or_wait(&collections, &idle_since);
+        if (wait != 0 && !atomic_load(&trimmer.thread.ended))
+            culet_sleeper_sleep(&trimmer.thread, wakeups_seen, wait);
     }
     return NULL;
 }
 
 int culet_trimmer_start(void)
 {
-    int error, none = NO_THREAD;
-
-    if (atomic_load(&trimmer.ended) || !atomic_compare_exchange_strong(&trimmer.state, &none, STARTING))
+    if (atomic_load(&trimmer.thread.ended) || !culet_sleeper_claim(&trimmer.thread))
         return 0;
-    error = culet_thread_start(&trimmer.thread, run_thread, NULL);
-    atomic_store(&trimmer.state, error == 0 ? RUNNING : NO_THREAD);
-    return error;
+    return culet_sleeper_start(&trimmer.thread, run_thread, NULL);
 }
 
 int culet_trimmer_runs(void)
 {
-    return atomic_load(&trimmer.state) == RUNNING;
+    return culet_sleeper_runs(&trimmer.thread);
 }
 
 void culet_trimmer_end(void)
 {
-    atomic_store(&trimmer.ended, 1);
-    wake_thread();
-    if (atomic_exchange(&trimmer.state, NO_THREAD) == RUNNING)
-        pthread_join(trimmer.thread, NULL);
+    (void)culet_sleeper_end(&trimmer.thread);
 }
 
 /* ---- collections and statistics ---- */
@@ -315,7 +284,7 @@ int culet_trimmer_collection(int major)
     if (major)
         atomic_store(&seen.majors, majors + 1);
     if (changed && culet_trimmer_runs())
-        wake_thread();
+        culet_sleeper_wake(&trimmer.thread);
     return pending_request(0, 0).wanted;
 }
 
@@ -324,7 +293,7 @@ void culet_trimmer_swept(void)
     uint64_t majors = atomic_load(&seen.majors);
 
     if (atomic_exchange(&seen.swept, majors) != majors && culet_trimmer_runs())
-        wake_thread();
+        culet_sleeper_wake(&trimmer.thread);
 }
 
 uint64_t culet_trimmer_totals(uint64_t *returned)
@@ -372,7 +341,7 @@ static void reset_in_child(void)
     atomic_store(&seen.majors, 0);
     atomic_store(&seen.swept, 0);
     atomic_store(&seen.all, 0);
-    atomic_store(&trimmer.state, NO_THREAD);
+    (void)culet_sleeper_forget(&trimmer.thread);
 }
 
 int culet_trimmer_prepare(const struct culet_trim_settings *settings)

@@ -17,6 +17,7 @@
 
 #include "common/active_malloc.h"
 #include "common/buffer.h"
+#include "common/heap_walk.h"
 #include "requires/code.h"
 
 /*
@@ -163,27 +164,26 @@ static void add_code(VALUE object, void *data)
 struct wrapping {
     struct list *list;
     wrap_function *wrap;
+    VALUE result;
 };
 
-static VALUE wrap_all(VALUE data)
+static void wrap_all(void *data)
 {
-    struct wrapping *wrapping = (struct wrapping *)data;
-    VALUE result;
+    struct wrapping *wrapping = data;
 
     if (!culet_code_walk(add_code, wrapping->list))
         rb_raise(rb_eNotImpError, "this Ruby does not support listing its objects");
     if (wrapping->list->failed)
         rb_raise(rb_eNoMemError, "not enough memory for the list of code");
-    result = rb_ary_new_capa((long)wrapping->list->length * 3);
+    wrapping->result = rb_ary_new_capa((long)wrapping->list->length * 3);
     for (size_t i = 0; i < wrapping->list->length; i++) {
         int eval;
         VALUE code = wrapping->list->codes[i];
         culet_code_path(code, &eval);
-        rb_ary_push(result, wrapping->wrap((const void *)code));
-        rb_ary_push(result, SIZET2NUM(culet_code_bytes(code)));
-        rb_ary_push(result, eval ? Qtrue : Qfalse);
+        rb_ary_push(wrapping->result, wrapping->wrap((const void *)code));
+        rb_ary_push(wrapping->result, SIZET2NUM(culet_code_bytes(code)));
+        rb_ary_push(wrapping->result, eval ? Qtrue : Qfalse);
     }
-    return result;
 }
 
 /*
@@ -194,22 +194,18 @@ static VALUE unused_pieces(VALUE self)
 {
     void *pointer = dlsym(RTLD_DEFAULT, "rb_iseqw_new");
     struct list list = {NULL, 0, 0, 0};
-    struct wrapping wrapping = {&list, NULL};
-    int was_off, failure = 0;
-    VALUE result;
+    struct wrapping wrapping = {&list, NULL, Qnil};
+    int failure;
 
     if (pointer == NULL)
         rb_raise(rb_eNotImpError, "this Ruby does not support listing its code");
     AS_FUNCTION(wrap_function, wrap, pointer);
     wrapping.wrap = wrap;
-    was_off = RTEST(rb_gc_disable()); /* until the wrappers reference the code */
-    result = rb_protect(wrap_all, (VALUE)&wrapping, &failure);
-    if (!was_off)
-        rb_gc_enable();
+    failure = culet_without_gc(wrap_all, &wrapping); /* until the wrappers reference the code */
     free(list.codes);
     if (failure)
         rb_jump_tag(failure);
-    return result;
+    return wrapping.result;
 }
 
 struct writing {

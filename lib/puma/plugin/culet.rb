@@ -94,7 +94,7 @@ Puma::Plugin.create do
 
     require "culet/runtime/limit/puma"
     Culet::Limit::Puma.install(launcher)
-    wrap_application(launcher.config, Culet::Limit::Gate::Rack)
+    wrap_application(launcher.config, Culet::Limit::RequestThrottle::Rack)
     between_requests(launcher, options) { Culet::Limit.each_boundary }
     hooks = first_level(launcher, options, :before_thread_start)
     hooks.before_thread_start { |control = nil| Culet::Limit::Puma.thread_starts(control) } if

@@ -14,7 +14,7 @@ module Culet
             began = ::Process.pid
             begin_process&.call
           end
-          Limit.gate.pass
+          Limit.throttle.pass
           job.call
         ensure
           Limit.each_boundary

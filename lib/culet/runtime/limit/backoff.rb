@@ -7,7 +7,7 @@ module Culet
     # this rule for the steps of its thread (ext/culet/limit/backoff.h). All sizes are shares of the limit.
     class Backoff
       # Less is next to nothing; so much more in use is a reason to try again; so much less is another situation.
-      VAIN = 0.01
+      FUTILE = 0.01
       MORE = 0.02
       LESS = 0.05
       # The shortest pause that is doubled, and the longest, in seconds.
@@ -16,7 +16,7 @@ module Culet
 
       def initialize
         @soonest = @next = @used = 0
-        @vain = 0 # steps in a row that freed next to nothing
+        @futile = 0 # steps in a row that freed next to nothing
       end
 
       # @param time [Numeric] seconds
@@ -24,10 +24,10 @@ module Culet
       # @return [Boolean]
       def due?(time, used)
         return false if time < @soonest
-        return true if @vain.zero? || time >= @next
+        return true if @futile.zero? || time >= @next
 
-        @vain = 0 if used < @used - LESS
-        used >= @used + MORE || @vain.zero?
+        @futile = 0 if used < @used - LESS
+        used >= @used + MORE || @futile.zero?
       end
 
       # @param ended [Numeric] when the step ended
@@ -36,9 +36,9 @@ module Culet
       # @param used [Numeric] after it
       # @return [void]
       def note(ended:, pause:, freed:, used:)
-        @vain = freed < VAIN ? @vain + 1 : 0
+        @futile = freed < FUTILE ? @futile + 1 : 0
         @soonest = ended + pause
-        @next = ended + [[pause, SHORTEST].max * (2**[@vain, 32].min), LONGEST].min
+        @next = ended + [[pause, SHORTEST].max * (2**[@futile, 32].min), LONGEST].min
         @used = used
       end
     end

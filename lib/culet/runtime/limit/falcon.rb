@@ -29,14 +29,14 @@ module Culet
         return @application.call(environment) unless Limit.active? && (task = ::Async::Task.current?)
 
         begin_worker(task) unless @pid == ::Process.pid
-        Limit.gate.pass
+        Limit.throttle.pass
         during_request(environment) { @application.call(environment) }
       end
 
       private
 
       # A restart is decided in another thread. This worker may have no request then, and get none: those of the other
-      # workers wait in the gate until this one has ended.
+      # workers wait at the throttle until this one has ended.
       def begin_worker(task)
         @pid = ::Process.pid
         @finished = Clock.now

@@ -6,7 +6,7 @@ require_relative "settings"
 
 module Culet
   module Limit
-    # The last steps of the ladder, their lines in the log, and their notes in the black box if there is one.
+    # The last steps of the escalation, their lines in the log, and their notes in the black box if there is one.
     class History
       # Steps that are kept.
       MOST = 64
@@ -33,7 +33,7 @@ module Culet
         @steps = []
         @logged = {} # by step: when the last line was written
         @unlogged = Hash.new { |hash, step| hash[step] = [0, 0] } # how often since then, and the bytes freed
-        @vain = {} # by step: whether the last line was of one that freed next to nothing
+        @futile = {} # by step: whether the last line was of one that freed next to nothing
       end
 
       # @return [Array<Hash{String => Object}>] the steps, the oldest first: "at" (seconds since 1970), "step",
@@ -52,14 +52,14 @@ module Culet
         @steps = [*@steps, { "at" => Time.now.to_f, "step" => step, "freed_bytes" => freed.to_i }].last(MOST)
         BlackBox.step(step, freed_bytes: freed.to_i) if defined?(BlackBox.step)
         @unlogged[step] = @unlogged[step].zip([times, freed.to_i]).map(&:sum)
-        vain = freed && @unlogged[step].last < limit * Backoff::VAIN
-        write(step, used, limit, detail, vain, freed) if freed.nil? || due?(step, vain)
+        futile = freed && @unlogged[step].last < limit * Backoff::FUTILE
+        write(step, used, limit, detail, futile, freed) if freed.nil? || due?(step, futile)
       end
 
       private
 
-      def due?(step, vain)
-        return false if vain && @vain[step]
+      def due?(step, futile)
+        return false if futile && @futile[step]
 
         now = Clock.now
         return false if @logged[step] && now - @logged[step] < INTERVAL
@@ -68,13 +68,13 @@ module Culet
         true
       end
 
-      def write(step, used, limit, detail, vain, freed)
-        @vain[step] = vain
+      def write(step, used, limit, detail, futile, freed)
+        @futile[step] = futile
         times, bytes = @unlogged.delete(step)
         details = [detail, ("#{times} times" if times > 1)].compact
         @log.call("culet: limit #{self.class.limit_size(limit)}: #{step}#{" (#{details.join(", ")})" if details.any?}" \
                   "#{" freed #{self.class.size(bytes)}" if freed}, #{self.class.size(used)} in use " \
-                  "(#{used * 100 / limit} %)#{"; repeated less often, and not logged until it frees more" if vain}")
+                  "(#{used * 100 / limit} %)#{"; repeated less often, and not logged until it frees more" if futile}")
       end
     end
   end

@@ -6,7 +6,7 @@ require_relative "../../system/clock"
 module Culet
   module Limit
     # Watches the limit of a process: the extension's thread (ext/culet/limit/) reads the usage and acts within
-    # milliseconds; this one sleeps until that wakes it, and takes the steps of the ladder.
+    # milliseconds; this one sleeps until that wakes it, and takes the steps of the escalation.
     class Monitor
       # How long the usage must stay above the critical level before a restart, in seconds.
       SETTLE = 2.0
@@ -84,7 +84,7 @@ module Culet
           watch # the kind of usage may be another
           wake # as may be how long it sleeps
         end
-        @ladder = Ladder.new(steps, history: @history, used: method(:used_bytes), limit: -> { @source.bytes },
+        @escalation = Escalation.new(steps, history: @history, used: method(:used_bytes), limit: -> { @source.bytes },
                                     own: -> { Limit.send(:anonymous) })
       end
 
@@ -117,7 +117,7 @@ module Culet
       # @return [void]
       def check_size
         used = used_bytes
-        return unless used && used >= @source.bytes * Ladder::CRITICAL
+        return unless used && used >= @source.bytes * Escalation::CRITICAL
 
         Limit.log.call("culet: the memory limit, #{History.limit_size(@source.bytes)}, is nearly used up at the " \
                        "start: #{History.size(used)} in use; a larger limit is needed")
@@ -128,7 +128,7 @@ module Culet
         old = [*@files&.compact, *@notifications]
         group = @source.group
         @files = group ? [group.usage_file, group.stat_file].map { |path| open_if_readable(path) } : [nil, nil]
-        @notifications = Notifications.new(@source, alarm_bytes: (@source.bytes * Ladder::ALARM unless @forked)&.to_i,
+        @notifications = Notifications.new(@source, alarm_bytes: (@source.bytes * Escalation::ALARM unless @forked)&.to_i,
                                                     event_descriptor: -> { Limit.send(:event_descriptor) })
         problem = Limit.send(:watch, @source.bytes, kind, @files[0]&.fileno, @files[1]&.fileno, @wakeup.fileno,
                              @notifications.ios.map(&:fileno))
@@ -149,12 +149,12 @@ module Culet
           list_workers
           reread unless woken
           note_limit
-          @ladder.relieve unless woken
+          @escalation.relieve unless woken
           next unless woken
 
           @wakeup.read_nonblock(8, exception: false)
           native_steps
-          wait_for_next_pass(@ladder.call)
+          wait_for_next_pass(@escalation.call)
         end
       rescue StandardError => e
         Limit.log.call("culet: the memory limit is not kept any more: #{e.class}: #{e.message}") unless @stopping
@@ -165,9 +165,9 @@ module Culet
       # @param seconds [Float] at most
       def wait_for_next_pass(seconds)
         deadline = Clock.now + seconds
-        bytes = @ladder.next_pass_bytes
+        bytes = @escalation.next_pass_bytes
         while (rest = deadline - Clock.now).positive?
-          sleep([rest, Ladder::SHORTEST].min)
+          sleep([rest, Escalation::SHORTEST].min)
           list_workers
           break if Limit.send(:full?, bytes)
         end

@@ -18,7 +18,7 @@ module Culet
         # @return [void]
         def after_request
           exit if Limit.each_boundary
-          Limit.gate.pass
+          Limit.throttle.pass
         end
       end
     end

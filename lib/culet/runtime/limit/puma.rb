@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "cluster"
-require_relative "gate"
+require_relative "request_throttle"
 require_relative "threads"
 
 module Culet

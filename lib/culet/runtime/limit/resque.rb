@@ -19,7 +19,7 @@ module Culet
         def begin_worker
           Limit.restarts_by(interval: 0) { restart }
           ::Resque.before_fork do
-            Limit.gate.pass
+            Limit.throttle.pass
             Limit.each_boundary
           end
         end

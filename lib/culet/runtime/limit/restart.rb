@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../system/clock"
-require_relative "gate"
+require_relative "request_throttle"
 require_relative "steps"
 
 module Culet
@@ -10,9 +10,9 @@ module Culet
       # Ends this process, or one of its workers, at a boundary. Two restarts are at least `interval` seconds apart, and
       # the first comes only after the usage has stayed above the critical level for `settle` seconds, so that all steps
       # before it, of this process and of others in the group, had their time. From the level on where requests wait
-      # (Gate) a quarter of that is enough.
+      # (RequestThrottle) a quarter of that is enough.
       class Restart < Step
-        URGENT = Gate::LEVEL
+        URGENT = RequestThrottle::LEVEL
         # @return [Numeric] seconds
         attr_accessor :interval
 

@@ -43,7 +43,7 @@ module Culet
       # @return [Object] the block's value
       def during_job
         @lock.synchronize { @running += 1 }
-        Limit.gate.pass
+        Limit.throttle.pass
         yield
       ensure
         @lock.synchronize do

@@ -27,12 +27,9 @@ module Culet
       MALLOC = 6
       TRIMS = 12
       LEVELS = 16
-      # Counting malloc's blocks takes longer the more there are, and under glibc requests that call malloc wait for it
-      # then. So after a count, this many times its duration pass before the next.
-      REST = 10_000
       # More than /proc/self/statm.
       STATM_BYTES = 256
-      private_constant :RUBY, :MALLOC, :TRIMS, :LEVELS, :REST, :STATM_BYTES
+      private_constant :RUBY, :MALLOC, :TRIMS, :LEVELS, :STATM_BYTES
 
       # @param packed [String] of `pack`
       # @return [Array<Array(String, Hash{String => String}, Numeric)>, nil] name, labels and value; nil: it is invalid
@@ -99,11 +96,12 @@ module Culet
         set(MALLOC + 5, arenas)
       end
 
+      # As often as ext/culet/reading/budget.h allows.
       def count_blocks
         start = Clock.now
         @malloc = Culet.send(:malloc_totals)
         done = Clock.now
-        @next_count = done + ((done - start) * REST)
+        @next_count = done + ((done - start) * Reading::REST_PER_COST)
       end
 
       def trims

@@ -6,7 +6,7 @@ module Culet
   module Limit
     # Holds requests and jobs back before they begin while nearly the whole limit is in use, so that a restart has the
     # time that it takes: a request that waits is not lost, one in a process that the kernel kills is.
-    class Gate
+    class RequestThrottle
       # Share of the limit. What is left is for the requests that have begun.
       LEVEL = 0.95
       # A program whose usage stays the same needs the memory, and does not leak: it is held back once, for so many
@@ -27,7 +27,7 @@ module Culet
         # @param environment [Hash]
         # @return [Array]
         def call(environment)
-          Limit.gate.pass
+          Limit.throttle.pass
           @app.call(environment)
         end
       end

@@ -6,7 +6,7 @@ module Culet
   module Limit
     # Takes the steps in their order, each only if those before did not suffice. After a pass that did not suffice the
     # next waits, longer each time, unless more is in use than then.
-    class Ladder
+    class Escalation
       # Pauses after a pass, in seconds. The last is for a usage above the critical level.
       SHORTEST = 0.25
       LONGEST = 30.0

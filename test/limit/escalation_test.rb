@@ -7,13 +7,13 @@ require "culet/runtime/limit/settings"
 require "culet/runtime/limit/history"
 require "culet/runtime/limit/restart"
 require "culet/runtime/limit/boundary"
-require "culet/runtime/limit/ladder"
+require "culet/runtime/limit/escalation"
 require "culet/runtime/limit/cluster"
 require "culet/runtime/limit/sidekiq"
 require "culet/runtime/limit/threads"
 
 # The order of the steps, each only if those before did not suffice; settings; boundaries.
-class LadderTest < Minitest::Test
+class EscalationTest < Minitest::Test
   # A step that frees a number of bytes.
   class Frees < Culet::Limit::Steps::Step
     def initialize(name, bytes, usage)
@@ -35,7 +35,7 @@ class LadderTest < Minitest::Test
   end
 
   def test_a_step_is_taken_only_if_those_before_did_not_suffice
-    ladder(Frees.new("first", 10, @usage), Frees.new("second", 100, @usage), Frees.new("third", 100, @usage)).call
+    escalation(Frees.new("first", 10, @usage), Frees.new("second", 100, @usage), Frees.new("third", 100, @usage)).call
     assert_equal %w[first second], @history.steps.map { |step| step["step"] }
     assert_equal([10, 100], @history.steps.map { |step| step["freed_bytes"] })
     assert_equal "culet: limit 1.0 kB: first freed 10 bytes, 890 bytes in use (89 %)", @lines.first
@@ -100,12 +100,12 @@ class LadderTest < Minitest::Test
 
   def test_below_the_alarm_level_nothing_is_done
     @usage[:used] = 849
-    ladder(Frees.new("first", 10, @usage)).call
+    escalation(Frees.new("first", 10, @usage)).call
     assert_empty @history.steps
   end
 
   def test_passes_that_do_not_suffice_come_less_often_until_more_is_in_use
-    useless = ladder(Frees.new("first", 0, @usage))
+    useless = escalation(Frees.new("first", 0, @usage))
     pauses = Array.new(4) { useless.call }
     assert_equal pauses.sort, pauses
     assert_operator pauses.last, :>, pauses.first
@@ -145,32 +145,32 @@ class LadderTest < Minitest::Test
   def test_a_request_waits_while_the_limit_is_nearly_used_up
     used = 951
     naps = 0
-    gate = gate(-> { used }) { |_| used = 949 if (naps += 1) == 3 }
-    assert_operator gate.pass, :>, 0
+    throttle = throttle(-> { used }) { |_| used = 949 if (naps += 1) == 3 }
+    assert_operator throttle.pass, :>, 0
     assert_equal 3, naps
-    assert_in_delta 0.0, gate.pass
+    assert_in_delta 0.0, throttle.pass
   end
 
   # Its usage is what it needs.
   def test_a_program_that_stays_at_its_limit_is_held_back_once
     used = 955
     time = 0.0
-    gate = gate(-> { used }) { |seconds| time += seconds }
+    throttle = throttle(-> { used }) { |seconds| time += seconds }
     Culet::Clock.stub(:now, -> { time }) do
-      assert_in_delta 10.0, gate.pass, 0.1
-      assert_in_delta 0.0, gate.pass
+      assert_in_delta 10.0, throttle.pass, 0.1
+      assert_in_delta 0.0, throttle.pass
       used = 965
-      assert_in_delta 10.0, gate.pass, 0.1, "it grows"
+      assert_in_delta 10.0, throttle.pass, 0.1, "it grows"
       used = 900
-      assert_in_delta 0.0, gate.pass
+      assert_in_delta 0.0, throttle.pass
       used = 955
-      assert_in_delta 10.0, gate.pass, 0.1
+      assert_in_delta 10.0, throttle.pass, 0.1
     end
   end
 
   def test_a_process_that_ends_finishes_its_requests
-    assert_in_delta 0.0, gate(-> { 999 }, ends: true) { flunk "it waits" }.pass
-    assert_in_delta 0.0, gate(-> { 999 }, limit: nil) { flunk "it waits" }.pass
+    assert_in_delta 0.0, throttle(-> { 999 }, ends: true) { flunk "it waits" }.pass
+    assert_in_delta 0.0, throttle(-> { 999 }, limit: nil) { flunk "it waits" }.pass
   end
 
   def test_a_callback_that_fails_does_not_keep_the_others_from_running
@@ -273,20 +273,20 @@ class LadderTest < Minitest::Test
   # What the class asks of culet/limit, which is not loaded here.
   def with_limit_stubbed(&block)
     open = Struct.new(:pass).new(0.0)
-    { each_boundary: false, gate: open, :ending= => nil }.reduce(block) do |inner, (name, value)|
+    { each_boundary: false, throttle: open, :ending= => nil }.reduce(block) do |inner, (name, value)|
       Culet::Limit.define_singleton_method(name) { |*| value } unless Culet::Limit.respond_to?(name)
       proc { Culet::Limit.stub(name, value, &inner) }
     end.call
   end
 
   # @yield [Float] instead of sleeping
-  def gate(used, ends: false, limit: 1000, &nap)
-    Culet::Limit::Gate.new(limit: -> { limit }, full: ->(bytes) { used.call >= bytes }, ends: -> { ends }).tap do |gate|
-      gate.define_singleton_method(:sleep, &nap)
+  def throttle(used, ends: false, limit: 1000, &nap)
+    Culet::Limit::RequestThrottle.new(limit: -> { limit }, full: ->(bytes) { used.call >= bytes }, ends: -> { ends }).tap do |throttle|
+      throttle.define_singleton_method(:sleep, &nap)
     end
   end
 
-  def ladder(*steps)
-    Culet::Limit::Ladder.new(steps, history: @history, used: -> { @usage[:used] }, limit: -> { 1000 })
+  def escalation(*steps)
+    Culet::Limit::Escalation.new(steps, history: @history, used: -> { @usage[:used] }, limit: -> { 1000 })
   end
 end

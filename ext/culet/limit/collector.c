@@ -1,0 +1,257 @@
+#include "limit/collector.h"
+
+#include <ruby.h>
+#include <ruby/debug.h>
+#include <stdatomic.h>
+
+#include "common/release.h"
+#include "limit/state.h"
+#include "limit/steering.h"
+#include "reading/clock.h"
+#include "reading/process.h"
+#include "reading/ruby_stats.h"
+#include "trim/gc_watch.h"
+
+static struct culet_limit_state *const state = &culet_limit_state;
+
+/* Of Ruby threads, with the GVL; the ticker reads what is atomic. */
+static struct {
+    struct culet_steering steering;
+    struct culet_forecast forecast;
+    size_t steered_at; /* number of the last collection that was steered after */
+    uint64_t added;    /* to Ruby's count of allocated bytes since the last collection */
+    void (*request_steering)(void);
+    struct culet_backoff collecting; /* forced collections */
+    struct culet_backoff swept;      /* trims after collections */
+    struct culet_backoff forecasts;  /* collections before the heap grows */
+    _Atomic double forecast_until;   /* until then collections are not brought forward, by any thread */
+} collector = {.steered_at = SIZE_MAX};
+
+static VALUE key_number; /* Symbol for rb_gc_stat: collections so far */
+static VALUE key_count;  /* Symbol for rb_gc_stat: bytes allocated since the last collection */
+static VALUE key_free;   /* Symbol for rb_gc_stat: free slots; 0: this collector has none */
+static VALUE key_total;  /* Symbol for rb_gc_stat: objects allocated so far */
+static VALUE key_limit;  /* Symbol for rb_gc_stat: bytes until Ruby collects; 0: this collector has no such limit */
+
+static VALUE start_event; /* the TracePoint of `on_start`, enabled while the budget is not Ruby's */
+
+/* Ends a sweep in progress, so that what it frees can be returned. */
+static void finish_sweep(void)
+{
+    if (!culet_gc_swept() && !RTEST(rb_gc_disable()))
+        rb_gc_enable();
+}
+
+static void adjust(int64_t bytes)
+{
+    if (bytes != 0)
+        rb_gc_adjust_memory_usage((ssize_t)bytes);
+}
+
+/* Sets Ruby's count of allocated bytes so that it collects after the budget. */
+static void set_count(uint64_t count)
+{
+    uint64_t ruby = rb_gc_stat(key_limit);
+    uint64_t wanted = ruby > collector.steering.budget ? ruby - collector.steering.budget : 0;
+
+    if (wanted <= count)
+        return;
+    collector.added += wanted - count;
+    adjust((int64_t)(wanted - count));
+}
+
+/*
+ * During GC, when a collection starts and has set Ruby's count to zero. What was added before is taken back: it also
+ * counts for the next major collection, and was no garbage. An incremental collection marks between allocations, so the
+ * job alone would be too late.
+ */
+static void on_start(VALUE event, void *unused)
+{
+    uint64_t added = collector.added;
+
+    (void)event;
+    (void)unused;
+    if (!culet_limit_watched())
+        return;
+    collector.added = 0;
+    adjust(-(int64_t)added);
+    set_count(0);
+    collector.request_steering();
+}
+
+/* The sweep has subtracted what it freed from the count. */
+static void apply(void)
+{
+    VALUE enabled = rb_tracepoint_enabled_p(start_event);
+
+    if (collector.steering.tight && !RTEST(enabled))
+        rb_tracepoint_enable(start_event);
+    else if (!collector.steering.tight && RTEST(enabled))
+        rb_tracepoint_disable(start_event);
+    if (collector.steering.tight) {
+        finish_sweep();
+        set_count(rb_gc_stat(key_count));
+    } else {
+        adjust(-(int64_t)collector.added);
+        collector.added = 0;
+    }
+}
+
+int culet_collector_requests(void)
+{
+    return atomic_load(&state->pid) != 0 && key_limit != 0;
+}
+
+/* Returns what the last collection freed, unless that would take too much of the time. Returns whether it did. */
+static int trim_swept(uint64_t limit)
+{
+    if (!culet_backoff_due(&collector.swept, culet_clock_seconds(CLOCK_MONOTONIC), atomic_load(&state->used), limit) ||
+        culet_release_found()->call == NULL)
+        return 0;
+    culet_limit_trim(&collector.swept, limit);
+    return 1;
+}
+
+/* A collection of old objects too, with an immediate sweep. */
+static void collect(uint64_t limit)
+{
+    double began = culet_clock_seconds(CLOCK_MONOTONIC), ended;
+    uint64_t before, freed;
+
+    if (!culet_backoff_due(&collector.collecting, began, atomic_load(&state->used), limit))
+        return;
+    before = culet_anonymous_bytes();
+    rb_gc_start();
+    if (culet_release_found()->call != NULL)
+        culet_release_memory();
+    freed = culet_limit_freed(before);
+    ended = culet_clock_seconds(CLOCK_MONOTONIC);
+    atomic_fetch_add(&state->collections, 1);
+    atomic_fetch_add(&state->freed_bytes, freed);
+    culet_backoff_note(&collector.collecting, ended, (ended - began) * CULET_LIMIT_COLLECTION_REST, freed,
+                       culet_limit_read_used(0, 1), limit);
+}
+
+/*
+ * At a job, before Ruby's heap grows beyond what fits: a collection now leaves the slots that the program needs until
+ * the next job. In the middle of a call of C no job could run, and more objects would live.
+ */
+static void collect_before_growth(uint64_t limit)
+{
+    uint64_t most = culet_limit_part(limit, CULET_FORECAST_MOST), free = rb_gc_stat(key_free), used, freed;
+    uint64_t growth = culet_forecast_growth(&collector.forecast, rb_gc_stat(key_total), free);
+    double began = culet_clock_seconds(CLOCK_MONOTONIC), ended;
+
+    if (growth == 0 || began < atomic_load(&collector.forecasts.soonest))
+        return;
+    used = culet_limit_read_used(0, 1);
+    if (used == CULET_UNKNOWN || used + growth < most || !culet_backoff_due(&collector.forecasts, began, used, limit))
+        return;
+    rb_gc_start();
+    ended = culet_clock_seconds(CLOCK_MONOTONIC);
+    freed = rb_gc_stat(key_free);
+    freed = freed > free ? (freed - free) * CULET_FORECAST_OBJECT_BYTES : 0;
+    culet_backoff_note(&collector.forecasts, ended, (ended - began) * CULET_LIMIT_FORECAST_REST, freed,
+                       culet_limit_read_used(0, 1), limit);
+    atomic_store(&collector.forecast_until,
+                 atomic_load(&collector.forecasts.futile) == 0 ? ended + (ended - began) * CULET_LIMIT_TRIM_REST : 0);
+    atomic_fetch_add(&state->collections, 1);
+    if (used > atomic_load(&state->used))
+        atomic_fetch_add(&state->freed_bytes, used - atomic_load(&state->used));
+}
+
+/*
+ * Decides with the sweep ended. After a collection before growth the budget is not small: tables that young objects
+ * have in Ruby's own heap move to malloc (up to Ruby 3.2), and would make Ruby collect at once.
+ */
+static void steer(uint64_t limit)
+{
+    uint64_t trims = atomic_load(&state->trims), used;
+    int exceeded = trims != collector.steering.trims; /* the thread found more in use than was expected */
+
+    if (collector.steering.tight)
+        finish_sweep();
+    used = culet_limit_read_used(0, 1);
+    if (used == CULET_UNKNOWN)
+        return;
+    if (culet_steering_room(limit, used) == 0) {
+        finish_sweep();
+        exceeded |= trim_swept(limit); /* without a trim the memory stays what it is, however small the budget */
+        if (atomic_load(&state->used) >= culet_limit_part(limit, CULET_LIMIT_CRITICAL))
+            collect(limit);
+    }
+    culet_steering_update(&collector.steering, limit, atomic_load(&state->used), rb_gc_stat(key_limit), exceeded);
+    collector.steering.trims = atomic_load(&state->trims);
+    if (collector.steering.tight && collector.steering.budget < limit / 4 &&
+        culet_clock_seconds(CLOCK_MONOTONIC) < atomic_load(&collector.forecast_until))
+        collector.steering.budget = limit / 4;
+    apply();
+}
+
+void culet_collector_steer(void)
+{
+    static int active; /* a collection in here calls this again */
+    uint64_t limit = state->settings.limit, ruby;
+
+    if (active || !culet_limit_watched() || key_limit == 0)
+        return;
+    if (collector.steering.tight && key_free != 0 && key_total != 0) {
+        active = 1;
+        collect_before_growth(limit);
+        active = 0;
+    }
+    /* a collection requests it at its start and when it marks; once is enough */
+    if (collector.steered_at == rb_gc_stat(key_number))
+        return;
+    collector.steered_at = rb_gc_stat(key_number);
+    ruby = rb_gc_stat(key_limit);
+    if (culet_steering_far(&collector.steering, limit, atomic_load(&state->used), ruby))
+        return;
+    active = 1;
+    steer(limit);
+    active = 0;
+}
+
+int culet_collector_may_push(double time, uint64_t used, uint64_t limit)
+{
+    if (key_limit == 0 || time < atomic_load(&collector.forecast_until))
+        return 0;
+    return atomic_load(&collector.collecting.futile) == 0 ||
+           culet_backoff_due(&collector.collecting, time, used, limit);
+}
+
+void culet_collector_request(void)
+{
+    if (key_limit != 0)
+        collector.request_steering();
+}
+
+void culet_collector_reset(void)
+{
+    collector.steered_at = SIZE_MAX;
+}
+
+void culet_collector_stop(void)
+{
+    collector.steering = (struct culet_steering){0};
+}
+
+struct culet_collector_counts culet_collector_counts(void)
+{
+    return (struct culet_collector_counts){collector.steering.tightened,
+                                           collector.steering.tight ? collector.steering.budget : 0};
+}
+
+void culet_collector_prepare(void (*request_steering)(void))
+{
+    key_limit = culet_ruby_stat_key("malloc_increase_bytes_limit");
+    key_number = culet_ruby_stat_key("count");
+    key_count = culet_ruby_stat_key("malloc_increase_bytes");
+    if (key_count == 0 || key_number == 0)
+        key_limit = 0;
+    key_free = culet_ruby_stat_key("heap_free_slots");
+    key_total = culet_ruby_stat_key("total_allocated_objects");
+    collector.request_steering = request_steering;
+    start_event = rb_tracepoint_new(0, RUBY_INTERNAL_EVENT_GC_START, on_start, NULL);
+    rb_gc_register_mark_object(start_event);
+}

@@ -1,0 +1,189 @@
+#include "limit/ticker.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <ruby.h>
+#include <stdatomic.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "common/release.h"
+#include "common/thread.h"
+#include "limit/collector.h"
+#include "limit/steering.h"
+#include "reading/clock.h"
+
+/*
+ * The interval between two readings: the time in which a program that allocates 1 GiB a second uses up the headroom, so
+ * that a program far from its limit is read twice a second.
+ */
+#define BYTES_PER_SECOND ((double)(1 << 30))
+#define SHORTEST_SECONDS 0.004
+#define LONGEST_SECONDS 0.5
+
+static struct culet_limit_state *const state = &culet_limit_state;
+
+/* Of the threads that start and stop it, with the GVL. */
+static struct {
+    pthread_t thread;
+    int stop_fd; /* ends the thread's wait */
+    _Atomic int stopped;
+} ticker = {.stop_fd = -1};
+
+/* Of the native thread. */
+static struct {
+    struct culet_backoff trimming;
+    double next_push; /* not before then */
+} own;
+
+/* ---- the thread ---- */
+
+/* Adds as much to Ruby's count of allocated bytes as makes the next malloc collect. */
+static void push_collection(double time, uint64_t used, uint64_t limit)
+{
+    if (time < own.next_push || !culet_collector_may_push(time, used, limit))
+        return;
+    rb_gc_adjust_memory_usage(CULET_STEERING_PUSH_BYTES);
+    own.next_push = time + CULET_STEERING_PUSH_SECONDS;
+}
+
+static void wake_ruby(void)
+{
+    static const uint64_t once = 1;
+
+    (void)!write(state->settings.wakeup_fd, &once, sizeof(once));
+}
+
+/* Acts on a reading. Returns the seconds until the next. */
+static double react(uint64_t used, uint64_t limit)
+{
+    uint64_t alarm = culet_limit_part(limit, CULET_LIMIT_ALARM);
+    double time = culet_clock_seconds(CLOCK_MONOTONIC), seconds;
+
+    if (used == CULET_UNKNOWN)
+        return LONGEST_SECONDS;
+    if (used >= culet_limit_part(limit, CULET_LIMIT_NEAR))
+        culet_collector_request();
+    if (used >= alarm) {
+        if (!culet_release_found()->in_ruby_threads && culet_release_found()->call != NULL &&
+            culet_backoff_due(&own.trimming, time, used, limit)) {
+            culet_limit_trim(&own.trimming, limit);
+            used = atomic_load(&state->used);
+            time = culet_clock_seconds(CLOCK_MONOTONIC);
+        }
+        if (used >= culet_limit_part(limit, CULET_LIMIT_CRITICAL))
+            push_collection(time, used, limit);
+        if (used >= alarm)
+            wake_ruby();
+    }
+    seconds = used >= alarm ? 0 : (double)(alarm - used) / BYTES_PER_SECOND;
+    if (seconds < SHORTEST_SECONDS)
+        return SHORTEST_SECONDS;
+    return seconds > LONGEST_SECONDS ? LONGEST_SECONDS : seconds;
+}
+
+/* Waits for the time, a notification or the end. A descriptor that fails is not waited for again. */
+static void wait_for_events(double seconds)
+{
+    struct pollfd polled[CULET_LIMIT_EVENTS + 1] = {{.fd = ticker.stop_fd, .events = POLLIN}};
+    char drained[512];
+
+    pthread_mutex_lock(&state->lock);
+    for (int i = 0; i < CULET_LIMIT_EVENTS; i++)
+        polled[i + 1] = (struct pollfd){.fd = state->settings.events[i], .events = POLLIN | POLLPRI};
+    pthread_mutex_unlock(&state->lock);
+    if (poll(polled, CULET_LIMIT_EVENTS + 1, (int)(seconds * 1000)) <= 0)
+        return;
+    pthread_mutex_lock(&state->lock);
+    for (int i = 0; i < CULET_LIMIT_EVENTS; i++) {
+        struct pollfd *one = &polled[i + 1];
+        int gone = (one->revents & (POLLERR | POLLHUP | POLLNVAL)) != 0 && (one->revents & POLLPRI) == 0;
+
+        if (state->settings.events[i] != one->fd)
+            continue;
+        if ((one->revents & POLLIN) != 0 && read(one->fd, drained, sizeof(drained)) <= 0)
+            gone = 1;
+        if (gone)
+            state->settings.events[i] = -1;
+    }
+    pthread_mutex_unlock(&state->lock);
+}
+
+static void *run(void *unused)
+{
+    (void)unused;
+    prctl(PR_SET_NAME, "culet-limit", 0, 0, 0);
+    while (!atomic_load(&ticker.stopped)) {
+        uint64_t used = culet_limit_read_used(CULET_LIMIT_ALARM, 0), limit;
+
+        pthread_mutex_lock(&state->lock);
+        limit = state->settings.limit;
+        pthread_mutex_unlock(&state->lock);
+        wait_for_events(react(used, limit));
+    }
+    return NULL;
+}
+
+static int start_thread(void)
+{
+    int error;
+
+    if ((ticker.stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
+        return errno;
+    atomic_store(&ticker.stopped, 0);
+    error = culet_thread_start(&ticker.thread, run, NULL);
+    if (error == 0) {
+        state->pid = getpid();
+    } else {
+        close(ticker.stop_fd);
+        ticker.stop_fd = -1;
+    }
+    return error;
+}
+
+/* In a forked child the parent's thread does not exist, and may have held the lock. */
+static void forget_parent(void)
+{
+    if (state->pid == 0 || state->pid == getpid())
+        return;
+    pthread_mutex_init(&state->lock, NULL);
+    culet_cluster_reset(&state->cluster);
+    if (ticker.stop_fd >= 0)
+        close(ticker.stop_fd);
+    ticker.stop_fd = -1;
+    state->pid = 0;
+}
+
+int culet_limit_ticker_start(const struct culet_limit_settings *settings)
+{
+    int error = 0;
+
+    forget_parent();
+    pthread_mutex_lock(&state->lock);
+    if (state->cluster.count == 0)
+        culet_cluster_reset(&state->cluster);
+    state->settings = *settings;
+    state->settings.usage.cluster = &state->cluster;
+    pthread_mutex_unlock(&state->lock);
+    culet_collector_reset();
+    if (state->pid == 0)
+        error = start_thread();
+    return error;
+}
+
+void culet_limit_ticker_stop(void)
+{
+    static const uint64_t once = 1;
+
+    forget_parent();
+    if (state->pid == 0)
+        return;
+    atomic_store(&ticker.stopped, 1);
+    (void)!write(ticker.stop_fd, &once, sizeof(once));
+    pthread_join(ticker.thread, NULL);
+    close(ticker.stop_fd);
+    ticker.stop_fd = -1;
+    state->pid = 0;
+    culet_collector_stop();
+}
