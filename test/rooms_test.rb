@@ -13,10 +13,6 @@ class RoomsTest < Minitest::Test
   ALLOWED = { "system" => [], "runtime" => %w[system model], "scope" => %w[system], "model" => %w[system text], "text" => [], "render" => %w[scope text],
               "allocators" => %w[system runtime], "benchmark" => %w[system model text render allocators],
               "tools" => ROOMS - %w[cli], "cli" => ROOMS }.freeze
-  # Requires between tools that are still to go, as tool and tool.
-  EXCEPTIONS = [%w[advice gain], %w[autopsy levels], %w[cow report], %w[cow agent], %w[cow advice], %w[cow gain], %w[doctor advice],
-                %w[limit agent], %w[live levels], %w[live agent], %w[live limit], %w[live profile], %w[profile agent], %w[report advice],
-                %w[requires agent], %w[strings agent], %w[strings gain], %w[strings report], %w[top live]].freeze
 
   ENTRIES.each do |entry|
     define_method("test_#{entry.tr("/", "_")}_loads_runtime_system_and_model_alone") do
@@ -35,7 +31,7 @@ class RoomsTest < Minitest::Test
 
   def test_tools_require_no_other_tool
     found = files("culet/tools/").flat_map { |file| required(file).map { |one| [tool(file), tool(one)] } }
-    assert_empty found.select { |one, other| other && one != other }.uniq - EXCEPTIONS
+    assert_empty found.select { |one, other| other && one != other }
   end
 
   def test_text_requires_errors_alone_beside_itself
