@@ -73,7 +73,6 @@ module Culet
   #   of :seconds and :resident_bytes)
   # @raise [ArgumentError] for an unknown step or an invalid address
   def self.warmup(requests: nil, app: nil, steps: nil, &block)
-    require_relative "culet/warmup"
     Warmup.call(requests: requests || Warmup.requests, app: app, steps: steps, &block)
   end
 

@@ -36,12 +36,17 @@ module Culet
     # @param feature [String] the name
     # @return [Boolean] whether the file is of a copy that does not serve; then that of the other one is loaded instead
     def another_copy?(path, feature)
-      serving = File.join(File.dirname(__dir__), "#{feature}.rb")
-      return false if File.realpath(path) == serving
+      return false if File.realpath(path) == entry_path(feature)
 
-      require serving
+      load_entry(feature)
       true
     end
+
+    # Loads what a program could require by name, as settings of Rails and job queues ask for.
+    #
+    # @param feature [String] e.g. "culet/auto"
+    # @return [void]
+    def load_entry(feature) = require(entry_path(feature))
 
     # @return [Boolean] whether the extension is loaded
     def loaded? = @loaded == true
@@ -113,6 +118,9 @@ module Culet
       root = File.expand_path("../..", __dir__)
       root if File.exist?(File.join(root, "bin/setup"))
     end
+
+    def entry_path(feature) = File.join(File.dirname(__dir__), "#{feature}.rb")
+    private_class_method :entry_path
 
     # Lazy, because the last ones are slow to find.
     def directories

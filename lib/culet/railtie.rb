@@ -22,15 +22,15 @@ module Culet
 
     # After the environment files and the initializers, which may set it.
     initializer "culet.profile", after: :load_config_initializers, before: :build_middleware_stack do |application|
-      require_relative "profile" if application.config.culet.profile
-      require_relative "blackbox" if ENV["CULET_BLACKBOX"]
+      Native.load_entry("culet/profile") if application.config.culet.profile
+      Native.load_entry("culet/blackbox") if ENV["CULET_BLACKBOX"]
       boxed = defined?(BlackBox.running?) && BlackBox.running?
       Profile::Rails.install(application) if application.config.culet.profile || boxed
     end
 
     # After the environment files and the initializers, which may set it.
     config.after_initialize do |application|
-      require_relative "auto" if application.config.culet.trim
+      Native.load_entry("culet/auto") if application.config.culet.trim
     end
 
     # After what the initializers registered by Culet::Limit.on.
@@ -38,7 +38,7 @@ module Culet
       if (limit = application.config.culet.limit)
         require_relative "runtime/limit/preset"
         Limit.preset = limit
-        require_relative "limit"
+        Native.load_entry("culet/limit")
       end
       next unless defined?(Limit::Monitor) && Limit.active?
 

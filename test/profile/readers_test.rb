@@ -47,7 +47,7 @@ class ProfileReadersTest < Minitest::Test
   end
 
   def test_speedscope_shows_what_grew
-    in_speedscope(recorded("same" => 9, "more" => 90, "less" => 9) - recorded("same" => 9, "more" => 9, "less" => 90)) do |browser|
+    in_speedscope(Culet::Profile::Difference.new(recorded("same" => 9, "more" => 90, "less" => 9), recorded("same" => 9, "more" => 9, "less" => 90))) do |browser|
       browser.key("3")
       assert_equal({ "more" => [binary(81 * 524_488)] * 2 }, sandwich(browser).slice("more", "less"))
     end
@@ -83,7 +83,7 @@ class ProfileReadersTest < Minitest::Test
   end
 
   def test_the_firefox_profiler_reads_a_difference
-    in_firefox(recorded("more" => 90, "less" => 9) - recorded("more" => 9, "less" => 90)) do |ask|
+    in_firefox(Culet::Profile::Difference.new(recorded("more" => 90, "less" => 9), recorded("more" => 9, "less" => 90))) do |ask|
       assert_in_delta 81 * 524_288, functions(ask, "t-0").fetch("more")[0], 81 * 400
       assert_in_delta(-81 * 524_288, functions(ask, "t-0", "native-deallocations-sites").fetch("less")[0], 81 * 400)
     end

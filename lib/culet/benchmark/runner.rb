@@ -5,6 +5,13 @@ require_relative "exclusion"
 require_relative "../system/interruption"
 
 module Culet
+  # Runs of several contenders in turns, and what they show: `culet compare` and `culet replay` are made of it.
+  #
+  #   Plan       workloads, contenders, number of runs, seed
+  #   Runner     makes the runs in rounds; Exclusion: a failed one; Progress: a bar or lines
+  #   Machine    where they were made; PreloadCheck: whether a process really used its allocator
+  #   Document   the result: printed by `--json`, read by every report
+  #   Results    a document as the reports read it; Metric, Palette, Plots
   module Benchmark
     # Makes the runs of a plan, one at a time, and collects the results.
     class Runner

@@ -1,13 +1,43 @@
 # frozen_string_literal: true
 
 require_relative "../allocators"
+require_relative "../benchmark/plan"
 require_relative "../errors"
+require_relative "../model/statistics"
+require_relative "numbers"
 
 module Culet
   module CLI
-    # The options --allocators and --baseline of the verbs that set allocators against each other.
+    # The options of the verbs that set allocators against each other: which, how often, in which order.
     module Candidates
       private
+
+      # @param words [Array<String>] about --allocators
+      def define_allocators(parser, *words)
+        parser.on("--allocators A,B", *words) do |v|
+          (options[:allocators] ||= []).concat(Culet::Benchmark::Plan.split_allocators(v))
+        end
+      end
+
+      def define_baseline(parser)
+        parser.on("--baseline NAME", "allocator to compare the others with (default: the first)") do |v|
+          options[:baseline] = v
+        end
+      end
+
+      # @param default [Integer] runs of each
+      def define_runs(parser, default)
+        parser.on("--runs N", "runs of each (default: #{default}; at least " \
+                              "#{Culet::Statistics::LEAST_RUNS} to show a difference)") do |v|
+          options[:runs] = whole("--runs", v, most: Numbers::MOST_RUNS)
+        end
+        parser.on("--seed N", "random seed of the order and the intervals") do |v|
+          options[:seed] = whole("--seed", v, least: 0, most: Numbers::MOST_SEED)
+        end
+      end
+
+      # @return [Integer] that was given, or is drawn
+      def seed = @seed ||= options.fetch(:seed) { Random.new_seed % 1_000_000 }
 
       # @param default [Array<String>] candidates when none are named
       # @return [Array<Allocators::Choice>] each once

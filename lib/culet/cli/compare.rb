@@ -75,26 +75,17 @@ module Culet
                          "Without a workload and a command: #{engine::Workload::DEFAULT.join(", ")}.")
         parser.separator("")
         parser.on("--list", "describe the workloads") { options[:list] = true }
-        parser.on("--allocators A,B",
-                  "allocators, each NAME[:SETTING] or the path of a library; for the setting trim, see below",
-                  "default: #{Culet::Benchmark::Plan::DEFAULT_ALLOCATORS.join(",")}") do |v|
-          (options[:allocators] ||= []).concat(Culet::Benchmark::Plan.split_allocators(v))
-        end
-        parser.on("--baseline NAME", "allocator to compare the others with (default: the first)") do |v|
-          options[:baseline] = v
-        end
+        define_allocators(parser, "allocators, each NAME[:SETTING] or the path of a library; for the setting trim, " \
+                                  "see below",
+                          "default: #{Culet::Benchmark::Plan::DEFAULT_ALLOCATORS.join(",")}")
+        define_baseline(parser)
         parser.on("--url URL", "the command is a server; send the load to this local URL") do |v|
           options[:url] = engine::LoadTarget.parse(v)
         end
       end
 
       def define_how(parser)
-        number(parser, "--runs N", :runs, Numbers::MOST_RUNS,
-               "runs of each (default: #{Culet::Benchmark::Plan::DEFAULT_RUNS}; at least " \
-               "#{Culet::Statistics::LEAST_RUNS} to show a difference)")
-        parser.on("--seed N", "random seed of the order and the intervals") do |v|
-          options[:seed] = whole("--seed", v, least: 0, most: Numbers::MOST_SEED)
-        end
+        define_runs(parser, Culet::Benchmark::Plan::DEFAULT_RUNS)
         seconds(parser, "--timeout SECONDS", :timeout, Numbers::MOST_SECONDS,
                 "time limit of one run (default: #{Culet::Benchmark::Plan::DEFAULT_TIMEOUT_SECONDS.round})")
         number(parser, "--duration SECONDS", :duration, Numbers::MOST_SECONDS,
@@ -143,16 +134,14 @@ module Culet
 
       def plan(workloads)
         choices = candidates(Culet::Benchmark::Plan::DEFAULT_ALLOCATORS)
-
-        seed = options.fetch(:seed) { Random.new_seed % 1_000_000 }
         given = { runs: options[:runs], timeout_seconds: options[:timeout], duration_seconds: options[:duration],
                   connections: options[:connections], scale: options[:scale] }.compact
         Culet::Benchmark::Plan.new(workloads: workloads, choices: choices, baseline: baseline(choices), seed: seed,
-                                   command_line: command_line(seed), **given)
+                                   command_line: command_line, **given)
       end
 
       # The command line as given, with the seed that was drawn.
-      def command_line(seed)
+      def command_line
         words = given_words.map(&:scrub)
         words.insert(words.index("--") || -1, "--seed", seed.to_s) unless options.key?(:seed)
         "culet compare #{Shellwords.join(words)}"

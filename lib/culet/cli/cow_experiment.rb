@@ -1,10 +1,9 @@
 # frozen_string_literal: true
 
 require "json"
+require_relative "candidates"
 require_relative "command"
-require_relative "../allocators"
 require_relative "../system/interruption"
-require_relative "../benchmark/plan"
 require_relative "../tools/cow/experiment"
 
 module Culet
@@ -12,6 +11,8 @@ module Culet
     # `culet cow experiment`: what a fork shares and what two garbage collections leave of it, on any interpreter and
     # allocator.
     class CowExperiment < Command
+      include Candidates
+
       Experiment = Culet::Cow::Experiment
       WARMTHS = { "no" => [false], "yes" => [true], "both" => [false, true] }.freeze
       # Strings, of forty bytes and more each.
@@ -59,22 +60,14 @@ module Culet
         parser.on("--script FILE", "the script to run (default: the ones for Ruby and Python 3)") do |v|
           options[:script] = v
         end
-        parser.on("--allocators A,B", "allocators, each NAME[:KEY=VALUE] (default: glibc,culet)") do |v|
-          (options[:allocators] ||= []).concat(Culet::Benchmark::Plan.split_allocators(v))
-        end
+        define_allocators(parser, "allocators, each NAME[:KEY=VALUE] (default: glibc,culet)")
         parser.on("--variants A,B", "#{Experiment::VARIANTS.keys.join(", ")}, or all (default: parent)",
                   *Experiment::VARIANTS.map { |key, words| "  #{key}: #{words}" }) { |v| options[:variants] = v }
         parser.on("--warm no|yes|both", "warm the parent up before the fork (default: no)") { |v| options[:warm] = v }
         parser.on("--millions N", "millions of strings (default: #{Experiment::Plan::DEFAULT_MILLIONS.round})") do |v|
           options[:millions] = positive("--millions", v, most: MOST_MILLIONS)
         end
-        parser.on("--runs N", "runs of each (default: #{Experiment::Plan::DEFAULT_RUNS}; at least " \
-                              "#{Culet::Statistics::LEAST_RUNS} to show a difference)") do |v|
-          options[:runs] = whole("--runs", v, most: Numbers::MOST_RUNS)
-        end
-        parser.on("--seed N", "random seed of the order and the intervals") do |v|
-          options[:seed] = whole("--seed", v, least: 0, most: Numbers::MOST_SEED)
-        end
+        define_runs(parser, Experiment::Plan::DEFAULT_RUNS)
         default_timeout = Experiment::Plan::DEFAULT_TIMEOUT_SECONDS
         parser.on("--timeout SECONDS", "time limit of one phase (default: #{default_timeout.round})") do |v|
           options[:timeout] = positive("--timeout", v, most: Numbers::MOST_SECONDS)
@@ -83,8 +76,7 @@ module Culet
       end
 
       def plan
-        Experiment::Plan.new(contenders: contenders, variants: variants,
-                             seed: options.fetch(:seed) { Random.new_seed % 1_000_000 },
+        Experiment::Plan.new(contenders: contenders, variants: variants, seed: seed,
                              millions: options.fetch(:millions, Experiment::Plan::DEFAULT_MILLIONS),
                              runs: options.fetch(:runs, Experiment::Plan::DEFAULT_RUNS),
                              timeout_seconds: options.fetch(:timeout, Experiment::Plan::DEFAULT_TIMEOUT_SECONDS))

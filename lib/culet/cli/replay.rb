@@ -54,20 +54,10 @@ module Culet
         parser.on("--list", "print the operations and exit: index, thread, name, block, bytes, alignment") do
           options[:list] = true
         end
-        parser.on("--allocators A,B", "allocators, each NAME[:KEY=VALUE]",
-                  "default: #{Culet::Benchmark::Plan::DEFAULT_ALLOCATORS.join(",")}") do |v|
-          (options[:allocators] ||= []).concat(Culet::Benchmark::Plan.split_allocators(v))
-        end
-        parser.on("--baseline NAME", "allocator to compare the others with (default: the first)") do |v|
-          options[:baseline] = v
-        end
-        parser.on("--runs N", "runs of each (default: #{Culet::Benchmark::Plan::DEFAULT_RUNS}; at least " \
-                              "#{Culet::Statistics::LEAST_RUNS} to show a difference)") do |v|
-          options[:runs] = whole("--runs", v, most: Numbers::MOST_RUNS)
-        end
-        parser.on("--seed N", "random seed of the order and the intervals") do |v|
-          options[:seed] = whole("--seed", v, least: 0, most: Numbers::MOST_SEED)
-        end
+        define_allocators(parser, "allocators, each NAME[:KEY=VALUE]",
+                          "default: #{Culet::Benchmark::Plan::DEFAULT_ALLOCATORS.join(",")}")
+        define_baseline(parser)
+        define_runs(parser, Culet::Benchmark::Plan::DEFAULT_RUNS)
         parser.on("--timeout SECONDS", "time limit of one run (default: none)") do |v|
           options[:timeout] = whole("--timeout", v, most: Numbers::MOST_SECONDS)
         end
@@ -137,9 +127,8 @@ module Culet
       def plan(trace)
         choices = candidates(Culet::Benchmark::Plan::DEFAULT_ALLOCATORS)
         refuse_trim(choices)
-        seed = options.fetch(:seed) { Random.new_seed % 1_000_000 }
         Culet::Benchmark::Plan.new(workloads: [trace], choices: choices, baseline: baseline(choices),
-                                   seed: seed, command_line: command_line(seed),
+                                   seed: seed, command_line: command_line,
                                    runs: options.fetch(:runs, Culet::Benchmark::Plan::DEFAULT_RUNS),
                                    timeout_seconds: options[:timeout])
       end
@@ -152,7 +141,7 @@ module Culet
                           "use `culet compare`, which runs the program"
       end
 
-      def command_line(seed)
+      def command_line
         "culet replay #{Shellwords.join(options.key?(:seed) ? @given_words : [*@given_words, "--seed", seed.to_s])}"
       end
 

@@ -10,10 +10,16 @@ module Culet
   #
   #   FOLDER    of page.html.erb and of what it embeds
   #   SCRIPTS   names of its scripts in that folder, without .js, or their paths
+  #   STYLES    names of its styles there, behind those of all pages
   class HtmlPage
     # Scripts of the map that other pages have too: the theme, packed data, figures as text, the tooltip.
     COMMON = %w[theme data format tip].map { |name| File.expand_path("map/assets/#{name}", __dir__) }.freeze
     SCRIPTS = [].freeze
+    STYLES = ["page.css"].freeze
+    # The colours and fonts of all pages.
+    STYLE = File.expand_path("page.css", __dir__)
+    private_constant :STYLE
+
     # The template of a page without its lines up to the styles, which `head` writes.
     TEMPLATE = "page.html.erb"
 
@@ -31,7 +37,7 @@ module Culet
     # @param script_source [String, nil] of the content security policy; default: the one script of the page
     # @param policy [Boolean] whether the page brings its policy; false: the server sends one
     # @param attributes [String] HTML, of the root element
-    # @return [String] HTML up to the title
+    # @return [String] HTML up to the styles
     def head(title, script_source: own_script_source, policy: true, attributes: "")
       <<~HTML.chomp
         <!DOCTYPE html>
@@ -44,6 +50,7 @@ module Culet
         #{%(<meta http-equiv="Content-Security-Policy" content="#{content_policy(script_source)}">) if policy}
         <link rel="icon" href="data:,">
         <title>#{h title}</title>
+        <style>#{style}</style>
       HTML
     end
 
@@ -53,6 +60,8 @@ module Culet
     end
 
     def own_script_source = ("'#{digest(script)}'" if self.class::SCRIPTS.any?)
+
+    def style = @style ||= [STYLE, *self.class::STYLES].map { |name| asset(name) }.join("\n")
 
     # One function around all files, so that their names are not global.
     def script

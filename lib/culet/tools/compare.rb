@@ -8,11 +8,10 @@ require_relative "compare/workload"
 module Culet
   # Compares allocators on Ruby workloads.
   #
-  #   Benchmark::Plan        workloads, candidates, number of runs, seed
-  #   Runner      makes the runs in rounds and collects results and exclusions
-  #   Run         one run of one candidate, measured by a Sampler
-  #   Statistics  medians, intervals, paired ratios, verdicts
-  #   Benchmark::Document    the result: printed by `--json`, read by every report
+  #   Runner     makes the runs of a Benchmark::Plan; the result is a Benchmark::Document
+  #   Run        one run of one candidate, measured by a Sampler
+  #   Workload   a program to run; Bundle: its gems; Load: requests to it
+  #   Report     the document as a table, Markdown and a page
   module Compare
   end
 end

@@ -11,7 +11,7 @@ module Culet
           SolidQueue.install
         end
         require_relative "good_job" if defined?(::GoodJob)
-        require_relative "../../resque" if defined?(::Resque)
+        Native.load_entry("culet/resque") if defined?(::Resque)
         queue = defined?(::SolidQueue) || defined?(::GoodJob) || defined?(::Resque)
         find_boundaries if queue && defined?(::ActiveJob)
       end

@@ -2,7 +2,6 @@
 
 require_relative "../../model/snapshot_levels"
 require_relative "page_ranges"
-require_relative "sharing_bytes"
 require_relative "size_classes"
 require_relative "page_sharing"
 require_relative "../../scope/region"

@@ -2,7 +2,7 @@
 
 require_relative "../../scope/region"
 require_relative "page_ranges"
-require_relative "sharing_bytes"
+require_relative "page_sharing"
 
 module Culet
   module Cow

@@ -14,7 +14,7 @@ module Culet
       OWN = %w[figures store levels chart stacks timeline events table main].freeze
       SCRIPTS = ["uplot/uPlot.iife.min", *OF_THE_MAP, *OWN].freeze
       STYLES = %w[uplot/uPlot.min.css page.css].freeze
-      private_constant :OF_THE_MAP, :OWN, :STYLES
+      private_constant :OF_THE_MAP, :OWN
 
       # @param subject [String] what is watched
       # @param every_seconds [Float] from one moment to the next
@@ -36,8 +36,6 @@ module Culet
       private
 
       def title = "#{@subject.tr("\n", " ")}: culet live"
-
-      def style = @style ||= STYLES.map { |path| asset(path) }.join("\n")
     end
   end
 end
