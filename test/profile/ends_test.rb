@@ -99,6 +99,7 @@ class ProfileEndsTest < Minitest::Test
   end
 
   def test_a_killed_process_that_was_asked
+    skip "this Ruby has no gem terminal-table" if Gem::Specification.find_all_by_name("terminal-table").empty?
     in_folder do |folder|
       path = program(folder, "#{ASKED}keep(1_000); asked(2); Process.kill(:KILL, Process.pid); sleep")
       out, err, status = run_culet("profile", *SMALL, "--", RbConfig.ruby, path, env: TestHelper::NEUTRAL)
