@@ -141,7 +141,7 @@ class ProfileModelTest < Minitest::Test
               [maker.ruby("/opt/none/culet/tools/report.rb", 9, "read"), app], [maker.ruby(APP, 2, "inner"), 0x7000_0123, app]]
     others.each { |words| maker.site(words, { "l" => [1, 400] }) }
     found = data(maker)
-    assert_equal [*[false] * 4, *[true] * 3], found.sites(:live).map(&:own?)
+    assert_equal [*[true] * 3, *[false] * 4], found.sites(:live).map(&:own?)
     assert_equal [{}], found.sites(:live).map(&:labels).uniq
     Culet::Profile::KINDS.each { |kind| assert_equal "culet itself", found.by(:live, kind).last.name, kind }
     assert_equal ["culet itself"], found.by(:growth, :line).map(&:name)

@@ -42,7 +42,7 @@ module Culet
       # @param view [Symbol, String] one of VIEWS
       # @return [Array<Site>] the largest first
       def sites(view)
-        @sites[view.to_sym] ||= own_last(merged(view.to_sym), &:own?)
+        @sites[view.to_sym] ||= merged(view.to_sym).sort_by { |site| -site.bytes.abs }
       end
 
       # @param view [Symbol, String]
@@ -53,12 +53,12 @@ module Culet
 
       # @param view [Symbol, String]
       # @param kind [Symbol, String] one of KINDS
-      # @return [Array<Row>] the largest first. A site with several labels counts for each
+      # @return [Array<Row>] the largest first, and last what culet itself holds. A site with several labels counts for each
       def by(view, kind)
         sums = Hash.new { |hash, name| hash[name] = Estimate.new }
         sites(view).each { |site| site.names(kind.to_sym).each { |name| sums[name] += site.estimate } }
         all = total(view).bytes
-        own_last(sums.map { |name, sum| Row.new(name, sum, all.zero? ? 0.0 : sum.bytes / all) }, &:own?)
+        own_last(sums.map { |name, sum| Row.new(name, sum, all.zero? ? 0.0 : sum.bytes / all) })
       end
 
       # @param view [Symbol, String]
@@ -125,8 +125,8 @@ module Culet
           @family.any? { |other| other.pid == recording.pid && other.started_at > recording.started_at }
       end
 
-      # The largest first, but what culet itself holds is not what a reader looks for.
-      def own_last(list) = list.sort_by { |one| [yield(one) ? 1 : 0, -one.bytes.abs] }
+      # What culet itself holds is not what a reader of rows looks for.
+      def own_last(rows) = rows.sort_by { |row| [row.own? ? 1 : 0, -row.bytes.abs] }
 
       # Whose labels were in effect when culet itself allocated is chance.
       def key(recording, raw)

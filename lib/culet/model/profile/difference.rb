@@ -66,7 +66,7 @@ module Culet
       # @param view [Symbol, String]
       # @return [Array<Site>] the largest change first
       def sites(view)
-        @sites[view.to_sym] ||= own_last(changes(view), &:own?)
+        @sites[view.to_sym] ||= changes(view).sort_by { |site| -site.bytes.abs }
       end
 
       # @param view [Symbol, String]
@@ -87,7 +87,7 @@ module Culet
           change = Change.new(after[name], before[name])
           Row.new(name, change, all.zero? ? 0.0 : change.bytes / all)
         end
-        own_last(rows, &:own?)
+        own_last(rows)
       end
 
       protected
