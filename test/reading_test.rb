@@ -17,7 +17,7 @@ class ReadingTest < Minitest::Test
              slab: 40 * MEGABYTE }.freeze
   USED = (950 - 500 - (250 - 90) - 40) * MEGABYTE
   # What the limit's thread and the black box's thread find, in a program of their own.
-  PROGRAM = <<~'RUBY'
+  PROGRAM = <<~RUBY
     require "json"
     require "culet/limit"
     require "culet/blackbox"

@@ -107,7 +107,7 @@ module Culet
         @throttle ||= begin
           require_relative "runtime/limit/request_throttle" # a program alone has none
           RequestThrottle.new(limit: -> { monitor&.limit_bytes }, full: method(:full?),
-                   ends: -> { @ends || ending == ::Process.pid })
+                              ends: -> { @ends || ending == ::Process.pid })
         end
       end
 

@@ -128,7 +128,8 @@ module Culet
         old = [*@files&.compact, *@notifications]
         group = @source.group
         @files = group ? [group.usage_file, group.stat_file].map { |path| open_if_readable(path) } : [nil, nil]
-        @notifications = Notifications.new(@source, alarm_bytes: (@source.bytes * Escalation::ALARM unless @forked)&.to_i,
+        alarm = (@source.bytes * Escalation::ALARM).to_i unless @forked
+        @notifications = Notifications.new(@source, alarm_bytes: alarm,
                                                     event_descriptor: -> { Limit.send(:event_descriptor) })
         problem = Limit.send(:watch, @source.bytes, kind, @files[0]&.fileno, @files[1]&.fileno, @wakeup.fileno,
                              @notifications.ios.map(&:fileno))

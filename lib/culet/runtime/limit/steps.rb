@@ -5,9 +5,9 @@ require_relative "backoff"
 
 module Culet
   module Limit
-    # The steps of the escalation. Each has a name; `due?` says whether it can help now, `call` does it and returns a detail
-    # for the log, nil, or :nothing if there was nothing to do; `freed` is told what it freed and how long it took;
-    # `relieved` is called while the usage is below the alarm level.
+    # The steps of the escalation. Each has a name; `due?` says whether it can help now, `call` does it and returns a
+    # detail for the log, nil, or :nothing if there was nothing to do; `freed` is told what it freed and how long it
+    # took; `relieved` is called while the usage is below the alarm level.
     #
     # @api private
     module Steps
