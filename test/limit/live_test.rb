@@ -22,7 +22,7 @@ class LiveTest < Minitest::Test
       assert_equal [28 * MEBIBYTE, "control group #{folder}"], document.values_at("limit_bytes", "source")
       assert_operator document["native"]["tightened"], :>, 10
       assert_includes document["steps"].map { |step| step["step"] }, "tighten"
-      assert_match(/^culet: limit 28M \(29.4 MB\): tighten \(Ruby collects after [\d.]+ .B of malloc\), [\d.]+ MB in use/, err)
+      assert_match(/^culet: limit 28 MiB: tighten \(Ruby collects after [\d.]+ .B of malloc\), [\d.]+ MB in use/, err)
     end
   end
 
@@ -59,7 +59,7 @@ class LiveTest < Minitest::Test
       out, err, status = run_in_group(folder, "-rculet/limit", "-rjson", "-e", CACHE)
       assert_predicate status, :success?, err
       assert_equal "survived\n", out
-      assert_match(/^culet: limit 100M \(104.9 MB\): callbacks \(1 of them\) freed \d/, err)
+      assert_match(/^culet: limit 100 MiB: callbacks \(1 of them\) freed \d/, err)
     end
   end
 
@@ -160,7 +160,7 @@ class LiveTest < Minitest::Test
     assert_operator native["collections"], :<, 8
     done = document["steps"].map { |step| step["step"] }
     %w[trim callbacks collection].each { |step| assert_includes 1..10, done.count(step), step }
-    logged = err.lines.map { |line| line[/M \([^)]*\): (\w+)/, 1] }
+    logged = err.lines.map { |line| line[/MiB: (\w+)/, 1] }
     assert_equal logged.uniq, logged, "each step once: #{err}"
     assert_match(/ trim .*; repeated less often, and not logged until it frees more$/, err)
   end
