@@ -48,6 +48,23 @@ class SameFiguresTest < Minitest::Test
     end
   end
 
+  # A process that has read a file has its pages charged, and the kernel takes them back before it kills.
+  def test_page_cache_is_not_in_use_for_the_doctor_either
+    with_cgroup(LIMIT) do |group|
+      Dir.mktmpdir(nil, "#{ROOT}/tmp") do |folder|
+        code = "File.write(ARGV[0], 'x' * (100 << 20)); File.open(ARGV[0], &:fsync); puts :up; $stdout.flush; sleep"
+        with_program(*in_cgroup(group, RbConfig.ruby, "--disable-gems", "-e", code, "#{folder}/file")) do |pid|
+          charged = Dir.glob("#{group}/memory.{usage_in_bytes,current}").sum { |path| File.read(path).to_i }
+          used = Culet::Limit::Inquiry.new(pid).call["used_bytes"]
+          skip "files of #{folder} are not in the page cache" if charged < used + (60 << 20)
+          out, = run_culet("doctor", pid.to_s, "--json")
+          found = JSON.parse(out)["findings"].find { |one| one["topic"] == "memory limit" }
+          assert_in_delta used.fdiv(1 << 20), Float(found["text"][/uses ([\d.]+) MiB/, 1]), 5, found["text"]
+        end
+      end
+    end
+  end
+
   private
 
   # What is read from the copied files is equal at once; counts of malloc follow within seconds.

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-require_relative "finding"
+require_relative "../../system/memory_group"
 require_relative "../../text/size"
+require_relative "finding"
 
 module Culet
   class Doctor
@@ -20,14 +21,15 @@ module Culet
       private
 
       def memory
-        limit, directory, usage_file = memory_limits.min_by(&:first)
-        return unseen("memory limit", "memory", "memory") unless limit || seen?("memory")
-        return ok("memory limit", "the container has no memory limit") unless limit
+        group = memory_groups.min_by(&:limit_bytes)
+        return unseen("memory limit", "memory", "memory") unless group || seen?("memory")
+        return ok("memory limit", "the container has no memory limit") unless group
 
-        used = content(File.join(directory, usage_file))&.to_i
+        limit = group.limit_bytes
+        used = group.used_bytes
         unless used
           return unknown("memory limit", "the container may use #{Text::Size.limit(limit)}; its usage",
-                         "#{File.join(directory, usage_file)} cannot be read")
+                         "#{group.usage_file} cannot be read")
         end
 
         text = "the container may use #{Text::Size.limit(limit)} and uses #{Text::Size.limit(used, limit)}"
@@ -37,16 +39,18 @@ module Culet
             "Raise the limit, run fewer workers or threads, or use less memory, e.g. with `culet run -- COMMAND`.")
       end
 
-      def memory_limits
-        found = directories("").filter_map { |directory| limit_in(directory, "memory.max", "memory.current") }
-        found + directories("memory").filter_map do |directory|
-          limit_in(directory, "memory.limit_in_bytes", "memory.usage_in_bytes")
+      # @return [Array<MemoryGroup>] those that have a limit; what counts as used is that of `culet limit`
+      def memory_groups
+        { "" => 2, "memory" => 1 }.flat_map do |controller, version|
+          directories(controller).filter_map { |directory| limited(MemoryGroup.new(directory, version, nil)) }
         end
       end
 
-      def limit_in(directory, limit_file, usage_file)
-        bytes = content(File.join(directory, limit_file))
-        [bytes.to_i, directory, usage_file] if bytes&.match?(/\A\d+\z/) && bytes.to_i < UNLIMITED_BYTES
+      def limited(group)
+        bytes = content(group.limit_file)
+        return unless bytes&.match?(/\A\d+\z/) && bytes.to_i < UNLIMITED_BYTES
+
+        MemoryGroup.new(group.folder, group.version, bytes.to_i)
       end
 
       def cpu
