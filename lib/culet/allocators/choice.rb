@@ -48,9 +48,6 @@ module Culet
         end
       end
 
-      # @return [Hash{String => Setting}, nil] the settings it has; nil where any key goes
-      def known_settings = @definition.settings
-
       # @return [String, nil] the Debian package that brings the library
       def package = @definition.packages.last
 

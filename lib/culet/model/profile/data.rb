@@ -53,7 +53,8 @@ module Culet
 
       # @param view [Symbol, String]
       # @param kind [Symbol, String] one of KINDS
-      # @return [Array<Row>] the largest first, and last what culet itself holds. A site with several labels counts for each
+      # @return [Array<Row>] the largest first, and last what culet itself holds. A site with several labels counts for
+      #   each
       def by(view, kind)
         sums = Hash.new { |hash, name| hash[name] = Estimate.new }
         sites(view).each { |site| site.names(kind.to_sym).each { |name| sums[name] += site.estimate } }

@@ -4,26 +4,8 @@ require_relative "frame"
 
 module Culet
   module Profile
-    # What one stack allocated, in one view.
-    class Site
-      # @return [Array<Frame>] innermost first
-      attr_reader :frames
-      # @return [Symbol] :malloc or :object
-      attr_reader :kind
-      # @return [String, nil] class of the objects
-      attr_reader :class_name
-      # @return [Hash{String => String}]
-      attr_reader :labels
-      # @return [Estimate]
-      attr_reader :estimate
-
-      # @param key [Array] frames, kind, class name, labels
-      # @param estimate [Estimate]
-      def initialize(key, estimate)
-        @frames, @kind, @class_name, @labels = key
-        @estimate = estimate
-      end
-
+    # What has an estimate, and its figures.
+    module Estimated
       # @return [Integer]
       def samples = estimate.samples
 
@@ -41,6 +23,29 @@ module Culet
 
       # @return [Float]
       def variance = estimate.variance
+    end
+
+    # What one stack allocated, in one view.
+    class Site
+      include Estimated
+
+      # @return [Array<Frame>] innermost first
+      attr_reader :frames
+      # @return [Symbol] :malloc or :object
+      attr_reader :kind
+      # @return [String, nil] class of the objects
+      attr_reader :class_name
+      # @return [Hash{String => String}]
+      attr_reader :labels
+      # @return [Estimate]
+      attr_reader :estimate
+
+      # @param key [Array] frames, kind, class name, labels
+      # @param estimate [Estimate]
+      def initialize(key, estimate)
+        @frames, @kind, @class_name, @labels = key
+        @estimate = estimate
+      end
 
       # @return [Frame, nil] the innermost Ruby frame that has a file
       def ruby_frame = frames.find(&:ruby?)
@@ -92,20 +97,7 @@ module Culet
     #
     # share: of the view's bytes.
     Row = Struct.new(:name, :estimate, :share) do
-      # @return [Float]
-      def bytes = estimate.bytes
-
-      # @return [Float]
-      def low_bytes = estimate.low_bytes
-
-      # @return [Float]
-      def high_bytes = estimate.high_bytes
-
-      # @return [Float]
-      def blocks = estimate.blocks
-
-      # @return [Integer]
-      def samples = estimate.samples
+      include Estimated
 
       # @return [Boolean] whether it is what culet itself holds
       def own? = name == Stacks::OWN.method

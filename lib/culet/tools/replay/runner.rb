@@ -46,7 +46,8 @@ module Culet
         return if @options.touch == "none" || needed <= available
 
         raise Error, "#{@trace.path} has #{Text::Size.human(needed)} in use at its peak, and " \
-                     "#{Text::Size.human(available)} of memory are available; replay it on a larger machine, or with --touch none"
+                     "#{Text::Size.human(available)} of memory are available; replay it on a larger machine, or with " \
+                     "--touch none"
       end
 
       def replays
