@@ -42,7 +42,7 @@ module Culet
     require_relative "culet/scope"
     require_relative "culet/tools/report"
     read = own_streams(objects: objects, chunks: 0)
-    snapshot = Report.steady { Scope::Builder.new(read.call, name: "the output of culet-scope").call }
+    snapshot = Report.retry_until_consistent { Scope::Builder.new(read.call, name: "the output of culet-scope").call }
     Report::Document.new(snapshot).to_h
   end
 

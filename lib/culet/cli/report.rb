@@ -62,11 +62,11 @@ module Culet
       #
       # @return [Array<Culet::Scope::Snapshot, Culet::Scope::PackedSnapshot>] all of a series, or one for each word
       def all(words)
-        return steady(words.first) if words.size == 1
+        return consistent(words.first) if words.size == 1
 
         errors = []
         found = words.filter_map do |word|
-          steady(word).last
+          consistent(word).last
         rescue Error => e
           errors << e
           nil
@@ -78,10 +78,10 @@ module Culet
         found
       end
 
-      def steady(word)
+      def consistent(word)
         return packed_snapshots(word) unless Culet::Scope.process?(word)
 
-        [Culet::Report.steady { snapshots(word, chunks: 0).last }]
+        [Culet::Report.retry_until_consistent { snapshots(word, chunks: 0).last }]
       end
 
       def watch(words)

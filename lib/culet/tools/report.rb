@@ -30,7 +30,7 @@ module Culet
     #
     # @yieldreturn [Scope::Snapshot] the process as it is now
     # @return [Scope::Snapshot]
-    def self.steady
+    def self.retry_until_consistent
       taken = []
       taken << yield until taken.size == ATTEMPTS || (taken.any? && SnapshotLevels.new(taken.last).explained?)
       taken.min_by { |snapshot| SnapshotLevels.new(snapshot).unexplained_bytes.abs }
