@@ -24,7 +24,7 @@ module Culet
       end
 
       # @param bytes [Integer] a limit
-      # @return [String] as tables have it, e.g. "400 MiB"
+      # @return [String] in the unit that tables give limits in
       def self.limit_size(bytes) = Settings.text(bytes) || size(bytes)
 
       # @param log [#call] gets each line

@@ -10,7 +10,7 @@ module Culet
       private_constant :EXPONENTS, :BASES
 
       # @param bytes [Integer]
-      # @return [String, nil] a size of whole MiB or GiB as tables have it, e.g. "400 MiB"; nil for others
+      # @return [String, nil] a size of whole binary units as tables have it; nil for others
       def self.text(bytes)
         unit, one = [["GiB", 1 << 30], ["MiB", 1 << 20]].find { |_, size| bytes.positive? && (bytes % size).zero? }
         unit && "#{bytes / one} #{unit}"
