@@ -12,12 +12,12 @@ module Culet
   #   SCRIPTS   names of its scripts in that folder, without .js, or their paths
   #   STYLES    names of its styles there, behind those of all pages
   class HtmlPage
-    # Scripts of the map that other pages have too: the theme, packed data, figures as text, the tooltip.
-    COMMON = %w[theme data format tip].map { |name| File.expand_path("map/assets/#{name}", __dir__) }.freeze
+    # Scripts that several pages have: the theme, packed data, figures as text, the tooltip.
+    COMMON = %w[theme data format tip].map { |name| File.expand_path("page/#{name}", __dir__) }.freeze
     SCRIPTS = [].freeze
     STYLES = ["page.css"].freeze
     # The colours and fonts of all pages.
-    STYLE = File.expand_path("page.css", __dir__)
+    STYLE = File.expand_path("page/page.css", __dir__)
     private_constant :STYLE
 
     # The template of a page without its lines up to the styles, which `head` writes.

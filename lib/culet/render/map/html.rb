@@ -9,7 +9,7 @@ module Culet
     # The map as a page.
     class Html < HtmlPage
       FOLDER = File.expand_path("assets", __dir__)
-      SCRIPTS = %w[theme data blocks picture sharing changes format tip view panel curve pointer main].freeze
+      SCRIPTS = [*COMMON, "blocks", "picture", "sharing", "changes", "view", "panel", "curve", "pointer", "main"].freeze
 
       # Larger pages open slowly and are awkward to send.
       LARGEST_BYTES = 10_000_000

@@ -9,12 +9,9 @@ module Culet
     # it as data.
     class Page < HtmlPage
       FOLDER = File.expand_path("page", __dir__)
-      OF_THE_MAP = %w[theme format tip]
-                   .map { |name| File.expand_path("../../render/map/assets/#{name}", __dir__) }.freeze
-      OWN = %w[figures store levels chart stacks timeline events table main].freeze
-      SCRIPTS = ["uplot/uPlot.iife.min", *OF_THE_MAP, *OWN].freeze
+      SCRIPTS = ["uplot/uPlot.iife.min", *COMMON, "figures", "store", "levels", "chart", "stacks", "timeline", "events", "table",
+                 "main"].freeze
       STYLES = %w[uplot/uPlot.min.css page.css].freeze
-      private_constant :OF_THE_MAP, :OWN
 
       # @param subject [String] what is watched
       # @param every_seconds [Float] from one moment to the next
