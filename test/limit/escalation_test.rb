@@ -38,7 +38,7 @@ class EscalationTest < Minitest::Test
     escalation(Frees.new("first", 10, @usage), Frees.new("second", 100, @usage), Frees.new("third", 100, @usage)).call
     assert_equal %w[first second], @history.steps.map { |step| step["step"] }
     assert_equal([10, 100], @history.steps.map { |step| step["freed_bytes"] })
-    assert_equal "culet: limit 1.0 kB: first freed 10 bytes, 890 bytes in use (89 %)", @lines.first
+    assert_equal "culet: limit 1.00 kB: first freed 10 bytes, 890 bytes in use (89 %)", @lines.first
   end
 
   def test_the_same_step_is_logged_once_in_an_interval
@@ -48,11 +48,11 @@ class EscalationTest < Minitest::Test
       @history.add("collection", freed: 20, used: 900, limit: 1000, detail: "at once")
       assert_equal 2, @lines.size
       2.times { @history.add("restart", freed: nil, used: 900, limit: 1000, detail: "x") }
-      assert_equal ["culet: limit 1.0 kB: restart (x), 900 bytes in use (90 %)"] * 2, @lines.last(2), "each restart"
+      assert_equal ["culet: limit 1.00 kB: restart (x), 900 bytes in use (90 %)"] * 2, @lines.last(2), "each restart"
       time = 10
       @history.add("trim", freed: 4, used: 890, limit: 1000, detail: "in the background", times: 1109)
     end
-    assert_equal "culet: limit 1.0 kB: trim (in the background, 1111 times) freed 27 bytes, 890 bytes in use (89 %)", @lines.last
+    assert_equal "culet: limit 1.00 kB: trim (in the background, 1111 times) freed 27 bytes, 890 bytes in use (89 %)", @lines.last
     assert_equal 7, @history.steps.size
   end
 
@@ -61,7 +61,7 @@ class EscalationTest < Minitest::Test
     Process.stub(:clock_gettime, ->(*) { time += 100 }) do
       5.times { @history.add("trim", freed: 1, used: 900, limit: 1000) }
       assert_equal 1, @lines.size
-      assert_match(/ freed 1 bytes, 900 bytes in use \(90 %\); repeated less often, and not logged until it frees more\z/, @lines.first)
+      assert_match(/ freed 1 byte, 900 bytes in use \(90 %\); repeated less often, and not logged until it frees more\z/, @lines.first)
       @history.add("trim", freed: 20, used: 880, limit: 1000)
       assert_match(/trim \(5 times\) freed 24 bytes, 880 bytes in use \(88 %\)\z/, @lines.last)
     end
@@ -69,8 +69,8 @@ class EscalationTest < Minitest::Test
   end
 
   def test_a_limit_is_printed_as_it_was_set
-    assert_equal ["400 MiB", "2 GiB", "419.4 MB"],
-                 [400 << 20, 2 << 30, 419_430_401].map { |bytes| Culet::Limit::History.limit_size(bytes) }
+    [400 << 20, 2 << 30, 419_430_401].each { |limit| @history.add(limit.to_s, freed: limit / 2, used: limit / 2, limit: limit) }
+    assert_equal ["400 MiB", "2 GiB", "419 MB"], @lines.map { |line| line[/\Aculet: limit (.*?):/, 1] }
   end
 
   def test_a_collection_that_frees_next_to_nothing_doubles_the_pause

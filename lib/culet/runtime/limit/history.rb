@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "../../system/clock"
+require_relative "../../text/size"
 require_relative "backoff"
-require_relative "settings"
 
 module Culet
   module Limit
@@ -13,19 +13,7 @@ module Culet
       # A step is logged once in so many seconds, with those between in one line. One that freed next to nothing
       # is logged once, until it frees something; one that frees nothing by itself each time.
       INTERVAL = 10.0
-      UNITS = [["GB", 10**9], ["MB", 10**6], ["kB", 10**3]].freeze
-      private_constant :UNITS
-
-      # @param bytes [Integer]
-      # @return [String] e.g. "12.5 MB"
-      def self.size(bytes)
-        unit, one = UNITS.find { |_, least| bytes >= least } || ["bytes", 1]
-        one == 1 ? "#{bytes} #{unit}" : format("%<number>.1f %<unit>s", number: bytes.fdiv(one), unit: unit)
-      end
-
-      # @param bytes [Integer] a limit
-      # @return [String] in the unit that tables give limits in
-      def self.limit_size(bytes) = Settings.text(bytes) || size(bytes)
+      private_constant :INTERVAL
 
       # @param log [#call] gets each line
       def initialize(log)
@@ -72,8 +60,8 @@ module Culet
         @futile[step] = futile
         times, bytes = @unlogged.delete(step)
         details = [detail, ("#{times} times" if times > 1)].compact
-        @log.call("culet: limit #{self.class.limit_size(limit)}: #{step}#{" (#{details.join(", ")})" if details.any?}" \
-                  "#{" freed #{self.class.size(bytes)}" if freed}, #{self.class.size(used)} in use " \
+        @log.call("culet: limit #{Text::Size.limit(limit)}: #{step}#{" (#{details.join(", ")})" if details.any?}" \
+                  "#{" freed #{Text::Size.human(bytes)}" if freed}, #{Text::Size.human(used)} in use " \
                   "(#{used * 100 / limit} %)#{"; repeated less often, and not logged until it frees more" if futile}")
       end
     end

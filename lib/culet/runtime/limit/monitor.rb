@@ -2,6 +2,7 @@
 
 require_relative "../../system/background_thread"
 require_relative "../../system/clock"
+require_relative "../../text/size"
 
 module Culet
   module Limit
@@ -119,8 +120,8 @@ module Culet
         used = used_bytes
         return unless used && used >= @source.bytes * Escalation::CRITICAL
 
-        Limit.log.call("culet: the memory limit, #{History.limit_size(@source.bytes)}, is nearly used up at the " \
-                       "start: #{History.size(used)} in use; a larger limit is needed")
+        Limit.log.call("culet: the memory limit, #{Text::Size.limit(@source.bytes)}, is nearly used up at the " \
+                       "start: #{Text::Size.human(used)} in use; a larger limit is needed")
       end
 
       # Gives the extension the limit and the files; it may read the old ones until then.
@@ -183,7 +184,7 @@ module Culet
         return if [source.bytes, source.description] == [@source.bytes, @source.description]
         return vanished unless source.bytes
 
-        Limit.log.call("culet: the memory limit is #{History.limit_size(source.bytes)} now (#{source.description})")
+        Limit.log.call("culet: the memory limit is #{Text::Size.limit(source.bytes)} now (#{source.description})")
         @source = source
         @noted = nil
         watch
@@ -203,7 +204,7 @@ module Culet
         return if @vanished
 
         @vanished = true
-        Limit.log.call("culet: the memory limit cannot be read any more; it stays #{History.limit_size(@source.bytes)}")
+        Limit.log.call("culet: the memory limit cannot be read any more; it stays #{Text::Size.limit(@source.bytes)}")
       end
 
       COUNTED = { "trim" => %i[trims trimmed_bytes], "collection" => %i[collections collected_bytes] }.freeze
@@ -231,7 +232,7 @@ module Culet
         return unless counts[:tightened] > before.fetch(:tightened, 0) && before.fetch(:budget_bytes, 0).zero?
 
         @history.add("tighten", freed: nil, used: counts[:used_bytes], limit: @source.bytes,
-                                detail: "Ruby collects after #{History.size(counts[:budget_bytes])} of malloc")
+                                detail: "Ruby collects after #{Text::Size.human(counts[:budget_bytes])} of malloc")
       end
 
       def close_files

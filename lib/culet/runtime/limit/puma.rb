@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../text/size"
 require_relative "cluster"
 require_relative "request_throttle"
 require_relative "threads"
@@ -99,7 +100,7 @@ module Culet
 
         Limit.ending = pid
         ::Process.kill(:TERM, pid)
-        "worker #{pid} with #{History.size(bytes)} of private memory ends when its requests have ended"
+        "worker #{pid} with #{Text::Size.human(bytes)} of private memory ends when its requests have ended"
       rescue Errno::ESRCH
         :nothing # it has ended by itself
       end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../system/processes"
+require_relative "../../text/size"
 
 module Culet
   module Limit
@@ -32,7 +33,7 @@ module Culet
           return :nothing if others.any? { |pid| bytes.call(pid).to_i * SHARE > own }
           return :nothing unless Limit.claim_restart(Limit.restart_interval)
 
-          finish("worker #{::Process.pid} with #{History.size(own)} of private memory #{how}", &finish)
+          finish("worker #{::Process.pid} with #{Text::Size.human(own)} of private memory #{how}", &finish)
         end
 
         # Once: a process that ends may take a while.
