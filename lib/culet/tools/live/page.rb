@@ -9,8 +9,8 @@ module Culet
     # it as data.
     class Page < HtmlPage
       FOLDER = File.expand_path("page", __dir__)
-      SCRIPTS = ["uplot/uPlot.iife.min", *COMMON, "figures", "store", "levels", "chart", "stacks", "timeline", "events", "table",
-                 "main"].freeze
+      SCRIPTS = ["uplot/uPlot.iife.min", *COMMON,
+                 *%w[figures store levels chart stacks timeline events table main]].freeze
       STYLES = %w[uplot/uPlot.min.css page.css].freeze
 
       # @param subject [String] what is watched
