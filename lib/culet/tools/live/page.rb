@@ -9,9 +9,10 @@ module Culet
     # it as data.
     class Page < HtmlPage
       FOLDER = File.expand_path("page", __dir__)
-      SCRIPTS = ["uplot/uPlot.iife.min", *COMMON,
-                 *%w[figures store levels chart stacks timeline events table main]].freeze
+      OWN = %w[figures store levels chart stacks timeline events table main].freeze
+      SCRIPTS = ["uplot/uPlot.iife.min", *COMMON, *OWN].freeze
       STYLES = %w[uplot/uPlot.min.css page.css].freeze
+      private_constant :OWN
 
       # @param subject [String] what is watched
       # @param every_seconds [Float] from one moment to the next
