@@ -29,7 +29,7 @@ class ReadingTest < Minitest::Test
     files = Culet::MemoryGroup.files(root: root)
     file = File.open(box, File::RDWR | File::CREAT)
     Culet::BlackBox.send(:map, file.fileno, Culet::BlackBox::Head.text(files), files)
-    Thread.pass until Culet::BlackBox.stats[:ledgers].positive?
+    Thread.pass until Culet::BlackBox.stats[:readings].positive?
     Culet::BlackBox.send(:close)
     puts JSON.generate([Culet::Limit.send(:used), group.used_bytes])
   RUBY
@@ -41,9 +41,9 @@ class ReadingTest < Minitest::Test
         of_limit, of_ruby = run_readers(root, box)
         reading = read(root)
         last = Culet::Autopsy::Box.load(box).readings.last
-        assert_equal [USED] * 4, [of_limit, of_ruby, last.group_used, reading["group_used_bytes"]]
+        assert_equal [USED] * 4, [of_limit, of_ruby, last.group_used_bytes, reading["group_used_bytes"]]
         assert_equal [[950 * MEGABYTE, 700 * MEGABYTE, 1000 * MEGABYTE, 3]] * 2,
-                     [last.to_h.values_at(:group_charged, :group_reclaimable, :group_limit, :group_kills),
+                     [last.to_h.values_at(:group_charged_bytes, :group_reclaimable_bytes, :group_limit_bytes, :group_kills),
                       reading.values_at("group_charged_bytes", "group_reclaimable_bytes", "group_limit_bytes", "group_kills")]
       end
     end
@@ -85,14 +85,22 @@ class ReadingTest < Minitest::Test
     end
   end
 
+  # What is left of it after a cut would be the path of another file.
+  def test_a_path_that_is_too_long_is_that_of_no_file
+    Dir.mktmpdir do |root|
+      folder = File.join(root, "a" * 200, "b" * 200)
+      FileUtils.mkdir_p(folder)
+      path = File.join(folder, "c" * (510 - folder.bytesize))
+      File.write(path, "5")
+      assert_equal 5, Culet::Reading.read(root, [path, nil, nil, nil, nil])["group_charged_bytes"]
+      assert_nil Culet::Reading.read(root, ["#{path}d", nil, nil, nil, nil])["group_charged_bytes"]
+    end
+  end
+
   # A record of the black box has the members in this order.
   def test_the_names_are_those_of_a_record
     assert_equal Culet::Reading::FIELDS.uniq, Culet::Reading::FIELDS
-    assert_operator Culet::Reading::FIELDS.size, :>=, Culet::Autopsy::Box::FIGURES.size
-    { resident: "resident_bytes", malloc_metadata: "malloc_metadata_bytes", allocated_objects: "allocated_objects",
-      group_stall: "group_stall", processor_time: "processor_time" }.each do |member, name|
-      assert_equal Culet::Autopsy::Box::FIGURES.index(member), Culet::Reading::FIELDS.index(name)
-    end
+    assert_equal Culet::Reading::FIELDS.first(Culet::Autopsy::Box::FIGURES.size), Culet::Autopsy::Box::FIGURES.map(&:to_s)
   end
 
   private

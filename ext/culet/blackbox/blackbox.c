@@ -89,9 +89,8 @@ static void prepare(void)
 }
 
 /*
- * Culet::BlackBox.map(descriptor, head, files): allocates and maps the file, and starts the thread. head: the
- * lines that describe the process. files: as of
- * culet_group_of. Raises SystemCallError.
+ * Culet::BlackBox.map(descriptor, head, files): allocates and maps the file, and starts the thread. head: the lines that
+ * describe the process. files: as of culet_group_of. Raises SystemCallError.
  */
 static VALUE blackbox_map(VALUE self, VALUE descriptor, VALUE head, VALUE files)
 {
@@ -157,8 +156,8 @@ static VALUE blackbox_running(VALUE self)
 }
 
 /*
- * Culet::BlackBox.stats: a Hash: readings (ledgers:) and profiles: written since the start; events: requests and jobs
- * that have begun; seconds: processor time of the thread, a Float.
+ * Culet::BlackBox.stats: a Hash: readings: and profiles: written since the start; events: requests and jobs that have
+ * begun; seconds: processor time of the thread, a Float.
  */
 static VALUE blackbox_stats(VALUE self)
 {
@@ -167,9 +166,9 @@ static VALUE blackbox_stats(VALUE self)
     uint64_t running, begun;
 
     culet_events_count(&running, &begun);
-    culet_hash_set(hash, "ledgers", ULL2NUM(stats.readings));
-    culet_hash_set(hash, "profiles", ULL2NUM(stats.profiles));
-    culet_hash_set(hash, "events", ULL2NUM(begun));
+    culet_hash_set_number(hash, "readings", stats.readings);
+    culet_hash_set_number(hash, "profiles", stats.profiles);
+    culet_hash_set_number(hash, "events", begun);
     culet_hash_set(hash, "seconds", rb_float_new((double)stats.processor_time * 1e-9));
     return hash;
 }

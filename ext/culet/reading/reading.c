@@ -198,8 +198,10 @@ static struct culet_kernel_file file_of(VALUE path)
 {
     struct culet_kernel_file file = {.descriptor = -1};
 
-    if (!NIL_P(path))
-        snprintf(file.path, sizeof(file.path), "%s", StringValueCStr(path));
+    const char *text = NIL_P(path) ? "" : StringValueCStr(path);
+
+    if (strlen(text) < sizeof(file.path))
+        memcpy(file.path, text, strlen(text) + 1);
     return file;
 }
 
