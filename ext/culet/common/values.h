@@ -3,6 +3,7 @@
 #define CULET_VALUES_H
 
 #include <ruby.h>
+#include <stdint.h>
 
 /* The Symbol with a name. */
 static inline VALUE culet_symbol(const char *name)
@@ -13,6 +14,11 @@ static inline VALUE culet_symbol(const char *name)
 static inline void culet_hash_set(VALUE hash, const char *name, VALUE value)
 {
     rb_hash_aset(hash, culet_symbol(name), value);
+}
+
+static inline void culet_hash_set_number(VALUE hash, const char *name, uint64_t number)
+{
+    culet_hash_set(hash, name, ULL2NUM(number));
 }
 
 #endif

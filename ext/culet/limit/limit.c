@@ -204,14 +204,14 @@ static VALUE limit_counts(VALUE self)
     struct culet_collector_counts collector = culet_collector_counts();
     VALUE hash = rb_hash_new();
 
-    culet_hash_set(hash, "used_bytes", ULL2NUM(atomic_load(&state->used)));
-    culet_hash_set(hash, "trims", ULL2NUM(atomic_load(&state->trims)));
-    culet_hash_set(hash, "trimmed_bytes", ULL2NUM(atomic_load(&state->trimmed_bytes)));
-    culet_hash_set(hash, "collections", ULL2NUM(atomic_load(&state->collections)));
-    culet_hash_set(hash, "collected_bytes", ULL2NUM(atomic_load(&state->freed_bytes)));
-    culet_hash_set(hash, "tightened", ULL2NUM(collector.tightened));
-    culet_hash_set(hash, "budget_bytes", ULL2NUM(collector.budget));
-    culet_hash_set(hash, "readings", ULL2NUM(atomic_load(&state->readings)));
+    culet_hash_set_number(hash, "used_bytes", atomic_load(&state->used));
+    culet_hash_set_number(hash, "trims", atomic_load(&state->trims));
+    culet_hash_set_number(hash, "trimmed_bytes", atomic_load(&state->trimmed_bytes));
+    culet_hash_set_number(hash, "collections", atomic_load(&state->collections));
+    culet_hash_set_number(hash, "collected_bytes", atomic_load(&state->freed_bytes));
+    culet_hash_set_number(hash, "tightened", collector.tightened);
+    culet_hash_set_number(hash, "budget_bytes", collector.budget);
+    culet_hash_set_number(hash, "readings", atomic_load(&state->readings));
     return hash;
 }
 

@@ -28,11 +28,6 @@ typedef struct mallinfo mallinfo_function(void);
 #endif
 typedef int culet_stats_function(struct culet_stats *, size_t);
 
-static void store(VALUE hash, const char *name, uint64_t value)
-{
-    culet_hash_set(hash, name, ULL2NUM(value));
-}
-
 /*
  * What the active malloc says of itself: culet's own statistics, or glibc's mallinfo2 (see mallinfo(3)), which is also
  * culet's answer while it is dormant.
@@ -40,20 +35,22 @@ static void store(VALUE hash, const char *name, uint64_t value)
 struct answer {
     enum { NOBODY, CULET, GLIBC } from;
     bool with_arenas;         /* whether glibc's arenas are to be counted */
+    bool with_sums;           /* whether `sums` are to be made */
     struct culet_stats stats; /* of CULET; an older library fills less */
     struct info info;         /* of GLIBC, as `arenas`; 0: unknown */
     uint64_t arenas;
+    struct culet_malloc_sums sums;
 };
 
 static VALUE hash_of_class(const struct culet_stats_class *class)
 {
     VALUE hash = rb_hash_new();
 
-    store(hash, "block_bytes", class->block_bytes);
-    store(hash, "slabs", class->slabs);
-    store(hash, "used", class->used);
-    store(hash, "free", class->free);
-    store(hash, "cached", class->cached);
+    culet_hash_set_number(hash, "block_bytes", class->block_bytes);
+    culet_hash_set_number(hash, "slabs", class->slabs);
+    culet_hash_set_number(hash, "used", class->used);
+    culet_hash_set_number(hash, "free", class->free);
+    culet_hash_set_number(hash, "cached", class->cached);
     return hash;
 }
 
@@ -70,7 +67,7 @@ static VALUE array_of_classes(const struct culet_stats *stats)
 /* A library older than the extension fills fewer members; the others are omitted. */
 #define STORE(hash, stats, member)                                                                                     \
     if ((stats)->filled_bytes >= offsetof(struct culet_stats, member) + sizeof((stats)->member))                       \
-    store(hash, #member, (stats)->member)
+    culet_hash_set_number(hash, #member, (stats)->member)
 
 static int resident_known(const struct culet_stats *stats)
 {
@@ -102,8 +99,8 @@ static VALUE hash_of_culet(const struct culet_stats *stats)
     STORE(hash, stats, threads);
     STORE(hash, stats, arenas);
     if (resident_known(stats)) {
-        store(hash, "used_resident_bytes", stats->used_resident_bytes);
-        store(hash, "unused_resident_bytes", stats->unused_resident_bytes);
+        culet_hash_set_number(hash, "used_resident_bytes", stats->used_resident_bytes);
+        culet_hash_set_number(hash, "unused_resident_bytes", stats->unused_resident_bytes);
     }
     if (stats->filled_bytes >= offsetof(struct culet_stats, class) + sizeof(stats->class))
         culet_hash_set(hash, "classes", array_of_classes(stats));
@@ -167,48 +164,6 @@ static uint64_t count_arenas(const struct active_malloc *library)
     return arenas;
 }
 
-/* In any thread. Counts a large heap, or walks its lists of free chunks, which takes milliseconds. */
-static void *ask(void *data)
-{
-    struct answer *answer = data;
-    struct active_malloc library;
-
-    if (!culet_find_active_malloc(&library))
-        return NULL;
-    if (read_culet(&library, &answer->stats))
-        answer->from = CULET;
-    else if (read_info(&library, &answer->info))
-        answer->from = GLIBC;
-    if (answer->from == GLIBC && answer->with_arenas)
-        answer->arenas = count_arenas(&library);
-    return NULL;
-}
-
-static VALUE hash_of_info(const struct info *info, uint64_t arenas)
-{
-    VALUE hash = rb_hash_new();
-
-    store(hash, "heap_bytes", info->arena);
-    store(hash, "used_bytes", info->uordblks);
-    store(hash, "free_bytes", info->fordblks);
-    store(hash, "large_blocks", info->hblks);
-    store(hash, "large_bytes", info->hblkhd);
-    if (arenas > 0)
-        store(hash, "arenas", arenas);
-    return hash;
-}
-
-VALUE
-culet_stats_of_malloc(VALUE self)
-{
-    struct answer answer = {.with_arenas = true};
-
-    rb_thread_call_without_gvl(ask, &answer, NULL, NULL);
-    if (answer.from == CULET)
-        return hash_of_culet(&answer.stats);
-    return answer.from == GLIBC ? hash_of_info(&answer.info, answer.arenas) : Qnil;
-}
-
 static struct culet_malloc_sums sums_of_culet(const struct culet_stats *stats)
 {
     uint64_t heap = stats->heap_bytes - stats->free_returned_bytes;
@@ -242,6 +197,50 @@ static struct culet_malloc_sums sums_of(const struct answer *answer)
     return answer->from == CULET ? sums_of_culet(&answer->stats) : sums_of_glibc(&answer->info);
 }
 
+/* In any thread. Counts a large heap, or walks its lists of free chunks and its pages, which takes milliseconds. */
+static void *ask(void *data)
+{
+    struct answer *answer = data;
+    struct active_malloc library;
+
+    if (!culet_find_active_malloc(&library))
+        return NULL;
+    if (read_culet(&library, &answer->stats))
+        answer->from = CULET;
+    else if (read_info(&library, &answer->info))
+        answer->from = GLIBC;
+    if (answer->from == GLIBC && answer->with_arenas)
+        answer->arenas = count_arenas(&library);
+    if (answer->from != NOBODY && answer->with_sums)
+        answer->sums = sums_of(answer);
+    return NULL;
+}
+
+static VALUE hash_of_info(const struct info *info, uint64_t arenas)
+{
+    VALUE hash = rb_hash_new();
+
+    culet_hash_set_number(hash, "heap_bytes", info->arena);
+    culet_hash_set_number(hash, "used_bytes", info->uordblks);
+    culet_hash_set_number(hash, "free_bytes", info->fordblks);
+    culet_hash_set_number(hash, "large_blocks", info->hblks);
+    culet_hash_set_number(hash, "large_bytes", info->hblkhd);
+    if (arenas > 0)
+        culet_hash_set_number(hash, "arenas", arenas);
+    return hash;
+}
+
+VALUE
+culet_stats_of_malloc(VALUE self)
+{
+    struct answer answer = {.with_arenas = true};
+
+    rb_thread_call_without_gvl(ask, &answer, NULL, NULL);
+    if (answer.from == CULET)
+        return hash_of_culet(&answer.stats);
+    return answer.from == GLIBC ? hash_of_info(&answer.info, answer.arenas) : Qnil;
+}
+
 static VALUE number_or_nil(bool known, uint64_t number)
 {
     return known ? ULL2NUM(number) : Qnil;
@@ -250,32 +249,31 @@ static VALUE number_or_nil(bool known, uint64_t number)
 VALUE
 culet_malloc_totals(VALUE self)
 {
-    struct answer answer = {.with_arenas = true};
+    struct answer answer = {.with_arenas = true, .with_sums = true};
     const struct culet_stats *stats = &answer.stats;
     const struct info *info = &answer.info;
-    struct culet_malloc_sums sums;
+    const struct culet_malloc_sums *sums = &answer.sums;
     bool culet;
 
     rb_thread_call_without_gvl(ask, &answer, NULL, NULL);
     if (answer.from == NOBODY)
         return Qnil;
     culet = answer.from == CULET;
-    sums = sums_of(&answer);
     return rb_ary_new_from_args(
         9, ULL2NUM(culet ? stats->used_bytes + stats->large_bytes : info->uordblks + info->hblkhd),
         ULL2NUM(culet ? stats->free_bytes : info->fordblks), number_or_nil(culet, stats->free_returned_bytes),
         number_or_nil(culet, stats->cached_bytes), number_or_nil(culet, stats->returned_bytes),
-        number_or_nil(culet || answer.arenas > 0, culet ? stats->arenas : answer.arenas), ULL2NUM(sums.used),
-        ULL2NUM(sums.free), ULL2NUM(sums.metadata));
+        number_or_nil(culet || answer.arenas > 0, culet ? stats->arenas : answer.arenas), ULL2NUM(sums->used),
+        ULL2NUM(sums->free), ULL2NUM(sums->metadata));
 }
 
 int culet_malloc_sums(struct culet_malloc_sums *sums)
 {
-    struct answer answer = {.with_arenas = false};
+    struct answer answer = {.with_sums = true};
 
     (void)ask(&answer);
     if (answer.from == NOBODY)
         return 0;
-    *sums = sums_of(&answer);
+    *sums = answer.sums;
     return 1;
 }

@@ -42,11 +42,10 @@ uint64_t culet_ruby_stat_now(enum culet_ruby_stat stat);
 
 /* ---- other members ---- */
 
-/* The Symbol of a member of GC.stat; 0: this Ruby's collector does not have it. With the GVL, not during GC. */
+/* The Symbol of a member of GC.stat; 0: this Ruby's collector lacks it. With the GVL, not during GC. */
 VALUE culet_ruby_stat_key(const char *name);
 
-/* The Symbol of a member of GC.latest_gc_info; 0: this Ruby's collector does not have it. With the GVL, not during GC.
- * */
+/* The Symbol of a member of GC.latest_gc_info; 0: this Ruby's collector lacks it. With the GVL, not during GC. */
 VALUE culet_ruby_info_key(const char *name);
 
 #endif

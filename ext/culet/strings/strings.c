@@ -17,21 +17,16 @@ struct analysis_call {
     int samples; /* whether contents may be shown */
 };
 
-static void set_number(VALUE hash, const char *name, uint64_t number)
-{
-    culet_hash_set(hash, name, ULL2NUM(number));
-}
-
 static VALUE sum_hash(const struct culet_string_sum *sum)
 {
     VALUE hash = rb_hash_new();
 
-    set_number(hash, "count", sum->count);
-    set_number(hash, "asked_bytes", sum->text_bytes);
-    set_number(hash, "slot_bytes", sum->slots);
-    set_number(hash, "buffer_bytes", sum->buffers);
-    set_number(hash, "slot_slack_bytes", sum->slot_slack);
-    set_number(hash, "capacity_slack_bytes", sum->capacity_slack);
+    culet_hash_set_number(hash, "count", sum->count);
+    culet_hash_set_number(hash, "asked_bytes", sum->text_bytes);
+    culet_hash_set_number(hash, "slot_bytes", sum->slots);
+    culet_hash_set_number(hash, "buffer_bytes", sum->buffers);
+    culet_hash_set_number(hash, "slot_slack_bytes", sum->slot_slack);
+    culet_hash_set_number(hash, "capacity_slack_bytes", sum->capacity_slack);
     return hash;
 }
 
@@ -68,11 +63,11 @@ static VALUE string_hash(struct analysis_call *call, uint64_t offset)
     const struct culet_string_record *record = culet_record_file_record(&call->analysis.file, offset);
     VALUE hash = rb_hash_new();
 
-    set_number(hash, "address", record->address);
-    set_number(hash, "bytes", record->length);
-    set_number(hash, "held_bytes", record->held);
-    set_number(hash, "site", record->site);
-    set_number(hash, "flags", record->flags);
+    culet_hash_set_number(hash, "address", record->address);
+    culet_hash_set_number(hash, "bytes", record->length);
+    culet_hash_set_number(hash, "held_bytes", record->held);
+    culet_hash_set_number(hash, "site", record->site);
+    culet_hash_set_number(hash, "flags", record->flags);
     culet_hash_set(hash, "sample", sample(call, record));
     culet_hash_set(hash, "mark", mark(call, record));
     return hash;
@@ -86,12 +81,12 @@ static VALUE group_hash(struct analysis_call *call, const struct culet_string_gr
         rb_ary_push(sites, rb_assoc_new(ULL2NUM(group->sites[i]), ULL2NUM(group->site_counts[i])));
     for (uint32_t i = 0; i < group->part_count; i++)
         rb_ary_push(parts, string_hash(call, group->parts[i]));
-    set_number(hash, "count", group->count);
-    set_number(hash, "held_bytes", group->held);
-    set_number(hash, "gain_bytes", group->gain);
-    set_number(hash, "flags", group->flags);
-    set_number(hash, "frozen", group->frozen);
-    set_number(hash, "interned", group->interned);
+    culet_hash_set_number(hash, "count", group->count);
+    culet_hash_set_number(hash, "held_bytes", group->held);
+    culet_hash_set_number(hash, "gain_bytes", group->gain);
+    culet_hash_set_number(hash, "flags", group->flags);
+    culet_hash_set_number(hash, "frozen", group->frozen);
+    culet_hash_set_number(hash, "interned", group->interned);
     culet_hash_set(hash, "kept", string_hash(call, group->offset));
     culet_hash_set(hash, "sites", sites);
     culet_hash_set(hash, "parts", parts);
@@ -105,9 +100,9 @@ static VALUE groups_hash(struct analysis_call *call, const struct culet_top_grou
 
     for (size_t i = 0; i < top->count; i++)
         rb_ary_push(list, group_hash(call, &top->groups[i]));
-    set_number(hash, "groups", groups);
-    set_number(hash, "strings", strings);
-    set_number(hash, "gain_bytes", gain);
+    culet_hash_set_number(hash, "groups", groups);
+    culet_hash_set_number(hash, "strings", strings);
+    culet_hash_set_number(hash, "gain_bytes", gain);
     culet_hash_set(hash, "largest", list);
     return hash;
 }

@@ -177,11 +177,11 @@ static VALUE culet_trim_stats(VALUE self)
     const struct culet_release *release = culet_release_found();
     VALUE hash = rb_hash_new();
 
-    culet_hash_set(hash, "trims", ULL2NUM(stats.trims));
-    culet_hash_set(hash, "skipped", ULL2NUM(stats.skipped));
-    culet_hash_set(hash, "requested", ULL2NUM(stats.requested));
-    culet_hash_set(hash, "returned_bytes", ULL2NUM(stats.returned_bytes));
-    culet_hash_set(hash, "refaulted_bytes", ULL2NUM(stats.refaulted_bytes));
+    culet_hash_set_number(hash, "trims", stats.trims);
+    culet_hash_set_number(hash, "skipped", stats.skipped);
+    culet_hash_set_number(hash, "requested", stats.requested);
+    culet_hash_set_number(hash, "returned_bytes", stats.returned_bytes);
+    culet_hash_set_number(hash, "refaulted_bytes", stats.refaulted_bytes);
     culet_hash_set(hash, "seconds", rb_float_new(stats.seconds));
     culet_hash_set(hash, "longest_seconds", rb_float_new(stats.longest_seconds));
     culet_hash_set(hash, "interval_seconds", rb_float_new(stats.interval_seconds));
