@@ -91,7 +91,7 @@ class SameFiguresTest < Minitest::Test
     moment = moment(program.pid, root)
     sleep 0.1 until (last = box.readings.last) && last.at > started && last.malloc_time.to_i.positive?
     limit = Culet::Limit::Inquiry.new(program.pid, root: root).call
-    { "black box" => [last.group_used, last.levels], "limit" => [limit["used_bytes"], last.levels],
+    { "black box" => [last.group_used_bytes, last.levels], "limit" => [limit["used_bytes"], last.levels],
       "top" => [moment["limit"]["used_bytes"], moment["processes"].first["figures"]["levels"]],
       "metrics" => [of_group.to_h { |name, _, bytes| [name, bytes] }.fetch("culet_limit_used_bytes"),
                     own.select { |name,| name == "culet_memory_level_bytes" }.to_h { |_, labels, bytes| [labels["level"], bytes] }] }

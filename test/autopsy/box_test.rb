@@ -40,8 +40,8 @@ class AutopsyBoxTest < Minitest::Test
   def whole
     bytes = ("\0" * Box::BYTES).b
     put(bytes, :head, 0, record("culet-blackbox 1\npid 42\nparent 1\nprogram app.rb\ngroup_kills /none\n"))
-    put(bytes, :seconds, 1, record(reading(resident: 1 << 20, malloc_used: 1 << 19, group_charged: 900, group_limit: 1000)))
-    put(bytes, :fast, 0, record(reading(resident: 2 << 20, malloc_used: 1 << 19, group_charged: 950, group_limit: 1000),
+    put(bytes, :seconds, 1, record(reading(resident_bytes: 1 << 20, malloc_used_bytes: 1 << 19, group_charged_bytes: 900, group_limit_bytes: 1000)))
+    put(bytes, :fast, 0, record(reading(resident_bytes: 2 << 20, malloc_used_bytes: 1 << 19, group_charged_bytes: 950, group_limit_bytes: 1000),
                                 time: 1_700_000_000_500_000_000))
     put(bytes, :running, 5, record(event("endpoint=GET /x", 1_700_000_000_100_000_000), number: 9))
     put(bytes, :running, 5, record("endpoint=x#show", number: 9), 184)
@@ -145,7 +145,7 @@ class AutopsyBoxTest < Minitest::Test
   # A limit of 0 is what a control group may have.
   def test_a_limit_of_nothing
     bytes = whole
-    put(bytes, :fast, 0, record(reading(resident: 1 << 20, group_charged: 950, group_limit: 0), time: 1_700_000_000_500_000_000))
+    put(bytes, :fast, 0, record(reading(resident_bytes: 1 << 20, group_charged_bytes: 950, group_limit_bytes: 0), time: 1_700_000_000_500_000_000))
     document, table, summary = everything(bytes)
     assert_nil document["limit_bytes"]
     assert_includes table, "without a limit, used 950 bytes"
@@ -162,7 +162,7 @@ class AutopsyBoxTest < Minitest::Test
   # 950 of 1,000 are charged, and 700 of them can be taken back: this was not the limit's doing.
   def test_what_the_kernel_can_take_back_is_not_in_use
     bytes = whole
-    figures = { resident: 100, group_charged: 950, group_reclaimable: 700, group_limit: 1000 }
+    figures = { resident_bytes: 100, group_charged_bytes: 950, group_reclaimable_bytes: 700, group_limit_bytes: 1000 }
     put(bytes, :seconds, 1, record(reading(figures)))
     put(bytes, :fast, 0, record(reading(figures), time: 1_700_000_000_500_000_000))
     document, table, summary = everything(bytes)
@@ -208,7 +208,7 @@ class AutopsyBoxTest < Minitest::Test
             "group_kills #{group_kills}", ""]
     bytes = whole
     put(bytes, :head, 0, record(head.join("\n")))
-    put(bytes, :fast, 0, record(reading(resident: 1 << 20, group_kills: 0), time: 1_700_000_000_500_000_000))
+    put(bytes, :fast, 0, record(reading(resident_bytes: 1 << 20, group_kills: 0), time: 1_700_000_000_500_000_000))
     File.binwrite(box_path(number), bytes)
     File.chown(owner, owner, box_path(number))
     File.chmod(0o644, box_path(number))

@@ -24,7 +24,7 @@ class AutopsyCauseTest < Minitest::Test
   Box = Struct.new(:pid, :started_at, :readings, :witness, :ending, :head, :notes, keyword_init: true) do
     def [](name) = (head || {})[name]
   end
-  Figures = Struct.new(:group_used, :group_limit, :group_kills)
+  Figures = Struct.new(:group_used_bytes, :group_limit_bytes, :group_kills)
 
   def log(*records, at: 60)
     Autopsy::KernelLog.new(records.flatten.map { |one| one.include?("%<at>d") ? format(one, at: at * 1_000_000) : one }, booted_at: BOOTED)

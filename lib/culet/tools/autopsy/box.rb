@@ -25,11 +25,13 @@ module Culet
       UNKNOWN = (1 << 64) - 1
       # Bytes, counts and times beyond it are damage.
       MOST = 1 << 62
-      # Figures of a reading, in order.
-      FIGURES = %i[resident shared rollup_time proportional private_dirty swapped anonymous malloc_time malloc_used
-                   malloc_free malloc_metadata ruby_time slots_live slots_all ruby_pages gc_count gc_major
-                   malloc_increase oldmalloc_increase allocated_objects group_charged group_limit group_reclaimable
-                   group_kills group_stall running events profile_bytes processor_time].freeze
+      # Figures of a reading, in order: the first of Culet::Reading::FIELDS. Where the extension is not built, a box can
+      # be read too.
+      FIGURES = %i[resident_bytes shared_bytes rollup_time pss_bytes private_dirty_bytes swapped_bytes anonymous_bytes
+                   malloc_time malloc_used_bytes malloc_free_bytes malloc_metadata_bytes ruby_time live_slots slots
+                   ruby_page_bytes collections major_gcs malloc_increase_bytes oldmalloc_increase_bytes
+                   allocated_objects group_charged_bytes group_limit_bytes group_reclaimable_bytes group_kills
+                   group_stall running events profile_bytes processor_time].freeze
       # ended, started, thread, resident before and after, objects before and after.
       EVENT_BYTES = 56
       # Requests and jobs began before the black box was read, and not before Unix.
@@ -42,16 +44,13 @@ module Culet
       Reading = Struct.new(:at, *FIGURES, keyword_init: true) do
         # @return [Integer, nil] bytes in use of the control group, as the memory limit counts them: without what the
         #   kernel can take back
-        def group_used = group_charged && MemoryGroup.used(group_charged, group_reclaimable.to_i)
+        def group_used_bytes
+          group_charged_bytes && MemoryGroup.used(group_charged_bytes, group_reclaimable_bytes.to_i)
+        end
 
         # @return [Hash{String => Integer}] level to bytes; empty if the resident size is not known
         def levels
-          return {} unless resident
-
-          Levels.counted(resident, shared.to_i, "ruby_page_bytes" => ruby_pages, "live_slots" => slots_live,
-                                                "slots" => slots_all, "malloc_used_bytes" => malloc_used,
-                                                "malloc_metadata_bytes" => malloc_metadata,
-                                                "malloc_free_bytes" => malloc_free)
+          resident_bytes ? Levels.counted(resident_bytes, shared_bytes.to_i, self) : {}
         end
       end
       # A request or job. ended_at: nil if it was running; thread: the kernel's number; growth_bytes: of the process's
@@ -180,7 +179,7 @@ module Culet
         started_at = time(started)
         return unless label && started_at && objects_after != 0 && (ended.zero? || ended >= started)
 
-        after ||= readings.last&.resident if ended.zero?
+        after ||= readings.last&.resident_bytes if ended.zero?
         objects_after ||= readings.last&.allocated_objects if ended.zero?
         Event.new(number: record.number, label: clean(label), started_at: started_at, ended_at: time(ended),
                   thread: number(thread), growth_bytes: difference(after, before),

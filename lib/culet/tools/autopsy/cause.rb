@@ -56,8 +56,8 @@ module Culet
 
       # @return [Float, nil] the highest use of the limit in the last figures
       def share
-        used = @box.readings.last(8).filter_map(&:group_used).max
-        limit = last&.group_limit
+        used = @box.readings.last(8).filter_map(&:group_used_bytes).max
+        limit = last&.group_limit_bytes
         used.fdiv(limit) if used && limit&.positive? && limited?(limit)
       end
 

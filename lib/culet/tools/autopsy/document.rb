@@ -19,7 +19,7 @@ module Culet
           "ruby" => box["ruby"], "culet" => box["culet"], "allocator" => box["allocator"],
           "started_at" => time(box.started_at), "last_at" => time(box.last_at), "cause" => cause,
           "limit_bytes" => @findings.limit_bytes, "used_bytes" => @findings.used_bytes,
-          "rss_bytes" => @findings.reading&.resident,
+          "rss_bytes" => @findings.reading&.resident_bytes,
           "levels" => @findings.reading&.levels.to_h,
           "gc" => gc, "profile" => profile, "running" => @findings.running.map { |one| event(one) },
           "finished" => @findings.finished.map { |one| event(one) }, "notes" => box.notes.map { |one| note(one) },
@@ -40,9 +40,10 @@ module Culet
 
       def gc
         reading = @findings.reading or return {}
-        { "count" => reading.gc_count, "major" => reading.gc_major, "live_slots" => reading.slots_live,
-          "slots" => reading.slots_all, "allocated_objects" => reading.allocated_objects,
-          "malloc_increase_bytes" => reading.malloc_increase, "oldmalloc_increase_bytes" => reading.oldmalloc_increase }
+        { "count" => reading.collections, "major" => reading.major_gcs, "live_slots" => reading.live_slots,
+          "slots" => reading.slots, "allocated_objects" => reading.allocated_objects,
+          "malloc_increase_bytes" => reading.malloc_increase_bytes,
+          "oldmalloc_increase_bytes" => reading.oldmalloc_increase_bytes }
       end
 
       def profile
@@ -62,8 +63,8 @@ module Culet
       def note(one) = { "at" => time(one.at), "kind" => one.kind, "text" => one.text, "bytes" => one.bytes }
 
       def moment(one)
-        { "at" => time(one.at), "rss_bytes" => one.resident, "used_bytes" => one.group_used,
-          "malloc_bytes" => one.malloc_used, "profiled_bytes" => one.profile_bytes, "running" => one.running }
+        { "at" => time(one.at), "rss_bytes" => one.resident_bytes, "used_bytes" => one.group_used_bytes,
+          "malloc_bytes" => one.malloc_used_bytes, "profiled_bytes" => one.profile_bytes, "running" => one.running }
       end
     end
   end

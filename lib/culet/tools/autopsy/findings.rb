@@ -31,13 +31,13 @@ module Culet
 
       # @return [Integer, nil] the limit of its control group; nil: none, or not known
       def limit_bytes
-        limit = reading&.group_limit
+        limit = reading&.group_limit_bytes
         limit if limit&.between?(1, (1 << 60) - 1)
       end
 
       # @return [Integer, nil] bytes in use of the control group
-      # @see Box::Reading#group_used
-      def used_bytes = reading&.group_used
+      # @see Box::Reading#group_used_bytes
+      def used_bytes = reading&.group_used_bytes
 
       # @return [Profile::Data, nil] the largest sites, if the profile was on
       def profile

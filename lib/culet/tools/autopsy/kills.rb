@@ -21,7 +21,7 @@ module Culet
         return unless same_boot?(box)
 
         group = MemoryGroup.listed(box["group_kills"].to_s, root: @root) or return
-        MemoryGroup.content(group.kills_file)[/^oom_kill (\d{1,18})$/, 1]&.to_i
+        KernelFile.read(group.kills_file)[/^oom_kill (\d{1,18})$/, 1]&.to_i
       rescue SystemCallError
         nil
       end

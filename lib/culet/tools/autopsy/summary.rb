@@ -40,7 +40,7 @@ module Culet
         levels = all.max_by(FEW, &:last).map { |name, bytes| "#{Levels::TITLES.fetch(name)} #{size(bytes)}" }
         return "what it held is not known" if levels.empty?
 
-        "it held #{size(@findings.reading.resident)}: #{levels.join(", ")}#{sites}"
+        "it held #{size(@findings.reading.resident_bytes)}: #{levels.join(", ")}#{sites}"
       end
 
       def sites

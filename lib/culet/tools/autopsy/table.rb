@@ -58,7 +58,7 @@ module Culet
       def levels
         return wrap("There are no figures: the process ended before the first were written.") unless @findings.reading
 
-        rss = @findings.reading.resident
+        rss = @findings.reading.resident_bytes
         rows = @findings.reading.levels
         grid([["level", [*rows.keys.map { |name| Levels::TITLES.fetch(name) }, "resident"], true],
               ["bytes", [*rows.map { |_, bytes| size(bytes) }, size(rss)], false],
@@ -76,11 +76,11 @@ module Culet
         ages = (0...MOMENTS).map { |step| step.zero? ? 0 : 2**(step - 1) }
         some = ages.filter_map { |age| all.reverse.find { |one| last - one.at >= age - 0.01 } }.uniq.reverse
         grid([["seconds before", some.map { |one| seconds(last - one.at) }, false],
-              ["resident", some.map { |one| size(one.resident) }, false],
-              ["group", some.map { |one| size(one.group_used) }, false],
-              ["malloc", some.map { |one| size(one.malloc_used) }, false],
-              ["Ruby pages", some.map { |one| size(one.ruby_pages) }, false],
-              ["collections", some.map { |one| one.gc_count ? Text::Numbers.grouped(one.gc_count) : "-" }, false]])
+              ["resident", some.map { |one| size(one.resident_bytes) }, false],
+              ["group", some.map { |one| size(one.group_used_bytes) }, false],
+              ["malloc", some.map { |one| size(one.malloc_used_bytes) }, false],
+              ["Ruby pages", some.map { |one| size(one.ruby_page_bytes) }, false],
+              ["collections", some.map { |one| one.collections&.then { |n| Text::Numbers.grouped(n) } || "-" }, false]])
       end
 
       def lines
