@@ -19,6 +19,20 @@ module Culet
 
       module_function
 
+      # @param out [String] in bytes, appended to
+      # @param numbers [Array<Integer>] not negative
+      # @return [String] `out`
+      def append(out, *numbers)
+        numbers.each do |number|
+          while number >= CONTINUED
+            out << ((number & 0x7f) | CONTINUED)
+            number >>= 7
+          end
+          out << number
+        end
+        out
+      end
+
       # @param bytes [String]
       # @param from [Integer] where the first number starts
       # @return [Array<Integer>] all numbers from there to the end

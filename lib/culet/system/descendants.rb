@@ -67,21 +67,14 @@ module Culet
     private
 
     def remember(pid)
-      _state, start = state_and_start(pid)
+      start = Processes::Cpu.start_ticks(pid)
       @known[pid] = start if start
     end
 
+    # In one read: called for every process at every sample.
     def alive?(pid)
-      state, start = state_and_start(pid)
-      start == @known[pid] && !ENDED.include?(state)
-    end
-
-    # Fields 3 and 22 of /proc/PID/stat, in one read: called for every process at every sample.
-    def state_and_start(pid)
-      text = File.read("/proc/#{pid}/stat")
-      text.byteslice((text.rindex(")") + 2)..).split.values_at(0, 19)
-    rescue *Processes::GONE_OR_FORBIDDEN
-      nil
+      fields = Processes::Cpu.stat(pid)
+      fields && fields[:start].to_i == @known[pid] && !ENDED.include?(fields[:state])
     end
 
     # Reads all of /proc, which takes milliseconds: only at the end of a run.

@@ -9,13 +9,27 @@ module Culet
     HUGE_PAGES = "/sys/kernel/mm/transparent_hugepage/enabled"
     # Exists wherever /sys is mounted.
     HUGE_PAGES_FOLDER = "/sys/kernel/mm"
+    # More than any of these files; a larger one is not the kernel's.
+    MOST_BYTES = 1 << 20
+    private_constant :MOST_BYTES
 
     module_function
 
     # @param path [String]
-    # @return [String, nil] its content; nil if it is missing or unreadable
+    # @return [String] its content; of a file that another process has put there, no more than is bounded
+    # @raise [SystemCallError]
+    def read(path)
+      File.open(path, File::RDONLY | File::NOFOLLOW | File::NONBLOCK | File::NOCTTY) do |file|
+        raise Errno::EINVAL, path unless file.stat.file?
+
+        file.read(MOST_BYTES).to_s.scrub("?")
+      end
+    end
+
+    # @param path [String]
+    # @return [String, nil] its content without white space around it; nil if it is missing or unreadable
     def content(path)
-      File.read(path).strip
+      read(path).strip
     rescue SystemCallError
       nil
     end

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "kernel_file"
+
 module Culet
   # A control group of versions 1 or 2 with a memory limit (cgroups(7)).
   #
@@ -10,13 +12,11 @@ module Culet
   class MemoryGroup
     # Version 1 writes the largest page-aligned number for "no limit".
     UNLIMITED_BYTES = 1 << 60
-    # More than any of these files; a larger one is not the kernel's.
-    MOST_BYTES = 1 << 20
     FILES = { 1 => { limits: %w[memory.limit_in_bytes], usage: "memory.usage_in_bytes",
                      kills: "memory.oom_control", pressure: nil },
               2 => { limits: %w[memory.max memory.high], usage: "memory.current",
                      kills: "memory.events", pressure: "memory.pressure" } }.freeze
-    private_constant :UNLIMITED_BYTES, :MOST_BYTES, :FILES
+    private_constant :UNLIMITED_BYTES, :FILES
 
     class << self
       # @param pid [Integer, String] a process number, or "self"
@@ -78,7 +78,7 @@ module Culet
       # @return [Integer] bytes that this process can take before the machine or the tightest group has none left
       def available_bytes(root: "/")
         group, = tightest(root: root)
-        machine = content(File.join(root, "proc/meminfo"))[/^MemAvailable:\s+(\d+) kB/, 1].to_i * 1024
+        machine = KernelFile.read(File.join(root, "proc/meminfo"))[/^MemAvailable:\s+(\d+) kB/, 1].to_i * 1024
         [machine, *([group.limit_bytes - (group.used_bytes || 0), 0].max if group)].min
       end
 
@@ -88,17 +88,6 @@ module Culet
       # @param reclaimable [Integer] bytes that the kernel reclaims before it kills
       # @return [Integer] bytes
       def used(charged, reclaimable) = [charged - reclaimable, 0].max
-
-      # @param path [String]
-      # @return [String] the content of a small file
-      # @raise [SystemCallError]
-      def content(path)
-        File.open(path, File::RDONLY | File::NOFOLLOW | File::NONBLOCK | File::NOCTTY) do |file|
-          raise Errno::EINVAL, path unless file.stat.file?
-
-          file.read(MOST_BYTES).to_s.scrub("?")
-        end
-      end
 
       private
 
@@ -121,7 +110,8 @@ module Culet
       #
       # @return [Array(Integer, String), nil] version and path of the process's group
       def membership(pid, root)
-        lines = content(File.join(root, "proc", pid.to_s, "cgroup")).each_line.map { |line| line.chomp.split(":", 3) }
+        text = KernelFile.read(File.join(root, "proc", pid.to_s, "cgroup"))
+        lines = text.each_line(chomp: true).map { |line| line.split(":", 3) }
         old = lines.find { |_, controllers, path| path && controllers.split(",").include?("memory") }
         return [1, old[2]] if old
 
@@ -131,7 +121,7 @@ module Culet
 
       # @return [Array<Array(Integer, String, String)>] version, root and folder of each mounted hierarchy
       def mounts(root)
-        content(File.join(root, "proc/self/mountinfo")).each_line.filter_map do |line|
+        KernelFile.read(File.join(root, "proc/self/mountinfo")).each_line.filter_map do |line|
           fields, tail = line.chomp.split(" - ", 2)
           type, _source, options = tail.to_s.split
           _id, _parent, _device, mount_root, point = fields.to_s.split
@@ -178,7 +168,7 @@ module Culet
 
       # @return [Integer, nil] nil without a limit; the root group has no such files
       def limit(path, problems)
-        text = content(path).strip
+        text = KernelFile.read(path).strip
         return if text == "max"
         return Integer(text, 10).then { |bytes| bytes if bytes < UNLIMITED_BYTES } if text.match?(/\A\d{1,20}\z/)
 
@@ -193,7 +183,7 @@ module Culet
 
       # Version 1: the least limit of the group and all above it, also of those outside of the namespace.
       def hidden_limit(folder)
-        bytes = content(File.join(folder, "memory.stat"))[/^hierarchical_memory_limit (\d{1,20})$/, 1]&.to_i
+        bytes = KernelFile.read(File.join(folder, "memory.stat"))[/^hierarchical_memory_limit (\d{1,20})$/, 1]&.to_i
         bytes if bytes && bytes < UNLIMITED_BYTES
       rescue SystemCallError
         nil
@@ -222,7 +212,7 @@ module Culet
 
     # @return [Integer, nil] bytes that count for the OOM killer; nil if they cannot be read
     def used_bytes
-      charged = self.class.content(usage_file)[/\A\d{1,20}/] or return
+      charged = KernelFile.read(usage_file)[/\A\d{1,20}/] or return
 
       self.class.used(charged.to_i, reclaimable_bytes)
     rescue SystemCallError
@@ -252,7 +242,7 @@ module Culet
 
     # As ext/culet/reading/group.c, which has this rule for a process that reads its own group.
     def reclaimable_bytes
-      text = self.class.content(stat_file)
+      text = KernelFile.read(stat_file)
       fields = text.scan(/^(\w+) (\d{1,20})$/).to_h { |name, bytes| [name, bytes.to_i] }
       prefix, mapped = fields.key?("total_inactive_file") ? %w[total_ total_mapped_file] : ["", "file_mapped"]
       active = fields.fetch("#{prefix}active_file", 0) - fields.fetch(mapped, 0)

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../system/kernel_file"
 require_relative "../../system/memory_group"
 
 module Culet
@@ -73,7 +74,7 @@ module Culet
       end
 
       def address_space
-        text = MemoryGroup.content(File.join(@root, "proc/#{@pid}/limits"))
+        text = KernelFile.read(File.join(@root, "proc/#{@pid}/limits"))
         text[/^Max address space +(\d{1,20}) /, 1]&.to_i
       rescue SystemCallError
         nil
@@ -83,7 +84,7 @@ module Culet
       #
       # @return [Integer, nil] bytes
       def kilobytes(file, field)
-        number = MemoryGroup.content(File.join(@root, "proc/#{@pid}/#{file}"))[/^#{field}:\s+(\d+) kB/, 1]
+        number = KernelFile.read(File.join(@root, "proc/#{@pid}/#{file}"))[/^#{field}:\s+(\d+) kB/, 1]
         number && (number.to_i * 1024)
       rescue SystemCallError
         nil

@@ -3,6 +3,7 @@
 require "json"
 require_relative "model"
 require_relative "../packing"
+require_relative "../../scope/varints"
 require_relative "palette"
 require_relative "totals"
 
@@ -88,7 +89,7 @@ module Culet
         @snapshot.regions.each_with_object("".b) do |region, out|
           next if region.chunks_payload.empty?
 
-          varints(out, region.start, region.chunks_payload.bytesize)
+          Scope::Varints.append(out, region.start, region.chunks_payload.bytesize)
           out << region.chunks_payload
         end
       end
@@ -96,22 +97,8 @@ module Culet
       # The Ruby pages as in the snapshot.
       def slots
         @snapshot.ruby_pages.each_with_object("".b) do |page, out|
-          varints(out, page.address, page.slot_bytes, page.first_slot, page.slots)
+          Scope::Varints.append(out, page.address, page.slot_bytes, page.first_slot, page.slots)
           out << page.live
-        end
-      end
-
-      # LEB128 (DWARF 5, section 7.6).
-      #
-      # @param out [String] appended to
-      # @param numbers [Array<Integer>] not negative
-      def varints(out, *numbers)
-        numbers.each do |number|
-          while number > 0x7f
-            out << ((number & 0x7f) | 0x80)
-            number >>= 7
-          end
-          out << number
         end
       end
     end

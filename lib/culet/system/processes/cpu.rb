@@ -56,12 +56,13 @@ module Culet
       #   start, virtual; nil: it is incomplete
       def fields(text) = FIELDS.match(text, text.rindex(")") || 0)
 
+      # @param pid [Integer] a process or thread
+      # @return [MatchData, nil] as of `fields`; nil: there is none, or it may not be read
       def stat(pid)
         fields(File.binread("/proc/#{pid}/stat"))
       rescue *GONE_OR_FORBIDDEN
         nil
       end
-      private_class_method :stat
     end
 
     # The thread whose files in /proc tell of a process's memory. A main thread that has ended before the others stays

@@ -5,6 +5,7 @@ require "stringio"
 require "zlib"
 require_relative "../../version"
 require_relative "../../model/profile/address_space"
+require_relative "../../scope/varints"
 
 module Culet
   module Profile
@@ -60,11 +61,7 @@ module Culet
       # @param value [Integer] not negative
       # @return [Protobuf] itself
       def varint(value)
-        while value > 127
-          @text << ((value & 127) | 128)
-          value >>= 7
-        end
-        @text << value
+        Scope::Varints.append(@text, value)
         self
       end
     end
