@@ -23,7 +23,7 @@ class CowAgreementTest < Minitest::Test
   GRANDCHILDREN = "#{CowHelper::WORDS}family(2) { |n| reader, writer = IO.pipe; " \
                   "fork { WORDS.first(9_000).each { |w| w << \"?\" }; writer.write(\"x\"); sleep }; reader.read(1) }".freeze
   THREADS = "#{CowHelper::WORDS}Array.new(4) { Thread.new { sleep } }; " \
-            "family(2) { |n| Array.new(4) { Thread.new { WORDS.map(&:upcase); sleep 0.1 } }.each(&:join) }".freeze
+            "family(2) { |n| done = Queue.new; 4.times { Thread.new { WORDS.map(&:upcase); done << 1; sleep } }; 4.times { done.pop } }".freeze
   EXECUTED = "#{CowHelper::WORDS}reader, writer = IO.pipe; spawn(\"sleep\", \"1000\"); " \
              "fork { WORDS.each { |w| w << \"!\" }; writer.write(\"x\"); sleep }; reader.read(1); puts :up; $stdout.flush; sleep".freeze
   FILES = "#{CowHelper::FORKS}require \"tmpdir\"; $file = File.open(__FILE__ == \"-e\" ? RbConfig.ruby : __FILE__); " \
@@ -49,7 +49,7 @@ class CowAgreementTest < Minitest::Test
   }.freeze
 
   # One of each kind of process; bin/test --all tries the others as well.
-  FIRST = ["workers on culet", "workers on glibc", "grandchildren", "a child that executed a program", "a shell with a pipe"].freeze
+  FIRST = ["workers on culet", "workers on glibc", "grandchildren", "threads", "a child that executed a program", "a shell with a pipe"].freeze
 
   FAMILIES.each do |name, (command, env)|
     define_method("test_#{name.tr(" ", "_")}") do
