@@ -66,6 +66,16 @@ class ProfileLiveTest < Minitest::Test
     end
   end
 
+  # With so many samples they show: its thread's stack, its strings and objects.
+  def test_what_culet_itself_holds_is_apart
+    with_profiled(ON_REQUEST, { "CULET_PROFILE" => "256" }) do |pid, ask|
+      ask.call
+      assert_equal "culet itself", rows(profile(pid.to_s, "--by", "line")).last["name"]
+      out, = run_culet("profile", pid.to_s, "--top", "1")
+      assert_match(/^culet itself: [\d.]+ [kM]?B/, out)
+    end
+  end
+
   def test_a_program_that_has_not_loaded_the_profile
     { "agent" => true, "profile" => false }.each do |part, missing|
       with_profiled(ON_REQUEST, { "CULET_PROFILE" => SAMPLE.to_s }, part: part) do |pid, ask|
