@@ -12,6 +12,8 @@
  *   claim(milliseconds)                              whether nobody has claimed for so long; then this process has
  *   full?(bytes)                                     whether as many bytes are in use
  *   event_descriptor                                 a new eventfd
+ *
+ * and Culet::Limit::Backoff, the rule of limit/backoff.h for steps in Ruby. Its sizes are shares of the limit.
  */
 #include "limit/limit.h"
 
@@ -225,6 +227,59 @@ static VALUE limit_event_descriptor(VALUE self)
     return INT2NUM(fd);
 }
 
+/* ---- Culet::Limit::Backoff ---- */
+
+#define WHOLE_LIMIT 1000000000000.0 /* shares are counted in parts of it */
+
+static const rb_data_type_t backoff_type = {
+    .wrap_struct_name = "culet_backoff",
+    .function = {.dfree = RUBY_DEFAULT_FREE},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+static VALUE backoff_allocate(VALUE class)
+{
+    struct culet_backoff *backoff;
+
+    return TypedData_Make_Struct(class, struct culet_backoff, &backoff_type, backoff);
+}
+
+static uint64_t share_of(VALUE share)
+{
+    double parts = NUM2DBL(share) * WHOLE_LIMIT;
+
+    return parts > 0 ? (uint64_t)parts : 0;
+}
+
+/* backoff.due?(time, used): whether the step may be taken. time: seconds; used: the share in use now. */
+static VALUE backoff_due(VALUE self, VALUE time, VALUE used)
+{
+    struct culet_backoff *backoff = rb_check_typeddata(self, &backoff_type);
+
+    return culet_backoff_due(backoff, NUM2DBL(time), share_of(used), (uint64_t)WHOLE_LIMIT) ? Qtrue : Qfalse;
+}
+
+/* backoff.note(ended, pause, freed, used), after a step: as of culet_backoff_note. */
+static VALUE backoff_note(VALUE self, VALUE ended, VALUE pause, VALUE freed, VALUE used)
+{
+    struct culet_backoff *backoff = rb_check_typeddata(self, &backoff_type);
+
+    culet_backoff_note(backoff, NUM2DBL(ended), NUM2DBL(pause), share_of(freed), share_of(used), (uint64_t)WHOLE_LIMIT);
+    return Qnil;
+}
+
+static void define_backoff(VALUE limit)
+{
+    VALUE backoff = rb_define_class_under(limit, "Backoff", rb_cObject);
+
+    rb_define_alloc_func(backoff, backoff_allocate);
+    rb_define_method(backoff, "due?", backoff_due, 2);
+    rb_define_method(backoff, "note", backoff_note, 4);
+    rb_define_const(backoff, "FUTILE", rb_float_new(CULET_BACKOFF_FUTILE / 100.0));
+}
+
+/* ---- */
+
 static VALUE limit_module;
 
 void culet_limit_answer(struct culet_buffer *buffer)
@@ -239,6 +294,7 @@ void culet_init_limit(VALUE culet)
     VALUE methods;
 
     limit_module = rb_define_module_under(culet, "Limit");
+    define_backoff(limit_module);
     methods = rb_singleton_class(limit_module);
 
     rb_define_private_method(methods, "watch", limit_watch, 6);

@@ -56,7 +56,8 @@ struct culet_limit_settings {
     int events[CULET_LIMIT_EVENTS]; /* -1: none; readable or in state POLLPRI when memory is short */
 };
 
-/* The settings and the usage are under the lock, but for the cluster's count of forks. */
+/* The settings and the usage are written with the GVL and the lock, so they are read with either; but for the cluster's
+ * count of forks. */
 struct culet_limit_state {
     pthread_mutex_t lock;
     struct culet_limit_settings settings;

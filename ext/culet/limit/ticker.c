@@ -52,7 +52,9 @@ static void wake_ruby(void)
 {
     static const uint64_t once = 1;
 
+    pthread_mutex_lock(&state->lock);
     (void)!write(state->settings.wakeup_fd, &once, sizeof(once));
+    pthread_mutex_unlock(&state->lock);
 }
 
 /* Acts on a reading. Returns the seconds until the next. */

@@ -2,7 +2,6 @@
 
 require_relative "../../system/clock"
 require_relative "../../text/size"
-require_relative "backoff"
 
 module Culet
   module Limit

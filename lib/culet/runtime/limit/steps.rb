@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../../system/clock"
-require_relative "backoff"
 
 module Culet
   module Limit
@@ -31,7 +30,7 @@ module Culet
         # @param took [Float] seconds
         # @return [void]
         def freed(share, used_share, took)
-          @backoff.note(ended: Clock.now, pause: took * pause_factor(used_share), freed: share, used: used_share)
+          @backoff.note(Clock.now, took * pause_factor(used_share), share, used_share)
         end
 
         # @return [void]
