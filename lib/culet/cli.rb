@@ -45,7 +45,6 @@ module Culet
     # Exit statuses.
     EXIT_OK = 0
     EXIT_FAILED = 1
-    EXIT_USAGE = 2
     EXIT_LIMIT = 3
     # Added to the number of the signal that ended a command, as in a shell.
     EXIT_SIGNAL = 128

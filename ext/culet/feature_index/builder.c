@@ -258,11 +258,6 @@ uint32_t culet_builder_roots(const struct culet_builder *builder)
     return builder->roots.count;
 }
 
-uint32_t culet_builder_nodes(const struct culet_builder *builder)
-{
-    return builder->nodes.count;
-}
-
 uint64_t culet_builder_allocations(const struct culet_builder *builder)
 {
     return builder->allocations;

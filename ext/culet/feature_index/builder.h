@@ -43,7 +43,6 @@ uint32_t culet_builder_find_root(const struct culet_builder *builder, const char
 
 /* Counts so far, of allocations including reallocations. */
 uint32_t culet_builder_roots(const struct culet_builder *builder);
-uint32_t culet_builder_nodes(const struct culet_builder *builder);
 uint64_t culet_builder_allocations(const struct culet_builder *builder);
 uint64_t culet_builder_bytes(const struct culet_builder *builder);
 

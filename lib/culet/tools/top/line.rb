@@ -49,16 +49,6 @@ bad: "38;5;166" }.freeze
         self
       end
 
-      # @param text [String]
-      # @param style [Symbol, nil]
-      # @param columns [Integer] room of the whole line
-      # @return [Boolean] whether there was room for it
-      def add_if_fitting(text, style = nil, columns:)
-        fits = width + Text::Lines.width(text) <= columns
-        add(text, style) if fits
-        fits
-      end
-
       # @return [Integer] columns that it takes
       def width = @pieces.sum { |text, _| Text::Lines.width(text) }
 
