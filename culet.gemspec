@@ -22,9 +22,9 @@ Gem::Specification.new do |spec|
   }
 
   files = Dir["{lib,sig,ext,exe,workloads}/**/*", "man/*.1", "allocator/{Makefile,src/**/*,include/**/*}",
-              "trace/{Makefile,format.h,interposer/*,recorder/*,replay/*,sampler/*}",
-              "scope/{Makefile,format.h,src/**/*}",
-              "layouts/*.h", "profile/*.{c,h}", "part.mk", "syscall_counter/{Makefile,syscall_counter.h,src/*}",
+              "sampler/{Makefile,core/*,preload/*}", "replay/{Makefile,format.h,interposer/*,recorder/*,player/*}",
+              "reader/{Makefile,format.h,layouts/*.h,src/**/*}", "part.mk",
+              "boot/syscall_counter/{Makefile,syscall_counter.h,src/*}",
               "{README,CHANGELOG,SECURITY}.md", "LICENSE.txt", "docs/{README,json,limits,versioning}.md",
               "docs/guide/*.md", "fleet/*", base: __dir__]
   # Sorted, so that the same files make the same gem. What is compiled is no source, but for the empty library by which

@@ -1,5 +1,4 @@
-# Shared by the Makefiles of allocator/, scope/, trace/ and syscall_counter/: the folder of a build, the C library, and
-# the warnings.
+# Shared by the Makefiles of the parts in C: the folder of a build, the C library, and the warnings.
 #
 #   LIBC=musl              builds for musl, by Debian's musl-gcc; the default folder is build/musl then
 

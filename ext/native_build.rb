@@ -6,8 +6,8 @@ require "open3"
 require "rbconfig"
 require "tmpdir"
 
-# Builds culet's compiled files into one directory: the Ruby extension culet.so, the allocator libculet.so, the trace
-# recorder, the player and the sampler (trace/), the process reader (scope/) and the syscall counter (syscall_counter/).
+# Builds culet's compiled files into one directory: the Ruby extension culet.so, the allocator libculet.so, and the
+# programs and libraries of the other parts in C, each in a folder that is named as the part's.
 #
 # A part that this machine lacks something for is skipped and recorded with the reason: the command line and the reports
 # work without it, and a gem that does not install on a developer's Mac cannot be in the team's Gemfile. A compiler
@@ -21,10 +21,11 @@ class NativeBuild
   RECORD = "native_missing.txt"
   EXTENSION = "culet.so"
   ALLOCATOR = "libculet.so"
-  TRACE = %w[trace/culet-trace.so trace/culet-replay trace/culet-sampler.so].freeze
-  SCOPE = %w[scope/culet-scope].freeze
-  SYSCALL_COUNTER = %w[syscall_counter/culet-syscall-counter.so].freeze
-  PARTS = [ALLOCATOR, EXTENSION, *TRACE, *SCOPE, *SYSCALL_COUNTER].freeze
+  # The other parts in C: a folder of sources => what is built of it.
+  FOLDERS = { "sampler" => %w[culet-sampler.so], "reader" => %w[culet-scope], "replay" => %w[culet-trace.so culet-replay],
+              "boot/syscall_counter" => %w[culet-syscall-counter.so] }.freeze
+  C_FILES = [ALLOCATOR, *FOLDERS.flat_map { |folder, files| files.map { |file| "#{folder}/#{file}" } }].freeze
+  PARTS = [*C_FILES, EXTENSION].freeze
   # A platform gem's list of its compiled files.
   READY = File.join(ROOT, "lib/culet/ready_made.txt")
   PROCESSORS = /\A(x86_64|amd64|aarch64|arm64)\z/
@@ -66,8 +67,7 @@ class NativeBuild
   def call
     @debugging = false
     FileUtils.mkdir_p([@destination, @scratch])
-    lacks = { ALLOCATOR => allocator_lacks, EXTENSION => extension_lacks,
-              **[*TRACE, *SCOPE, *SYSCALL_COUNTER].to_h { |file| [file, allocator_lacks] } }.compact
+    lacks = { **C_FILES.to_h { |file| [file, allocator_lacks] }, EXTENSION => extension_lacks }.compact
     lacks.reject! { |file, _| ready?(file) }
     lacks.each { |file, reason| @out.puts("culet: #{file} is not built: #{reason}.") }
     c_parts unless lacks.key?(ALLOCATOR) || ready?(ALLOCATOR)
@@ -92,10 +92,18 @@ class NativeBuild
   # @raise [Failed]
   def c_parts
     FileUtils.mkdir_p([@destination, @scratch])
-    build_part("allocator", "libculet", [ALLOCATOR])
-    build_part("trace", "trace", TRACE)
-    build_part("scope", "scope", SCOPE)
-    build_part("syscall_counter", "syscall_counter", SYSCALL_COUNTER)
+    make_part("allocator", "libculet")
+    install(File.join(@scratch, "allocator", ALLOCATOR))
+    FOLDERS.each_key { |folder| build_part(folder) }
+  end
+
+  # Builds one part in C.
+  #
+  # @param folder [String] of FOLDERS
+  # @raise [Failed]
+  def build_part(folder)
+    make_part(folder, File.basename(folder))
+    FOLDERS.fetch(folder).each { |file| install(File.join(@scratch, folder, file), File.join(@destination, folder)) }
   end
 
   # Builds nothing and records why.
@@ -169,11 +177,9 @@ class NativeBuild
   end
 
   # The parts in C have a Makefile each, which takes BUILD and CC.
-  def build_part(folder, target, files)
-    build = File.join(@scratch, folder)
+  def make_part(folder, target)
     flags = "CFLAGS=-O2 -g0" unless @debugging || ENV["CFLAGS"]
-    run(folder, make, JOBS, "-C", File.join(ROOT, folder), "BUILD=#{build}", "CC=#{compiler}", *flags, target)
-    files.each { |file| install(File.join(build, File.basename(file)), File.join(@destination, File.dirname(file))) }
+    run(folder, make, JOBS, "-C", File.join(ROOT, folder), "BUILD=#{File.join(@scratch, folder)}", "CC=#{compiler}", *flags, target)
   end
 
   def build_extension

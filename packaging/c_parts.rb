@@ -12,8 +12,8 @@ module Packaging
     # The oldest C library that culet supports.
     GLIBC = Gem::Version.new("2.31")
     # Sources that only a build needs, and among them those that the extension is made of.
-    SOURCES = /\A(?:allocator|trace|scope|syscall_counter|profile|layouts|ext|part\.mk)/
-    EXTENSION_SOURCES = %r{\A(?:ext|profile|layouts)/|\.h\z}
+    SOURCES = /\A(?:allocator|boot|sampler|reader|replay|ext|part\.mk)/
+    EXTENSION_SOURCES = %r{\A(?:ext|sampler/core|reader/layouts)/|\.h\z}
 
     # @param platform [String] of the gem
     # @param compiler [String] with options
@@ -72,7 +72,7 @@ module Packaging
 
     private
 
-    def compiled = [NativeBuild::ALLOCATOR, *NativeBuild::TRACE, *NativeBuild::SCOPE, *NativeBuild::SYSCALL_COUNTER]
+    def compiled = NativeBuild::C_FILES
 
     def added = [*compiled, "ready_made.txt"]
 

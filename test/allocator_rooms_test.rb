@@ -7,8 +7,8 @@ require_relative "test_helper"
 class AllocatorRoomsTest < Minitest::Test
   ROOT = TestHelper::ROOT
   # A part => the folders that its programs are compiled with (-I).
-  PARTS = { "allocator/src" => [], "profile" => [], "scope/src" => ["scope/src"], "syscall_counter/src" => [],
-            "trace" => %w[trace/recorder trace/sampler] }.freeze
+  PARTS = { "allocator/src" => [], "sampler" => ["replay/interposer"], "reader/src" => ["reader/src"], "boot/syscall_counter/src" => [],
+            "replay" => %w[replay/recorder] }.freeze
   # The beginning of a function that other files can call: its name, and the first line of its parameters.
   DEFINITION = /^(?!static\b|typedef\b|extern\b|#)[a-z][\w *]*\b(\w+)\([^;{]*$/
   # The beginning of a comment that says nothing without the one before it.

@@ -7,7 +7,7 @@ require_relative "docs/page"
 # The documents name links, files, verbs and options that exist, and keep to their lengths.
 class DocsTest < Minitest::Test
   # Paths as the documents write them, from the top of the checkout; a star stands for the rest of a name.
-  PATH = %r{`((?:allocator|bench|bin|docs|ext|layouts|lib|scope|syscall_counter|trace|workloads)/[\w./*-]+)`}
+  PATH = %r{`((?:allocator|bench|bin|boot|docs|ext|lib|reader|replay|sampler|workloads)/[\w./*-]+)`}
   # A word that stands for a name of the reader's.
   PLACEHOLDER = /\b(?:NAME|VERB|FAMILY|FILE|PART)\b/
   COMMAND = /\bculet (#{Culet::CLI::VERBS.keys.join("|")})\b([^`\n#|]*)/

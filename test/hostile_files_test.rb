@@ -338,7 +338,7 @@ class HostileFilesTest < Minitest::Test
         bytes[at, size] = [value & ((1 << (8 * size)) - 1)].pack(size == 8 ? "Q" : "L")
       end
       File.binwrite(path("t.trace"), bytes)
-      _, err, status = run_program(Culet::Native.part("trace", "culet-replay"), "--info", path("t.trace"))
+      _, err, status = run_program(Culet::Native.part("replay", "culet-replay"), "--info", path("t.trace"))
       assert_includes [0, 1], status.exitstatus, figures.to_s
       assert_equal status.exitstatus, err.lines.size, "#{figures}: #{err}"
       assert_packed_or_refused(path("t.trace"))

@@ -15,7 +15,7 @@ module Rubies
     ASK = 'puts RUBY_DESCRIPTION, RbConfig::CONFIG["modular_gc_dir"]'
     COLLECTOR = "librubygc.%s.so"
     # Of this checkout, beside lib.
-    COPIED = %w[allocator bin exe ext layouts profile scope syscall_counter test trace workloads part.mk culet.gemspec].freeze
+    COPIED = %w[allocator bin boot exe ext reader replay sampler test workloads part.mk culet.gemspec].freeze
     private_constant :ASK, :COLLECTOR, :COPIED
 
     # @return [String] of the executable

@@ -106,7 +106,7 @@ class SetupTest < Minitest::Test
       end
       FileUtils.mkdir_p("#{directory}/a checkout")
       FileUtils.cp("#{ROOT}/part.mk", "#{directory}/a checkout/part.mk")
-      %w[allocator trace scope syscall_counter].each do |part|
+      %w[allocator sampler reader replay boot/syscall_counter].each do |part|
         FileUtils.mkdir_p("#{directory}/a checkout/#{part}")
         FileUtils.cp("#{ROOT}/#{part}/Makefile", "#{directory}/a checkout/#{part}")
         [["-C", "#{directory}/a checkout/#{part}"], ["-C", "#{ROOT}/#{part}", "BUILD=#{directory}/a folder"]].each do |words|

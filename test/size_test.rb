@@ -29,7 +29,7 @@ class SizeTest < Minitest::Test
   # A text that counts bytes by 1,024 would differ from those beside it. A page, and a huge page, are sized so by hardware;
   # settings name what they take.
   def test_no_other_unit_is_printed
-    texts = Dir.glob(%w[lib/**/*.{rb,js,erb} scope/src/**/*.c trace/{recorder,replay}/*.c], base: TestHelper::ROOT).reject { |path| path.end_with?("size.rb") }
+    texts = Dir.glob(%w[lib/**/*.{rb,js,erb} reader/src/**/*.c replay/{recorder,player}/*.c], base: TestHelper::ROOT).reject { |path| path.end_with?("size.rb") }
     found = texts.flat_map do |path|
       File.readlines(File.join(TestHelper::ROOT, path), encoding: "UTF-8").grep(/["'`][^"'`]*(?:\d|\}|%zu|%s) ?[KMGT]iB\b/).grep_v(%r{\A\s*/\*|\bpages? of|page_|huge pages|--max-private|1 KiB[,;] every}).map { |line| [path, line.strip] }
     end

@@ -1,6 +1,6 @@
 #include "bin.h"
 
-#include "../../profile/random.h"
+#include "../../sampler/core/random.h"
 #include "abandoned.h"
 #include "arena.h"
 #include "harden.h"

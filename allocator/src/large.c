@@ -1,7 +1,7 @@
 #include "large.h"
 
-#include "../../profile/residency.h"
-#include "../../profile/samples.h"
+#include "../../sampler/core/residency.h"
+#include "../../sampler/core/samples.h"
 #include "huge_cache.h"
 #include "harden.h"
 #include "lock.h"

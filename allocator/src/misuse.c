@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "misuse.h"
 
-#include "../../profile/host.h"
+#include "../../sampler/core/host.h"
 #include "abandoned.h"
 #include "empty_block.h"
 #include "harden.h"

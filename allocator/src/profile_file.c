@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "profile_file.h"
 
-#include "../../profile/host.h"
-#include "../../profile/samples.h"
+#include "../../sampler/core/host.h"
+#include "../../sampler/core/samples.h"
 #include "abandoned.h"
 #include "loader.h"
 #include "lock.h"

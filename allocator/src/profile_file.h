@@ -1,5 +1,5 @@
 /* profile_file.h - the files of the memory profile of a program that is not Ruby: that of CULET_PROFILE_OUT at exit
- * (profile/host.h), and besides
+ * (sampler/core/host.h), and besides
  *
  *     CULET_PROFILE_EVERY=N   writes FILE.last every N seconds, and removes it at exit: what is known of a program that is
  *                             killed

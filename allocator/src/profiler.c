@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "profiler.h"
 
-#include "../../profile/host.h"
-#include "../../profile/samples.h"
+#include "../../sampler/core/host.h"
+#include "../../sampler/core/samples.h"
 #include "bin.h"
 #include "heap.h"
 #include "probes.h"

@@ -1,5 +1,5 @@
 /* profiler.h - starts and ends the sampling of the memory profile (sampling.h), for the profile and for a tracer that has
- * attached to the probes (probes.h), and carries it over a fork. profile/host.h and profile_file.h have its settings. */
+ * attached to the probes (probes.h), and carries it over a fork. sampler/core/host.h and profile_file.h have its settings. */
 #ifndef CULET_PROFILER_H
 #define CULET_PROFILER_H
 

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "program.h"
 
-#include "../../profile/host.h"
+#include "../../sampler/core/host.h"
 #include "harden.h"
 #include "reclaim_policy.h"
 

@@ -1,9 +1,9 @@
 #define _GNU_SOURCE
 #include "sampling.h"
 
-#include "../../profile/host.h"
-#include "../../profile/random.h"
-#include "../../profile/samples.h"
+#include "../../sampler/core/host.h"
+#include "../../sampler/core/random.h"
+#include "../../sampler/core/samples.h"
 #include "abandoned.h"
 #include "lock.h"
 #include "pagemap.h"

@@ -1,4 +1,4 @@
-/* sampling.h - which requests are samples of the memory profile (profile/profile.h), and their blocks.
+/* sampling.h - which requests are samples of the memory profile (sampler/core/profile.h), and their blocks.
  *
  *     small    the countdown of the class in the arena reaches the request (bin.h)
  *     others   large and huge ones, and all of a hardened process: the bytes of the thread's requests reach a distance

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "stats.h"
 
-#include "../../profile/residency.h"
+#include "../../sampler/core/residency.h"
 #include "arena.h"
 #include "bin.h"
 #include "heap.h"

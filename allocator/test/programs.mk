@@ -142,7 +142,7 @@ HARDENED_SHAPE := frees_in_a_child_keep_pages_shared_256 frees_in_a_child_keep_p
 $(foreach level,2 3,$(eval $(call PROGRAM,TESTS,shape,$(HARDENED_SHAPE),-hardened-$(level))))
 $(foreach level,2 3,$(eval RUN_shape-hardened-$(level) := env CULET_HARDEN=$(level) $(RUN_shape-hardened-$(level))))
 $(TEST_BUILD)/programs/profile: PROGRAM_LIBS += -lm
-$(TEST_BUILD)/programs/profile: ../profile/profile.h
+$(TEST_BUILD)/programs/profile: ../sampler/core/profile.h
 $(eval $(call PROGRAM,TESTS,profile))
 
 $(eval $(call PROGRAM,TESTS,decay,a_short_interval_returns_the_burst,-short))

@@ -32,7 +32,7 @@ $(TEST_BUILD)/$(1)/src/%.o: src/%.c $$(UNIT_HEADERS) Makefile test/unit.mk
 	@mkdir -p $$(@D)
 	$$(CC) $$(UNIT_CFLAGS) $$(VARIANT_$(1)) -c -o $$@ $$<
 
-$(TEST_BUILD)/$(1)/profile/%.o: ../profile/%.c $$(UNIT_HEADERS) Makefile test/unit.mk
+$(TEST_BUILD)/$(1)/sampler/core/%.o: ../sampler/core/%.c $$(UNIT_HEADERS) Makefile test/unit.mk
 	@mkdir -p $$(@D)
 	$$(CC) $$(UNIT_CFLAGS) $$(VARIANT_$(1)) -c -o $$@ $$<
 

@@ -27,12 +27,12 @@ have_struct_member("struct mallinfo", "uordblks", "malloc.h")
 # As ruby.h, whatever is included first.
 $CPPFLAGS << " -D_GNU_SOURCE"
 
-# The headers that the extension shares with the allocator and with scope.
+# The headers that the extension shares with the parts in C.
 $INCFLAGS << " -I$(srcdir)/../.."
 
-# One folder for each tool; the object files are in folders of the same names. profile/ is shared with the allocator.
+# One folder for each tool; the object files are in folders of the same names. sampler/core is shared with the allocator.
 root = File.expand_path("../..", __dir__)
-sources = (Dir["**/*.c", base: __dir__] + Dir["profile/*.c", base: root]).sort
+sources = (Dir["**/*.c", base: __dir__] + Dir["sampler/core/*.c", base: root]).sort
 $VPATH << "$(srcdir)/../.."
 sources.each { |source| FileUtils.mkdir_p(File.dirname(source)) }
 $objs = sources.map { |source| source.sub(/c\z/, "o") }

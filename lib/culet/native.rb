@@ -61,7 +61,7 @@ module Culet
     # A program or library with a folder of its own: in a checkout it is where it is built, in an installed gem with the
     # other compiled files.
     #
-    # @param folder [String] "scope", "syscall_counter" or "trace"
+    # @param folder [String] "boot/syscall_counter", "reader", "replay" or "sampler"
     # @param file [String]
     # @return [String] its absolute path
     # @raise [Culet::Error] when it is not built; the message says why and what to do

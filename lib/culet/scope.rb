@@ -13,7 +13,7 @@ require_relative "scope/recorder"
 
 module Culet
   # The memory of a running process. The program culet-scope (scope/) reads a process and writes one stream, described
-  # in scope/format.h.
+  # in reader/format.h.
   #
   #   Reader        runs it on a process; Recorder repeatedly; OwnReader on this process
   #   Stream        the bytes: header, records, checksum

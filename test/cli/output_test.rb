@@ -53,8 +53,8 @@ class CliOutputTest < Minitest::Test
     Dir.mktmpdir do |directory|
       _, err, status = run_culet("trace", "-o", "#{directory}/t", "--", "/bin/ls", "/")
       assert_predicate status, :success?, err
-      { [File.join(ROOT, "scope/build/culet-scope"), Process.pid.to_s] => /\Aculet-scope: .*[Nn]o space left/,
-        [File.join(ROOT, "trace/build/culet-replay"), "--list", "#{directory}/t"] => /no space left/i }.each do |command, sentence|
+      { [File.join(ROOT, "reader/build/culet-scope"), Process.pid.to_s] => /\Aculet-scope: .*[Nn]o space left/,
+        [File.join(ROOT, "replay/build/culet-replay"), "--list", "#{directory}/t"] => /no space left/i }.each do |command, sentence|
         err_reader, err_writer = IO.pipe
         pid = File.open("/dev/full", "w") { |full| spawn(*command, out: full, err: err_writer) }
         err_writer.close

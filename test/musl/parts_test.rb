@@ -6,7 +6,7 @@ require_relative "parts_helper"
 class MuslPartsTest < Minitest::Test
   include MuslPartsHelper
 
-  TARGETS = { "allocator" => "test-quick", "profile" => "test", "trace" => "test" }.freeze
+  TARGETS = { "allocator" => "test-quick", "sampler" => "test" }.freeze
 
   def setup = assert_musl_gcc
 
@@ -20,14 +20,14 @@ class MuslPartsTest < Minitest::Test
   end
 
   def test_the_reader
-    out = make_for_musl("scope", all_tests? ? "test" : "test-musl")
+    out = make_for_musl("reader", all_tests? ? "test" : "test-musl")
     assert_match(/^ok linked_statically/, out)
     refute_match(/^not ok /, out)
   end
 
   def test_the_extension_compiles_with_musls_headers
-    make_for_musl("scope", "scope") # links the kernel's headers
-    sources = Dir["{ext/culet,profile}/**/*.c", base: ROOT].grep_v(%r{/test/})
+    make_for_musl("reader", "reader") # links the kernel's headers
+    sources = Dir["{ext/culet,sampler/core}/**/*.c", base: ROOT].grep_v(%r{/test/})
     refute_empty sources
     _, err, status = run_program("musl-gcc", "-fsyntax-only", *include_flags, *sources.map { |source| File.join(ROOT, source) },
                                  env: NEUTRAL, patience: BUILD_SECONDS)

@@ -28,7 +28,7 @@ class MuslPreloadTest < Minitest::Test
   end
 
   def test_the_recorder_records_every_request_once
-    preload("trace", "trace", "culet-trace.so", EVERY_FUNCTION, "CULET_TRACE_FILE" => path)
+    preload("replay", "replay", "culet-trace.so", EVERY_FUNCTION, "CULET_TRACE_FILE" => path)
     expected = [%w[malloc 1001], %w[calloc 1001], %w[realloc 5003], %w[aligned 1013 256], %w[aligned 1088 64],
                 %w[aligned 1019 32], %w[aligned 1021 4096]]
     assert_equal expected, asked(1001, 5003, 1013, 1088, 1019, 1021)

@@ -223,9 +223,9 @@ class GemsTest < Minitest::Test
   end
 
   def compiled_files(abis)
-    built = { "libculet.so" => "allocator/build", "trace/culet-trace.so" => "trace/build", "trace/culet-replay" => "trace/build",
-              "trace/culet-sampler.so" => "trace/build", "scope/culet-scope" => "scope/build",
-              "syscall_counter/culet-syscall-counter.so" => "syscall_counter/build" }
+    built = { "libculet.so" => "allocator/build", "replay/culet-trace.so" => "replay/build", "replay/culet-replay" => "replay/build",
+              "sampler/culet-sampler.so" => "sampler/build", "reader/culet-scope" => "reader/build",
+              "boot/syscall_counter/culet-syscall-counter.so" => "boot/syscall_counter/build" }
     files = built.to_h { |name, folder| ["lib/culet/#{name}", "#{ROOT}/#{folder}/#{File.basename(name)}"] }
     files.merge(abis.include?(ABI) ? { "lib/culet/#{ABI}/culet.so" => "#{ROOT}/lib/culet/culet.so" } : {})
   end

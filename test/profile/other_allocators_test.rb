@@ -3,7 +3,7 @@
 require_relative "verb_helper"
 require "culet/tools/profile"
 
-# Commands that are profiled on another allocator than culet's: malloc is sampled by a preloaded library (trace/sampler).
+# Commands that are profiled on another allocator than culet's: malloc is sampled by a preloaded library (sampler/preload).
 class ProfileOtherAllocatorsTest < Minitest::Test
   include ProfileVerbHelper
 

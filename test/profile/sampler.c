@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "../../profile/samples.h"
+#include "../../sampler/core/samples.h"
 
 #define SLOTS ((size_t)1 << 20)
 #define TRIES 64

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Writes streams as profile/profile.h describes them.
+# Writes streams as sampler/core/profile.h describes them.
 class StreamMaker
   APP = "/srv/shop/app/orders.rb"
 

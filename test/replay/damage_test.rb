@@ -8,7 +8,7 @@ class DamageTest < Minitest::Test
 
   # @return [Array(Integer, String)] exit status and stderr of culet-replay; the status is nil after a signal
   def replay_info(file)
-    _, err, status = run_program(Culet::Native.part("trace", "culet-replay"), "--info", file)
+    _, err, status = run_program(Culet::Native.part("replay", "culet-replay"), "--info", file)
     [status.exitstatus, err]
   end
 
@@ -34,7 +34,7 @@ class DamageTest < Minitest::Test
     FileUtils.mv(path, whole)
     endings = (1..8).map do |step|
       FileUtils.cp(whole, path)
-      replay = Process.spawn(Culet::Native.part("trace", "culet-replay"), "--info", path, out: File::NULL, err: path("err"))
+      replay = Process.spawn(Culet::Native.part("replay", "culet-replay"), "--info", path, out: File::NULL, err: path("err"))
       sleep(0.006 * step)
       Process.kill("STOP", replay)
       File.truncate(path, 10_000)

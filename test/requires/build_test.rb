@@ -2,26 +2,26 @@
 
 require_relative "requires_helper"
 
-# The syscall counter in an installed gem: below syscall_counter/ in the folder of the compiled files.
+# The syscall counter in an installed gem: below boot/syscall_counter/ in the folder of the compiled files.
 class RequiresBuildTest < Minitest::Test
   include RequiresHelper
 
   SCRIPT = "require 'native_build'; NativeBuild.new(destination: ARGV[0], scratch: ARGV[1], out: $stderr)" \
-           ".send(:build_part, 'syscall_counter', 'syscall_counter', NativeBuild::SYSCALL_COUNTER)"
+           ".build_part('boot/syscall_counter')"
 
   def test_the_gems_build_makes_the_counter
     _, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/ext", "-e", SCRIPT, path("gem/culet"), path("scratch"), env: TestHelper::NEUTRAL)
     assert_predicate status, :success?, err
-    assert_equal ["culet-syscall-counter.so"], Dir.children(path("gem/culet/syscall_counter"))
-    library = path("gem/culet/syscall_counter/culet-syscall-counter.so")
+    assert_equal ["culet-syscall-counter.so"], Dir.children(path("gem/culet/boot/syscall_counter"))
+    library = path("gem/culet/boot/syscall_counter/culet-syscall-counter.so")
     out, err, = run_program("sh", "-c", "echo heard", env: TestHelper::NEUTRAL.merge("LD_PRELOAD" => library))
     assert_equal ["heard\n", ""], [out, err]
   end
 
   def test_the_gem_has_the_sources
     files = Gem::Specification.load("#{ROOT}/culet.gemspec").files
-    %w[syscall_counter/Makefile syscall_counter/syscall_counter.h syscall_counter/src/files.c trace/interposer/next.c
+    %w[boot/syscall_counter/Makefile boot/syscall_counter/syscall_counter.h boot/syscall_counter/src/files.c replay/interposer/next.c
        ext/culet/requires/requires.c lib/culet/tools/requires/page/flame.js lib/culet/unused.rb].each { |file| assert_includes files, file }
-    assert_empty files.grep(%r{\Asyscall_counter/build})
+    assert_empty files.grep(%r{\Aboot/syscall_counter/build})
   end
 end

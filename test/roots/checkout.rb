@@ -16,8 +16,8 @@ module Roots
     BUILD = <<~SH
       ruby=$1
       cd "$2"
-      for part in allocator/libculet trace/trace scope/scope syscall_counter/syscall_counter; do
-        make -s -C "${part%/*}" "${part#*/}"
+      for part in allocator/libculet sampler/sampler reader/reader replay/replay boot/syscall_counter/syscall_counter; do
+        make -s -C "${part%/*}" "${part##*/}"
       done
       exec "$ruby" ext/checkout.rb tmp/extension built
     SH

@@ -22,7 +22,7 @@ module Runner
 
     ROOT = File.expand_path("../..", __dir__)
     # Those with C tests, and about how many seconds they take on two processors, as bin/lint does.
-    FOLDERS = { "allocator" => 240, "scope" => 40, "profile" => 30, "trace" => 10 }.freeze
+    FOLDERS = { "allocator" => 240, "reader" => 40, "sampler" => 40 }.freeze
     LINT_SECONDS = 120
     # More would take too much memory with the sanitizers.
     MOST_JOBS = 8

@@ -44,7 +44,7 @@ class ScopeAarch64Test < Minitest::Test
 
   def test_the_reader
     in_directory do |directory|
-      make(directory, "scope")
+      make(directory, "reader")
       with_target_of(directory, "cc") do |program|
         HEAPS.each do |words|
           with_heap(program, words, env: {}) do |pid, figures|
@@ -62,7 +62,7 @@ class ScopeAarch64Test < Minitest::Test
       with_target_of(directory, CROSS) do |program|
         HEAPS.each do |words|
           with_heap(*emulator, program, words) do |pid, figures|
-            [[], ["--stop"], ["--live"]].each { |options| assert_read(figures, [Culet::Native.part("scope", "culet-scope"), *options, pid], words) }
+            [[], ["--stop"], ["--live"]].each { |options| assert_read(figures, [Culet::Native.part("reader", "culet-scope"), *options, pid], words) }
           end
         end
       end
@@ -80,7 +80,7 @@ class ScopeAarch64Test < Minitest::Test
           with_heap(*emulator("-p", page, libraries: libraries), program, words) do |pid, figures|
             assert_equal page, figures.fetch("page")
             [[], ["--stop"], ["--live"]].each do |options|
-              command = [Culet::Native.part("scope", "culet-scope"), *options, pid]
+              command = [Culet::Native.part("reader", "culet-scope"), *options, pid]
               assert_equal page, assert_read(figures, command, "#{words}, pages of #{page} bytes", "LD_PRELOAD" => shim, "PAGES_BYTES" => page.to_s)
             end
           end

@@ -2,19 +2,19 @@
 
 require_relative "scope_helper"
 
-# The reader of processes as an installed gem has it: below scope/ in the folder of its compiled files.
+# The reader of processes as an installed gem has it: below reader/ in the folder of its compiled files.
 class ScopeBuildTest < Minitest::Test
   include ScopeHelper
 
   SCRIPT = "require 'native_build'; NativeBuild.new(destination: ARGV[0], scratch: ARGV[1], out: $stderr)" \
-           ".send(:build_part, 'scope', 'scope', NativeBuild::SCOPE)"
+           ".build_part('reader')"
 
   def test_the_gems_build_makes_the_program
     in_directory do |directory|
       _, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/ext", "-e", SCRIPT, "#{directory}/culet", "#{directory}/scratch", env: NEUTRAL)
       assert_predicate status, :success?, err
-      assert_equal ["scope"], Dir.children("#{directory}/culet")
-      out, err, status = run_program("#{directory}/culet/scope/culet-scope", Process.pid, env: NEUTRAL)
+      assert_equal ["reader"], Dir.children("#{directory}/culet")
+      out, err, status = run_program("#{directory}/culet/reader/culet-scope", Process.pid, env: NEUTRAL)
       assert_predicate status, :success?, err
       assert_equal Process.pid, Culet::Scope::Builder.new(out).call.pid
     end
@@ -22,11 +22,11 @@ class ScopeBuildTest < Minitest::Test
 
   def test_the_gem_has_the_sources
     files = Gem::Specification.load("#{ROOT}/culet.gemspec").files
-    %w[scope/Makefile scope/format.h scope/src/main.c layouts/glibc_chunk.h layouts/ruby_slot.h lib/culet/scope.rb
+    %w[reader/Makefile reader/format.h reader/src/main.c reader/layouts/glibc_chunk.h reader/layouts/ruby_slot.h lib/culet/scope.rb
        lib/culet/tools/report.rb lib/culet/cli/report.rb].each do |file|
       assert_includes files, file
     end
-    assert_empty files.grep(%r{\Ascope/(build|test)|\.snapshot\z})
+    assert_empty files.grep(%r{\Areader/(build|test)|\.snapshot\z})
   end
 
   # A checkout in which it is not built: here a copy of the Ruby files alone.
@@ -35,7 +35,7 @@ class ScopeBuildTest < Minitest::Test
       FileUtils.cp_r("#{ROOT}/lib", directory)
       FileUtils.rm_f("#{directory}/lib/culet/culet.so")
       out, err, status = run_program(RbConfig.ruby, "-w", "-I#{directory}/lib", "#{ROOT}/exe/culet", "report", Process.pid, env: NEUTRAL)
-      assert_equal [1, "", "culet: scope/culet-scope is not built: run `gem pristine culet --extensions`\n"], [status.exitstatus, out, err]
+      assert_equal [1, "", "culet: reader/culet-scope is not built: run `gem pristine culet --extensions`\n"], [status.exitstatus, out, err]
     end
   end
 end

@@ -3,7 +3,7 @@
 require_relative "target_helper"
 
 # An ordinary program with a heap that it has written over: it is told of as far as it can be, and goes on meanwhile. (What
-# attackers do to the reader is in scope/test/hostile.)
+# attackers do to the reader is in reader/test/hostile.)
 class ScopeDamagedProcessTest < Minitest::Test
   include TargetHelper
 

@@ -88,7 +88,7 @@ class ScopeReaderTest < Minitest::Test
   def test_a_killed_reader
     with_program(RbConfig.ruby, "-e", "x = Array.new(300_000) { 'a' * 50 }; #{WAITING}; x") do |pid|
       10.times do |turn|
-        reader = spawn(Culet::Native.part("scope", "culet-scope"), pid.to_s, out: File::NULL, err: File::NULL)
+        reader = spawn(Culet::Native.part("reader", "culet-scope"), pid.to_s, out: File::NULL, err: File::NULL)
         sleep 0.002 * turn
         Process.kill(:KILL, reader)
         Process.wait(reader)

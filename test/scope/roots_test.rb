@@ -12,10 +12,10 @@ class ScopeRootsTest < Minitest::Test
   include Roots::InTests
 
   MODES = { "sliced" => [], "stopped" => ["--stop"], "live" => ["--live"] }.freeze
-  SOURCES = ["scope/test/targets", "test/scope/targets"].freeze
+  SOURCES = ["reader/test/targets", "test/scope/targets"].freeze
   SHARE = Roots::Root::SHARE
 
-  # Words for scope/test/targets/heap.c, and the environment.
+  # Words for reader/test/targets/heap.c, and the environment.
   HEAPS = [
     ["mixed 1 30"], ["mixed 20 60"], ["small 4 20"], ["large 4 60"], ["aligned 3 8"], ["trimmed 4 30"], ["gaps 2 20"],
     ["nobrk 2 15"], ["churned 1 20"], ["churned 20 60"],
@@ -31,7 +31,7 @@ class ScopeRootsTest < Minitest::Test
     ["mixed 4 20", { "MALLOC_TOP_PAD_" => "3000000", "MALLOC_MMAP_THRESHOLD_" => "5000" }]
   ].freeze
 
-  # Words for scope/test/targets/caches.c, and tunables.
+  # Words for reader/test/targets/caches.c, and tunables.
   TCACHES = [
     ["2000 60000 120000 100000", "glibc.malloc.tcache_max=4000000"], ["200000 3000000 1000000", "glibc.malloc.tcache_max=4000000"],
     ["200000 3000000 1000000 60000", "glibc.malloc.tcache_max=4000000:glibc.malloc.hugetlb=1"],

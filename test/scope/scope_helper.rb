@@ -11,7 +11,7 @@ require "culet/scope"
 module ScopeHelper
   PAGE_BYTES = 4096
 
-  # Writes streams by the description in scope/format.h, for what no real process gives: broken ones.
+  # Writes streams by the description in reader/format.h, for what no real process gives: broken ones.
   class Writer
     def initialize(header: "culet-scope 1\n\0\0")
       @bytes = header.b

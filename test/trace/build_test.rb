@@ -2,31 +2,32 @@
 
 require_relative "trace_helper"
 
-# The parts as an installed gem has them: below trace/ in the folder of its compiled files.
+# The parts as an installed gem has them: below replay/ and sampler/ in the folder of its compiled files.
 class TraceBuildTest < Minitest::Test
   include TraceHelper
 
   SCRIPT = "require 'native_build'; NativeBuild.new(destination: ARGV[0], scratch: ARGV[1], out: $stderr)" \
-           ".send(:build_part, 'trace', 'trace', NativeBuild::TRACE)"
+           ".then { |build| %w[replay sampler].each { |part| build.build_part(part) } }"
 
   def test_the_gems_build_makes_recorder_and_player
     _, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/ext", "-e", SCRIPT, path("gem/culet"), path("scratch"), env: NEUTRAL)
     assert_predicate status, :success?, err
-    assert_equal %w[culet-replay culet-sampler.so culet-trace.so], Dir.children(path("gem/culet/trace")).sort
+    assert_equal %w[culet-replay culet-trace.so], Dir.children(path("gem/culet/replay")).sort
+    assert_equal %w[culet-sampler.so], Dir.children(path("gem/culet/sampler"))
 
     program = compile("free(malloc(1001));")
-    _, err, status = run_program(program, env: NEUTRAL.merge("LD_PRELOAD" => path("gem/culet/trace/culet-trace.so"), "CULET_TRACE_FILE" => path))
+    _, err, status = run_program(program, env: NEUTRAL.merge("LD_PRELOAD" => path("gem/culet/replay/culet-trace.so"), "CULET_TRACE_FILE" => path))
     assert_predicate status, :success?, err
-    out, err, status = run_program(path("gem/culet/trace/culet-replay"), "--list", path)
+    out, err, status = run_program(path("gem/culet/replay/culet-replay"), "--list", path)
     assert_predicate status, :success?, err
     assert_equal ["0 0 malloc 0 1001\n", "1 0 free 0\n"], out.lines
   end
 
   def test_the_gem_has_the_sources
     files = Gem::Specification.load("#{ROOT}/culet.gemspec").files
-    %w[trace/Makefile trace/format.h trace/interposer/api.c trace/recorder/hooks.h trace/sampler/live.c trace/replay/main.c lib/culet/tools/trace.rb lib/culet/cli/replay.rb].each do |file|
+    %w[replay/Makefile replay/format.h replay/interposer/api.c replay/recorder/hooks.h sampler/preload/live.c replay/player/main.c lib/culet/tools/trace.rb lib/culet/cli/replay.rb].each do |file|
       assert_includes files, file
     end
-    assert_empty files.grep(%r{\Atrace/build|\.trace\z})
+    assert_empty files.grep(%r{\A(?:replay|sampler)/(?:build|test)|\.trace\z})
   end
 end

@@ -7,7 +7,7 @@ class PackingTest < Minitest::Test
   include TraceHelper
 
   def raw(program, *arguments)
-    _, err, status = run_program(program, *arguments, env: NEUTRAL.merge("LD_PRELOAD" => Culet::Native.preloadable("trace", "culet-trace.so"), "CULET_TRACE_FILE" => path))
+    _, err, status = run_program(program, *arguments, env: NEUTRAL.merge("LD_PRELOAD" => Culet::Native.preloadable("replay", "culet-trace.so"), "CULET_TRACE_FILE" => path))
     assert_predicate status, :success?, err
   end
 
@@ -32,14 +32,14 @@ class PackingTest < Minitest::Test
 
   def test_a_file_that_is_recorded_into_is_left_alone
     program = compile("puts(\"up\"); fflush(stdout); pause();")
-    with_program(program, env: NEUTRAL.merge("LD_PRELOAD" => Culet::Native.preloadable("trace", "culet-trace.so"), "CULET_TRACE_FILE" => path)) do
+    with_program(program, env: NEUTRAL.merge("LD_PRELOAD" => Culet::Native.preloadable("replay", "culet-trace.so"), "CULET_TRACE_FILE" => path)) do
       refute Culet::Trace::Packing.new(path).call
     end
     assert Culet::Trace::Packing.new(path).call
   end
 
   def test_the_recorder_without_a_file_records_nothing
-    _, err, status = run_program(compile("free(malloc(1001));"), env: NEUTRAL.merge("LD_PRELOAD" => Culet::Native.preloadable("trace", "culet-trace.so")))
+    _, err, status = run_program(compile("free(malloc(1001));"), env: NEUTRAL.merge("LD_PRELOAD" => Culet::Native.preloadable("replay", "culet-trace.so")))
     assert_predicate status, :success?, err
     assert_equal ["", ["program", "program.c"]], [err, Dir.children(@directory).sort]
   end

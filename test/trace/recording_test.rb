@@ -165,7 +165,7 @@ class RecordingTest < Minitest::Test
     program = compile("free(malloc(1001)); execl(argv[1], argv[1], NULL);")
     record(program, compile("free(malloc(1003));", name: "second"))
     bytes = File.binread(path)
-    env = { "LD_PRELOAD" => Culet::Native.preloadable("trace", "culet-trace.so"), "CULET_TRACE_FILE" => path }
+    env = { "LD_PRELOAD" => Culet::Native.preloadable("replay", "culet-trace.so"), "CULET_TRACE_FILE" => path }
     out, err, status = run_program(path("second"), env: NEUTRAL.merge(env))
     assert_equal ["", "", true], [out, err, status.success?]
     assert_equal bytes, File.binread(path)
@@ -233,7 +233,7 @@ class RecordingTest < Minitest::Test
 
   # A recorder without a collector, as in a daemon that outlives `culet trace`.
   def test_without_culet_trace_the_recorder_writes_by_itself
-    environment = NEUTRAL.merge("LD_PRELOAD" => Culet::Native.preloadable("trace", "culet-trace.so"), "CULET_TRACE_FILE" => path)
+    environment = NEUTRAL.merge("LD_PRELOAD" => Culet::Native.preloadable("replay", "culet-trace.so"), "CULET_TRACE_FILE" => path)
     program = compile("for (int i = 0; i < 30000; i++) free(malloc(1001)); malloc(1003); if (argc > 1) kill(getpid(), SIGKILL);")
     _, err, status = run_program(program, env: environment)
     assert_equal [0, ""], [status.exitstatus, err]

@@ -1,7 +1,7 @@
 /* profile.c - CULET_PROFILE and CULET_PROFILE_OUT in a program without Ruby: the file that is written when it exits. Each
  * test starts this program again, with an argument that says what it does. */
 #define _GNU_SOURCE
-#include "../../../profile/profile.h"
+#include "../../../sampler/core/profile.h"
 #include "programs.h"
 
 #include <dirent.h>

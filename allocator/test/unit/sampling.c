@@ -1,8 +1,8 @@
 /* Samples of the memory profile: which requests are samples, claims that are given back, and sampled blocks. */
 #include "sampling.h"
 
-#include "../../../profile/random.h"
-#include "../../../profile/samples.h"
+#include "../../../sampler/core/random.h"
+#include "../../../sampler/core/samples.h"
 #include "bin.h"
 #include "check.h"
 #include "culet.h"

@@ -43,7 +43,7 @@ enum culet_box_table {
     CULET_BOX_RUNNING,  /* struct culet_box_event; the number is unique among events */
     CULET_BOX_FINISHED, /* likewise, with the number that it had among the running ones */
     CULET_BOX_NOTES,    /* struct culet_box_note */
-    CULET_BOX_PROFILE, /* a stream of profile/profile.h with the largest sites, and lines "B malloc_bytes object_bytes" */
+    CULET_BOX_PROFILE, /* a stream of sampler/core/profile.h with the largest sites, and lines "B malloc_bytes object_bytes" */
     CULET_BOX_TABLES
 };
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "scope/format.h"
+#include "reader/format.h"
 
 /* No block. */
 #define COMPARISON_NONE UINT32_MAX
@@ -41,7 +41,7 @@ int culet_comparison_blocks_reserve(struct comparison_blocks *blocks, uint64_t c
  * Adds the blocks of a region, in address order, after culet_comparison_blocks_reserve.
  *
  * first, past: addresses of the region
- * payload: the numbers of its C record (scope/format.h)
+ * payload: the numbers of its C record (reader/format.h)
  * Returns 0 if the record is truncated or exceeds the region.
  */
 int culet_comparison_blocks_add(struct comparison_blocks *blocks, uint64_t first, uint64_t past,

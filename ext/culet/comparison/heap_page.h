@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "layouts/ruby_slot.h"
+#include "reader/layouts/ruby_slot.h"
 
 /* A heap page, as packed by Culet::Cow::Comparison. */
 struct comparison_heap_page {

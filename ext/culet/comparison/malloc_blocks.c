@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "layouts/glibc_chunk.h"
+#include "reader/layouts/glibc_chunk.h"
 
 /* larger blocks hold other things than call caches, such as the interpreter's state */
 #define MAX_CALL_CACHE_BYTES 4096

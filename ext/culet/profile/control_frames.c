@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "profile/profile.h"
+#include "sampler/core/profile.h"
 
 VALUE culet_frame_path(VALUE value)
 {

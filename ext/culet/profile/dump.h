@@ -1,9 +1,9 @@
-/* profile/dump.h - the stream of a profile (profile/profile.h), with Ruby's frames. */
+/* profile/dump.h - the stream of a profile (sampler/core/profile.h), with Ruby's frames. */
 #ifndef CULET_PROFILE_DUMP_H
 #define CULET_PROFILE_DUMP_H
 
 #include "common/buffer.h"
-#include "profile/profile.h"
+#include "sampler/core/profile.h"
 
 /* Adds the stream. Releases the GVL while the profile is written; the buffer fails without memory. With the GVL, not
  * during GC. May raise. */

@@ -5,14 +5,14 @@
 
 #include "common/job.h"
 #include "profile/control_frames.h"
-#include "profile/futex.h"
-#include "profile/index.h"
+#include "sampler/core/futex.h"
+#include "sampler/core/index.h"
 #include "profile/interned.h"
 #include "profile/interpreter.h"
 #include "profile/labels.h"
-#include "profile/memory.h"
+#include "sampler/core/memory.h"
 #include "profile/names.h"
-#include "profile/tls.h"
+#include "sampler/core/tls.h"
 
 #define FRAMES ((uint32_t)1 << 18)
 #define LINE_MASK 0xffffffu

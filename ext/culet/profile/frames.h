@@ -7,7 +7,7 @@
 #define CULET_PROFILE_FRAMES_H
 
 #include "common/buffer.h"
-#include "profile/profile.h"
+#include "sampler/core/profile.h"
 
 /* Maps the table and registers the object that marks it. Once, with the GVL, not during GC. False: no memory. May
  * raise. */

@@ -3,8 +3,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "profile/index.h"
-#include "profile/memory.h"
+#include "sampler/core/index.h"
+#include "sampler/core/memory.h"
 
 struct culet_interned_memory {
     struct culet_index index;

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "common/buffer.h"
-#include "profile/profile.h"
+#include "sampler/core/profile.h"
 
 /* Defines Culet::Profile.label and labels. */
 void culet_init_profile_labels(VALUE profile, const struct culet_profile_api *api);

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "profile/profile.h"
+#include "sampler/core/profile.h"
 
 /* `count`: the Symbol of GC.stat for the number of collections, or 0. */
 void culet_init_profile_liveness(const struct culet_profile_api *api, VALUE count);

@@ -15,7 +15,7 @@
 #ifndef CULET_PROFILE_MERGE_H
 #define CULET_PROFILE_MERGE_H
 
-#include "profile/profile.h"
+#include "sampler/core/profile.h"
 
 #define CULET_INTERPRETER_FUNCTIONS 16
 

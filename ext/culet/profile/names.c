@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "profile/index.h"
-#include "profile/memory.h"
+#include "sampler/core/index.h"
+#include "sampler/core/memory.h"
 
 #define BYTES ((size_t)16 << 20)
 #define ENTRIES ((size_t)1 << 17)

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "common/buffer.h"
-#include "profile/profile.h"
+#include "sampler/core/profile.h"
 
 void culet_init_profile_objects(VALUE profile, const struct culet_profile_api *api);
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "common/io.h"
-#include "profile/samples.h"
+#include "sampler/core/samples.h"
 #include "profile/control_frames.h"
 #include "profile/dump.h"
 #include "profile/frames.h"

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "common/buffer.h"
-#include "profile/profile.h"
+#include "sampler/core/profile.h"
 
 enum culet_profile_action {
     CULET_PROFILE_STATUS,

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "profile/dump.h"
-#include "profile/writer.h"
+#include "sampler/core/writer.h"
 #include "reading/clock.h"
 
 #define SITES 32

@@ -1,4 +1,4 @@
-/* profile/top.h - the largest sites of the memory profile as a short stream (profile/profile.h), in any thread. */
+/* profile/top.h - the largest sites of the memory profile as a short stream (sampler/core/profile.h), in any thread. */
 #ifndef CULET_PROFILE_TOP_H
 #define CULET_PROFILE_TOP_H
 
@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "common/buffer.h"
-#include "profile/profile.h"
+#include "sampler/core/profile.h"
 
 /* Finds the profile. */
 void culet_profile_top_prepare(const struct culet_profile_api *api);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profile/residency.h"
+#include "sampler/core/residency.h"
 #include "reading/kernel_file.h"
 
 /*

@@ -6,7 +6,7 @@
 
 #include "common/active_malloc.h"
 #include "common/heap_walk.h"
-#include "layouts/ruby_slot.h"
+#include "reader/layouts/ruby_slot.h"
 
 /* Not in Ruby's headers. */
 typedef const char *internal_name_function(int kind);

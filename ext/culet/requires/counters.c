@@ -8,7 +8,7 @@
 #include "reading/clock.h"
 #include "reading/ruby_stats.h"
 #include "requires/tags.h"
-#include "syscall_counter/syscall_counter.h"
+#include "boot/syscall_counter/syscall_counter.h"
 
 typedef void read_function(struct culet_syscall_counts *calls);
 

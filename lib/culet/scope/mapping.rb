@@ -6,7 +6,7 @@ module Culet
   module Scope
     # One line of /proc/PID/maps with its figures of smaps, what it is used for, and the state of each of its pages.
     class Mapping < Part
-      # Bits of a page's state, as in scope/format.h.
+      # Bits of a page's state, as in reader/format.h.
       PRESENT = 1
       SWAPPED = 2
       EXCLUSIVE = 4

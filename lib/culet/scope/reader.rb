@@ -100,7 +100,7 @@ module Culet
       # @return [Process::Status, nil] how it ended; nil where that cannot be known
       def status_of(child) = ::Process.wait2(child).last
 
-      def command = [Native.part("scope", "culet-scope"), *@options, @pid.to_s]
+      def command = [Native.part("reader", "culet-scope"), *@options, @pid.to_s]
 
       def end_program(child)
         ::Process.kill(:TERM, child)

@@ -10,11 +10,11 @@ module Culet
       RUBY = "ruby"
       TRANSIENT = "transient"
 
-      # What a stretch of slabs is instead of blocks of one size, as in scope/format.h.
+      # What a stretch of slabs is instead of blocks of one size, as in reader/format.h.
       NO_BLOCKS = 0
       LARGE_BLOCKS = 1
 
-      # What of a block there is, as in scope/format.h.
+      # What of a block there is, as in reader/format.h.
       USED = 0
       FREE = 1
       CACHED = 2

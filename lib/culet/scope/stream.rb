@@ -6,7 +6,7 @@ require_relative "varints"
 
 module Culet
   module Scope
-    # The bytes that culet-scope writes: a header, records of type, length and payload, a checksum (scope/format.h).
+    # The bytes that culet-scope writes: a header, records of type, length and payload, a checksum (reader/format.h).
     class Stream
       NAME = "culet-scope "
       VERSION = 1

@@ -7,7 +7,7 @@ require_relative "requires/run"
 
 module Culet
   # The cost of each require of a program, and compiled code that never runs. The recorder is in ext/culet/requires; a
-  # preloaded library (syscall_counter/) counts mallocs and file-system calls.
+  # preloaded library (boot/syscall_counter/) counts mallocs and file-system calls.
   #
   #   Run       runs a command with the recorder
   #   Log       the recording of one process: a tree of Features

@@ -1,5 +1,5 @@
 /* A library for any program: prints malloc's own figures and stops the process at once. */
-#include "../../../scope/test/targets/malloc_info.h"
+#include "../../../reader/test/targets/malloc_info.h"
 
 #include <signal.h>
 #include <stdio.h>

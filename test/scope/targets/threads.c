@@ -1,7 +1,7 @@
 /* usage: threads COUNT
  *
  * Has so many waiting threads. Prints a line when all wait. */
-#include "../../../scope/test/targets/waiting_threads.h"
+#include "../../../reader/test/targets/waiting_threads.h"
 
 #include <stdio.h>
 

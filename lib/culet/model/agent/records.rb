@@ -58,7 +58,7 @@ module Culet
         raise Error, "the agent sent an answer that is not JSON"
       end
 
-      # As scope/format.h has it: seven bits to a byte, the lowest first.
+      # As reader/format.h has it: seven bits to a byte, the lowest first.
       def varint(value)
         bytes = []
         while value > 0x7f

@@ -2,7 +2,7 @@
 
 module Culet
   module Profile
-    # Sums over samples (profile/profile.h), and what they estimate.
+    # Sums over samples (sampler/core/profile.h), and what they estimate.
     class Estimate
       # 95 % of a normal distribution lie within so many standard deviations.
       NORMAL = 1.959964

@@ -16,10 +16,10 @@ module Culet
     # What the bytes of a view can be added up by.
     KINDS = %w[line method file gem class library label].freeze
 
-    # Largest stream accepted, in bytes. Of full tables (profile/tables.h, stacks.h) it has 30 MB.
+    # Largest stream accepted, in bytes. Of full tables (sampler/core/tables.h, stacks.h) it has 30 MB.
     STREAM_BYTES = 64 << 20
 
-    # The stream of one process (profile/profile.h), every field of it checked: it may come from anyone.
+    # The stream of one process (sampler/core/profile.h), every field of it checked: it may come from anyone.
     class Recording
       FIRST = "culet-profile 1"
       LONGEST_LINE = 65_536
@@ -325,7 +325,7 @@ module Culet
       end
     end
 
-    # The text that one process wrote (profile/profile.h), and where it is from.
+    # The text that one process wrote (sampler/core/profile.h), and where it is from.
     #
     #   state      :running   the process ran on
     #              :exited    it wrote the stream at its end

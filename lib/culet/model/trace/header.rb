@@ -4,7 +4,7 @@ require_relative "../../system/input_file"
 
 module Culet
   module Trace
-    # The header of a trace file (struct culet_trace_header of trace/format.h).
+    # The header of a trace file (struct culet_trace_header of replay/format.h).
     class Header
       MAGIC = "culettrc"
       VERSION = 1

@@ -12,7 +12,7 @@ module Culet
   module Profile
     # Runs a command with the profile on. Each of its processes writes a stream at its end, and is read meanwhile, in
     # case that it is killed. culet's allocator samples malloc itself; in front of any other one the sampler is
-    # preloaded (trace/sampler). Has the methods of a Session that Continuous uses.
+    # preloaded (sampler/preload). Has the methods of a Session that Continuous uses.
     class Command
       # Pause between two looks at the processes.
       LOOK_SECONDS = 0.25
@@ -153,7 +153,7 @@ module Culet
         base = @choice.environment
         return base if culet?
 
-        sampler = Native.preloadable("trace", "culet-sampler.so")
+        sampler = Native.preloadable("sampler", "culet-sampler.so")
         base.merge("LD_PRELOAD" => [sampler, *base["LD_PRELOAD"]].join(":"), "CULET_INHERITED" => "0")
       end
 

@@ -7,7 +7,7 @@ require_relative "../../native"
 
 module Culet
   module Replay
-    # Runs culet-replay (trace/replay), a process of its own for each allocator.
+    # Runs culet-replay (replay/replay), a process of its own for each allocator.
     class Program
       # touch: none, page, line, all or check; paced, single: true or false; samples: approximate number.
       Options = Struct.new(:touch, :paced, :single, :samples, keyword_init: true) do
@@ -44,7 +44,7 @@ module Culet
       private
 
       def execute(environment, *arguments, seconds: nil)
-        command = [Native.part("trace", "culet-replay"), *arguments, *@options.arguments, @path]
+        command = [Native.part("replay", "culet-replay"), *arguments, *@options.arguments, @path]
         Open3.popen3(environment, *command) do |input, output, errors, process|
           input.close
           readers = [output, errors].map { |io| Thread.new { io.read } }

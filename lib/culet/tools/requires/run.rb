@@ -57,7 +57,7 @@ module Culet
         { "CULET_REQUIRES" => folder, "CULET_REQUIRES_FOLLOW" => @follow ? "1" : "0",
           "CULET_REQUIRES_ABI" => "#{RUBY_ENGINE} #{RUBY_VERSION} #{RUBY_PLATFORM}",
           "RUBYOPT" => first("-r#{RubyOptions.file("runtime/requires/recorder")}", "RUBYOPT", " "),
-          "LD_PRELOAD" => first(Native.preloadable("syscall_counter", "culet-syscall-counter.so"), "LD_PRELOAD", ":") }
+          "LD_PRELOAD" => first(Native.preloadable("boot/syscall_counter", "culet-syscall-counter.so"), "LD_PRELOAD", ":") }
       end
 
       # @return [String] the word in front of those that the variable has

@@ -5,7 +5,7 @@ require_relative "../../model/trace/header"
 
 module Culet
   module Trace
-    # The recording buffer (trace/format.h): memory that recorders map and write events to. `culet trace` copies the
+    # The recording buffer (replay/format.h): memory that recorders map and write events to. `culet trace` copies the
     # events to the trace files, so SIGKILL loses none.
     class Buffer
       TABLE_BYTES = 262_144

@@ -52,7 +52,7 @@ module Culet
 
       def environment
         base = @choice.environment
-        preload = [Native.preloadable("trace", "culet-trace.so"), *base["LD_PRELOAD"]].join(":")
+        preload = [Native.preloadable("replay", "culet-trace.so"), *base["LD_PRELOAD"]].join(":")
         base.merge("LD_PRELOAD" => preload, "CULET_TRACE_FILE" => @destination.path,
                    "CULET_TRACE_ALLOCATOR" => @choice.spec,
                    "CULET_TRACE_LIMIT" => @limit_bytes&.to_s)

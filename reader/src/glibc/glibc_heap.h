@@ -1,0 +1,107 @@
+/* glibc_heap.h - what is known of glibc's heap: plain data for all parts of its walker.
+ *
+ *   glibc_find         where libc's data has main_arena and mp_
+ *   glibc_parameters   mp_: the counts of mapped chunks, and where brk's heap begins
+ *   glibc_arenas       the list of arenas, their heaps and tops
+ *   glibc_locks        waits until no thread is inside malloc
+ *   glibc_walk         the chunks of one region, slice by slice; with glibc_tally, glibc_checkpoint, glibc_chain and
+ *                      glibc_trim
+ *   glibc_candidates   chunks that may be in a cache; glibc_caches finds out which are
+ *   glibc_mmapped      chunks with a mapping of their own
+ *   glibc_records      the records
+ *   glibc_walker       runs them one after the other
+ *
+ * The structures are those of glibc 2.26 to 2.43 (malloc/malloc.c, malloc/arena.c). Differences between versions are
+ * inferred from invariants of the data, never from a version number. */
+#ifndef CULET_GLIBC_HEAP_H
+#define CULET_GLIBC_HEAP_H
+
+#include "glibc/glibc_candidates.h"
+#include "reader/layouts/glibc_chunk.h"
+#include "reading.h"
+#include "regions/histogram.h"
+
+/* Bytes. */
+struct culet_glibc_sum {
+    uint64_t used; /* chunks that look used, without cached ones */
+    uint64_t free; /* binned chunks and top */
+    uint64_t tcache;
+    uint64_t fastbin;
+    uint64_t overhead; /* headers of arenas and heaps, fenceposts, gaps, what could not be walked */
+    uint64_t trim;     /* resident, and returned by malloc_trim(0) */
+    uint64_t chunks;   /* count */
+};
+
+#define CULET_GLIBC_FASTBINS 10u
+
+struct culet_glibc_arena {
+    uint32_t id;
+    uint64_t address;
+    uint64_t top, top_bytes; /* top 0: it has no heap yet */
+    uint64_t system_bytes;
+    uint64_t found_bytes; /* main arena: of the regions found so far */
+    uint32_t heaps;
+    unsigned fastbins;
+    uint64_t fastbin[CULET_GLIBC_FASTBINS]; /* first chunks */
+    struct culet_glibc_sum sum;
+    bool broken;
+    char why[256];
+};
+
+#define CULET_GLIBC_MOST_BINS 76u
+
+struct culet_glibc_tcache {
+    bool counts; /* `count` is the number of chunks in a bin; else the room left in it */
+    unsigned bins;
+    uint16_t count[CULET_GLIBC_MOST_BINS];
+    uint64_t entry[CULET_GLIBC_MOST_BINS];
+};
+
+/* What follows a run of free chunks: another chunk, or a top, which belongs to the run. */
+enum culet_glibc_end { CULET_GLIBC_CHUNK, CULET_GLIBC_MAIN_TOP, CULET_GLIBC_TOP };
+
+/* Adjacent free chunks, some of them perhaps in a fastbin: what trim returns is known after the caches are resolved. */
+struct culet_glibc_deferred_trim {
+    struct culet_region *region;
+    uint64_t from, to;
+    enum culet_glibc_end end;
+};
+
+/* The caches of threads and arenas. */
+struct culet_glibc_caches {
+    unsigned tcaches_tried; /* to infer the form of links */
+    int link_score;         /* lists that fit protected links, minus lists that fit plain ones */
+    bool only_counted_tcaches, only_uncounted_tcaches; /* from the version of other structures; neither: unknown */
+    struct culet_glibc_tcache *tcaches;
+    size_t tcache_count, tcache_room;
+    struct culet_glibc_deferred_trim *deferred;
+    size_t deferred_count, deferred_room;
+};
+
+struct culet_glibc {
+    char library[512];             /* path */
+    uint64_t main;                 /* address of main_arena */
+    bool lost;                     /* the arenas were not found, though there must be some */
+    unsigned top_offset;           /* of `top` in an arena */
+    uint64_t sbrk_field;           /* address of mp_.sbrk_base; 0: not found */
+    unsigned counts_before;        /* distance of n_mmaps before it: CULET_GLIBC_COUNTS_... */
+    uint64_t text_start, text_end; /* libc's code */
+    uint64_t heap_max;             /* HEAP_MAX_SIZE; 0: no arena except main */
+    struct culet_glibc_arena *arenas;
+    size_t arena_count, arena_room;
+    struct culet_glibc_candidates candidates;
+    struct culet_glibc_caches caches;
+    unsigned lock_waits;  /* how often the process was released because a lock was held */
+    uint64_t chain_steps; /* chunks that culet_glibc_chain may still look at */
+    bool walking;         /* something has been read that later reads must fit */
+    struct culet_histogram sizes;
+    uint64_t n_mmaps, mmapped_bytes;           /* from mp_ */
+    uint64_t found_mmaps, found_mmapped_bytes; /* found by glibc_mmapped */
+    uint64_t cached_mmapped_bytes;             /* of these, in a tcache */
+    uint64_t walk_ns;
+};
+
+/* Marks the arena as broken, with a reason (printf's arguments); the first reason stays. */
+void culet_glibc_break(struct culet_glibc_arena *arena, const char *why, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,49 @@
+/* musl_heap.h - what is known of musl's heap.
+ *
+ *   musl_find     finds the context in the C library's data
+ *   musl_groups   lists the groups of all metas
+ *   musl_walk     divides one group into its blocks, and the groups in its slots
+ *   musl_walker   runs them one after the other, and writes the records */
+#ifndef CULET_MUSL_HEAP_H
+#define CULET_MUSL_HEAP_H
+
+#include "reader/layouts/musl_heap.h"
+#include "reading.h"
+#include "regions/histogram.h"
+
+/* The id of the only arena. */
+#define CULET_MUSL_ARENA 0
+
+struct culet_musl_group {
+    uint64_t start, end;
+    uint64_t meta;   /* address */
+    uint64_t slot;   /* bytes */
+    uint32_t unused; /* bit n: slot n is free */
+    uint8_t slots;   /* number */
+    uint8_t klass;   /* MUSL_CLASS_NONE: one block with a mapping of its own */
+    bool mapped;     /* the group has a mapping of its own */
+};
+
+struct culet_musl {
+    const char *library;
+    uint64_t context; /* address */
+    uint64_t shift;   /* of the context's members after the secret */
+    uint64_t secret;
+    bool lost;       /* no context was found: the heap is reported by pages */
+    uint64_t *areas; /* addresses */
+    size_t area_count, area_room;
+    struct culet_musl_group *groups; /* by address; a group comes before those in its slots */
+    size_t group_count, group_room;
+    uint64_t heaps;        /* groups that are in no other group's slot */
+    uint64_t system_bytes; /* of these, without large blocks */
+    uint64_t used_bytes;   /* slots */
+    uint64_t large_bytes, large_blocks;
+    uint64_t inconsistent;        /* metas and groups that do not fit each other */
+    uint64_t slots[MUSL_CLASSES]; /* of groups that musl counts */
+    bool yielded;                 /* the process ran while the metas were read */
+    uint64_t unreadable;          /* areas */
+    uint64_t walk_ns;
+    struct culet_histogram sizes;
+};
+
+#endif
