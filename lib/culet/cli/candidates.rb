@@ -75,12 +75,13 @@ module Culet
 
       # Makes the runs of a plan, until all are made or a signal comes.
       #
+      # @param kind [Class] of progress
       # @yieldparam about [Hash] plan:, interruption: and progress: of a runner
       # @yieldreturn [#call] the runner
       # @return [Hash] the document
-      def measure(plan)
+      def measure(plan, kind = Culet::Benchmark::Progress)
         @interruption = Culet::Interruption.new
-        progress = Culet::Benchmark::Progress.new(out: err, total: plan.schedule.size)
+        progress = kind.new(out: err, total: plan.schedule.size)
         runner = yield(plan: plan, interruption: @interruption, progress: progress)
         @interruption.watch { runner.call }
       end

@@ -17,7 +17,7 @@ module Culet
     # The base of every verb: --help with examples, --json, --out, --[no-]color, and the arguments before and after
     # `--`.
     #
-    # A subclass has the constants BANNER (its usage), EXAMPLES, and WORDS where completion may offer fixed ones. It adds
+    # A subclass has the constants BANNER (its usage), EXAMPLES, and WORDS where completion offers fixed ones. It adds
     # its own options in `define(parser)` and does its work in `execute(words, command)`, which returns an exit status.
     class Command
       include Numbers

@@ -2,7 +2,6 @@
 
 require_relative "candidates"
 require_relative "command"
-require_relative "../system/interruption"
 require_relative "../tools/cow/experiment"
 
 module Culet
@@ -39,10 +38,7 @@ module Culet
         end
 
         check_destinations(:html)
-        interruption = Culet::Interruption.new
-        print = ->(line) { err.puts("culet: #{line}") }
-        engine = Experiment::Engine.new(plan: plan, interruption: interruption, say: print)
-        finish(interruption.watch { engine.call }, interruption)
+        finish(measure(plan, Experiment::Progress) { |about| Experiment::Engine.new(**about) })
       end
 
       def define(parser)
@@ -103,13 +99,10 @@ module Culet
 
       def table(document) = fitted { Experiment::Table.new(document, color: color?).to_s }
 
-      def finish(document, interruption)
+      def finish(document)
         write_html(document) if options[:html] && document["results"].any?
         deliver(options[:json] ? JSON.generate(document) : table(document))
-        check_interruption(interruption)
-        raise Error, "no contender completed a run; see the reasons above" if document["results"].empty?
-
-        EXIT_OK
+        conclude(document, "no contender completed a run")
       end
 
       def write_html(document)
