@@ -236,11 +236,9 @@ module Culet
       # @param names [Array<Symbol>] options that name files
       def check_destinations(*names) = options.values_at(*names, :out).compact.each { |path| AtomicFile.check(path) }
 
-      # @param status [Process::Status]
       # @return [Integer] exit status of the command, as in a shell
       def status_of(status) = Foreground.exit_status(status)
 
-      # @param status [Process::Status]
       # @return [String] how the command ended, the end of a sentence
       def ending(status)
         return "was ended by SIG#{::Signal.signame(status.termsig)}" if status.signaled?
@@ -248,7 +246,6 @@ module Culet
         "ended with status #{status.exitstatus}"
       end
 
-      # @param interruption [Interruption]
       # @raise [Error] when a signal came; the report has been written
       def check_interruption(interruption)
         return unless interruption.requested?

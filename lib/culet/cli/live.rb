@@ -126,8 +126,6 @@ module Culet
       end
 
       # Ends early for a signal, or when the time of --for has passed.
-      #
-      # @return [nil]
       def pause(seconds)
         over?
         left = options.key?(:for) ? @started + options[:for] - Clock.now : seconds

@@ -37,8 +37,6 @@ module Culet
         raise UsageError, "--objects counts once; leave out --every" if options[:objects] && options[:every]
       end
 
-      # @param pid [String]
-      # @return [Culet::Agent::Records]
       def counted(pid)
         limit = options.fetch(:limit, Culet::Agent::Records::LIMIT_SECONDS)
         Culet::Agent::Inquiry.new(pid, data: options.fetch(:data, true), limit_seconds: limit,

@@ -11,7 +11,6 @@ module Culet
       # The page that shows one snapshot, or plays several and shows what changed.
       #
       # @param snapshots [Array<Culet::Scope::Snapshot>] in the order they were taken
-      # @param path [String]
       # @param changes [Boolean] whether the page opens with what changed
       # @raise [Culet::Error] when it cannot be written
       def write_html(snapshots, path, changes: false)
@@ -23,8 +22,6 @@ module Culet
 
       # The picture of the last of them.
       #
-      # @param snapshots [Array<Culet::Scope::Snapshot>]
-      # @param path [String]
       # @raise [Culet::Error] when it cannot be written
       def write_png(snapshots, path)
         require_relative "../render/map/png"

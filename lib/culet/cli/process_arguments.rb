@@ -145,7 +145,6 @@ module Culet
         end.join("\n")
       end
 
-      # @return [Processes::Search::Family]
       def ask(text, found)
         err.puts("culet: #{text.chomp}")
         err.write("the number of one: ")
@@ -192,11 +191,9 @@ module Culet
       # @param word [String] a process number or a snapshot's name
       # @param chunks [Integer, nil] most blocks listed one by one; 0: none; nil: the default
       # @return [Array<Culet::Scope::PackedSnapshot>] one, or all of a series
-      # @raise [Culet::Error]
       def packed_snapshots(word, chunks: nil) = Culet::Scope.packed_snapshots(word, **treatment, chunks: chunks)
 
       # @return [Array<Culet::Scope::Snapshot>] of all of them
-      # @raise [Culet::Error]
       def snapshots(word, chunks: nil) = packed_snapshots(word, chunks: chunks).map(&:snapshot)
 
       # @return [Hash] for Culet::Scope::Reader

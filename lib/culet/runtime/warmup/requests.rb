@@ -66,7 +66,6 @@ module Culet
 
       private
 
-      # @return [String, nil]
       def request(uri)
         status, _headers, body = @app.call(environment(uri))
         read(body)

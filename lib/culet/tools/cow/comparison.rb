@@ -54,7 +54,6 @@ module Culet
                             @snapshot.process.page_bytes, @names&.old_bits.to_i, !@names.nil?)
       end
 
-      # @param snapshot [Scope::Snapshot]
       # @param memory [Memory] of the same process
       # @return [Hash] a side of PageComparison
       def side(snapshot, memory)
