@@ -37,13 +37,11 @@ module Culet
 
       def mega(bytes) = Text::Size.cell(bytes, digits: 3)
 
-      # @return [Array<Array(String, Findings::Sum)>]
       def sums
         [*findings.places.map { |name, sum| [Table::TITLES.fetch(name), sum] }, ["interned", findings.interned],
          ["frozen", findings.frozen], ["shared roots", findings.roots], ["unknown content", findings.untold]]
       end
 
-      # @return [Hash{String => Array<Findings::Place>}]
       def places
         return {} unless findings.sites?
 
