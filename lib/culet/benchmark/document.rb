@@ -2,20 +2,16 @@
 
 require_relative "../version"
 require_relative "../model/statistics"
+require_relative "metric"
 
 module Culet
   module Benchmark
     # Collects runs and exclusions; the result is a Hash, as `culet compare --json` prints it.
     class Document
-      METRICS = %w[peak_rss_bytes mean_rss_bytes end_rss_bytes peak_pss_bytes mean_pss_bytes cpu_seconds wall_seconds
-                   loaded_rss_bytes loaded_pss_bytes end_pss_bytes requests requests_per_second
-                   p50_seconds p99_seconds cpu_per_request_seconds].freeze
-      COMPARED = %w[peak_rss_bytes mean_rss_bytes end_rss_bytes peak_pss_bytes mean_pss_bytes
-                    cpu_seconds wall_seconds].freeze
+      METRICS = [*Benchmark::METRICS.map(&:key), "requests"].freeze
+      COMPARED = Benchmark::METRICS.reject(&:server).map(&:key).freeze
       # A server runs as long as the load, so its CPU time counts per request.
-      COMPARED_FOR_SERVERS = %w[peak_rss_bytes mean_rss_bytes end_rss_bytes peak_pss_bytes mean_pss_bytes
-                                loaded_rss_bytes loaded_pss_bytes end_pss_bytes requests_per_second
-                                p50_seconds p99_seconds cpu_per_request_seconds].freeze
+      COMPARED_FOR_SERVERS = Benchmark::METRICS.reject { |metric| metric.kind == :time }.map(&:key).freeze
 
       # @param plan [Plan]
       def initialize(plan)

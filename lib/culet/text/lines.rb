@@ -47,7 +47,6 @@ module Culet
         text.size
       end
 
-      # @param text [String]
       # @return [String] without ANSI colours
       def uncolored(text) = text.gsub(COLORS, "")
 

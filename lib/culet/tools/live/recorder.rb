@@ -34,7 +34,6 @@ module Culet
         raise unwritable(e)
       end
 
-      # @param frame [Encoder::Frame]
       # @return [void]
       # @raise [Culet::Error]
       def add(frame)

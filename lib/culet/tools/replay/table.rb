@@ -110,7 +110,7 @@ module Culet
       # A line for each allocator other than the baseline.
       def verdicts
         compared = document["comparisons"].select { |one| TITLES.key?(one["metric"]) }
-                                           .group_by { |one| one["allocator"] }
+                                          .group_by { |one| one["allocator"] }
         lines = compared.map { |allocator, list| wrap(verdict(allocator, list)) }
         lines << wrap(too_few) if too_few
         lines.join("\n") if lines.any?
@@ -133,9 +133,6 @@ module Culet
     # Resident and requested bytes over the time of the recorded program, as a plot for a terminal.
     class Curves
       REQUESTED = "requested"
-
-      # @return [Boolean] whether the terminal can show the plot
-      def self.supported?(io:, env: ENV) = Text::Plot.supported?(io: io, env: env)
 
       # @param document [Hash] of Runner
       # @param width [Integer] columns

@@ -15,7 +15,6 @@ module Culet
         @reasons = {}
       end
 
-      # @param moment [Hash]
       # @return [Array<String>]
       def call(moment)
         processes = moment["processes"]

@@ -49,7 +49,6 @@ module Culet
         line
       end
 
-      # @param row [Rows::Row]
       # @return [Line]
       def line(row)
         cells = @columns.each_with_index.map do |column, index|
