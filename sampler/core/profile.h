@@ -50,8 +50,10 @@
  *   U large_bytes resident_bytes                                       of live blocks of CULET_PROFILE_LARGE_BYTES or
  *                                                                      more: their estimated bytes, and what is resident of
  *                                                                      them; no line: that is not known
- *   O allocated estimated                       Ruby's objects since the start, and as their samples estimate them: the sums
- *                                               of kind o are multiplied by allocated / estimated
+ *   O allocated estimated buffers               Ruby's objects since the start, and as their samples estimate them: the sums
+ *                                               of kind o are multiplied by allocated / estimated; buffers: 1 if they have
+ *                                               their objects' buffers in the transient heap, so that copies of these, of
+ *                                               kind m and with CULET_MARK_DEFERRED, do not count
  *   M start end offset build_id path            executable mapping; start, end, offset in hex; build_id: hex or -
  *   F id line path TAB label                    a Ruby frame: path of its file, line where its method starts, its name
  *   L id name=value TAB name=value ...          a label set; id 0 is the empty set and is not written
@@ -96,10 +98,11 @@ enum culet_word {
 enum culet_mark {
     CULET_MARK_TRUNCATED = 1, /* the stack goes on */
     CULET_MARK_GC = 2,        /* during a collection: no Ruby frames */
-    CULET_MARK_NO_GVL = 3,    /* a thread without the GVL, or unknown to Ruby: no Ruby frames */
-    CULET_MARK_BOOT = 4,      /* before Ruby could be asked */
-    CULET_MARK_FULL = 5,      /* the table of stacks is full: the stack is not known */
-    CULET_MARK_SIGNAL = 6,    /* inside a signal handler */
+    CULET_MARK_NO_GVL = 3, /* a thread unknown to Ruby; without the GVL, one that starts or during GC: no Ruby frames */
+    CULET_MARK_BOOT = 4,   /* before Ruby could be asked */
+    CULET_MARK_FULL = 5,   /* the table of stacks is full: the stack is not known */
+    CULET_MARK_SIGNAL = 6, /* inside a signal handler */
+    CULET_MARK_DEFERRED = 7, /* deferred work of Ruby, which the code that runs has not asked for */
 };
 
 static inline uint64_t culet_word_ruby(uint32_t frame, uint32_t line)
