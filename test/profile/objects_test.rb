@@ -61,7 +61,7 @@ class ProfileObjectsTest < Minitest::Test
       10.times { GC.start }
       puts figures.join(" ")
     RUBY
-    [1, 3].each { |at| assert_in_delta before[4], before[at], before[4] * (0.1 + (5 / Math.sqrt(before[at - 1]))), before.inspect }
+    [1, 3].each { |at| assert_in_delta before[4], before[at], before[4] * (0.1 + (4 / Math.sqrt(before[at - 1]))), before.inspect }
     [0, 2].each { |at| assert_operator after[at], :<=, 0.1 * before[at], after.inspect }
   end
 

@@ -111,7 +111,7 @@ class ProfileRubyFramesTest < Minitest::Test
     assert_equal "program.rb:6:Object#late", stream.ruby(50_502)[1]
     marks = stream.sites.flat_map(&:last).grep(Symbol).uniq
     assert_includes marks, :gc
-    assert_empty marks - %i[gc no_gvl truncated]
+    assert_empty marks - %i[gc no_gvl truncated deferred]
     assert_includes stream.labels, "Object#churn"
   end
 

@@ -49,7 +49,7 @@ module Culet
         @sites[view.to_sym] ||= begin
           sites = merged(view.to_sym)
           names = view.to_sym == :growth ? growing_among(sites) : []
-          sites.sort_by { |site| [rank(site.births, names.include?(site.place) && !site.own?), -site.bytes.abs] }
+          sites.sort_by { |site| [site.rank(names.include?(site.place) && !site.own?), -site.bytes.abs] }
         end
       end
 
@@ -157,17 +157,11 @@ module Culet
         groups.select { |_, group| group.map(&:births).reduce(:+).grows? }.keys
       end
 
-      # What grows all the time is first, and what a boot leaves last.
-      def rank(births, grows)
-        return 0 if births.nil? || grows
-
-        births.later? ? 1 : 2
-      end
-
       def row(name, sites, all, frame)
         sum = sites.map(&:estimate).reduce(:+)
         births = sites.reject(&:collector?).filter_map(&:births).reduce(:+)
-        Row.new(name, sum, all.zero? ? 0.0 : sum.bytes / all, births, frame && beside(sites, frame))
+        rank = sites.map { |site| site.rank(births&.grows?) }.min
+        Row.new(name, sum, all.zero? ? 0.0 : sum.bytes / all, births, frame && beside(sites, frame), rank)
       end
 
       # @return [String, nil] the line with most bytes of the sites
@@ -193,7 +187,7 @@ module Culet
 
       # What culet itself holds is not what a reader of rows looks for.
       def own_last(rows)
-        rows.sort_by { |row| [row.own? ? 1 : 0, rank(row.births, row.grows?), -row.bytes.abs] }
+        rows.sort_by { |row| [row.own? ? 1 : 0, row.rank || 0, -row.bytes.abs] }
       end
 
       # Whose labels were in effect when culet itself allocated is chance.

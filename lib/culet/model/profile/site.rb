@@ -60,6 +60,17 @@ module Culet
       # @return [String] the line of the program that allocates; where it has none, that of a gem, or the native function
       def place = (application_frame || ruby_frame)&.place || outside
 
+      # The order of sites before their bytes. Of growth, what grows all the time is first, then what was allocated later
+      # than in the first period, which is that of a boot, and last that, and the collector's.
+      #
+      # @param grows [Boolean] whether the site grows all the time
+      # @return [Integer] 0 in other views
+      def rank(grows)
+        return 0 if births.nil? || grows
+
+        births.later? && !collector? ? 1 : 2
+      end
+
       # @return [Boolean] whether culet itself allocated it in the process
       def own? = Stacks.own?(frames)
 
@@ -109,9 +120,10 @@ module Culet
 
     # A line of a table: sums by name.
     #
-    # share: of the view's bytes. births: as of Site. beside: of rows by line, the line of the program with most bytes of
-    # the row; of rows by :place, the innermost line with most. nil where it does not apply.
-    Row = Struct.new(:name, :estimate, :share, :births, :beside) do
+    # share: of the view's bytes. births: of its sites that are not the collector's. beside: of rows by line, the line of
+    # the program with most bytes of the row; of rows by :place, the innermost line with most. rank: order of rows before
+    # their bytes. nil where it does not apply.
+    Row = Struct.new(:name, :estimate, :share, :births, :beside, :rank) do
       include Estimated
 
       # @return [Boolean] whether the row grows all the time

@@ -160,15 +160,12 @@ module Culet
       # Sites that look the same here are one: their stacks differ in frames that are left out.
       def places
         sites = @data.sites(@view).reject(&:own?)
-        groups = sites.group_by { |site| [path(site), site.class_name, site.labels, grows?(site)] }
-        groups.map { |key, list| Row.new(key, list.map(&:estimate).reduce(:+), nil, list.filter_map(&:births).reduce(:+)) }
-              .each_with_index.sort_by { |row, at| [rank(row), -row.bytes.abs, at] }.map(&:first)
+        groups = sites.group_by { |site| [path(site), site.class_name, site.labels, site.rank(grows?(site)), grows?(site)] }
+        groups.map { |key, list| Row.new(key, list.map(&:estimate).reduce(:+)) }
+              .sort_by { |row| [row.name[3], -row.bytes.abs] }
       end
 
       def grows?(site) = !@growth.nil? && @data.growing.include?(site.place)
-
-      # As Data#sites are sorted.
-      def rank(row) = row.name.last || row.births.nil? ? 0 : (row.births.later? ? 1 : 2)
 
       def rows
         grid([[HEADINGS.fetch(@by), shown.map { |row| printable(row.name) }, true],
@@ -188,7 +185,7 @@ module Culet
       end
 
       def site(row, rank)
-        path, class_name, labels, grows = row.name
+        path, class_name, labels, _, grows = row.name
         what = class_name ? "#{printable(class_name)} object" : "block"
         labels = labels.map { |name, value| ", #{printable(name)}=#{printable(value)}" }.join
         ["#{rank}. #{"grows: " if grows}#{bold(change(row.bytes))} (#{[share(row.bytes), range(row)].compact.join("; ")}), " \
