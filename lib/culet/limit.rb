@@ -134,7 +134,6 @@ module Culet
       # The process that a restart ends: itself, or a worker. Those forked from this one see it.
       #
       # @api private
-      # @param pid [Integer]
       def ending=(pid)
         self.ending_process = pid
       end
@@ -167,7 +166,6 @@ module Culet
       # Starts as CULET_LIMIT says.
       #
       # @api private
-      # @param settings [Settings]
       # @return [Array<String>] warnings, a sentence each
       def begin(settings)
         return [settings.problem] if settings.problem
@@ -205,7 +203,6 @@ module Culet
       # The workers of this process, which the limit is for too.
       #
       # @api private
-      # @param cluster [Cluster]
       def cluster=(cluster)
         @cluster = cluster
         @clustered = true

@@ -27,7 +27,6 @@ module Culet
       attr_reader :name
 
       # @param name [String]
-      # @param command [Command]
       def initialize(name, command)
         @name = name
         @command = command

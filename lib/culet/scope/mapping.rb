@@ -36,7 +36,6 @@ module Culet
 
       # Yields its pages in address order, in runs of one state.
       #
-      # @param page_bytes [Integer]
       # @yieldparam first [Integer] address
       # @yieldparam past [Integer] address
       # @yieldparam bits [Integer] their state

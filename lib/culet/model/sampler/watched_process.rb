@@ -38,7 +38,6 @@ module Culet
       # @return [String]
       attr_reader :title
 
-      # @param pid [Integer]
       # @param root [String] the folder that has /proc
       # @return [WatchedProcess, nil] nil when there is no such process, or none that has memory
       def self.find(pid, root: "/")
@@ -51,7 +50,6 @@ module Culet
         nil
       end
 
-      # @param pid [Integer]
       # @param root [String] the folder that has /proc
       # @raise [SystemCallError] when there is no such process
       def initialize(pid, root: "/")

@@ -35,7 +35,6 @@ module Culet
         new(Address.parse(address), token: token, hosts: hosts, seconds: seconds).tap(&:start)
       end
 
-      # @param address [Address]
       # @param token [String, nil]
       # @param hosts [Array<String>]
       # @param seconds [Numeric]

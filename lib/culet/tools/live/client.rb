@@ -62,7 +62,6 @@ module Culet
       RETRY = 1000
       private_constant :BEAT_SECONDS, :RETRY
 
-      # @param history [History]
       # @param number [Integer] of the last frame that the page has; 0: none
       def initialize(history, number)
         @history = history
