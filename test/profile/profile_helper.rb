@@ -89,7 +89,7 @@ module ProfileHelper
       root = TestHelper::ROOT
       built = system("cc", "-O2", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden", "-D_GNU_SOURCE=",
                      "-DCULET_PROFILE_SAMPLES_MALLOC", "-o", path, "#{root}/test/profile/sampler.c",
-                     *Dir["#{root}/profile/*.c"], "-lpthread", "-ldl")
+                     *Dir["#{root}/sampler/core/*.c"], "-lpthread", "-ldl")
       raise "the sampler does not build" unless built
 
       path
