@@ -52,6 +52,7 @@ module Culet
       [*CATALOGUE, SNMALLOC].find { |definition| definition.name != "glibc" && definition.library?(path) }&.name
     end
 
+    # @param elf [Elf]
     # @return [String, nil] the name of the allocator that the file contains, by what it exports
     def of_elf(elf)
       CATALOGUE.find { |definition| definition.symbol && elf.defines?(definition.symbol) }&.name

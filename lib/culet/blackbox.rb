@@ -65,6 +65,7 @@ module Culet
 
       # Notes a step that was taken to stay below the limit. The latest ones are kept.
       #
+      # @param name [String]
       # @param freed_bytes [Integer, nil] how much it has freed
       # @return [void]
       def step(name, freed_bytes: nil) = write_note("step #{name}", freed_bytes)
@@ -100,6 +101,7 @@ module Culet
       # The program has waited for a process. May be called in a signal handler.
       #
       # @api private
+      # @param status [Process::Status]
       # @return [void]
       def ended(status)
         @statuses[status.pid] = status.termsig.to_i if @children.include?(status.pid)
@@ -108,6 +110,7 @@ module Culet
       # Looks from time to time whether a forked process has been killed.
       #
       # @api private
+      # @param pid [Integer]
       # @return [void]
       def watch(pid)
         return unless running?

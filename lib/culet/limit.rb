@@ -134,6 +134,7 @@ module Culet
       # The process that a restart ends: itself, or a worker. Those forked from this one see it.
       #
       # @api private
+      # @param pid [Integer]
       def ending=(pid)
         self.ending_process = pid
       end
@@ -166,6 +167,7 @@ module Culet
       # Starts as CULET_LIMIT says.
       #
       # @api private
+      # @param settings [Settings]
       # @return [Array<String>] warnings, a sentence each
       def begin(settings)
         return [settings.problem] if settings.problem
@@ -203,6 +205,7 @@ module Culet
       # The workers of this process, which the limit is for too.
       #
       # @api private
+      # @param cluster [Cluster]
       def cluster=(cluster)
         @cluster = cluster
         @clustered = true

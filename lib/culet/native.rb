@@ -62,6 +62,7 @@ module Culet
     # other compiled files.
     #
     # @param folder [String] "boot/syscall_counter", "reader", "replay" or "sampler"
+    # @param file [String]
     # @return [String] its absolute path
     # @raise [Culet::Error] when it is not built; the message says why and what to do
     def part(folder, file)

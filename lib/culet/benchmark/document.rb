@@ -33,6 +33,7 @@ module Culet
       # @param workload [#name] of the plan
       # @param choice [#spec] of the plan
       # @param run [Integer, nil] the failed run; nil before the first
+      # @param exclusion [Exclusion]
       def exclude(workload, choice, run, exclusion)
         @runs.delete([workload.name, choice.spec])
         @excluded[[workload.name, choice.spec]] ||=

@@ -15,6 +15,7 @@ module Culet
       LEAST_TITLE = 8
       private_constant :USUAL_COLUMNS, :ROOMY, :BAR_COLUMNS, :FIGURES_COLUMNS, :LEAST_TITLE
 
+      # @param out [IO]
       # @param total [Integer] number of runs
       def initialize(out:, total:)
         @out = out
@@ -41,6 +42,7 @@ module Culet
       # @param workload [String]
       # @param allocator [String]
       # @param run [Integer, nil]
+      # @param exclusion [Exclusion]
       def excluded(workload, allocator, run, exclusion)
         say("#{workload}, #{allocator}#{", run #{run}" if run}: excluded: #{exclusion.message}")
       end

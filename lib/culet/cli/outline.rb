@@ -27,6 +27,7 @@ module Culet
       attr_reader :name
 
       # @param name [String]
+      # @param command [Command]
       def initialize(name, command)
         @name = name
         @command = command

@@ -36,6 +36,7 @@ module Culet
 
       # Yields its pages in address order, in runs of one state.
       #
+      # @param page_bytes [Integer]
       # @yieldparam first [Integer] address
       # @yieldparam past [Integer] address
       # @yieldparam bits [Integer] their state

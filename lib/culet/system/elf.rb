@@ -69,6 +69,7 @@ module Culet
     # @return [Integer] bytes of the file that were read so far
     attr_reader :bytes_read
 
+    # @param path [String]
     # @param follow [Boolean] whether the path may end in a link
     # @raise [Invalid] when it is not an ELF file
     # @raise [SystemCallError] when it cannot be read

@@ -14,6 +14,7 @@ module Culet
 
     # @param environment [Hash{String => String, nil}] changes to the environment of the command
     # @param program [String] path of its first word
+    # @param command [Array<String>]
     def initialize(environment, program, command)
       @environment = environment
       @program = program

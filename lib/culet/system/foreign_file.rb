@@ -15,6 +15,7 @@ module Culet
 
     module_function
 
+    # @param path [String]
     # @param owners [Array<Integer>, nil] user numbers, one of which the file must belong to; nil: any
     # @param most_bytes [Integer]
     # @return [String] its content, in bytes
@@ -30,6 +31,7 @@ module Culet
       raise Error, "cannot read #{path}: #{e.message.sub(/ @ .*/, "").downcase}"
     end
 
+    # @param path [String]
     # @param owners [Array<Integer>, nil] as of `read`
     # @param follow [Boolean] whether the path may end in a link, such as one of /proc/PID/map_files
     # @yieldparam file [File] a regular file, in bytes
@@ -46,6 +48,7 @@ module Culet
       end
     end
 
+    # @param path [String]
     # @param follow [Boolean] whether a link at its end is followed
     # @yieldparam found [File] for `reopen`
     # @yieldparam stat [File::Stat] of the same file

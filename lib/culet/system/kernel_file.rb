@@ -32,6 +32,7 @@ module Culet
       nil
     end
 
+    # @param path [String]
     # @param folder [String] a folder above it that exists whenever the file system is mounted
     # @return [Boolean] whether the kernel lacks the file; false if that is unknown
     def absent?(path, folder:)

@@ -22,6 +22,7 @@ module Culet
       # @return [String] with thousands separators: "12,345"
       def grouped(value) = value.to_i.to_s.gsub(/(?<=\d)(?=(\d{3})+\z)/, ",")
 
+      # @param value [Numeric]
       # @param digits [Integer] decimals
       # @return [String] without a sign where the value rounds to zero
       def decimal(value, digits)
@@ -29,6 +30,7 @@ module Culet
         text.match?(/\A-[0.]+\z/) ? text.delete_prefix("-") : text
       end
 
+      # @param count [Integer]
       # @param noun [String] singular
       # @param plural [String]
       # @return [String] "1 run", "5 runs"

@@ -77,6 +77,7 @@ module Culet
 
       # A path keeps its end, any other text its beginning.
       #
+      # @param text [String]
       # @param columns [Integer]
       # @param unicode [Boolean]
       # @return [String] of at most that many columns

@@ -38,6 +38,7 @@ module Culet
       # @return [String]
       attr_reader :title
 
+      # @param pid [Integer]
       # @param root [String] the folder that has /proc
       # @return [WatchedProcess, nil] nil when there is no such process, or none that has memory
       def self.find(pid, root: "/")
@@ -50,6 +51,7 @@ module Culet
         nil
       end
 
+      # @param pid [Integer]
       # @param root [String] the folder that has /proc
       # @raise [SystemCallError] when there is no such process
       def initialize(pid, root: "/")

@@ -47,6 +47,7 @@ module Culet
         new(path, bytes)
       end
 
+      # @param path [String]
       # @param bytes [String] the first 4,096 of the file
       def initialize(path, bytes)
         @path = path

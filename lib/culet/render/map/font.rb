@@ -33,6 +33,7 @@ module Culet
 
       # Yields every pixel of a text.
       #
+      # @param text [String]
       # @yieldparam column [Integer] from the start
       # @yieldparam row [Integer] from the baseline, down
       # @yieldparam cover [Integer] 1 to FULL

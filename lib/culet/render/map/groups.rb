@@ -51,6 +51,7 @@ module Culet
       ABSENT_SHOWN = 65_536
       ABSENT_SHOWN_ELSEWHERE = 4
 
+      # @param snapshot [Scope::Snapshot]
       # @param states [PageStates]
       def initialize(snapshot, states)
         @snapshot = snapshot

@@ -31,6 +31,7 @@ module Culet
       # sections: Array of Section; columns: cells in a row; rows: in all, headings included; cells: Cells
       attr_reader :snapshot, :sections, :columns, :rows, :cells
 
+      # @param snapshot [Scope::Snapshot]
       # @param unshared [Array<Array(Integer, Integer)>] start and end of each range of unshared pages
       # @raise [Scope::Malformed] for an inconsistent snapshot
       # @raise [Culet::Error] with more pages than MOST_CELLS

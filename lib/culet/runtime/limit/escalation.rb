@@ -19,6 +19,8 @@ module Culet
       # @return [Array<Steps::Step>]
       attr_reader :steps
 
+      # @param steps [Array<Steps::Step>]
+      # @param history [History]
       # @param used [#call] bytes in use, or nil
       # @param limit [#call] bytes
       # @param own [#call] bytes of this process alone, by which the steps are judged

@@ -83,6 +83,7 @@ module Culet
         Limit.threads = Steps::Threads.new(Pool.new(control), Limit.log)
       end
 
+      # @param launcher [Puma::Launcher]
       # @return [void]
       def self.install(launcher)
         new(launcher).install

@@ -58,6 +58,7 @@ module Culet
           Dir.children("/proc").grep(/\A\d+\z/).map(&:to_i).select { |pid| Processes::Cpu.parent(pid) == parent }
         end
 
+        # @param pid [Integer]
         # @return [Integer]
         def private_bytes(pid) = Processes::Memory.rollup(pid).fetch("private_bytes", 0)
       end

@@ -60,6 +60,7 @@ module Culet
         ForkedProcess.join(@socket)
       end
 
+      # @param format [Symbol]
       # @return [String, nil] nil if the collector has been stopped
       # @raise [Culet::Error] when it does not answer in time, or cannot
       def text(format) = @socket.text(format)

@@ -39,6 +39,7 @@ module Culet
         other.close
       end
 
+      # @param format [Symbol]
       # @return [String, nil] the text of a scrape; nil if there is no collector any more
       # @raise [Culet::Error] when it does not answer in time, or one of the processes lacks descriptors
       def text(format)
@@ -57,6 +58,7 @@ module Culet
 
       # A process that is forked meanwhile has the socket too, so the end of a text is not the end of the stream.
       #
+      # @param text [String]
       # @return [String] the text after its size, as `text` receives it
       def self.pack(text) = [text.bytesize].pack("Q>") << text.b
 

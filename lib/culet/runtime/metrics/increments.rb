@@ -8,7 +8,9 @@ module Culet
         @last = {}
       end
 
+      # @param name [String]
       # @param labels [Hash{String => String}]
+      # @param value [Numeric]
       # @return [Numeric] the difference to the last value, at first to zero
       def level(name, labels, value)
         before = @last[[name, labels]] || 0

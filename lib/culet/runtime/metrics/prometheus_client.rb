@@ -21,6 +21,7 @@ module Culet
       end
 
       class << self
+        # @param registry [Prometheus::Client::Registry]
         # @return [void]
         def install(registry: ::Prometheus::Client.registry)
           FAMILIES.each_value do |family|

@@ -7,6 +7,7 @@ module Culet
     # requests to the application may read them.
     class Rack
       # @param app [#call] a Rack application
+      # @param path [String]
       def initialize(app, path: Server::PATH)
         @app = app
         @path = path

@@ -35,6 +35,7 @@ module Culet
         new(Address.parse(address), token: token, hosts: hosts, seconds: seconds).tap(&:start)
       end
 
+      # @param address [Address]
       # @param token [String, nil]
       # @param hosts [Array<String>]
       # @param seconds [Numeric]

@@ -46,6 +46,7 @@ module Culet
 
       # All figures of smaps_rollup; it costs what `pss_bytes` costs.
       #
+      # @param pid [Integer]
       # @param root [String] the folder that has /proc
       # @return [Hash{String => Integer}] e.g. "rss_bytes", "pss_bytes", "private_dirty_bytes", "shared_clean_bytes",
       #   and "private_bytes" and "shared_bytes", clean and dirty. Empty when the process has ended or may not be read

@@ -59,6 +59,7 @@ module Culet
       # A limit or a step that was noted.
       Note = Struct.new(:at, :kind, :text, :bytes)
 
+      # @param path [String]
       # @param owners [Array<Integer>, nil] as of ForeignFile.read; by default any for root, else this user
       # @return [Box]
       # @raise [Culet::Error] when it cannot be read, or is no black box

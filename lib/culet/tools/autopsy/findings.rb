@@ -17,6 +17,7 @@ module Culet
       # @return [KernelLog]
       attr_reader :log
 
+      # @param box [Box]
       # @param alive [Boolean] whether its process is alive
       # @param log [KernelLog]
       def initialize(box, alive:, log: KernelLog.read)

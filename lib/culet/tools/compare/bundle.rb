@@ -49,6 +49,7 @@ module Culet
           "BUNDLE_SUPPRESS_INSTALL_USING_MESSAGES" => "1" }
       end
 
+      # @param log [IO]
       # @yield called several times a second; may raise to stop the installation
       # @raise [Benchmark::Exclusion] when the installation fails
       def install(log:, &check)

@@ -69,6 +69,7 @@ module Culet
       # started_at: CLOCK_MONOTONIC in seconds
       attr_reader :pid, :descendants, :started_at
 
+      # @param command [Array<String>]
       # @param environment [Hash{String => String}] the whole environment
       # @param directory [String] where it runs
       # @raise [Culet::Error] when the program cannot be started

@@ -39,6 +39,7 @@ module Culet
         # @return [Array<String>] names of the built-in workloads
         def names = BUILT_IN.keys
 
+        # @param name [String]
         # @param scale [Float] factor for the amount of work
         # @param ruby [String] path of the Ruby that runs it
         # @return [Workload]
@@ -71,7 +72,9 @@ module Culet
         def unbundled = defined?(Bundler) ? Bundler.unbundled_env : ENV.to_h
       end
 
+      # @param name [String]
       # @param about [String] one line
+      # @param command [Array<String>]
       # @param environment [Hash{String => String}] beyond `base`
       # @param base [Hash{String => String}] the environment without an allocator's variables
       # @param server [Boolean] a built-in server, which takes its port from PORT
@@ -99,6 +102,7 @@ module Culet
 
       # Installs the gems.
       #
+      # @param log [IO]
       # @yield called several times a second; may raise to stop it
       # @raise [Benchmark::Exclusion] when the installation fails
       def prepare(log:, &check) = @bundle&.install(log: log, &check)
@@ -106,6 +110,7 @@ module Culet
       # @return [Array<String>]
       def command = @bundle ? [@command.first, "-rbundler/setup", *@command.drop(1)] : @command
 
+      # @param choice [Allocators::Choice]
       # @param port [Integer, nil] for a built-in server
       # @param directory [String] a scratch directory for a built-in program
       # @return [Hash{String => String}] the complete environment of a run

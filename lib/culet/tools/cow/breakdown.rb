@@ -10,6 +10,7 @@ module Culet
     # Bytes in use between two addresses of a region: prefix sums over the runs of pages with equal use.
     class FillIndex
       # @param region [Scope::Region]
+      # @param page_bytes [Integer]
       def initialize(region, page_bytes:)
         @base = region.start - (region.start % page_bytes)
         @page_bytes = page_bytes
@@ -49,6 +50,7 @@ module Culet
     # Sharing of a process by use of the memory. A page is shared as a whole: its bytes are divided between used and
     # free memory in proportion to its use.
     class Breakdown
+      # @param snapshot [Scope::Snapshot]
       # @param relative [Scope::Snapshot, nil] of its parent or one of its children
       def initialize(snapshot, relative: nil)
         @snapshot = snapshot

@@ -9,6 +9,7 @@ module Culet
     module PageRanges
       module_function
 
+      # @param snapshot [Scope::Snapshot]
       # @yieldparam bits [Integer] state of the pages, see Scope::Mapping
       # @yieldreturn [Boolean] whether to include them
       # @return [Array<Array(Integer, Integer)>] start and end of each range, sorted; adjacent ranges are joined
@@ -65,6 +66,7 @@ module Culet
       Mapping = Scope::Mapping
       private_constant :Mapping
 
+      # @param snapshot [Scope::Snapshot]
       # @param relative [Scope::Snapshot, nil]
       def initialize(snapshot, relative: nil)
         @snapshot = snapshot

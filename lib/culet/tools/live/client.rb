@@ -62,6 +62,7 @@ module Culet
       RETRY = 1000
       private_constant :BEAT_SECONDS, :RETRY
 
+      # @param history [History]
       # @param number [Integer] of the last frame that the page has; 0: none
       def initialize(history, number)
         @history = history

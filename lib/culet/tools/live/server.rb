@@ -73,6 +73,8 @@ module Culet
       # @return [Integer]
       attr_reader :port
 
+      # @param history [History]
+      # @param page [Page]
       # @param port [Integer] 0: one that the kernel chooses
       # @param notes [#puts] gets a line for each error
       # @param stall_seconds [Float] see Client

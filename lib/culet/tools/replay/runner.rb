@@ -42,6 +42,9 @@ module Culet
     # Replays a trace with every allocator of a plan; the result has the form of a comparison's document.
     class Runner
       # @param plan [Benchmark::Plan] with a TraceFile as its only workload
+      # @param options [Program::Options]
+      # @param interruption [Interruption]
+      # @param progress [Benchmark::Progress]
       def initialize(plan:, options:, interruption:, progress:)
         @plan = plan
         @options = options

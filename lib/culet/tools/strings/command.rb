@@ -42,6 +42,7 @@ module Culet
       # @return [Array<String>] problems of the reading
       attr_reader :problems
 
+      # @param command [Array<String>]
       # @param program [String] path of the program
       # @param content [Boolean] whether contents leave the processes
       # @param trace [Boolean] whether Ruby records allocation sites

@@ -38,6 +38,7 @@ module Culet
         # @return [Integer]
         attr_reader :bytes
 
+        # @param file [File]
         # @param start [String] what was read of it already
         def initialize(file, start)
           @file = file

@@ -12,6 +12,7 @@ module Culet
     class Html < HtmlPage
       FOLDER = File.expand_path("html", __dir__)
 
+      # @param findings [Findings]
       # @param top [Integer] number of groups, gems, files and lines
       def initialize(findings, top:)
         super()

@@ -16,6 +16,7 @@ module Culet
       # @return [Array<String>] one message for each file that could not be packed
       attr_reader :warnings
 
+      # @param command [Array<String>]
       # @param program [String] path of the executable
       # @param destination [Files]
       # @param choice [Allocators::Choice] the program's allocator

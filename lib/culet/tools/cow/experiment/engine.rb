@@ -55,6 +55,8 @@ module Culet
       # Executes the runs of a plan and makes the document.
       class Engine
         # @param plan [Plan]
+        # @param interruption [Interruption]
+        # @param progress [Progress]
         def initialize(plan:, interruption:, progress:)
           @plan = plan
           @interruption = interruption
