@@ -131,6 +131,7 @@ module Culet
 
     # An allocator that only a path names.
     #
+    # @param name [String]
     # @return [Definition] without settings, and without a call that returns memory
     def self.by_path(name)
       Definition.new(name: name, patterns: [], packages: [], variables: /(?!)/, settings: {}.freeze, untrimmable: true)

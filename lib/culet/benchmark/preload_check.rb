@@ -30,6 +30,8 @@ module Culet
 
       # Examines each process at its first, second, fourth, eighth ... call: often at the start, when libraries are
       # loaded. After an exec it starts anew.
+      #
+      # @param pids [Array<Integer>]
       def examine(pids)
         pids.each do |pid|
           forget(pid) if executed_another?(pid)

@@ -21,6 +21,7 @@ module Culet
           @comparisons = comparisons.to_h { |comparison| [comparison["metric"], comparison] }
         end
 
+        # @param metric [Metric]
         # @return [Numeric, nil] in bytes, seconds or per second
         def median(metric) = @summary.dig(metric.key, "median")
 

@@ -25,6 +25,7 @@ module Culet
         raise Error.new("cannot run #{word}: #{refusal(present.first)}", exit_status: present.empty? ? ABSENT : REFUSED)
       end
 
+      # @param word [String]
       # @return [Boolean] whether it is the name of a program
       def self.on_path?(word, search: ENV["PATH"].to_s)
         !word.empty? && candidates(word, search).any? { |path| executable?(path) }

@@ -25,6 +25,7 @@ module Culet
 
     module_function
 
+    # @param snapshot [Scope::Snapshot]
     # @return [Gain, nil] resident bytes that a trim would return now; nil where that is unknown, and for culet, which
     #   trims by itself
     def trim(snapshot)
@@ -33,12 +34,15 @@ module Culet
       Gain.new(snapshot.malloc.trim_bytes, of: snapshot.process.rss_bytes)
     end
 
+    # @param snapshot [Scope::Snapshot]
     # @return [Boolean] whether the process has loaded `culet/auto`
     def trims?(snapshot) = snapshot.mappings.any? { |mapping| Processes::Marks.trimming_in(mapping.path.to_s) }
 
+    # @param snapshot [Scope::Snapshot]
     # @return [Boolean] whether Culet.warmup has run in the process, or in one that it was forked from
     def warmed_up?(snapshot) = marked?(snapshot, Processes::Marks::WARMUP)
 
+    # @param snapshot [Scope::Snapshot]
     # @return [String] how to find what holds the memory in use: by the profile that the process carries, or by a trace
     def holders(snapshot)
       return TRACE unless marked?(snapshot, Processes::Marks::PROFILE)

@@ -21,6 +21,7 @@ module Culet
       walk
     end
 
+    # @param mapping [Scope::Mapping]
     # @return [Integer] its resident bytes outside every region
     def rest_bytes(mapping) = [mapping.rss_bytes - @covered[mapping.id], 0].max
 

@@ -22,6 +22,7 @@ module Culet
     ANONYMOUS = "anonymous memory"
     private_constant :LEVEL_OF_USE, :TOLERANCE, :ANONYMOUS
 
+    # @param mapping [Scope::Mapping]
     # @return [String] its title
     def self.title(mapping) = [mapping.label, mapping.path].find { |text| text && !text.empty? } || ANONYMOUS
 
@@ -61,6 +62,7 @@ module Culet
       sums.reject { |_, bytes,| bytes.zero? }.sort_by { |name, bytes,| [-bytes, name] }
     end
 
+    # @param mapping [Scope::Mapping]
     # @return [String] the level of its pages outside every region
     def level_of(mapping) = LEVEL_OF_USE.fetch(snapshot.rest_use(mapping), "other")
 

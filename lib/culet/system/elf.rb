@@ -124,6 +124,7 @@ module Culet
       @needed ||= dynamic.select { |tag, _| tag == DT_NEEDED }.first(MOST_NEEDED).map { |_, value| string(value) }
     end
 
+    # @param name [String]
     # @return [Elf::Symbol, nil] the symbol of that name that this file defines for others
     def symbol(name)
       return unless entry(DT_SYMTAB)

@@ -15,6 +15,7 @@ module Culet
 
     module_function
 
+    # @param path [String]
     # @return [String] its content; of a file that another process has put there, no more than is bounded
     # @raise [SystemCallError]
     def read(path)
@@ -25,6 +26,7 @@ module Culet
       end
     end
 
+    # @param path [String]
     # @return [String, nil] its content without white space around it; nil if it is missing or unreadable
     def content(path)
       read(path).strip

@@ -47,6 +47,7 @@ module Culet
         text.size
       end
 
+      # @param text [String]
       # @return [String] without ANSI colours
       def uncolored(text) = text.gsub(COLORS, "")
 

@@ -25,6 +25,7 @@ module Culet
       attr_reader :path, :header_bytes, :stride, :chunks, :forked_at, :lost, :pid, :parent_pid, :parent, :allocator,
                   :machine, :command, :started_at
 
+      # @param path [String]
       # @return [Boolean] whether the file is readable and starts like a trace
       def self.trace?(path)
         ForeignFile.open(path, follow: true) { |file| file.read(MAGIC.bytesize) } == MAGIC
@@ -32,6 +33,7 @@ module Culet
         false
       end
 
+      # @param path [String]
       # @return [Header]
       # @raise [Culet::Error] when it is not a trace, or truncated in its header
       def self.read(path)

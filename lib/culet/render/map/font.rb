@@ -47,6 +47,7 @@ module Culet
         end
       end
 
+      # @param text [String]
       # @return [Integer] its width in pixels
       def width(text) = text.each_char.sum { |character| self[character].advance }.ceil
 

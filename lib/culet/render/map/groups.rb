@@ -9,6 +9,8 @@ module Culet
     # regions: its Scope::Regions, in address order; mapping: the Scope::Mapping of a span outside the regions, else
     # nil.
     Span = Struct.new(:first, :past, :regions, :mapping, keyword_init: true) do
+      # @param region [Scope::Region]
+      # @param page_bytes [Integer]
       # @return [Span] all pages of the region
       def self.of(region, page_bytes)
         new(first: region.start / page_bytes * page_bytes, past: -(-region.end / page_bytes) * page_bytes,

@@ -64,6 +64,7 @@ module Culet
         piece.cell + page if page < piece.pages
       end
 
+      # @param section [Section]
       # @return [Hash{Integer => Integer}] kind => bytes of the section's cells
       def tally(section)
         section.strips.each_with_object(Hash.new(0)) do |strip, sum|

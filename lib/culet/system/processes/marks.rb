@@ -14,6 +14,7 @@ module Culet
 
       module_function
 
+      # @param pid [Integer]
       # @return [String, nil] how `culet/auto` trims: "background" or "now", as in CULET_TRIM; nil where it is not at
       #   work, or the process has ended or may not be read
       def trimming(pid)

@@ -76,6 +76,7 @@ module Culet
       end
 
       class << self
+        # @param pid [Integer]
         # @return [Array<Integer>] it, its parent, and so on
         def ancestors(pid)
           list = [pid]

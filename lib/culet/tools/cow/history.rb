@@ -18,6 +18,7 @@ module Culet
           processes.select { |one| pids.include?(one["parent_pid"]) }
         end
 
+        # @param pid [Integer]
         # @return [Hash, nil]
         def worker(pid) = workers.find { |one| one["pid"] == pid }
 

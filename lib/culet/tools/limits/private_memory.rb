@@ -6,6 +6,7 @@ module Culet
   module Limits
     # The private memory of a process.
     class PrivateMemory
+      # @param pid [Integer]
       # @raise [Culet::Error] when the process cannot be read
       def initialize(pid)
         @snapshot = PrivateMemory.snapshot(pid)
@@ -23,6 +24,7 @@ module Culet
           "#{PrivateMemory.rows(SnapshotLevels.new(@snapshot).levels)}"
       end
 
+      # @param pid [Integer]
       # @return [Scope::Snapshot]
       # @raise [Culet::Error]
       def self.snapshot(pid)

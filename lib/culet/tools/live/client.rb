@@ -24,6 +24,7 @@ module Culet
         @socket.setsockopt(Socket::SOL_SOCKET, Socket::SO_SNDBUF, BUFFER_BYTES)
       end
 
+      # @param text [String]
       # @return [void]
       # @raise [Lost]
       def write(text)
@@ -71,6 +72,7 @@ module Culet
 
       # Writes until the page has gone, there are no more frames, or the history is stopped.
       #
+      # @param client [Client]
       # @return [void]
       def call(client)
         client.write("retry: #{RETRY}\n\n")

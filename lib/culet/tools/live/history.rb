@@ -52,6 +52,7 @@ module Culet
         @ended = @stopped = false
       end
 
+      # @param frame [Encoder::Frame]
       # @return [void]
       def add(frame)
         @lock.synchronize do

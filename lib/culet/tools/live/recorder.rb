@@ -34,6 +34,7 @@ module Culet
         raise unwritable(e)
       end
 
+      # @param frame [Encoder::Frame]
       # @return [void]
       # @raise [Culet::Error]
       def add(frame)

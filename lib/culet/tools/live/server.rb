@@ -27,6 +27,7 @@ module Culet
 
       # Takes a connection in, which ends with the thread that calls this.
       #
+      # @param socket [TCPSocket]
       # @return [void]
       def enter(socket)
         @lock.synchronize do

@@ -16,6 +16,7 @@ module Culet
     class TraceFile
       attr_reader :path, :header
 
+      # @param path [String]
       # @raise [Culet::Error] when it is not a trace
       def initialize(path)
         @path = path

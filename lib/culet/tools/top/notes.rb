@@ -15,6 +15,7 @@ module Culet
         @reasons = {}
       end
 
+      # @param moment [Hash]
       # @return [Array<String>]
       def call(moment)
         processes = moment["processes"]

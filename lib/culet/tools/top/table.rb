@@ -49,6 +49,7 @@ module Culet
         line
       end
 
+      # @param row [Rows::Row]
       # @return [Line]
       def line(row)
         cells = @columns.each_with_index.map do |column, index|
