@@ -25,6 +25,9 @@ module Culet
         [2, new[2]] if new
       end
 
+      # @param controller [String] as above
+      # @param pid [Integer, String] as above
+      # @param root [String] as above
       # @return [Array<Array(String, Integer)>] the folders of the group and of all above it, with their version; empty
       #   if they are not mounted
       # @raise [SystemCallError]
@@ -34,6 +37,8 @@ module Culet
         mount_point ? ascend(File.join(root, mount_point), below(path, mount_root), version) : []
       end
 
+      # @param controller [String] as above
+      # @param root [String] as above
       # @return [Array<Array(Integer, String, String)>] version, root and folder of each mounted hierarchy
       # @raise [SystemCallError]
       def mounts(controller, root: "/")
