@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../system/clock"
 require_relative "command"
 require_relative "process_arguments"
 require_relative "../system/interruption"
@@ -15,13 +14,12 @@ module Culet
       include ProcessArguments
 
       SAMPLE_SECONDS = 1.0
-      STEP_SECONDS = 0.1
       EXPERIMENT = "experiment"
       # Workers are alike.
       WRITES = 1
       # Workers of one family.
       MOST_WORKERS = 100_000
-      private_constant :SAMPLE_SECONDS, :STEP_SECONDS, :EXPERIMENT, :WRITES, :MOST_WORKERS
+      private_constant :SAMPLE_SECONDS, :EXPERIMENT, :WRITES, :MOST_WORKERS
 
       BANNER = "culet cow PID|NAME ... | -- COMMAND ... | experiment ..."
       WORDS = [EXPERIMENT].freeze
@@ -116,27 +114,13 @@ module Culet
         interruption = Culet::Interruption.new
         family = nil
         interruption.watch do
-          sample(history, interruption)
+          interruption.at_intervals(options[:every], options[:for]) { history.take && !interruption.requested? }
           family = look(pids) if Processes::Cpu.start_ticks(pids.first)
         end
         raise Error, "process #{pids.first} ended after #{history.samples.size} samples" unless family
 
         status = conclude(family, history)
         interruption.requested? ? interruption.exit_status : status
-      end
-
-      def sample(history, interruption)
-        start = Clock.now
-        count = 0
-        while history.take && !interruption.requested?
-          count += 1
-          break if options[:for] && count * options[:every] > options[:for]
-
-          due = start + (count * options[:every])
-          until interruption.requested? || (left = due - Clock.now) <= 0
-            sleep([left, STEP_SECONDS].min)
-          end
-        end
       end
 
       def run(words)

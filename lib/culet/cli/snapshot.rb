@@ -61,7 +61,7 @@ module Culet
         path = path_for(reader)
         interruption = Culet::Interruption.new
         recorder = Culet::Scope::Recorder.new(reader, every_seconds: options[:every], for_seconds: options[:for],
-                                                      stop: interruption.method(:requested?))
+                                                      interruption: interruption)
         count = Culet::Scope::Series.new(path).write { |series| interruption.watch { recorder.call(series) } }
         conclude(path, count, recorder, interruption)
       end

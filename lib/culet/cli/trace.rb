@@ -10,8 +10,6 @@ module Culet
     # `culet trace`: runs a command and records every allocation that it makes.
     class Trace < Command
       DEFAULT_FILE = "culet.trace"
-      UNITS = { "" => 1, "K" => 1024, "M" => 1024**2, "G" => 1024**3 }.freeze
-      SIZE = /\A(\d+)([KMG]?)\z/i
       # A file is no larger anywhere.
       MOST_BYTES = 1 << 60
       BANNER = "culet trace [-o FILE] [options] -- COMMAND [ARGUMENT ...]"
@@ -19,7 +17,7 @@ module Culet
                   "culet trace -o puma.trace --limit 1G -- bundle exec puma",
                   "culet trace -o job.trace --allocator culet -- ruby job.rb",
                   "culet replay job.trace"].freeze
-      private_constant :UNITS, :SIZE, :MOST_BYTES
+      private_constant :MOST_BYTES
 
       private
 
@@ -49,8 +47,7 @@ module Culet
       end
 
       def size(text)
-        match = SIZE.match(text)
-        bytes = match && match[1].to_i * UNITS.fetch(match[2].upcase)
+        bytes = Text::Size.parse(text)
         return bytes if bytes&.between?(65_536, MOST_BYTES)
 
         raise UsageError, "--limit takes a size of at least 64K, e.g. 500M or 2G, not #{text[0, 40].inspect}"

@@ -4,7 +4,6 @@ require_relative "../../render/html_page"
 require_relative "../../text/numbers"
 require_relative "../../text/size"
 require_relative "graph"
-require_relative "table"
 require_relative "verdicts"
 
 module Culet
@@ -36,11 +35,6 @@ module Culet
       def number(count) = Text::Numbers.grouped(count)
 
       def mega(bytes) = Text::Size.cell(bytes, digits: 3)
-
-      def sums
-        [*findings.places.map { |name, sum| [Table::TITLES.fetch(name), sum] }, ["interned", findings.interned],
-         ["frozen", findings.frozen], ["shared roots", findings.roots], ["unknown content", findings.untold]]
-      end
 
       def places
         return {} unless findings.sites?
