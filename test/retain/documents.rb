@@ -34,8 +34,9 @@ module RetentionDocuments
   # A document with a tree of some levels, as of a web application.
   #
   # @param nodes [Integer] at most
+  # @param least [Integer] bytes of a node
   # @return [Hash]
-  def large(nodes: 3_000, seed: 1, **more)
+  def large(nodes: 3_000, least: 10_000, seed: 1, **more)
     random = Random.new(seed)
     names = %w[Shop::PageCache::PAGES I18n::BACKEND Router::ROUTES User::SESSIONS Sprockets::CACHE ActiveSupport::Notifications::HUB]
     bytes = names.each_index.map { |at| (40_000_000 / (at + 1)) + random.rand(1_000_000) }
@@ -48,8 +49,8 @@ module RetentionDocuments
     until rooms.empty? || tree.size >= nodes
       id, room = rooms.shift
       left = room - (room / 20)
-      while left > 20_000 && tree.size < nodes
-        part = [(left * (0.1 + (0.5 * random.rand))).to_i, 10_000].max
+      while left > 2 * least && tree.size < nodes
+        part = [(left * (0.1 + (0.5 * random.rand))).to_i, least].max
         edge, name = [["[\"GET /a/#{tree.size}\"]", "Page"], ["@body", "String"], ["[#{tree.size}]", "Hash"], ["@list", "Array"], ["iv", "T_IMEMO"]].sample(random: random)
         tree << [tree.size, id, edge, name, format("0x%x", 0x7f0000000000 + (40 * tree.size)), 40, part, part / 100]
         rooms << [tree.size - 1, part] unless name == "String"
