@@ -34,6 +34,17 @@ class RetainGrowthTest < Minitest::Test
     assert_equal "growth", over([100_000, 400_000, 390_000, 700_000, 1_000_000]).verdict
   end
 
+  # Ruby doubles the buffer of a String that grows. The number of objects tells it from a cache.
+  def test_a_buffer_grows_by_leaps
+    leaps = [1, 2, 4, 4, 8, 8, 8].map { |one| one * 100_000 }
+    assert_equal "growth", over(leaps).verdict
+    cache = leaps.each_with_index.map { |bytes, at| analysis(holders: [holder(0, "CACHE", bytes).merge("objects" => 100 + at)], sets: []) }
+    assert_equal "none", Growth.new(series(cache)).verdict
+    assert_equal "none", over([1, 2, 2, 2, 4, 4, 4].map { |one| one * 100_000 }).verdict, "two leaps"
+    assert_equal "none", over([1, 2, 4, 8, 8, 8, 8].map { |one| one * 100_000 }).verdict, "it has ended"
+    assert_equal "none", over([1, 2, 4, 3, 8, 8, 8].map { |one| one * 100_000 }).verdict, "it shrinks"
+  end
+
   def test_little_is_no_leak
     assert_equal "none", over([100, 200, 300, 400, 500]).verdict
     # 0.05 % of a large heap.

@@ -18,5 +18,6 @@ module Culet
     autoload :Looks, File.expand_path("retain/looks", __dir__)
     autoload :Command, File.expand_path("retain/command", __dir__)
     autoload :Html, File.expand_path("retain/page", __dir__)
+    autoload :PageData, File.expand_path("retain/page_data", __dir__)
   end
 end

@@ -13,6 +13,9 @@ module Culet
     #   that is being filled slows down;
     # - the sum is at least 64 KiB, and 0.05 % of all that is retained.
     #
+    # One buffer that is filled without end grows by leaps, as Ruby doubles it. So a holder whose objects stay as many
+    # grows also where it leaps three times, once in the second half, and never shrinks.
+    #
     # What the load does by chance goes up and down: of seven figures in a random order, fewer than one in 1,000 pass
     # for growth. A cache without a bound that is not full yet looks like a leak, and a longer time tells them apart.
     class Growth
@@ -27,10 +30,13 @@ module Culet
       MOST_LOST = 0.1
       LEAST_LATE = 0.25
       LEAST_LAST = 0.25
+      # Leaps of a buffer: their number, and the factor of each.
+      LEAST_LEAPS = 3
+      LEAST_LEAP = 1.4
       # Classes of a row.
       CLASSES = 10
       private_constant :LEAST_LOOKS, :LEAST_BYTES, :LEAST_SHARE, :LEAST_OBJECTS, :MOST_LOST, :LEAST_LATE, :LEAST_LAST,
-                       :CLASSES
+                       :LEAST_LEAPS, :LEAST_LEAP, :CLASSES
 
       # at: seconds on the monotonic clock
       Look = Struct.new(:at, :analysis)
@@ -104,7 +110,7 @@ module Culet
 
       # @return [Array<Row>] holders and sets that grow, the fastest first
       def rows
-        @rows ||= all.select { |row| Growth.steady?(row.bytes, least_bytes) }.sort_by { |row| -row.growth_bytes }
+        @rows ||= all.select { |row| grows?(row) }.sort_by { |row| -row.growth_bytes }
       end
 
       # @return [Array<ClassRow>] classes whose instances grow in number, the most bytes first
@@ -126,7 +132,22 @@ module Culet
           late >= LEAST_LATE * sum && steps.last >= LEAST_LAST * sum / steps.size
       end
 
+      # @param figures [Array<Integer>] one of each look
+      # @param least [Integer] the smallest sum that counts
+      # @return [Boolean] whether they rise in leaps, as the size of a buffer does, and never fall
+      def self.leaping?(figures, least)
+        pairs = figures.each_cons(2).to_a
+        leaps = pairs.reject { |one, other| one == other }
+        figures.size >= LEAST_LOOKS && figures.last - figures.first >= least && leaps.size >= LEAST_LEAPS &&
+          leaps.all? { |one, other| other >= LEAST_LEAP * one } && pairs.last(pairs.size / 2).intersect?(leaps)
+      end
+
       private
+
+      def grows?(row)
+        Growth.steady?(row.bytes, least_bytes) ||
+          (row.objects.uniq.size == 1 && Growth.leaping?(row.bytes, least_bytes))
+      end
 
       def all
         sums = looks.map { |look| sums(look.analysis) }

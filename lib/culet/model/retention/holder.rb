@@ -14,9 +14,9 @@ module Culet
       # Kind => its words. A class has those of Ruby's own.
       KINDS = { "constant" => "constant", "class_variable" => "class variable", "global" => "global variable",
                 "thread_local" => "thread-local variable", "fiber_local" => "fiber-local variable",
-                "closure" => "closure", "instance_variable" => "instance variable of a class",
+                "closure" => "closure", "instance_variable" => "instance variable",
                 "symbol_table" => "symbol table", "finalizer" => "finalizer", "native" => "native extension",
-                "stack" => "stack", "method" => "code of a method", "vm" => "Ruby itself", "other" => "root" }.freeze
+                "stack" => "stack", "method" => "code of", "vm" => "Ruby itself:", "other" => "root" }.freeze
       # Words on the stack may be left over from calls that have returned.
       STALE = "stack"
       private_constant :STALE
@@ -70,7 +70,7 @@ module Culet
       # @return [String] "constant Shop::CACHE (shop.rb:12)"
       def title
         words = KINDS.fetch(kind)
-        words = name.downcase.start_with?(words) ? name : "#{words} #{name}".strip
+        words = name.downcase.start_with?(words) ? name : "#{words} #{name}".strip unless kind == "symbol_table"
         notes = [(place unless name.include?(place.to_s)), ("may be stale" if stale?)].compact
         Text::Lines.printable(notes.empty? ? words : "#{words} (#{notes.join("; ")})")
       end

@@ -51,46 +51,53 @@ module Culet
       private
 
       def run(path)
-        server = UNIXServer.new(path)
         requests = Queue.new
         foreground = Foreground.new(environment(path), @program, @command,
                                     on_signal: { SIGNAL => ->(pid) { requests << pid } })
-        workers = [Thread.new { serve(server, foreground) }, Thread.new { answer(requests) }]
-        @status = foreground.call(**@redirections)
+        answers = Thread.new { answer(requests) }
+        serving(path, foreground) { @status = foreground.call(**@redirections) }
         @pid = foreground.pid
       rescue SystemCallError => e
         raise Error.new("cannot run #{@program}: #{e.message.sub(/ - .*/, "").downcase}",
                         exit_status: e.is_a?(Errno::ENOENT) ? 127 : 126)
       ensure
         requests&.close
-        finish(server) if server
-        workers&.each(&:join)
-      end
-
-      # A thread that waits in accept(2) is woken by a shutdown, not by a close.
-      def finish(server)
-        server.shutdown
-      rescue Errno::ENOTCONN
-        nil
+        answers&.join
       end
 
       def environment(path)
         { "RUBYOPT" => RubyOptions.loading(FEATURE, ENV.fetch("RUBYOPT", nil)), "CULET_RETAIN" => path }
       end
 
+      # Looks at the processes that connect, until the block ends. Those that still wait then see the end of the stream.
+      def serving(path, foreground)
+        server = listen(path)
+        ended, ending = IO.pipe
+        thread = Thread.new do
+          serve(server, foreground) until IO.select([server, ended]).first.include?(ended)
+        end
+        yield
+      ensure
+        ending&.close
+        thread&.join
+        [server, ended].each { |io| io&.close }
+      end
+
+      def listen(path)
+        UNIXServer.new(path)
+      rescue ArgumentError
+        raise Error, "the path of the folder for temporary files is too long for a socket; set TMPDIR to a shorter one"
+      end
+
       # Once the command's own process has been looked at, the others need not wait.
       def serve(server, foreground)
-        loop do
-          socket = server.accept
-          pid = socket.getsockopt(:SOCKET, :PEERCRED).unpack1("i")
-          take(pid) unless @requested || @found.key?(foreground.pid)
-        rescue IOError, SystemCallError
-          break
-        ensure
-          socket&.close
-        end
+        socket = server.accept_nonblock(exception: false)
+        return unless socket.is_a?(UNIXSocket)
+
+        pid = socket.getsockopt(:SOCKET, :PEERCRED).data.unpack1("i")
+        take(pid) unless @requested || @found.key?(foreground.pid)
       ensure
-        server.close
+        socket.close if socket.is_a?(UNIXSocket)
       end
 
       def take(pid)

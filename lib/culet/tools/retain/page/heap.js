@@ -1,7 +1,7 @@
-// The tree of what is retained. A node is an object, a holder or a set of holders; its bytes are all that would be free
-// without it.
+// The tree of what is retained. A node is an object, a holder, a set of holders, or all small objects of a class; its bytes
+// are all that would be free without it.
 
-const [ROOT, HOLDER, SET, OBJECT, REST] = [0, 1, 2, 3, 4];
+const [OBJECT, SMALL] = [3, 5];
 
 // Colours of objects, by their class.
 const KINDS = ["text", "collections", "code and Ruby's own", "other objects", "holders"];
@@ -39,7 +39,7 @@ class Heap {
   className(node) { return this.strings[this.nodes.class[node]]; }
 
   kind(node) {
-    if (this.sort(node) !== OBJECT) return 4;
+    if (this.sort(node) !== OBJECT && this.sort(node) !== SMALL) return 4;
     const name = this.className(node);
     if (TEXTS.has(name)) return 0;
     if (COLLECTIONS.has(name)) return 1;
@@ -55,8 +55,8 @@ class Heap {
   // From the holder to the node.
   line(node) {
     const line = [];
-    for (let one = node; one > 0; one = this.parent(one)) line.unshift(one);
-    return line;
+    for (let one = node; one > 0; one = this.parent(one)) line.push(one);
+    return line.reverse();
   }
 
   // 1 for each node with the word in its name, class or address.
