@@ -27,7 +27,7 @@ serve = lambda do
   end
   sleep PAUSE_SECONDS
 end
-100.times(&serve)
+100.times { serve.call }
 puts "up"
 $stdout.flush
 parent = Process.ppid

@@ -162,7 +162,7 @@ module Culet
       # @return [Culet::Retention::Analysis]
       def look(source)
         asked = { content: content?, duplicates: options.fetch(:duplicates, false), class_name: options[:class_name],
-                  address: options[:address] }
+                  address: options[:address]&.hex }
         if source.is_a?(String)
           document = Culet::Retention::Reading.of_dump(source, **asked)
           return Culet::Retention::Analysis.new(document, name: source)
