@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/unused_reporter.h"
 #include "blackbox/blackbox.h"
 #include "common/active_malloc.h"
 #include "common/mark.h"
@@ -152,6 +153,7 @@ RUBY_FUNC_EXPORTED void Init_culet(void)
     rb_define_private_method(rb_singleton_class(culet), "admit_reader", culet_admit_reader, 1);
     culet_init_reading(culet);
     culet_init_agent(culet);
+    culet_init_unused_reporter(culet);
     culet_init_feature_index(culet);
     culet_init_require(culet);
     culet_init_requires(culet);

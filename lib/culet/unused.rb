@@ -34,6 +34,7 @@ module Culet
         follow if @since == "start"
         require_relative "agent"
         require_relative "runtime/unused/run_code"
+        Agent.unused_reporter = self
         at_exit { write_at_exit } if ENV[VARIABLE]
         true
       end

@@ -17,37 +17,33 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/unused_reporter.h"
 #include "common/filter.h"
 #include "common/io.h"
 
 #define CPU_SECONDS 60
 #define NICE 10
 
-static VALUE unused_module(void)
-{
-    return rb_path2class("Culet::Unused");
-}
-
 static VALUE call_document(VALUE numbers)
 {
     const long *pids = (const long *)numbers;
 
-    return rb_funcall(unused_module(), rb_intern("document"), 2, LONG2NUM(pids[0]), LONG2NUM(pids[1]));
+    return rb_funcall(culet_unused_reporter(), rb_intern("document"), 2, LONG2NUM(pids[0]), LONG2NUM(pids[1]));
 }
 
 VALUE
 culet_copy_follow_unused(VALUE unused)
 {
-    if (rb_respond_to(unused_module(), rb_intern("follow")))
-        rb_funcall(unused_module(), rb_intern("follow"), 0);
+    if (rb_respond_to(culet_unused_reporter(), rb_intern("follow")))
+        rb_funcall(culet_unused_reporter(), rb_intern("follow"), 0);
     return Qnil;
 }
 
 /* Whether culet/unused is active in the program. */
 static int is_followed(void)
 {
-    return rb_respond_to(unused_module(), rb_intern("started?")) &&
-           RTEST(rb_funcall(unused_module(), rb_intern("started?"), 0));
+    return rb_respond_to(culet_unused_reporter(), rb_intern("started?")) &&
+           RTEST(rb_funcall(culet_unused_reporter(), rb_intern("started?"), 0));
 }
 
 /* ---- in the copy ---- */

@@ -12,14 +12,15 @@ struct culet_copy {
 };
 
 /*
- * Forks a copy that calls Culet::Unused.document and ends. The process itself allocates no objects for the answer and
- * stops for the two forks only. Called by the main thread with the GVL, inside culet_listener_no_child.
+ * Forks a copy that calls `document` of the reporter (agent/unused_reporter.h) and ends. The process itself allocates no
+ * objects for the answer and stops for the two forks only. Called by the main thread with the GVL, inside
+ * culet_listener_no_child.
  *
  * Returns NULL and sets `copy`, or returns an error message.
  */
 const char *culet_copy_start(struct culet_copy *copy);
 
-/* Calls Culet::Unused.follow. May raise; for rb_protect. Returns Qnil. */
+/* Calls `follow` of the reporter. May raise; for rb_protect. Returns Qnil. */
 VALUE culet_copy_follow_unused(VALUE unused);
 
 #endif
