@@ -104,8 +104,8 @@ class DocsTest < Minitest::Test
   end
 
   def environment_variables
-    ruby = sources("lib/**/*.rb").scan(/"(CULET_[A-Z_]+)"/)
-    native = sources("{allocator/src,ext/culet}/**/*.c").scan(/"(CULET_[A-Z_]+)(?:=\w*)?"/)
+    ruby = sources("{lib,boot/lib}/**/*.rb").scan(/"(CULET_[A-Z_]+)"/)
+    native = sources("{allocator/src,ext/culet,boot/ext}/**/*.c").scan(/"(CULET_[A-Z_]+)(?:=\w*)?"/)
     (ruby + native).flatten.uniq.grep_v(INTERNAL).sort
   end
 

@@ -41,7 +41,7 @@ class GemInstallTest < Minitest::Test
 
   def test_installed_into_an_empty_gem_home_it_works
     look_at_the_installed_gem
-    assert_equal ["culet.so", "libculet.so"], compiled.map { |path| File.basename(path) }.sort
+    assert_equal ["culet.so", "culet_boot.so", "libculet.so"], compiled.map { |path| File.basename(path) }.sort
 
     out, err, status = installed("culet", "lib")
     assert_predicate status, :success?, err
@@ -70,7 +70,7 @@ class GemInstallTest < Minitest::Test
     assert_empty err
     loaded = out.lines(chomp: true)
     assert_includes loaded, "culet"
-    assert_equal %w[culet.rb culet.so errors.rb native.rb version.rb], loaded.grep(%r{/}).map { |path| File.basename(path) }.sort
+    assert_equal %w[culet.rb culet.so errors.rb native.rb rails_hook.rb version.rb], loaded.grep(%r{/}).map { |path| File.basename(path) }.sort
     features, = installed(RbConfig.ruby, "-rculet", "-e", "puts $LOADED_FEATURES.grep(/terminal|vega|progressbar|rake/)")
     assert_empty features
   end

@@ -3,8 +3,8 @@
 require_relative "trace/trace_helper"
 require_relative "scope/scope_helper"
 require "culet/cli"
-require "culet/tools/requires"
-require "culet/tools/requires/table"
+require_relative "../boot/lib/report"
+require_relative "../boot/lib/report/table"
 require "culet/scope"
 require "socket"
 require "stringio"
@@ -224,9 +224,9 @@ class HostileFilesTest < Minitest::Test
              { "kind" => "last", "at" => 1.5 }, { "kind" => "exit" }]
     each_changed(lines, 800) do |text, told|
       list = JSON.parse(text)
-      log = Culet::Requires::Log.new(list.is_a?(Array) ? list.map { |line| "#{JSON.generate(line)}\n" }.join : text, name: "it")
-      document = Culet::Requires::Document.new([log], command: ["a"], pid: 7).to_h
-      assert Culet::Requires::Table.new(document).to_s, told
+      log = Culet::Boot::Log.new(list.is_a?(Array) ? list.map { |line| "#{JSON.generate(line)}\n" }.join : text, name: "it")
+      document = Culet::Boot::Document.new([log], command: ["a"], pid: 7).to_h
+      assert Culet::Boot::Table.new(document).to_s, told
     rescue Culet::Error => e
       assert_match(/\Ait is /, e.message)
     rescue StandardError, SystemStackError => e

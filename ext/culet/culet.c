@@ -1,4 +1,4 @@
-/* The native extension: Culet.allocator, and the initialization of all parts. */
+/* The native extension: Culet.allocator, and the initialization of all parts. What loads code is another one, boot/ext. */
 #include <ruby.h>
 
 #include <string.h>
@@ -13,15 +13,11 @@
 #include "common/tracer.h"
 #include "common/values.h"
 #include "comparison/comparison.h"
-#include "feature_index/feature_index.h"
-#include "feature_index/require.h"
 #include "limit/limit.h"
 #include "profile/ruby_profile.h"
 #include "reading/reading.h"
-#include "requires/requires.h"
 #include "strings/strings.h"
 #include "trim/trim.h"
-#include "unused/unused.h"
 
 /* Functions of the active malloc. */
 typedef const char *text_function(void);
@@ -154,15 +150,11 @@ RUBY_FUNC_EXPORTED void Init_culet(void)
     culet_init_reading(culet);
     culet_init_agent(culet);
     culet_init_unused_reporter(culet);
-    culet_init_feature_index(culet);
-    culet_init_require(culet);
-    culet_init_requires(culet);
     culet_init_strings(culet);
     culet_init_limit(culet);
     culet_init_memory_file(culet);
     culet_init_profile(culet);
     culet_init_blackbox(culet);
     culet_init_trim(culet);
-    culet_init_unused(culet);
     culet_init_comparison(culet);
 }

@@ -7,10 +7,10 @@ class RequiresBehaviourTest < Minitest::Test
   include RequiresHelper
 
   # What a program says of itself; what belongs to the recorder is left out.
-  SAY = <<~RUBY
+  SAY = <<~RUBY.freeze
     require "json"
     def say(what) = puts(JSON.generate(what))
-    def features = $LOADED_FEATURES.reject { |one| one.include?("/lib/culet/") }
+    def features = $LOADED_FEATURES.reject { |one| one.start_with?("#{ROOT}/lib/", "#{ROOT}/boot/") }
     def attempt
       ["value", yield]
     rescue Exception => e

@@ -3,9 +3,9 @@
 require "json"
 require_relative "command"
 require_relative "program"
-require_relative "../tools/requires"
-require_relative "../tools/requires/saved"
-require_relative "../tools/requires/table"
+require_relative "../../../boot/lib/report"
+require_relative "../../../boot/lib/report/saved"
+require_relative "../../../boot/lib/report/table"
 
 module Culet
   module CLI
@@ -56,7 +56,7 @@ module Culet
                          "does not change.")
         parser.separator("")
         parser.on("--tree", "print the tree of requires, not the list of files") { options[:tree] = true }
-        orders = Culet::Requires::Table::ORDERS.keys
+        orders = Culet::Boot::Table::ORDERS.keys
         parser.on("--sort FIGURE", orders, "sort by #{orders.join(", ")} (default: self)") { |v| options[:sort] = v }
         parser.on("--top N", "lines of each list (default: #{LINES})") do |v|
           options[:top] = whole("--top", v, most: Numbers::MOST_LINES)
@@ -79,11 +79,11 @@ module Culet
       def run(command)
         program = Program.find(command.first)
         program.obstacles.each { |sentence| err.puts("culet: #{sentence}") }
-        run = Culet::Requires::Run.new(command: command, program: program.path, follow: options.fetch(:retained, true))
+        run = Culet::Boot::Run.new(command: command, program: program.path, follow: options.fetch(:retained, true))
         [out, err].each(&:flush)
         logs = own_stdout? ? run.call : run.call(out: :err)
         @status = run.status
-        Culet::Requires::Document.new(logs, command: command, pid: run.pid, status: run.status,
+        Culet::Boot::Document.new(logs, command: command, pid: run.pid, status: run.status,
                                             unrecorded: run.unrecorded).to_h
       rescue SystemCallError => e
         raise program.error(e)
@@ -93,7 +93,7 @@ module Culet
       def own_stdout? = options[:out] || !options[:json]
 
       def read(path)
-        Culet::Requires::Saved.read(path, Culet::Requires::Document::KIND, Culet::Requires::Shapes::DOCUMENT)
+        Culet::Boot::Saved.read(path, Culet::Boot::Document::KIND, Culet::Boot::Shapes::DOCUMENT)
       end
 
       def conclude(document)
@@ -103,26 +103,26 @@ module Culet
 
       def table(document)
         fitted do
-          Culet::Requires::Table.new(document, order: options.fetch(:sort, "self"), lines: options.fetch(:top, LINES),
+          Culet::Boot::Table.new(document, order: options.fetch(:sort, "self"), lines: options.fetch(:top, LINES),
                                                tree: options[:tree], color: color?).to_s
         end
       end
 
       def draw(document)
-        require_relative "../tools/requires/flame"
-        AtomicFile.write(options[:html], Culet::Requires::Flame.new(document).to_s)
+        require_relative "../../../boot/lib/report/flame"
+        AtomicFile.write(options[:html], Culet::Boot::Flame.new(document).to_s)
         err.puts("culet: wrote #{options[:html]}")
       end
 
       def difference(words)
-        require_relative "../tools/requires/difference_table"
-        both = Culet::Requires::Difference.new(*words.map { |path| read(path) })
+        require_relative "../../../boot/lib/report/difference_table"
+        both = Culet::Boot::Difference.new(*words.map { |path| read(path) })
         deliver(options[:json] ? JSON.generate(both.to_h) : difference_table(both))
         EXIT_OK
       end
 
       def difference_table(both)
-        fitted { Culet::Requires::DifferenceTable.new(both, lines: options.fetch(:top, LINES), color: color?).to_s }
+        fitted { Culet::Boot::DifferenceTable.new(both, lines: options.fetch(:top, LINES), color: color?).to_s }
       end
     end
   end

@@ -6,8 +6,8 @@ require_relative "command"
 require_relative "program"
 require_relative "process_arguments"
 require_relative "../system/foreground"
-require_relative "../tools/requires/unused"
-require_relative "../tools/requires/unused_table"
+require_relative "../../../boot/lib/report/unused"
+require_relative "../../../boot/lib/report/unused_table"
 require_relative "../system/ruby_options"
 
 module Culet
@@ -72,21 +72,21 @@ module Culet
       end
 
       def document(words, command)
-        return Culet::Requires::Unused.new(run(command)).to_h if command
-        return Culet::Requires::Unused.load(words.first) if words.size == 1 && file?(words.first)
+        return Culet::Boot::Unused.new(run(command)).to_h if command
+        return Culet::Boot::Unused.load(words.first) if words.size == 1 && file?(words.first)
 
-        Culet::Requires::Unused.new(all_named(words).map { |word| Culet::Requires::UnusedInquiry.new(word).call }).to_h
+        Culet::Boot::Unused.new(all_named(words).map { |word| Culet::Boot::UnusedInquiry.new(word).call }).to_h
       end
 
       def file?(word) = !word.match?(/\A\d+\z/) && !name?(word, true)
 
       def table(document)
-        fitted { Culet::Requires::UnusedTable.new(document, lines: options.fetch(:top, LINES), color: color?).to_s }
+        fitted { Culet::Boot::UnusedTable.new(document, lines: options.fetch(:top, LINES), color: color?).to_s }
       end
 
       def draw(document)
-        require_relative "../tools/requires/code_picture"
-        picture = Culet::Requires::CodePicture.new(document, lines: options.fetch(:top, LINES))
+        require_relative "../../../boot/lib/report/code_picture"
+        picture = Culet::Boot::CodePicture.new(document, lines: options.fetch(:top, LINES))
         AtomicFile.write(options[:svg], picture.to_s)
         err.puts("culet: wrote #{options[:svg]}")
       end
@@ -96,7 +96,7 @@ module Culet
         program = Program.find(command.first)
         Dir.mktmpdir("culet-unused") do |folder|
           status = @status = start(program, command, folder)
-          answers = Dir[File.join(folder, "*.json")].map { |path| Culet::Requires::Unused.read(path) }
+          answers = Dir[File.join(folder, "*.json")].map { |path| Culet::Boot::Unused.read(path) }
           if answers.empty?
             raise Foreground.error("nothing was recorded: #{command.first} #{ending(status)}, and no Ruby process " \
                                    "that loaded culet exited normally", status)
