@@ -12,7 +12,7 @@ class DocsTest < Minitest::Test
   PLACEHOLDER = /\b(?:NAME|VERB|FAMILY|FILE|PART)\b/
   COMMAND = /\bculet (#{Culet::CLI::VERBS.keys.join("|")})\b([^`\n#|]*)/
   # Verbs that have another help for a part of theirs.
-  HELPS = { "cow" => [%w[cow], %w[cow experiment]], "require" => [%w[require], %w[require --unused]] }.freeze
+  HELPS = { "cow" => [%w[cow], %w[cow experiment]], "requires" => [%w[requires], %w[requires --unused]] }.freeze
   MOST_LINES = { "README.md" => 150, "ARCHITECTURE.md" => 200 }.freeze
   MOST_LINES_OF_DESIGN = 300
   MOST_COLUMNS = 120

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Loaded into a program by `culet require` (RUBYOPT): records the cost of each require. If that is impossible, the
+# Loaded into a program by `culet requires` (RUBYOPT): records the cost of each require. If that is impossible, the
 # program runs as usual after a warning, and the reason goes to the report.
 if (folder = ENV.fetch("CULET_REQUIRES", nil))
   refused = lambda do |reason|

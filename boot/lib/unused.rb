@@ -5,7 +5,7 @@ require_relative "extension"
 
 module Culet
   # `require "culet/unused"` records which compiled code of this process, and of the processes it forks, runs;
-  # `culet require --unused PID` lists the rest. It uses oneshot coverage, which costs a little when a line runs for the
+  # `culet requires --unused PID` lists the rest. It uses oneshot coverage, which costs a little when a line runs for the
   # first time and nothing afterwards. Code loaded before this file is not recorded. A program that measures coverage
   # itself cannot use it.
   #

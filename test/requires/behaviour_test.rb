@@ -130,7 +130,7 @@ class RequiresBehaviourTest < Minitest::Test
     command = [RbConfig.ruby, *options, "-I#{@folder}", path("main.rb")]
     out, err, status = run_program(*command, env: TestHelper::NEUTRAL.merge(env), chdir: @folder, stdin: "in")
     FileUtils.rm_f(path("Gemfile.lock"))
-    recorded_out, recorded_err, = run_culet("require", "--json", "--out", path("report.json"), "--", *command,
+    recorded_out, recorded_err, = run_culet("requires", "--json", "--out", path("report.json"), "--", *command,
                                             env: TestHelper::NEUTRAL.merge(env), chdir: @folder, stdin: "in")
     assert_equal lines(out), lines(recorded_out)
     assert_equal err, recorded_err.lines.grep_v(/\Aculet: wrote/).join

@@ -67,7 +67,7 @@ class RequiresUnusedTest < Minitest::Test
   end
 
   def test_the_table
-    out, err, status = run_culet("require", "--unused", "--top", "3", "--", *ruby("-e", "require 'code'; #{RUNS}; exit 4"), env: TestHelper::NEUTRAL)
+    out, err, status = run_culet("requires", "--unused", "--top", "3", "--", *ruby("-e", "require 'code'; #{RUNS}; exit 4"), env: TestHelper::NEUTRAL)
     assert_equal 4, status.exitstatus, err
     assert_match(/\A-e \(process \d+\): [\d.]+ of [\d.]+ MB of compiled code never ran \(\d+ %\)$/, out)
     assert_match(/^the program +\d +[\d.]+ +[\d.]+ +\d+ %$/, out)
@@ -103,14 +103,14 @@ class RequiresUnusedTest < Minitest::Test
     Dir.mkdir(path("answers"), 0o700)
     with_program(*ruby("-r#{ROOT}/lib/culet/unused.rb", "-e", program),
                  env: TestHelper::NEUTRAL.merge("CULET_UNUSED" => path("answers"), "CULET_UNUSED_FROM" => "asked")) do |pid|
-      first, err, status = run_culet("require", "--unused", pid.to_s, env: TestHelper::NEUTRAL)
+      first, err, status = run_culet("requires", "--unused", pid.to_s, env: TestHelper::NEUTRAL)
       assert_predicate status, :success?, err
       assert_match(/\Anote: process #{pid}: coverage starts now .*run\s+the\s+command\s+again/m, first)
       all = idle_of(pid)
       assert_equal %w[idle ran rescued], all & %w[idle ran rescued]
       assert_equal ["block in idle", "idle"], all - idle_after(pid, :USR1, "idle")
       assert_equal ["block in idle", "block in ran", "idle", "ran"], all - idle_after(pid, :USR2, "ran")
-      table, = run_culet("require", "--unused", pid.to_s, env: TestHelper::NEUTRAL)
+      table, = run_culet("requires", "--unused", pid.to_s, env: TestHelper::NEUTRAL)
       assert_match(/of compiled code did not run while coverage was on/, table)
     end
   end
@@ -185,10 +185,10 @@ class RequiresUnusedTest < Minitest::Test
   end
 
   def test_a_document_is_read_back
-    out, = run_culet("require", "--unused", "--json", "--out", path("unused.json"), "--svg", path("code.svg"), "--", *ruby("-e", "require 'code'"), env: TestHelper::NEUTRAL)
+    out, = run_culet("requires", "--unused", "--json", "--out", path("unused.json"), "--svg", path("code.svg"), "--", *ruby("-e", "require 'code'"), env: TestHelper::NEUTRAL)
     assert_empty out
     assert_picture(File.read(path("code.svg")), JSON.parse(File.read(path("unused.json"))))
-    out, err, status = run_culet("require", "--unused", path("unused.json"))
+    out, err, status = run_culet("requires", "--unused", path("unused.json"))
     assert_predicate status, :success?, err
     assert_match(/of compiled code never ran/, out)
   end
@@ -219,12 +219,12 @@ class RequiresUnusedTest < Minitest::Test
       { [pid.to_s] => /does not record which code runs; start it with/,
         ["--", "true"] => /nothing was recorded: true ended with status 0/, ["999999999"] => /999999999/,
         ["--", *ruby("-e", "Process.kill(:KILL, $$)")] => /was ended by SIGKILL/ }.each do |words, message|
-        out, err, status = run_culet("require", "--unused", *words, env: TestHelper::NEUTRAL)
+        out, err, status = run_culet("requires", "--unused", *words, env: TestHelper::NEUTRAL)
         assert_equal [words.last.include?("KILL") ? 137 : 1, "", 1], [status.exitstatus, out, err.lines.size], err
         assert_match message, err
       end
     end
-    out, err, status = run_culet("require", "--unused")
+    out, err, status = run_culet("requires", "--unused")
     assert_equal [2, "", 1], [status.exitstatus, out, err.lines.size], err
   end
 
@@ -264,7 +264,7 @@ class RequiresUnusedTest < Minitest::Test
   end
 
   def unused(*words)
-    out, err, status = run_culet("require", "--unused", "--json", *words, env: TestHelper::NEUTRAL)
+    out, err, status = run_culet("requires", "--unused", "--json", *words, env: TestHelper::NEUTRAL)
     assert_predicate status, :success?, err
     JSON.parse(out)
   end

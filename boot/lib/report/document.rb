@@ -5,9 +5,10 @@ require_relative "../../../lib/culet/model/origin"
 
 module Culet
   module Boot
-    # The document of `culet require --json`. Tables, pages and differences are made from it alone, so a saved file
+    # The document of `culet requires --json`. Tables, pages and differences are made from it alone, so a saved file
     # gives the same reports.
     class Document
+      # As the verb was called when the format was made.
       KIND = "culet require"
       # Figures of files and gems, without required files.
       SUMS = %w[self_seconds self_cpu_seconds objects object_bytes retained_objects retained_bytes mallocs malloc_bytes

@@ -65,14 +65,14 @@ module Culet
       module_function
 
       # @param path [String]
-      # @param kind [String] the command that wrote it
+      # @param kind [String] what the document says that it is
       # @param shape [Hash] as for Shape
+      # @param writer [String] the command that writes such documents, for messages
       # @return [Hash]
       # @raise [Culet::Error] when the file is not readable, not such a document, or incomplete
-      def read(path, kind, shape)
-        document = ForeignJson.parse(InputFile.read(path, what: "a document of `#{kind} --json`",
-                                                          most_bytes: MOST_BYTES))
-        raise Error, foreign(path, kind) unless document.is_a?(Hash) && document["kind"] == kind
+      def read(path, kind, shape, writer:)
+        document = ForeignJson.parse(InputFile.read(path, what: "a document of `#{writer}`", most_bytes: MOST_BYTES))
+        raise Error, foreign(path, writer) unless document.is_a?(Hash) && document["kind"] == kind
 
         Shape.check(document, shape, name: path)
         fault = Shapes.fault_of_tree(document["features"]) if shape.equal?(Shapes::DOCUMENT)
@@ -80,10 +80,10 @@ module Culet
 
         document
       rescue JSON::ParserError
-        raise Error, foreign(path, kind)
+        raise Error, foreign(path, writer)
       end
 
-      def foreign(path, kind) = "#{path} is not a document of `#{kind} --json`"
+      def foreign(path, writer) = "#{path} is not a document of `#{writer}`"
       private_class_method :foreign
     end
   end

@@ -12,8 +12,9 @@ require_relative "../../../lib/culet/system/ruby_options"
 
 module Culet
   module Boot
-    # Compiled code that never ran, in one process or in all of several: `culet require --unused --json`.
+    # Compiled code that never ran, in one process or in all of several: `culet requires --unused --json`.
     class Unused
+      # As the verb was called when the format was made.
       KIND = "culet require --unused"
       ANSWER = "culet unused"
       # Culet's own files are not part of the program.
@@ -33,7 +34,7 @@ module Culet
       }.freeze
       FIGURES = { "iseq_bytes" => COUNT, "unused_bytes" => COUNT, "untold_bytes" => COUNT,
                   "unseen_bytes" => COUNT }.freeze
-      # The shape of `culet require --unused --json`.
+      # The shape of `culet requires --unused --json`.
       SHAPE = {
         "kind" => KIND, "ruby" => Shape::TEXT, "program" => Shape::TEXT, "since" => Shape.either(SINCE, "mixed"),
         "processes" => [{ "pid" => COUNT, "parent_pid" => COUNT, "iseq_bytes" => COUNT,
@@ -84,10 +85,10 @@ module Culet
         raise Error, "#{name} is damaged: it is not JSON"
       end
 
-      # @param path [String] a document of `culet require --unused --json`
+      # @param path [String] a document of `culet requires --unused --json`
       # @return [Hash] of Unused
       # @raise [Culet::Error] for another document
-      def self.load(path) = Saved.read(path, KIND, SHAPE)
+      def self.load(path) = Saved.read(path, KIND, SHAPE, writer: "culet requires --unused --json")
 
       # @param answers [Array<Hash>] of the processes, at least one
       def initialize(answers)
@@ -188,9 +189,9 @@ module Culet
       # @raise [Culet::Error] without such a process
       def initialize(word, patience: PATIENCE_SECONDS)
         absence = "process #{word} does not record which code runs; " \
-                  "start it with `culet require --unused -- COMMAND`, or with " \
+                  "start it with `culet requires --unused -- COMMAND`, or with " \
                   "#{RubyOptions.advice("unused")} in its environment"
-        @conversation = Agent::Conversation.new(word, verb: "require --unused", absence: -> { absence })
+        @conversation = Agent::Conversation.new(word, verb: "requires --unused", absence: -> { absence })
         @patience = patience
       end
 

@@ -12,8 +12,8 @@ require_relative "../system/ruby_options"
 
 module Culet
   module CLI
-    # `culet require --unused`: compiled code that never ran.
-    class RequireUnused < Command
+    # `culet requires --unused`: compiled code that never ran.
+    class RequiresUnused < Command
       include ProcessArguments
 
       # Of each list, unless more is asked for.
@@ -21,22 +21,22 @@ module Culet
       private_constant :LINES
 
       # @return [String] the usage of the verb
-      def banner = "culet require --unused PID|NAME ... | -- COMMAND ... | FILE.json"
+      def banner = "culet requires --unused PID|NAME ... | -- COMMAND ... | FILE.json"
 
       # @return [String] name of the verb
-      def verb = "require --unused"
+      def verb = "requires --unused"
 
       # @return [String] one line for the overview
       def summary = "list the compiled code of a program that never ran"
 
       # @return [Array<String>] examples for --help
       def examples
-        ["culet require --unused -- bundle exec puma    all its processes, at exit",
-         "culet require --unused puma                   a running server and its workers",
+        ["culet requires --unused -- bundle exec puma    all its processes, at exit",
+         "culet requires --unused puma                   a running server and its workers",
          "#{RubyOptions.advice("unused")} bundle exec puma   prepare a server",
          "CULET_UNUSED_FROM=asked RUBYOPT=... bundle exec puma    from a request on",
-         "culet require --unused --json --out unused.json 4242",
-         "culet require --unused unused.json"]
+         "culet requires --unused --json --out unused.json 4242",
+         "culet requires --unused unused.json"]
       end
 
       # @return [Integer] exit status
@@ -67,8 +67,8 @@ module Culet
         raise UsageError, "give process numbers or a command, not both" if command && words.any?
         return unless command ? command.empty? : words.empty?
 
-        raise UsageError, "no process given; write `culet require --unused PID` or " \
-                          "`culet require --unused -- COMMAND ...`"
+        raise UsageError, "no process given; write `culet requires --unused PID` or " \
+                          "`culet requires --unused -- COMMAND ...`"
       end
 
       def document(words, command)

@@ -9,34 +9,34 @@ require_relative "../../../boot/lib/report/table"
 
 module Culet
   module CLI
-    # `culet require`: runs a command and measures each of its requires.
-    class Require < Command
+    # `culet requires`: runs a command and measures each of its requires.
+    class Requires < Command
       UNUSED = "--unused"
       # Of each list, unless more is asked for.
       LINES = 15
       private_constant :UNUSED, :LINES
 
       # @return [String] the usage of the verb
-      def banner = "culet require [options] -- COMMAND ... | FILE.json | --diff A.json B.json"
+      def banner = "culet requires [options] -- COMMAND ... | FILE.json | --diff A.json B.json"
 
-      # `culet require --unused` has options of its own.
+      # `culet requires --unused` has options of its own.
       def call(argv)
         return super unless argv.take_while { |word| word != "--" }.include?(UNUSED)
 
-        require_relative "require_unused"
-        RequireUnused.new(out: out, err: err).call(argv)
+        require_relative "requires_unused"
+        RequiresUnused.new(out: out, err: err).call(argv)
       end
 
       # @return [Array<String>] examples for --help
       def examples
-        ["culet require -- bin/rails runner 1             by gem and by file",
-         "culet require --html boot.html -- bin/rails runner 1    with a flame graph",
-         "culet require --sort failed --top 40 -- ruby app.rb",
-         "culet require --json --out boot.json -- bin/rails runner 1",
-         "culet require --tree boot.json",
-         "culet require --diff before.json after.json     two runs compared",
-         "culet require --unused -- bundle exec puma      code that never ran, at exit",
-         "culet require --unused 4242                     the same of a running process"]
+        ["culet requires -- bin/rails runner 1             by gem and by file",
+         "culet requires --html boot.html -- bin/rails runner 1    with a flame graph",
+         "culet requires --sort failed --top 40 -- ruby app.rb",
+         "culet requires --json --out boot.json -- bin/rails runner 1",
+         "culet requires --tree boot.json",
+         "culet requires --diff before.json after.json     two runs compared",
+         "culet requires --unused -- bundle exec puma      code that never ran, at exit",
+         "culet requires --unused 4242                     the same of a running process"]
       end
 
       # @return [Integer] exit status
@@ -63,14 +63,14 @@ module Culet
         end
         parser.on("--html FILE", "also write a flame graph as an HTML page") { |v| options[:html] = v }
         parser.on("--[no-]retained", "track which objects are retained (default: yes)") { |v| options[:retained] = v }
-        parser.on(UNUSED, "list compiled code that never ran; see `culet require --unused --help`") { nil }
+        parser.on(UNUSED, "list compiled code that never ran; see `culet requires --unused --help`") { nil }
         parser.on("--diff", "compare two files written with --json") { options[:diff] = true }
       end
 
       def check(words, command)
         raise UsageError, "give a command or files, not both" if command && words.any?
         if command ? command.empty? : words.empty?
-          raise UsageError, "no command given; write `culet require -- COMMAND ...`"
+          raise UsageError, "no command given; write `culet requires -- COMMAND ...`"
         end
         raise UsageError, "--diff takes two files of --json" if options[:diff] && words.size != 2
         raise UsageError, "one file at a time; --diff takes two" if words.size > 1 && !options[:diff]
@@ -93,7 +93,8 @@ module Culet
       def own_stdout? = options[:out] || !options[:json]
 
       def read(path)
-        Culet::Boot::Saved.read(path, Culet::Boot::Document::KIND, Culet::Boot::Shapes::DOCUMENT)
+        Culet::Boot::Saved.read(path, Culet::Boot::Document::KIND, Culet::Boot::Shapes::DOCUMENT,
+                                writer: "culet requires --json")
       end
 
       def conclude(document)
