@@ -16,6 +16,7 @@
 #include "limit/limit.h"
 #include "profile/ruby_profile.h"
 #include "reading/reading.h"
+#include "retain/retain.h"
 #include "strings/strings.h"
 #include "trim/trim.h"
 
@@ -150,6 +151,7 @@ RUBY_FUNC_EXPORTED void Init_culet(void)
     culet_init_reading(culet);
     culet_init_agent(culet);
     culet_init_unused_reporter(culet);
+    culet_init_retain(culet);
     culet_init_strings(culet);
     culet_init_limit(culet);
     culet_init_memory_file(culet);

@@ -4,6 +4,8 @@ require_relative "../extension"
 
 Extension.check
 have_const("RSTRING_FSTR", "ruby.h")
+have_const("RUBY_FL_EXIVAR", "ruby.h") # up to Ruby 3.4
+have_func("rb_class_attached_object", "ruby.h") # Ruby 3.2 and later
 have_func("rb_thread_atfork", "ruby.h") # for the agent's forked copy
 have_func("rb_postponed_job_preregister", "ruby/debug.h") # Ruby 3.3 and later
 if try_link("extern __thread void *ruby_current_ec;\nint main(void) { return ruby_current_ec != 0; }")
