@@ -52,15 +52,15 @@ class RedmineTest < Minitest::Test
   end
 
   def test_recorded
-    assert_recorded(plain, boot(verb: %w[require --json]))
+    assert_recorded(plain, boot(verb: %w[requires --json]))
   end
 
   def test_recorded_with_bootsnap
-    assert_recorded(plain_with_bootsnap, boot(verb: %w[require --json], bootsnap: true))
+    assert_recorded(plain_with_bootsnap, boot(verb: %w[requires --json], bootsnap: true))
   end
 
   def test_code_that_never_ran
-    looked = boot(verb: %w[require --unused --json])
+    looked = boot(verb: %w[requires --unused --json])
     assert_equal plain.features, looked.features.grep_v(COVERAGE)
     told = looked.document
     assert_empty told["problems"]
