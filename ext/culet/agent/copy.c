@@ -20,6 +20,7 @@
 
 #include "common/filter.h"
 #include "common/io.h"
+#include "common/vm_lock.h"
 #include "reading/clock.h"
 
 #define SPARE_SECONDS 15 /* from the limit of CPU time to the end of a copy that waits for a lock */
@@ -105,38 +106,51 @@ static void write_answer(const struct culet_copy_task *task, const long *pids, d
 
 /* ---- in the program ---- */
 
-static pid_t fork_copy(const struct culet_copy_task *task, int output, int status_pipe)
+struct forking {
+    const struct culet_copy_task *task;
+    int output, status_pipe;
+    pid_t half; /* the first child; -1: it could not be forked */
+};
+
+static void fork_copy(void *data)
 {
+    struct forking *forking = data;
     const long pids[] = {getpid(), getppid()};
     double start = culet_clock_seconds(CLOCK_MONOTONIC), fork_seconds;
-    pid_t half = fork();
 
-    if (half != 0)
-        return half;
+    forking->half = fork();
+    if (forking->half != 0)
+        return;
     fork_seconds = culet_seconds_since(start);
     if (fork() == 0)
-        write_answer(task, pids, fork_seconds, output, status_pipe);
+        write_answer(forking->task, pids, fork_seconds, forking->output, forking->status_pipe);
     _exit(0);
 }
 
-/* With signals blocked, the program's handlers do not run in the copy. */
+/*
+ * With signals blocked, the program's handlers do not run in the copy. Other Ractors are stopped: one that had a lock of
+ * the VM would keep it in the copy.
+ */
 static pid_t fork_undisturbed(const struct culet_copy_task *task, int output, int status_pipe)
 {
+    struct forking forking = {task, output, status_pipe, -1};
     sigset_t all, before;
-    pid_t half;
-    int was_off;
+    int was_off, several = culet_vm_several_ractors();
 
     sigfillset(&all);
     was_off = RTEST(rb_gc_disable()); /* also finishes a sweep in progress */
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    half = fork_copy(task, output, status_pipe);
-    if (half > 0)
-        while (waitpid(half, NULL, 0) < 0 && errno == EINTR)
+    if (several)
+        culet_vm_locked(fork_copy, &forking);
+    else
+        fork_copy(&forking);
+    if (forking.half > 0)
+        while (waitpid(forking.half, NULL, 0) < 0 && errno == EINTR)
             continue;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!was_off)
         rb_gc_enable();
-    return half;
+    return forking.half;
 }
 
 const char *culet_copy_start(struct culet_copy *copy, const struct culet_copy_task *task)

@@ -6,54 +6,10 @@
 #include "common/active_malloc.h"
 #include "common/heap_walk.h"
 #include "common/object_bytes.h"
+#include "common/vm_lock.h"
 #include "retain/internals.h"
 #include "retain/live_names.h"
 #include "retain/live_roots.h"
-
-bool culet_live_set(struct culet_numbers *bits, uint32_t id)
-{
-    uint32_t *word = &bits->items[id >> 5], bit = 1u << (id & 31);
-    bool before = (*word & bit) != 0;
-
-    *word |= bit;
-    return before;
-}
-
-uint32_t culet_live_id(const struct culet_live *live, VALUE object)
-{
-    return RB_SPECIAL_CONST_P(object) ? CULET_NO_ID : culet_heap_index_id(&live->index, (uintptr_t)object);
-}
-
-/* ---- classes ---- */
-
-static bool has_permanent_name(VALUE class)
-{
-    VALUE name = rb_class_path_cached(class);
-
-    return !NIL_P(name) && RB_TYPE_P(name, T_STRING) && RSTRING_LEN(name) > 0 && RSTRING_PTR(name)[0] != '#';
-}
-
-bool culet_live_is_named(struct culet_live *live, VALUE object)
-{
-    uint32_t id = culet_live_id(live, object);
-    int type;
-    bool named;
-
-    if (id == CULET_NO_ID)
-        return false;
-    type = RB_BUILTIN_TYPE(object);
-    if (type != T_CLASS && type != T_MODULE)
-        return false;
-    if (culet_live_set(&live->judged, id))
-        return culet_live_has(&live->named, id);
-    if (type == T_CLASS && RB_FL_TEST_RAW(object, RUBY_FL_SINGLETON))
-        named = culet_live_is_named(live, culet_internals_attached(object));
-    else
-        named = has_permanent_name(object);
-    if (named)
-        (void)culet_live_set(&live->named, id);
-    return named;
-}
 
 /* ---- references ---- */
 
@@ -69,20 +25,13 @@ struct question {
     void *data;
 };
 
-static void defer_code(struct question *question, VALUE code, uint32_t id, VALUE path)
+static void defer_code(struct question *question, uint32_t id, VALUE path)
 {
     struct culet_live *live = question->live;
 
     if (!question->collecting || culet_live_set(&live->deferred, id))
         return;
     (void)culet_loose_codes_add(live->graph.memory, &live->loose, (struct culet_loose_code){path, id});
-    (void)code;
-}
-
-static void meet_class(struct question *question, VALUE class, uint32_t id)
-{
-    if (question->collecting && !culet_live_set(&question->live->deferred, id))
-        (void)culet_values_add(question->live->graph.memory, &question->live->met, class);
 }
 
 /* A method that is a block: the class keeps the block, and what it captured. */
@@ -109,12 +58,13 @@ static bool is_left_out(struct question *question, VALUE child, uint32_t id)
         if (question->internal == INTERNAL_METHOD && !question->asked_owner)
             question->named_owner = true;
         question->asked_owner = true;
-        meet_class(question, child, id);
+        if (question->collecting)
+            culet_live_meet_class(live, child);
         return true;
     case T_IMEMO:
         if (question->layer >= LAYER_CODE || culet_internals_kind(child) != INTERNAL_CODE)
             return false;
-        defer_code(question, child, id, culet_internals_code_path(child));
+        defer_code(question, id, culet_internals_code_path(child));
         return true;
     case T_DATA:
         if (culet_live_is_thread(live, child))
@@ -137,7 +87,7 @@ static void found(VALUE child, void *data)
         return;
     if (question->internal == INTERNAL_CALL_CACHE || question->internal == INTERNAL_CONSTANT_CACHE) {
         if (!culet_live_is_named(question->live, child))
-            defer_code(question, child, id, 0);
+            defer_code(question, id, 0);
         return;
     }
     if (!is_left_out(question, child, id))
@@ -187,10 +137,8 @@ static bool is_leaf(struct culet_graph *graph, uint32_t id)
     if (class != live->last_class) {
         live->last_class = class;
         live->last_class_named = class == 0 || culet_live_is_named(live, class);
-        if (class != 0 && live->last_class_named && graph->layer < CULET_LAYERS) {
-            struct question question = {.live = live, .collecting = true};
-            meet_class(&question, class, culet_live_id(live, class));
-        }
+        if (class != 0 && live->last_class_named && graph->layer < CULET_LAYERS)
+            culet_live_meet_class(live, class);
     }
     return live->last_class_named;
 }
@@ -293,9 +241,12 @@ static culet_reachable_function *reachable_function(void)
 
 const char *culet_live_obstacle(void)
 {
-    if (reachable_function() == NULL || dlsym(RTLD_DEFAULT, "rb_objspace_reachable_objects_from_root") == NULL)
+    if (reachable_function() == NULL || dlsym(RTLD_DEFAULT, "rb_objspace_reachable_objects_from_root") == NULL ||
+        !culet_heap_walk_is_possible() || culet_heap_memsize() == NULL)
         return "this Ruby does not support following its references";
-    return culet_heap_walk_obstacle();
+    return culet_vm_several_ractors() && !culet_vm_lock_exists()
+               ? "several Ractors run, and this Ruby has no lock to stop them"
+               : NULL;
 }
 
 bool culet_live_open(struct culet_live *live, struct culet_memory *memory)

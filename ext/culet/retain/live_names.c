@@ -90,7 +90,7 @@ static void write_module(struct culet_buffer *text, VALUE module)
 {
     VALUE name = Qnil;
 
-    if (RB_TYPE_P(module, T_CLASS) && RB_FL_TEST_RAW(module, RUBY_FL_SINGLETON)) {
+    if (culet_live_is_singleton(module)) {
         VALUE attached = culet_internals_attached(module);
         if (RB_TYPE_P(attached, T_CLASS) || RB_TYPE_P(attached, T_MODULE)) {
             write_module(text, attached);
@@ -157,14 +157,12 @@ static void write_method(struct culet_live *live, VALUE method, struct culet_buf
     struct method_names names = {0};
     const VALUE *words = (const VALUE *)method;
     VALUE name = words[3] != 0 ? rb_id2str((ID)words[3]) : 0;
-    bool singleton;
 
     live->reachable(method, note_owner, &names);
     if (names.owner == 0)
         return;
-    singleton = RB_TYPE_P(names.owner, T_CLASS) && RB_FL_TEST_RAW(names.owner, RUBY_FL_SINGLETON);
     write_module(text, names.owner);
-    write_text(text, singleton ? "." : "#");
+    write_text(text, culet_live_is_singleton(names.owner) ? "." : "#");
     if (name != 0 && RB_TYPE_P(name, T_STRING))
         culet_buffer_add(text, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
 }
@@ -313,14 +311,10 @@ void culet_live_write_holder(struct culet_graph *graph, const struct culet_holde
     case HOLDER_STACK:
         write_text(text, "stack of the ");
         write_thread(object, text);
-        if (holder->name == 1)
-            write_text(text, " (machine stack)");
         return;
     case HOLDER_METHOD:
         if (object != 0) {
             write_module(text, object);
-            if (RB_TYPE_P(object, T_CLASS) && RB_FL_TEST_RAW(object, RUBY_FL_SINGLETON))
-                write_text(text, " (singleton methods)");
         } else if (holder->name != 0 && RB_TYPE_P((VALUE)holder->name, T_STRING)) {
             write_text(text, "code of ");
             culet_buffer_add(text, RSTRING_PTR(holder->name), (size_t)RSTRING_LEN(holder->name));

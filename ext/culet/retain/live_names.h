@@ -2,7 +2,7 @@
 #ifndef CULET_RETAIN_LIVE_NAMES_H
 #define CULET_RETAIN_LIVE_NAMES_H
 
-#include "retain/live.h"
+#include "retain/live_heap.h"
 
 uint64_t culet_live_class_of(struct culet_graph *graph, uint32_t id);
 void culet_live_write_class(struct culet_graph *graph, uint64_t key, struct culet_buffer *text);

@@ -12,6 +12,7 @@
 
 #include "common/active_malloc.h"
 #include "retain/internals.h"
+#include "retain/root_category.h"
 
 typedef void root_function(void (*found)(const char *category, VALUE object, void *data), void *data);
 
@@ -34,8 +35,7 @@ static void add_single(struct culet_live *live, enum culet_holder_kind kind, enu
     if (id == CULET_NO_ID || RB_BUILTIN_TYPE(target) == T_NONE)
         return;
     if (culet_live_is_named(live, target)) {
-        if (!culet_live_set(&live->deferred, id))
-            (void)culet_values_add(live->graph.memory, &live->met, target);
+        culet_live_meet_class(live, target);
         return;
     }
     if (culet_live_is_thread(live, target))
@@ -146,8 +146,7 @@ static void add_method(VALUE child, void *data)
     if (id == CULET_NO_ID || child == walk->class || contains(walk->values, child))
         return;
     if (culet_live_is_named(live, child)) {
-        if (!culet_live_set(&live->deferred, id))
-            (void)culet_values_add(live->graph.memory, &live->met, child);
+        culet_live_meet_class(live, child);
         return;
     }
     if (!culet_live_is_thread(live, child))
@@ -156,21 +155,35 @@ static void add_method(VALUE child, void *data)
 
 static void add_blocks(struct culet_live *live, size_t first, size_t count);
 
-/* A singleton class has no constants that a program would look for, but may have. */
+/* The singleton classes of a class, first its own; each is the class of what is before it. */
+static VALUE singleton_of(VALUE class)
+{
+    VALUE singleton = RBASIC(class)->klass;
+
+    return singleton != 0 && culet_live_is_singleton(singleton) && culet_internals_attached(singleton) == class
+               ? singleton
+               : 0;
+}
+
 void culet_live_add_class(struct culet_live *live, VALUE class)
 {
     struct culet_values values = {NULL, 0, {NULL, 0}};
-    struct class_walk walk = {live, class, &values};
     size_t holder;
 
-    rb_ivar_foreach(class, add_variable, (st_data_t)&walk);
-    add_constants(&walk);
+    for (VALUE one = class; one != 0; one = singleton_of(one)) {
+        struct class_walk walk = {live, one, &values};
+        rb_ivar_foreach(one, add_variable, (st_data_t)&walk);
+        add_constants(&walk);
+    }
     if (values.count > 0)
         qsort(values.items, values.count, sizeof(*values.items), by_value);
     culet_graph_add_holder(&live->graph, HOLDER_METHOD, LAYER_CODE, class, 0);
     holder = live->graph.holders.count - 1;
-    culet_graph_add_target(&live->graph, culet_live_id(live, class));
-    live->reachable(class, add_method, &walk);
+    for (VALUE one = class; one != 0; one = singleton_of(one)) {
+        struct class_walk walk = {live, one, &values};
+        culet_graph_add_target(&live->graph, culet_live_id(live, one));
+        live->reachable(one, add_method, &walk);
+    }
     culet_values_free(live->graph.memory, &values);
     if (!live->graph.memory->failed)
         add_blocks(live, live->graph.holders.items[holder].first, live->graph.holders.items[holder].targets);
@@ -244,6 +257,18 @@ void culet_live_add_loose_code(struct culet_live *live)
 
 /* ---- threads ---- */
 
+struct root {
+    VALUE object;
+    uint64_t category;
+};
+
+CULET_LIST(roots, struct root)
+
+struct root_list {
+    struct culet_memory *memory;
+    struct roots roots;
+};
+
 bool culet_live_is_thread(const struct culet_live *live, VALUE object)
 {
     for (size_t i = 0; i < live->threads.count; i++)
@@ -293,51 +318,27 @@ static void add_variables(struct culet_live *live, VALUE thread)
     }
 }
 
-static void add_thread(struct culet_live *live, VALUE thread)
+/* The native stack of the current thread is a root of its own. */
+static void add_thread(struct culet_live *live, VALUE thread, const struct root_list *list)
 {
     add_locals(live, thread);
     add_variables(live, thread);
     culet_graph_add_holder(&live->graph, HOLDER_STACK, LAYER_STACK, thread, 0);
     culet_graph_add_target(&live->graph, culet_live_id(live, thread));
     live->reachable(thread, add_stack_value, live);
+    for (size_t i = 0; thread == rb_thread_current() && i < list->roots.count; i++)
+        if (list->roots.items[i].category == ROOT_STACK)
+            add_stack_value(list->roots.items[i].object, live);
 }
 
 /* ---- roots ---- */
-
-enum category { ROOT_VM, ROOT_FINALIZERS, ROOT_STACK, ROOT_VARIABLE, ROOT_AT_EXIT, ROOT_GLOBAL, ROOT_SYMBOLS };
-
-struct root {
-    VALUE object;
-    uint64_t category;
-};
-
-CULET_LIST(roots, struct root)
-
-struct root_list {
-    struct culet_memory *memory;
-    struct roots roots;
-};
-
-static enum category category_of(const char *name)
-{
-    static const struct {
-        const char *name;
-        enum category category;
-    } categories[] = {{"finalizers", ROOT_FINALIZERS}, {"machine_context", ROOT_STACK},
-                      {"global_list", ROOT_VARIABLE},  {"end_proc", ROOT_AT_EXIT},
-                      {"global_tbl", ROOT_GLOBAL},     {"global_symbols", ROOT_SYMBOLS}};
-
-    for (size_t i = 0; name != NULL && i < sizeof(categories) / sizeof(categories[0]); i++)
-        if (strcmp(name, categories[i].name) == 0)
-            return categories[i].category;
-    return ROOT_VM;
-}
 
 static void note_root(const char *category, VALUE object, void *data)
 {
     struct root_list *list = data;
 
-    (void)roots_add(list->memory, &list->roots, (struct root){object, category_of(category)});
+    (void)roots_add(list->memory, &list->roots,
+                    (struct root){object, culet_root_category_of(category, category != NULL ? strlen(category) : 0)});
 }
 
 static bool is_hidden_array(VALUE object)
@@ -381,6 +382,8 @@ static void add_vm_root(struct culet_live *live, VALUE object)
         add_single(live, HOLDER_FINALIZER, LAYER_DURABLE, object, 0, object);
     else if (is_symbol_table(object))
         add_single(live, HOLDER_SYMBOL_TABLE, LAYER_NATIVE, 0, 0, object);
+    else if (is_hidden_array(object)) /* lists of what C code has registered, each of which is a root itself */
+        add_single(live, HOLDER_VM, LAYER_LOOSE_CODE, object, 0, object);
     else
         add_single(live, is_native(object) ? HOLDER_NATIVE : HOLDER_VM, LAYER_NATIVE, object, 0, object);
 }
@@ -389,13 +392,13 @@ static void add_root(struct culet_live *live, const struct root *root)
 {
     if (culet_live_id(live, root->object) == CULET_NO_ID || RB_BUILTIN_TYPE(root->object) == T_NONE)
         return;
-    switch ((enum category)root->category) {
+    switch ((enum culet_root_category)root->category) {
     case ROOT_FINALIZERS:
         add_single(live, HOLDER_FINALIZER, LAYER_DURABLE, root->object, 0, root->object);
         return;
     case ROOT_STACK:
         return;
-    case ROOT_VARIABLE:
+    case ROOT_C_VARIABLE:
         add_single(live, HOLDER_NATIVE, LAYER_NATIVE, root->object, 0, root->object);
         return;
     case ROOT_AT_EXIT:
@@ -422,14 +425,6 @@ static int by_root(const void *one, const void *other)
     return (a->category > b->category) - (a->category < b->category);
 }
 
-static void add_machine_stack(struct culet_live *live, const struct root_list *list)
-{
-    culet_graph_add_holder(&live->graph, HOLDER_STACK, LAYER_STACK, rb_thread_current(), 1);
-    for (size_t i = 0; i < list->roots.count; i++)
-        if (list->roots.items[i].category == ROOT_STACK)
-            add_stack_value(list->roots.items[i].object, live);
-}
-
 /* The stacks are read before this function makes objects. */
 void culet_live_add_roots(struct culet_live *live)
 {
@@ -445,7 +440,6 @@ void culet_live_add_roots(struct culet_live *live)
         if (i == 0 || by_root(&list.roots.items[i - 1], &list.roots.items[i]) != 0)
             add_root(live, &list.roots.items[i]);
     for (size_t i = 0; i < live->threads.count; i++)
-        add_thread(live, live->threads.items[i]);
-    add_machine_stack(live, &list);
+        add_thread(live, live->threads.items[i], &list);
     roots_free(live->graph.memory, &list.roots);
 }

@@ -2,7 +2,7 @@
 #ifndef CULET_RETAIN_LIVE_ROOTS_H
 #define CULET_RETAIN_LIVE_ROOTS_H
 
-#include "retain/live.h"
+#include "retain/live_heap.h"
 
 /* Adds the holders that Ruby's roots are. */
 void culet_live_add_roots(struct culet_live *live);

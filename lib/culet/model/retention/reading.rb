@@ -1,8 +1,12 @@
 # frozen_string_literal: true
 
+require "tempfile"
+require "zlib"
 require_relative "../../errors"
+require_relative "../../native"
 require_relative "../../system/agent/conversation"
 require_relative "../../system/foreign_json"
+require_relative "../../system/input_file"
 require_relative "../../system/shape"
 
 module Culet
@@ -14,6 +18,12 @@ module Culet
       # Default limits: CPU time in seconds, and memory of the analysis in bytes.
       LIMIT_SECONDS = 60.0
       LIMIT_BYTES = 4 << 30
+      # CPU time for a dump, in seconds: reading its lines takes most of it.
+      DUMP_SECONDS = 600.0
+      # A dump's packed file begins with it. It may unpack to so many times its size, and so many bytes more.
+      GZIP = "\x1f\x8b".b.freeze
+      MOST_RATIO = 100
+      FREE_BYTES = 1 << 20
       # Largest answer, in bytes.
       MOST_BYTES = 64 << 20
       # Deepest nesting of an answer: a path in a list in a holder in a list.
@@ -21,7 +31,7 @@ module Culet
       # The figures that identify an analysis; what is shown of it is checked where it is used.
       SHAPE = { "version" => 1, "source" => Shape.one_of("process", "dump"), "total_bytes" => Shape::COUNT,
                 "holders" => [{ "id" => Shape::COUNT, "kind" => Shape::TEXT }], "sets" => [{ "bytes" => Shape::COUNT }] }.freeze
-      private_constant :MOST_BYTES, :NESTING, :SHAPE
+      private_constant :GZIP, :MOST_RATIO, :FREE_BYTES, :MOST_BYTES, :NESTING, :SHAPE
 
       module_function
 
@@ -45,6 +55,43 @@ module Culet
       rescue JSON::ParserError
         raise Error, conversation.strange
       end
+
+      # @param path [String] a file of ObjectSpace.dump_all, plain or gzipped
+      # @param content [Boolean] as of of_process, as the others
+      # @return [Hash{String => Object}] the analysis; its "pid" is 0
+      # @raise [Culet::Error] when the file is no dump, or is cut or damaged
+      def of_dump(path, content: false, duplicates: false, class_name: nil, address: nil,
+                  limit_seconds: DUMP_SECONDS, limit_bytes: LIMIT_BYTES)
+        InputFile.open(path, what: "a dump of ObjectSpace.dump_all") do |file|
+          unpacked(file, path) do |dump|
+            text = Retention.analyse_dump(dump.fileno, content, duplicates, class_name.to_s, address || 0,
+                                          limit_seconds, limit_bytes)
+            Shape.check(ForeignJson.parse(text, max_nesting: NESTING), SHAPE, name: "the analysis of #{path}")
+          end
+        end
+      rescue Error => e
+        raise Error, e.message.include?(path) ? e.message : "#{path}: #{e.message}"
+      end
+
+      # @yieldparam file [File] plain, at its start
+      def unpacked(file, path)
+        packed = file.read(GZIP.bytesize) == GZIP
+        file.rewind
+        return yield(file) unless packed
+
+        Tempfile.create("culet-retain") do |plain|
+          File.unlink(plain.path)
+          most = (MOST_RATIO * file.size) + FREE_BYTES
+          raise Error, "it unpacks to more than a dump of its size has" if IO.copy_stream(Zlib::GzipReader.new(file), plain, most) == most
+
+          plain.flush
+          plain.rewind
+          yield plain
+        end
+      rescue Zlib::Error => e
+        raise Error, "it cannot be unpacked: #{e.message}"
+      end
+      private_class_method :unpacked
 
       # @return [String] the request, without its limits of time
       def request(content:, duplicates:, class_name:, address:, limit_bytes:, heapsnapshot: false)
