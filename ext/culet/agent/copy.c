@@ -79,7 +79,6 @@ static void lower_priority(void)
 static void write_answer(const struct culet_copy_task *task, const long *pids, double fork_seconds, int output,
                          int status_pipe)
 {
-    struct culet_buffer answer = {NULL, 0, 0, 0};
     pid_t own = getpid();
     const char *problem;
     char status = CULET_COPY_ANSWER;
@@ -94,14 +93,14 @@ static void write_answer(const struct culet_copy_task *task, const long *pids, d
     (void)prctl(PR_SET_NAME, task->name, 0, 0, 0);
     if (culet_write_all(status_pipe, &own, sizeof(own)) != 0)
         return;
-    problem = task->make(task, pids, fork_seconds, &answer);
-    if (problem == NULL && answer.failed)
-        problem = "no memory is left for the answer";
-    if (problem != NULL)
+    problem = task->make(task, pids, fork_seconds, output);
+    if (problem != NULL) {
         status = CULET_COPY_ERROR;
-    if (culet_write_all(output, problem != NULL ? problem : answer.bytes,
-                        problem != NULL ? strlen(problem) : answer.length) == 0)
-        (void)culet_write_all(status_pipe, &status, 1);
+        if (ftruncate(output, 0) != 0 || lseek(output, 0, SEEK_SET) != 0 ||
+            culet_write_all(output, problem, strlen(problem)) != 0)
+            return;
+    }
+    (void)culet_write_all(status_pipe, &status, 1);
 }
 
 /* ---- in the program ---- */
@@ -153,12 +152,20 @@ static pid_t fork_undisturbed(const struct culet_copy_task *task, int output, in
     return forking.half;
 }
 
+/* A file without a name for the answer. Returns -1 without one. */
+static int open_output(const struct culet_copy_task *task)
+{
+    int file = task->is_large ? open("/var/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
+
+    return file >= 0 ? file : memfd_create(task->name, MFD_CLOEXEC);
+}
+
 const char *culet_copy_start(struct culet_copy *copy, const struct culet_copy_task *task)
 {
     int ends[2];
     pid_t half;
 
-    copy->output = memfd_create(task->name, MFD_CLOEXEC);
+    copy->output = open_output(task);
     if (copy->output < 0)
         return "no descriptor or memory is left for the answer";
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
