@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../culet"
 require_relative "../model/retention/analysis"
 require_relative "../model/retention/gems"
 require_relative "../model/retention/growth"

@@ -84,7 +84,7 @@ module Culet
       end
 
       # @return [Integer, nil] of a process
-      def pid = @document["pid"]
+      def pid = (@document["pid"] unless dump?)
 
       # @return [String, nil] "3.4.1"
       def ruby = @document["ruby"]
