@@ -186,7 +186,7 @@ class DoctorTest < Minitest::Test
     assert_empty err
     assert_match(/^ok +allocator +glibc serves malloc/, out)
     refute_includes out, "\e["
-    assert_includes run_culet("doctor", "--color", env: NEUTRAL).first, "\e[32mok"
+    assert_includes culet("doctor", "--color").first, "\e[32mok"
   end
 
   def test_what_cannot_be_looked_at_is_one_sentence

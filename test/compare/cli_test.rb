@@ -10,18 +10,16 @@ class CompareCliTest < Minitest::Test
   QUICK = ["--allocators", "glibc,jemalloc", "--runs", "2", "--seed", "4"].freeze
 
   def test_help_names_the_default_workloads
-    out, err, status = run_culet("compare", "--help")
-    assert status.success?
-    assert_empty err
+    out, = culet("compare", "--help")
     assert_match(/threads, window, fragments, hash/, out)
     assert_match(/^ +trim=now/, out)
     assert_match(/^Examples:/, out)
   end
 
   def test_list
-    out, = run_culet("compare", "--list")
+    out, = culet("compare", "--list")
     assert_equal %w[threads window fragments mixed hash garbage cpu fork boot rack rails cluster cluster-warm], out.lines.map { |line| line[/\S+/] }
-    json, = run_culet("compare", "--list", "--json")
+    json, = culet("compare", "--list", "--json")
     assert_equal true, JSON.parse(json)["workloads"].find { |one| one["name"] == "rack" }["server"]
   end
 

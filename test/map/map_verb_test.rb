@@ -50,8 +50,8 @@ class MapVerbTest < Minitest::Test
 
   def test_without_options_it_writes_a_page_named_after_the_process
     with_snapshot_file(MapHelper.stream) do |path, folder|
-      out, err, status = run_culet("map", path, chdir: folder)
-      assert status.success?, err
+      out, err, status = Dir.chdir(folder) { culet("map", path) }
+      assert_equal 0, status, err
       assert_empty out
       assert_equal "culet: wrote culet-map-some.html\n", err
       assert_includes File.read("#{folder}/culet-map-some.html"), "<title>puma (process 4242), malloc of glibc: memory map</title>"
@@ -60,8 +60,8 @@ class MapVerbTest < Minitest::Test
 
   def test_figures_alone_write_no_file
     with_snapshot_file(MapHelper.stream) do |path, folder|
-      out, err, status = run_culet("map", path, "--json", chdir: folder)
-      assert status.success?, err
+      out, err, status = Dir.chdir(folder) { culet("map", path, "--json") }
+      assert_equal 0, status, err
       assert_equal Culet::Map::Totals.new(MapHelper.snapshot).to_h, JSON.parse(out)
       assert_equal ["some.snapshot"], Dir.children(folder)
     end
@@ -69,8 +69,8 @@ class MapVerbTest < Minitest::Test
 
   def test_two_snapshots_are_two_moments_of_one_page
     with_snapshot_file(MapHelper.stream) do |path, folder|
-      out, err, status = run_culet("map", path, path, "--json", "--html", "a.html", chdir: folder)
-      assert status.success?, err
+      out, err, status = Dir.chdir(folder) { culet("map", path, path, "--json", "--html", "a.html") }
+      assert_equal 0, status, err
       assert_equal 2, JSON.parse(out)["snapshots"].size
       assert_equal %w[facts-0 facts-1], File.read("#{folder}/a.html").scan(/id="(facts-\d)"/).flatten
     end
@@ -78,8 +78,8 @@ class MapVerbTest < Minitest::Test
 
   def test_a_series_gives_a_list_of_figures_and_the_last_picture
     with_snapshot_file(MapHelper.stream, MapHelper.stream(pages: 90)) do |path, folder|
-      out, err, status = run_culet("map", path, "--json", "--png", "a.png", chdir: folder)
-      assert status.success?, err
+      out, err, status = Dir.chdir(folder) { culet("map", path, "--json", "--png", "a.png") }
+      assert_equal 0, status, err
       assert_equal 2, JSON.parse(out)["snapshots"].size
       assert_includes err, "a.png shows the last of 2 snapshots"
     end
@@ -133,8 +133,6 @@ class MapVerbTest < Minitest::Test
   end
 
   def test_help_has_examples
-    out, _, status = run_culet("map", "--help")
-    assert status.success?
-    assert_includes out, "culet map 4242 --png heap.png"
+    assert_includes culet("map", "--help").first, "culet map 4242 --png heap.png"
   end
 end
