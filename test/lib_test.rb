@@ -49,22 +49,16 @@ class LibTest < Minitest::Test
     Dir.mktmpdir do |directory|
       path = File.join(directory, "file")
       File.write(path, "kept")
-      _, err, status = run_culet("lib", "--link", path)
-      assert_equal 1, status.exitstatus
-      assert_match(/is not a link; remove it, or choose another path/, err)
+      assert_sentence(/is not a link; remove it, or choose another path/, "lib", "--link", path)
       assert_equal "kept", File.read(path)
-      _, err, status = run_culet("lib", "--link", File.join(path, "x"))
-      assert_equal 1, status.exitstatus
-      assert_match(/cannot make the link .*: not a directory|cannot make the link .*: file exists/, err)
+      assert_sentence(/cannot make the link .*: (not a directory|file exists)/, "lib", "--link", File.join(path, "x"))
     end
-    [["--link", "/tmp/a b"], ["auto", "--link", "/tmp/x"]].each { |words| assert_equal 2, run_culet("lib", *words).last.exitstatus }
+    [["--link", "/tmp/a b"], ["auto", "--link", "/tmp/x"]].each { |words| assert_equal 2, culet("lib", *words).last }
   end
 
   def test_other_arguments_are_wrong_usage
     [%w[x], %w[auto agent], %w[-- true]].each do |words|
-      _, err, status = run_culet("lib", *words)
-      assert_equal 2, status.exitstatus
-      assert_match(/prints the path of libculet\.so; `culet lib PART` prints the path of a part/, err)
+      assert_sentence(/prints the path of libculet\.so; `culet lib PART` prints the path of a part/, "lib", *words, status: 2)
     end
   end
 end

@@ -9,6 +9,7 @@ require "fileutils"
 require "io/wait"
 require "open3"
 require "rbconfig"
+require "stringio"
 require "tmpdir"
 
 # A signal that the tests were started to ignore (as by a shell's `&`) would be ignored by the programs they start.
@@ -36,6 +37,27 @@ module TestHelper
   # @return [Array(String, String, Process::Status)] stdout, stderr, status
   def run_culet(*argv, env: {}, stdin: "", chdir: ROOT)
     run_program(*culet_command, *argv, env: env, stdin: stdin, chdir: chdir)
+  end
+
+  # Runs the command line in this process, for calls that need no other.
+  #
+  # @return [Array(String, String, Integer)] stdout, stderr, exit status
+  def culet(*words)
+    require "culet/cli"
+    out = StringIO.new
+    err = StringIO.new
+    status = Culet::CLI.run(words, out: out, err: err)
+    [out.string, err.string, status]
+  end
+
+  # Asserts that the command line, in this process, ends with that status, one sentence and nothing else.
+  #
+  # @param pattern [Regexp, String] what the sentence has
+  def assert_sentence(pattern, *words, status: 1)
+    out, err, ended = culet(*words)
+    assert_equal [status, ""], [ended, out], "culet #{words.join(" ")}: #{err}"
+    assert_match(/\Aculet: .+\n\z/, err)
+    assert_match pattern, err
   end
 
   # @return [Array<String>] the words that start the command line

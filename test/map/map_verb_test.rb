@@ -12,14 +12,6 @@ class MapVerbTest < Minitest::Test
 
   def with_holding_process(&block) = with_program(RbConfig.ruby, "-e", MapHelper::HOLDING, &block)
 
-  def assert_refused(status, sentence, *argv, **options)
-    out, err, ended = run_culet("map", *argv, **options)
-    assert_equal status, ended.exitstatus, err
-    assert_match sentence, err
-    assert_empty out
-    assert_equal 1, err.lines.size, err
-  end
-
   def test_a_running_process_as_page_picture_and_figures_of_one_snapshot
     skip "no browser to open the map with; install one with `apt-get install chromium`" unless Browser::PROGRAM
 
@@ -94,20 +86,20 @@ class MapVerbTest < Minitest::Test
   end
 
   def test_wrong_use_is_one_sentence
-    assert_refused 2, /no process given/
-    assert_refused 2, /does not run a command/, "1", "--", "ls"
-    assert_refused 2, /invalid option: --frobnicate/, "--frobnicate"
+    assert_sentence(/no process given/, "map", status: 2)
+    assert_sentence(/does not run a command/, "map", "1", "--", "ls", status: 2)
+    assert_sentence(/invalid option: --frobnicate/, "map", "--frobnicate", status: 2)
   end
 
   def test_what_cannot_be_read_or_written_is_one_sentence
-    assert_refused 1, /no process/, "999999999"
-    assert_refused 1, /there is no file/, "no/such/file"
-    assert_refused 1, /is not a snapshot/, __FILE__
+    assert_sentence(/no process/, "map", "999999999")
+    assert_sentence(/there is no file/, "map", "no/such/file")
+    assert_sentence(/is not a snapshot/, "map", __FILE__)
     with_snapshot_file(MapHelper.stream) do |path, folder|
-      assert_refused 1, %r{cannot write #{folder}/none/a.html: No such file}, path, "--html", "#{folder}/none/a.html"
-      assert_refused 1, %r{cannot write /dev/full: No space left}, path, "--png", "/dev/full"
+      assert_sentence(%r{cannot write #{folder}/none/a.html: No such file}, "map", path, "--html", "#{folder}/none/a.html")
+      assert_sentence(%r{cannot write /dev/full: No space left}, "map", path, "--png", "/dev/full")
       File.binwrite(path, File.binread(path)[0..-40])
-      assert_refused 1, /is cut off/, path, chdir: folder
+      Dir.chdir(folder) { assert_sentence(/is cut off/, "map", path) }
       assert_equal ["some.snapshot"], Dir.children(folder)
     end
   end
@@ -115,7 +107,7 @@ class MapVerbTest < Minitest::Test
   def test_a_snapshot_with_a_histogram_that_is_none_is_refused
     [[[1, 2]], [["x"] * 5], { "a" => 1 }].each do |sizes|
       with_snapshot_file(Synthetic.new(sizes: sizes)) do |path, folder|
-        assert_refused 1, /#{path} is damaged: sizespart has no buckets/, path, chdir: folder
+        Dir.chdir(folder) { assert_sentence(/#{path} is damaged: sizespart has no buckets/, "map", path) }
         assert_equal ["some.snapshot"], Dir.children(folder)
       end
     end
@@ -125,7 +117,7 @@ class MapVerbTest < Minitest::Test
     process = Synthetic.new
     process.map(start: MapHelper::HEAP + 8, pages: 1, use: "other")
     with_snapshot_file(process) do |path, folder|
-      assert_refused 1, /the data read from #{path} is inconsistent: mapping 0 is not of whole pages/, path, chdir: folder
+      Dir.chdir(folder) { assert_sentence(/the data read from #{path} is inconsistent: mapping 0 is not of whole pages/, "map", path) }
       assert_equal ["some.snapshot"], Dir.children(folder)
     end
   end

@@ -40,7 +40,7 @@ class MuslPartsTest < Minitest::Test
   def include_flags
     config = RbConfig::CONFIG
     folders = [config["rubyhdrdir"], config["rubyarchhdrdir"], "#{ROOT}/ext/culet", ROOT]
-    ["-D_GNU_SOURCE", "-DHAVE_MALLOC_H", "-DHAVE_RUBY_CURRENT_EC", "-idirafter", "#{ROOT}/scope/build/musl/kernel-headers",
+    ["-D_GNU_SOURCE", "-DHAVE_MALLOC_H", "-DHAVE_RUBY_CURRENT_EC", "-idirafter", "#{ROOT}/reader/build/musl/kernel-headers",
      *folders.map { |folder| "-I#{folder}" }]
   end
 end

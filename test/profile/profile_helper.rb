@@ -35,11 +35,12 @@ module ProfileHelper
       end
     end
 
-    # @return [Array] Frames, marks, and Integers for native addresses, of the only site with blocks of a size
+    # @return [Array] Frames, marks, and Integers for native addresses, of the only site with blocks of a size; where a JIT
+    #   has compiled code meanwhile, of one that differs from the others in native frames alone
     def stack(bytes)
       # What was inherited is in use, but was not allocated here.
       found = sites.select { |sums, _| (sums["a"] || sums["l"] || [1, 0]).then { |samples, sum| sum == bytes * samples } }
-      raise "#{found.size} sites of #{bytes} bytes" unless found.size == 1
+      raise "#{found.size} sites of #{bytes} bytes" unless found.uniq { |_, words| words.grep_v(Integer).map(&:to_s) }.size == 1
 
       found.first.last
     end

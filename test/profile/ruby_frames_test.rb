@@ -85,8 +85,9 @@ class ProfileRubyFramesTest < Minitest::Test
     assert_equal "program.rb:1:block in <main>", stream.ruby(50_302)[1]
     assert_equal "program.rb:2:block in <main>", stream.ruby(50_304)[1]
     assert_match(/\Aprogram.rb:3:(block in )?Object#outer\z/, stream.ruby(50_306)[1])
-    together = stream.sites.find { |_, words| words.grep_v(Integer)[1].to_s.start_with?("program.rb:5:block") }
-    assert_equal [200, 50 * ((50_312 * 4) + 6)], together.first["a"]
+    # With a JIT the native frames of compiled code make more sites of it.
+    together = stream.sites.select { |_, words| words.grep_v(Integer)[1].to_s.start_with?("program.rb:5:block") }
+    assert_equal [200, 50 * ((50_312 * 4) + 6)], together.map { |sums,| sums["a"] }.transpose.map(&:sum)
   end
 
   def test_deep_recursion_is_cut_at_the_outer_end

@@ -12,9 +12,7 @@ class ReplayVerbTest < Minitest::Test
     [] => /no trace given/, %w[a b] => /no trace given/, ["a", "--", "ls"] => /does not run a command/, ["a", "--runs", "0"] => /--runs takes a whole number/
   }.each do |words, message|
     define_method(:"test_wrong_usage_#{words.join("_")}") do
-      out, err, status = run_culet("replay", *words)
-      assert_equal [2, "", 1], [status.exitstatus, out, err.lines.size], err
-      assert_match message, err
+      assert_sentence(message, "replay", *words, status: 2)
     end
   end
 
@@ -25,9 +23,7 @@ class ReplayVerbTest < Minitest::Test
     ["--samples", "0"] => /--samples takes/, ["--list", "--json"] => /--list prints plain lines/
   }.each do |words, message|
     define_method(:"test_wrong_option_#{words.join("_")}") do
-      _, err, status = run_culet("replay", JOB, *words)
-      assert_equal [2, 1], [status.exitstatus, err.lines.size], err
-      assert_match message, err
+      assert_sentence(message, "replay", JOB, *words, status: 2)
     end
   end
 

@@ -4,12 +4,8 @@ module Culet
   module CLI
     class Completion < Command
       # For zsh: a file of $fpath, or to be evaluated behind compinit.
-      class Zsh
-        # @param outlines [Array<Outline>]
-        def initialize(outlines)
-          @outlines = outlines
-        end
-
+      # outlines: an Outline of each verb.
+      Zsh = Struct.new(:outlines) do
         # @return [String] the script
         def to_s
           <<~ZSH
@@ -31,7 +27,7 @@ module Culet
               shift words
               (( CURRENT-- ))
               case $verb in
-            #{@outlines.map { |one| branch(one) }.join("\n")}
+            #{outlines.map { |one| branch(one) }.join("\n")}
               esac
             }
             if [[ $funcstack[1] == _culet ]]; then _culet "$@"; else compdef _culet culet; fi
