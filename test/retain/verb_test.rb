@@ -174,10 +174,10 @@ class RetainVerbTest < Minitest::Test
     documents = retain(*pids)["processes"]
     assert_equal pids, documents.map { |one| one["pid"] }
     text = report(*pids)
-    pids.each { |pid| assert_match(/^process #{pid}: /, text) }
+    pids.each { |pid| assert_match(/^process #{pid} \(.*app\.rb\): /, text) }
     out, err, status = run_culet("retain", *pids, Process.pid, env: TestHelper::NEUTRAL)
     assert_predicate status, :success?, "those that answer are reported: #{err}"
     assert_match(/culet: process #{Process.pid} has no agent/, err)
-    assert_match(/^process #{pids.first}: /, out)
+    assert_match(/^process #{pids.first} \(/, out)
   end
 end

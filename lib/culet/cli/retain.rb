@@ -170,8 +170,9 @@ module Culet
           return Culet::Retention::Analysis.new(document, name: source)
         end
 
+        title = Processes::Identity.new(source).title
         document = Culet::Retention::Reading.of_process(source, **asked)
-        Culet::Retention::Analysis.new(document, name: "process #{source}")
+        Culet::Retention::Analysis.new(document, name: "process #{source} (#{title})")
       end
 
       def content? = options.fetch(:content, false)
