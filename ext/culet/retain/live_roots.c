@@ -7,6 +7,7 @@
 #include "retain/live_roots.h"
 
 #include <dlfcn.h>
+#include <ruby/st.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,11 +53,18 @@ struct class_walk {
     struct culet_values *values; /* that have a holder */
 };
 
+/* The local variables of the main program are the stack's as well: what a constant or another variable has is theirs. */
+static bool is_of_main_program(const struct class_walk *walk, ID name)
+{
+    return walk->class == rb_cObject && name == rb_intern("TOPLEVEL_BINDING");
+}
+
 static void add_reference(struct class_walk *walk, enum culet_holder_kind kind, ID name, VALUE value)
 {
     if (RB_SPECIAL_CONST_P(value))
         return;
-    add_single(walk->live, kind, LAYER_DURABLE, walk->class, name, value);
+    add_single(walk->live, kind, is_of_main_program(walk, name) ? LAYER_NATIVE : LAYER_DURABLE, walk->class, name,
+               value);
     (void)culet_values_add(walk->live->graph.memory, walk->values, value);
 }
 
@@ -93,16 +101,30 @@ static VALUE list_constants(VALUE class)
     return rb_mod_constants(1, &own, class);
 }
 
-/* rb_mod_constants leaves private ones out; the undocumented functions behind it do not. */
+static int add_name(st_data_t name, st_data_t entry, st_data_t names)
+{
+    (void)entry;
+    rb_ary_push((VALUE)names, ID2SYM((ID)name));
+    return ST_CONTINUE;
+}
+
+/* rb_mod_constants leaves private constants out; the function behind it, which is not in Ruby's headers, does not. */
 static VALUE all_constants(VALUE class)
 {
-    typedef void *at_function(VALUE module, void *table);
-    typedef VALUE list_function(void *table);
-    void *at_pointer = dlsym(RTLD_DEFAULT, "rb_mod_const_at"), *list_pointer = dlsym(RTLD_DEFAULT, "rb_const_list");
-    AS_FUNCTION(at_function, at, at_pointer);
-    AS_FUNCTION(list_function, list, list_pointer);
+    typedef void *table_function(VALUE module, void *table);
+    void *pointer = dlsym(RTLD_DEFAULT, "rb_mod_const_at");
+    AS_FUNCTION(table_function, table_of, pointer);
+    VALUE names = rb_ary_new();
+    st_table *table;
 
-    return at != NULL && list != NULL ? list(at(class, NULL)) : list_constants(class);
+    if (table_of == NULL)
+        return list_constants(class);
+    table = table_of(class, NULL);
+    if (table == NULL)
+        return names;
+    st_foreach(table, add_name, (st_data_t)names);
+    st_free_table(table);
+    return names;
 }
 
 static void add_constants(struct class_walk *walk)

@@ -2,8 +2,8 @@
 
 require "tempfile"
 require "zlib"
+require_relative "../../../culet"
 require_relative "../../errors"
-require_relative "../../native"
 require_relative "../../system/agent/conversation"
 require_relative "../../system/foreign_json"
 require_relative "../../system/input_file"
@@ -12,8 +12,8 @@ require_relative "../../system/shape"
 module Culet
   # Who keeps the memory of a Ruby process.
   module Retention
-    # Asks for an analysis of all objects of a process, or reads a dump of ObjectSpace.dump_all. The analysis is made in C
-    # (ext/culet/retain/DESIGN.md).
+    # Asks for an analysis of all objects of a process, or reads a dump of ObjectSpace.dump_all. The analysis is made in
+    # C (ext/culet/retain/DESIGN.md).
     module Reading
       # Default limits: CPU time in seconds, and memory of the analysis in bytes.
       LIMIT_SECONDS = 30.0
@@ -39,8 +39,10 @@ module Culet
       NESTING = 12
       # The figures that identify an analysis; what is shown of it is checked where it is used.
       SHAPE = { "version" => 1, "source" => Shape.one_of("process", "dump"), "total_bytes" => Shape::COUNT,
-                "holders" => [{ "id" => Shape::COUNT, "kind" => Shape::TEXT }], "sets" => [{ "bytes" => Shape::COUNT }] }.freeze
-      private_constant :GZIP, :MOST_RATIO, :FREE_BYTES, :MOST_BYTES, :MOST_SNAPSHOT_BYTES, :MOST_NAME, :LATE, :NESTING, :SHAPE
+                "holders" => [{ "id" => Shape::COUNT, "kind" => Shape::TEXT }],
+                "sets" => [{ "bytes" => Shape::COUNT }] }.freeze
+      private_constant :GZIP, :MOST_RATIO, :FREE_BYTES, :MOST_BYTES, :MOST_SNAPSHOT_BYTES, :MOST_NAME, :LATE,
+                       :NESTING, :SHAPE
 
       module_function
 
@@ -99,7 +101,8 @@ module Culet
       # @raise [Culet::Error] as of_dump
       def heapsnapshot_of_dump(path, file, content: false, limit_seconds: DUMP_SECONDS, limit_bytes: LIMIT_BYTES)
         file.flush
-        read_dump(path, file, content: content, heapsnapshot: true, limit_seconds: limit_seconds, limit_bytes: limit_bytes)
+        read_dump(path, file, content: content, heapsnapshot: true, limit_seconds: limit_seconds,
+                              limit_bytes: limit_bytes)
       end
 
       def check(text, name) = Shape.check(ForeignJson.parse(text, max_nesting: NESTING), SHAPE, name: name)
@@ -132,8 +135,10 @@ module Culet
       end
       private_class_method :request
 
-      def read_dump(path, answer, limit_seconds:, content: false, duplicates: false, heapsnapshot: false, class_name: nil,
-                    address: nil, limit_bytes: LIMIT_BYTES)
+      def read_dump(path, answer, limit_seconds:, content: false, duplicates: false, heapsnapshot: false,
+                    class_name: nil, address: nil, limit_bytes: LIMIT_BYTES)
+        raise Error, Native.missing_reason("culet.so") unless Culet.native?
+
         InputFile.open(path, what: "a dump of ObjectSpace.dump_all") do |file|
           unpacked(file) do |dump|
             Retention.analyse_dump(dump.fileno, answer.fileno, [content, duplicates, heapsnapshot, class_name.to_s,
