@@ -48,10 +48,10 @@ module RetainHelper
   end
 
   # One sentence and the status.
-  def assert_refused(sentence, *words, status: 1, env: TestHelper::NEUTRAL)
+  def assert_refused(sentence, *words, status: 1, env: TestHelper::NEUTRAL, told: nil)
     out, err, ended = run_culet("retain", *words, env: env)
-    assert_equal ["", status], [out, ended.exitstatus], err
-    assert_equal 1, err.lines.size, err
+    assert_equal ["", status], [out, ended.exitstatus], [told, err].compact.join(": ")
+    assert_equal 1, err.lines.size, [told, err].compact.join(": ")
     assert_match(/\Aculet: .*#{sentence.source}/, err)
   end
 

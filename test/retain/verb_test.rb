@@ -93,7 +93,23 @@ class RetainVerbTest < Minitest::Test
     end
   end
 
-  def test_several_processes_and_a_name
+  # Two of one kind: a name of both is refused with their numbers, the number of one is that alone.
+  def test_a_name_is_a_process_and_its_children
+    name = "keeper#{Process.pid}"
+    tree = "$0 = '#{name} master'\n#{KEEPS}fork { $0 = '#{name} worker'; sleep }\n"
+    with_agent(tree + WAITING) do |pid|
+      found = retain(name)["processes"]
+      assert_equal [[pid, "process #{pid} (#{name} master)"], "(#{name} worker)"], [found[0].values_at("pid", "name"), found[1]["name"][/\(.*/]]
+      assert_equal %w[Shop::CACHE Shop::CACHE], found.map { |one| one["holders"].first["name"] }
+      with_agent(tree + WAITING) do
+        _, err, status = run_culet("retain", name, env: TestHelper::NEUTRAL)
+        assert_equal 1, status.exitstatus
+        assert_match(/\Aculet: "#{name}" matches 2 process trees:\n/, err)
+      end
+    end
+  end
+
+  def test_several_processes
     2.times.inject(->(pids) { several(pids) }) do |inner, _|
       ->(pids) { with_agent(KEEPS + WAITING) { |pid| inner.call([*pids, pid]) } }
     end.call([])
@@ -174,10 +190,10 @@ class RetainVerbTest < Minitest::Test
     documents = retain(*pids)["processes"]
     assert_equal pids, documents.map { |one| one["pid"] }
     text = report(*pids)
-    pids.each { |pid| assert_match(/^process #{pid}: /, text) }
+    pids.each { |pid| assert_match(/^process #{pid} \(.*app\.rb\): /, text) }
     out, err, status = run_culet("retain", *pids, Process.pid, env: TestHelper::NEUTRAL)
     assert_predicate status, :success?, "those that answer are reported: #{err}"
     assert_match(/culet: process #{Process.pid} has no agent/, err)
-    assert_match(/^process #{pids.first}: /, out)
+    assert_match(/^process #{pids.first} \(/, out)
   end
 end

@@ -276,5 +276,6 @@ void culet_live_close(struct culet_live *live)
     culet_numbers_free(memory, &live->deferred);
     culet_values_free(memory, &live->met);
     culet_loose_codes_free(memory, &live->loose);
+    culet_finalizers_free(memory, &live->finalizers);
     culet_values_free(memory, &live->threads);
 }

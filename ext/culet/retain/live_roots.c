@@ -388,6 +388,37 @@ static bool is_finalizer(VALUE object)
            rb_obj_is_proc(RARRAY_AREF(object, RARRAY_LEN(object) - 1));
 }
 
+static void note_finalizer(struct culet_live *live, VALUE list)
+{
+    VALUE code = is_finalizer(list) ? culet_internals_proc_code(RARRAY_AREF(list, RARRAY_LEN(list) - 1)) : 0;
+    uint32_t id = culet_live_id(live, list);
+
+    (void)culet_finalizers_add(live->graph.memory, &live->finalizers, (struct culet_finalizer){code, id});
+}
+
+static int by_code(const void *one, const void *other)
+{
+    const struct culet_finalizer *a = one, *b = other;
+
+    if (a->code != b->code)
+        return a->code < b->code ? -1 : 1;
+    return (a->target > b->target) - (a->target < b->target);
+}
+
+/* Thousands of objects may have finalizers by one line of code. */
+static void add_finalizers(struct culet_live *live)
+{
+    const struct culet_finalizer *list = live->finalizers.items;
+
+    if (live->finalizers.count > 0)
+        qsort(live->finalizers.items, live->finalizers.count, sizeof(*list), by_code);
+    for (size_t i = 0; i < live->finalizers.count; i++) {
+        if (i == 0 || list[i].code != list[i - 1].code)
+            culet_graph_add_holder(&live->graph, HOLDER_FINALIZER, LAYER_DURABLE, 0, 0);
+        culet_graph_add_target(&live->graph, list[i].target);
+    }
+}
+
 static bool is_native(VALUE object)
 {
     const char *name;
@@ -401,7 +432,7 @@ static bool is_native(VALUE object)
 static void add_vm_root(struct culet_live *live, VALUE object)
 {
     if (is_finalizer(object))
-        add_single(live, HOLDER_FINALIZER, LAYER_DURABLE, object, 0, object);
+        note_finalizer(live, object);
     else if (is_symbol_table(object))
         add_single(live, HOLDER_SYMBOL_TABLE, LAYER_NATIVE, 0, 0, object);
     else if (is_hidden_array(object)) /* lists of what C code has registered, each of which is a root itself */
@@ -416,7 +447,7 @@ static void add_root(struct culet_live *live, const struct root *root)
         return;
     switch ((enum culet_root_category)root->category) {
     case ROOT_FINALIZERS:
-        add_single(live, HOLDER_FINALIZER, LAYER_DURABLE, root->object, 0, root->object);
+        note_finalizer(live, root->object);
         return;
     case ROOT_STACK:
         return;
@@ -461,6 +492,7 @@ void culet_live_add_roots(struct culet_live *live)
     for (size_t i = 0; i < list.roots.count; i++)
         if (i == 0 || by_root(&list.roots.items[i - 1], &list.roots.items[i]) != 0)
             add_root(live, &list.roots.items[i]);
+    add_finalizers(live);
     for (size_t i = 0; i < live->threads.count; i++)
         add_thread(live, live->threads.items[i], &list);
     roots_free(live->graph.memory, &list.roots);

@@ -170,8 +170,9 @@ module Culet
           return Culet::Retention::Analysis.new(document, name: source)
         end
 
+        title = Processes::Identity.new(source).title
         document = Culet::Retention::Reading.of_process(source, **asked)
-        Culet::Retention::Analysis.new(document, name: "process #{source}")
+        Culet::Retention::Analysis.new(document, name: "process #{source} (#{title})")
       end
 
       def content? = options.fetch(:content, false)
@@ -205,12 +206,17 @@ module Culet
 
       def write_snapshot(source)
         path = options[:heapsnapshot] or return
-        asked = { content: content?, heapsnapshot: path }
-        if source.is_a?(String) then Culet::Retention::Reading.of_dump(source, **asked)
+        draft = AtomicFile.start(path, secret: content?)
+        if source.is_a?(String) then Culet::Retention::Reading.heapsnapshot_of_dump(source, draft.io, content: content?)
         else
-          Culet::Retention::Reading.of_process(source, **asked)
+          Culet::Retention::Reading.heapsnapshot_of_process(source, draft.io, content: content?)
         end
+        draft.commit
         err.puts("culet: wrote #{path}")
+      rescue SystemCallError, IOError => e
+        raise Error, "cannot write #{path}: #{e.message.sub(/ @ .*/, "")}"
+      ensure
+        draft&.discard
       end
 
       def render(results)
