@@ -16,7 +16,8 @@ class GemInstallTest < Minitest::Test
   CLEAN = NEUTRAL.merge(%w[RUBYLIB BUNDLE_GEMFILE BUNDLE_PATH BUNDLE_BIN_PATH BUNDLE_APP_CONFIG BUNDLER_VERSION
                            BUNDLER_SETUP GEM_HOME GEM_PATH CC CFLAGS MAKE MAKEFLAGS].to_h { |name| [name, nil] }).freeze
 
-  # Where it is not about what the compiler makes of the sources: without optimisation, and each source once.
+  # Where it is not about what the compiler makes of the sources: without optimisation, and each source once where several
+  # tests compile.
   QUICK = begin
     folder = Dir.mktmpdir("culet-objects")
     Minitest.after_run { FileUtils.rm_rf(folder) }
@@ -24,7 +25,8 @@ class GemInstallTest < Minitest::Test
     compiler = ENV["PATH"].split(":").map { |directory| File.expand_path(name, directory) }.find { |path| File.executable?(path) }
     FileUtils.mkdir_p("#{folder}/bin")
     FileUtils.ln_s(File.expand_path("compile_once", __dir__), "#{folder}/bin/#{File.basename(name)}")
-    { "CFLAGS" => "-O0", "PATH" => "#{folder}/bin:#{ENV.fetch("PATH")}", "CULET_TEST_OBJECTS" => folder, "CULET_TEST_COMPILER" => compiler }.freeze
+    { "CFLAGS" => "-O0", "PATH" => "#{folder}/bin:#{ENV.fetch("PATH")}", "CULET_TEST_COMPILER" => compiler,
+      "CULET_TEST_OBJECTS" => (folder if ENV.key?("CULET_TEST_ALL")) }.freeze
   end
 
   # For what compiles, on a busy machine.

@@ -18,6 +18,7 @@
 #include "profile/ruby_profile.h"
 #include "reading/reading.h"
 #include "requires/requires.h"
+#include "retain/retain.h"
 #include "strings/strings.h"
 #include "trim/trim.h"
 #include "unused/unused.h"
@@ -155,6 +156,7 @@ RUBY_FUNC_EXPORTED void Init_culet(void)
     culet_init_feature_index(culet);
     culet_init_require(culet);
     culet_init_requires(culet);
+    culet_init_retain(culet);
     culet_init_strings(culet);
     culet_init_limit(culet);
     culet_init_memory_file(culet);

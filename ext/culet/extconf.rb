@@ -15,6 +15,8 @@ have_func("rb_ext_ractor_safe", "ruby.h")
 have_func("RTYPEDDATA_GET_DATA", "ruby.h") # Ruby 3.3 and later
 have_const("RUBY_ELTS_SHARED", "ruby.h")
 have_const("RSTRING_FSTR", "ruby.h")
+have_const("RUBY_FL_EXIVAR", "ruby.h") # up to Ruby 3.4
+have_func("rb_class_attached_object", "ruby.h") # Ruby 3.2 and later
 have_func("rb_thread_atfork", "ruby.h") # for the agent's forked copy
 have_func("rb_postponed_job_preregister", "ruby/debug.h") # Ruby 3.3 and later
 if try_link("extern __thread void *ruby_current_ec;\nint main(void) { return ruby_current_ec != 0; }")

@@ -13,7 +13,7 @@ module ProfileHelper
     Frame = Struct.new(:path, :line, :label, :first_line) do
       def to_s = "#{File.basename(path)}:#{line}:#{label}"
     end
-    MARKS = { 1 => :truncated, 2 => :gc, 3 => :no_gvl, 4 => :boot, 5 => :full, 6 => :signal }.freeze
+    MARKS = { 1 => :truncated, 2 => :gc, 3 => :no_gvl, 4 => :boot, 5 => :full, 6 => :signal, 7 => :deferred }.freeze
     attr_reader :lines
 
     def initialize(text)

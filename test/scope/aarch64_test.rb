@@ -106,7 +106,7 @@ class ScopeAarch64Test < Minitest::Test
   end
 
   def make(directory, *words)
-    _, err, status = run_program("make", "-s", "-C", "#{ROOT}/scope", "CC=#{CROSS}", "AR=aarch64-linux-gnu-ar", "BUILD=#{directory}", *words,
+    _, err, status = run_program("make", "-s", "-C", "#{ROOT}/reader", "CC=#{CROSS}", "AR=aarch64-linux-gnu-ar", "BUILD=#{directory}", *words,
                                  env: { "MAKEFLAGS" => nil })
     assert_equal [true, ""], [status.success?, err]
   end
