@@ -16,7 +16,7 @@
 #include "common/job.h"
 #include "reading/ruby_stats.h"
 #include "common/values.h"
-#include "profile/internals.h"
+#include "profile/internal_slots.h"
 #include "profile/interned.h"
 #include "profile/labels.h"
 #include "profile/liveness.h"
@@ -100,7 +100,7 @@ static bool is_visible(VALUE object)
 
 static bool is_followed(VALUE object)
 {
-    return is_visible(object) || culet_internals_has(object);
+    return is_visible(object) || culet_internal_slots_has(object);
 }
 
 static double draw_distance(void)
@@ -227,7 +227,7 @@ static size_t class_name(VALUE klass, char *name, size_t size)
 static uint32_t type_of(VALUE object)
 {
     char name[NAME_BYTES + 32], escaped[4 * sizeof(name)];
-    size_t length = culet_internals_has(object) ? culet_internals_name(object, name, sizeof(name))
+    size_t length = culet_internal_slots_has(object) ? culet_internal_slots_name(object, name, sizeof(name))
                                                 : class_name(rb_class_real(CLASS_OF(object)), name, sizeof(name));
     uint32_t number;
 
@@ -273,7 +273,7 @@ void culet_objects_check(void)
         count_allocated();
     if (in_main_ractor()) {
         culet_liveness_check();
-        culet_internals_check(api);
+        culet_internal_slots_check(api);
     }
 }
 
@@ -307,10 +307,10 @@ static void add_sample(const struct pending *sample, double objects)
     double weight = objects / sample->probability * sample->merged * ldexp(1, (int)sampler.thinned);
     uint32_t number;
 
-    bool internal = culet_internals_has(sample->object);
+    bool internal = culet_internal_slots_has(sample->object);
     size_t size = sample->size + culet_transient_bytes(sample->object);
 
-    if (!is_followed(sample->object) || !(internal ? culet_internals_has_room() : culet_liveness_has_room()))
+    if (!is_followed(sample->object) || !(internal ? culet_internal_slots_has_room() : culet_liveness_has_room()))
         return;
     culet_labels_apply(sample->label);
     number = api->add(CULET_PROFILE_OBJECT, NULL, size, weight, type_of(sample->object), sample->words, sample->count);
@@ -319,7 +319,7 @@ static void add_sample(const struct pending *sample, double objects)
         return;
     sampler.estimated += weight;
     if (internal)
-        culet_internals_add(sample->object, number);
+        culet_internal_slots_add(sample->object, number);
     else
         culet_liveness_add(sample->object, number);
 }
@@ -327,9 +327,9 @@ static void add_sample(const struct pending *sample, double objects)
 /* Of internal slots, the word of the class is another one. */
 static bool same_class(VALUE one, VALUE other)
 {
-    if (culet_internals_has(one) || culet_internals_has(other))
+    if (culet_internal_slots_has(one) || culet_internal_slots_has(other))
         return RB_BUILTIN_TYPE(one) == RB_BUILTIN_TYPE(other) &&
-               (RB_BUILTIN_TYPE(one) == T_ICLASS || culet_internals_same_kind(one, other));
+               (RB_BUILTIN_TYPE(one) == T_ICLASS || culet_internal_slots_same_kind(one, other));
     return RBASIC_CLASS(one) == RBASIC_CLASS(other);
 }
 
@@ -488,7 +488,7 @@ void culet_objects_start(void)
         rb_syserr_fail(error, "cannot create a thread for the profile");
     reset();
     culet_liveness_start();
-    culet_internals_start();
+    culet_internal_slots_start();
     sampler.active = true;
     if (sampler.beside_ractors || has_ractors())
         give_up(BESIDE_RACTORS);
@@ -549,7 +549,6 @@ void culet_init_profile_objects(VALUE profile, const struct culet_profile_api *p
     hook = Qnil;
     key_allocated = culet_ruby_stat_key("total_allocated_objects");
     culet_init_profile_liveness(api, culet_ruby_stat_key("count"));
-    culet_internals_prepare();
     culet_transient_prepare();
     slot_size = culet_heap_slot_size();
     base_slot_bytes = default_slot_bytes();
