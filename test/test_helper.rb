@@ -9,6 +9,7 @@ require "fileutils"
 require "io/wait"
 require "open3"
 require "rbconfig"
+require "stringio"
 require "tmpdir"
 
 # A signal that the tests were started to ignore (as by a shell's `&`) would be ignored by the programs they start.
@@ -38,9 +39,40 @@ module TestHelper
     run_program(*culet_command, *argv, env: env, stdin: stdin, chdir: chdir)
   end
 
+  # Runs the command line in this process, for calls that need no other.
+  #
+  # @return [Array(String, String, Integer)] stdout, stderr, exit status
+  def culet(*words)
+    require "culet/cli"
+    out = StringIO.new
+    err = StringIO.new
+    status = Culet::CLI.run(words, out: out, err: err)
+    [out.string, err.string, status]
+  end
+
+  # Asserts that the command line, in this process, ends with that status, one sentence and nothing else.
+  #
+  # @param pattern [Regexp, String] what the sentence has
+  def assert_sentence(pattern, *words, status: 1)
+    out, err, ended = culet(*words)
+    assert_equal [status, ""], [ended, out], "culet #{words.join(" ")}: #{err}"
+    assert_match(/\Aculet: .+\n\z/, err)
+    assert_match pattern, err
+  end
+
   # @return [Array<String>] the words that start the command line
   def culet_command
     [RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-r#{ROOT}/bin/gems.rb", "#{ROOT}/exe/culet"]
+  end
+
+  # Copies the Ruby files of this checkout, with the extensions that are built in lib/culet.
+  #
+  # @param folder [String] where lib and boot/lib are then
+  # @return [void]
+  def copy_ruby_files(folder)
+    FileUtils.mkdir_p("#{folder}/boot")
+    FileUtils.cp_r("#{ROOT}/lib", folder)
+    FileUtils.cp_r("#{ROOT}/boot/lib", "#{folder}/boot")
   end
 
   # Runs a program in a process group of its own and ends the group when it takes too long.

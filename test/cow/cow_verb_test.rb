@@ -95,18 +95,14 @@ class CowVerbTest < Minitest::Test
       ["cow", "--every", "1s", "--for", "5s", "--", "ls"] => /--for cannot be used with a command/,
       ["cow", "1", "--max-private", "much"] => /takes a size, e\.g\. 80MB/, ["cow", "1", "--watch", "often"] => /--watch takes a number above 0/,
       ["cow", "1", "--writes", "some"] => /--writes takes a whole number/, ["cow", "1", "--live", "--stop"] => /cannot be combined/ }.each do |words, sentence|
-      out, err, status = run_culet(*words, env: NEUTRAL)
-      assert_equal [2, ""], [status.exitstatus, out], words.join(" ")
-      assert_match sentence, err
-      assert_equal 1, err.lines.size
+      assert_sentence(sentence, *words, status: 2)
     end
   end
 
   def test_no_such_process
     ended = spawn("true")
     Process.wait(ended)
-    out, err, status = run_culet("cow", ended.to_s, env: NEUTRAL)
-    assert_equal [1, "", "culet: there is no process #{ended}\n"], [status.exitstatus, out, err]
+    assert_sentence("culet: there is no process #{ended}\n", "cow", ended.to_s)
   end
 
   def test_a_family_of_one

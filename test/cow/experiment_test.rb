@@ -123,14 +123,10 @@ class CowExperimentTest < Minitest::Test
       %w[--warm maybe] => /--warm takes no, yes or both/, %w[--millions 0] => /takes a number above 0/, %w[--runs 0] => /takes a whole number from 1 to/,
       %w[word] => /takes options only, not "word"/, ["--with", "ruby 'x"] => /has an unmatched quote/,
       %w[--allocators nosuch] => /no allocator "nosuch"/ }.each do |words, sentence|
-      out, err, status = run_culet("cow", "experiment", *words, env: NEUTRAL)
-      assert_equal [2, ""], [status.exitstatus, out], words.join(" ")
-      assert_match sentence, err
+      assert_sentence(sentence, "cow", "experiment", *words, status: 2)
     end
     { %w[--script /no/such.rb] => /there is no file/, %w[--html /no/where.html] => /cannot write/ }.each do |words, sentence|
-      _, err, status = run_culet("cow", "experiment", *words, env: NEUTRAL)
-      assert_equal 1, status.exitstatus
-      assert_match sentence, err
+      assert_sentence(sentence, "cow", "experiment", *words)
     end
   end
 

@@ -73,7 +73,7 @@ void culet_internal_slots_start(void)
 
 static VALUE identity(VALUE flags)
 {
-    return (flags & RUBY_T_MASK) | (VALUE)kind_of(flags) << 8;
+    return (flags & RUBY_T_MASK) | (VALUE)culet_imemo_kind(flags) << 8;
 }
 
 /* The page of the slot may have been unmapped. */

@@ -12,6 +12,7 @@
 
 #include "common/active_malloc.h"
 #include "retain/internals.h"
+#include "retain/root_category.h"
 
 typedef void root_function(void (*found)(const char *category, VALUE object, void *data), void *data);
 
@@ -256,8 +257,6 @@ void culet_live_add_loose_code(struct culet_live *live)
 
 /* ---- threads ---- */
 
-enum category { ROOT_VM, ROOT_FINALIZERS, ROOT_STACK, ROOT_VARIABLE, ROOT_AT_EXIT, ROOT_GLOBAL, ROOT_SYMBOLS };
-
 struct root {
     VALUE object;
     uint64_t category;
@@ -334,26 +333,12 @@ static void add_thread(struct culet_live *live, VALUE thread, const struct root_
 
 /* ---- roots ---- */
 
-static enum category category_of(const char *name)
-{
-    static const struct {
-        const char *name;
-        enum category category;
-    } categories[] = {{"finalizers", ROOT_FINALIZERS}, {"machine_context", ROOT_STACK},
-                      {"global_list", ROOT_VARIABLE},  {"end_proc", ROOT_AT_EXIT},
-                      {"global_tbl", ROOT_GLOBAL},     {"global_symbols", ROOT_SYMBOLS}};
-
-    for (size_t i = 0; name != NULL && i < sizeof(categories) / sizeof(categories[0]); i++)
-        if (strcmp(name, categories[i].name) == 0)
-            return categories[i].category;
-    return ROOT_VM;
-}
-
 static void note_root(const char *category, VALUE object, void *data)
 {
     struct root_list *list = data;
 
-    (void)roots_add(list->memory, &list->roots, (struct root){object, category_of(category)});
+    (void)roots_add(list->memory, &list->roots,
+                    (struct root){object, culet_root_category_of(category, category != NULL ? strlen(category) : 0)});
 }
 
 static bool is_hidden_array(VALUE object)
@@ -407,13 +392,13 @@ static void add_root(struct culet_live *live, const struct root *root)
 {
     if (culet_live_id(live, root->object) == CULET_NO_ID || RB_BUILTIN_TYPE(root->object) == T_NONE)
         return;
-    switch ((enum category)root->category) {
+    switch ((enum culet_root_category)root->category) {
     case ROOT_FINALIZERS:
         add_single(live, HOLDER_FINALIZER, LAYER_DURABLE, root->object, 0, root->object);
         return;
     case ROOT_STACK:
         return;
-    case ROOT_VARIABLE:
+    case ROOT_C_VARIABLE:
         add_single(live, HOLDER_NATIVE, LAYER_NATIVE, root->object, 0, root->object);
         return;
     case ROOT_AT_EXIT:

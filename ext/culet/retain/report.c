@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "retain/duplicates.h"
 #include "retain/paths.h"
 #include "retain/tree.h"
 
@@ -508,6 +509,8 @@ const char *culet_report_write(struct culet_analysis *analysis, const struct cul
         write_sets(&report);
         culet_tree_write(analysis, &report.holders, &report.sets, &report.ids, out);
         problem = write_selected(&report);
+        if (options->duplicates)
+            culet_duplicates_write(analysis, options, &report.ids, out);
         write_classes(&report);
         culet_buffer_text(out, "}");
     }

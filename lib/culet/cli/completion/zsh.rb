@@ -23,7 +23,7 @@ module Culet
               fi
               local verb=$words[2]
               if [[ -n ${words[(r)experiment]} && $verb == cow ]]; then verb='cow experiment'; fi
-              if [[ -n ${words[(r)--unused]} && $verb == require ]]; then verb='require --unused'; fi
+              if [[ -n ${words[(r)--unused]} && $verb == requires ]]; then verb='requires --unused'; fi
               shift words
               (( CURRENT-- ))
               case $verb in

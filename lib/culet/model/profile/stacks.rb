@@ -11,9 +11,9 @@ module Culet
       MARK = 2
       MARKS = { 1 => "(more frames)", 2 => "(in garbage collection)", 3 => "(without the GVL)", 4 => "(Ruby starts)",
                 5 => "(stack not recorded)", 6 => "(in a signal handler)", 7 => "(deferred work of Ruby)" }.freeze
-      # culet's own code in a process: the extension and the allocator.
+      # culet's own code in a process: the extensions and the allocator.
       EXTENSION = "culet.so"
-      LIBRARIES = ["libculet.so", EXTENSION].freeze
+      LIBRARIES = ["libculet.so", EXTENSION, "culet_boot.so"].freeze
       # libruby, or a Ruby that contains it, and the collectors that it loads.
       RUBY_LIBRARY = /\A(?:lib)?ruby/
       # Libraries whose functions allocate for their caller.
@@ -61,7 +61,9 @@ module Culet
 
       # @param frames [Array<Frame>]
       # @return [Boolean] whether Ruby itself allocated it for its heap: growth there follows from other growth
-      def self.collector?(frames) = deferred?(frames) || frames.any? { |frame| frame.remark && frame.method == MARKS.fetch(2) }
+      def self.collector?(frames)
+        deferred?(frames) || frames.any? { |frame| frame.remark && frame.method == MARKS.fetch(2) }
+      end
 
       # @param recording [Recording]
       # @param files [Hash] symbol tables that several recordings share
