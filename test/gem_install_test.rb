@@ -43,7 +43,7 @@ class GemInstallTest < Minitest::Test
 
   def test_installed_into_an_empty_gem_home_it_works
     look_at_the_installed_gem
-    assert_equal ["culet.so", "libculet.so"], compiled.map { |path| File.basename(path) }.sort
+    assert_equal ["culet.so", "culet_boot.so", "libculet.so"], compiled.map { |path| File.basename(path) }.sort
 
     out, err, status = installed("culet", "lib")
     assert_predicate status, :success?, err
@@ -72,7 +72,7 @@ class GemInstallTest < Minitest::Test
     assert_empty err
     loaded = out.lines(chomp: true)
     assert_includes loaded, "culet"
-    assert_equal %w[culet.rb culet.so errors.rb native.rb version.rb], loaded.grep(%r{/}).map { |path| File.basename(path) }.sort
+    assert_equal %w[culet.rb culet.so errors.rb native.rb rails_hook.rb version.rb], loaded.grep(%r{/}).map { |path| File.basename(path) }.sort
     features, = installed(RbConfig.ruby, "-rculet", "-e", "puts $LOADED_FEATURES.grep(/terminal|vega|progressbar|rake/)")
     assert_empty features
   end
@@ -127,7 +127,7 @@ class GemInstallTest < Minitest::Test
       app = gemfile && gemfile(gemfile)
       started = [*(%w[bundle exec] if app), "ruby", "-e", "require 'set'; require 'ostruct'; $kept = Array.new(50) { |i| 'text' * i }"]
       variables = environment.merge(bundle(app))
-      { %w[require --json] => %w[features processes], %w[require --unused --json] => ["gems"], %w[strings --json] => ["strings"], %w[profile --json] => ["sites"] }.each do |verb, keys|
+      { %w[requires --json] => %w[features processes], %w[requires --unused --json] => ["gems"], %w[strings --json] => ["strings"], %w[profile --json] => ["sites"] }.each do |verb, keys|
         out, err, status = run_program(File.join(home, "bin/culet"), *verb, "--", *started, env: variables, chdir: app || @directory)
         assert_predicate status, :success?, err
         assert_empty err
@@ -152,7 +152,7 @@ class GemInstallTest < Minitest::Test
       pid = pid.to_s
       [["lib"], ["env"], ["completion", "bash"], ["run", "--", "true"], ["doctor", pid], ["report", pid], ["map", pid],
        ["snapshot", pid, "--out", snapshots[0]], ["snapshot", pid, "--objects", "--out", snapshots[1]], ["diff", *snapshots], ["cow", pid],
-       ["strings", pid], ["require", "--unused", pid], ["require", "--", RbConfig.ruby, "-e", "require 'set'"],
+       ["strings", pid], ["requires", "--unused", pid], ["requires", "--", RbConfig.ruby, "-e", "require 'set'"],
        ["compare", "--runs", "1", "--allocators", "glibc,culet", "--", RbConfig.ruby, "-e", "sleep 0.5"],
        ["profile", "--", RbConfig.ruby, "-e", "1"], ["limit", pid], ["top", pid], ["live", pid, "--for", "1s"], ["autopsy", "--kernel"],
        ["trace", "-o", trace, "--", RbConfig.ruby, "-e", "1"],
@@ -171,7 +171,7 @@ class GemInstallTest < Minitest::Test
     look_at_the_installed_gem
     other = File.join(@directory, "other.rb")
     File.write(other, "ENV['CULET_REQUIRES_ABI'] = 'another'; system(RbConfig.ruby, '-e', '1')")
-    out, _, status = installed("culet", "require", "--json", "--", RbConfig.ruby, other)
+    out, _, status = installed("culet", "requires", "--json", "--", RbConfig.ruby, other)
     assert_predicate status, :success?
     unrecorded = /this is not all: process \d+ ran Ruby and was not recorded: this program runs on another Ruby/
     assert(JSON.parse(out)["problems"].any? { |sentence| sentence.match?(unrecorded) })

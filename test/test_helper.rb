@@ -66,6 +66,16 @@ module TestHelper
     [RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-r#{ROOT}/bin/gems.rb", "#{ROOT}/exe/culet"]
   end
 
+  # Copies the Ruby files of this checkout, with the extensions that are built in lib/culet.
+  #
+  # @param folder [String] where lib and boot/lib are then
+  # @return [void]
+  def copy_ruby_files(folder)
+    FileUtils.mkdir_p("#{folder}/boot")
+    FileUtils.cp_r("#{ROOT}/lib", folder)
+    FileUtils.cp_r("#{ROOT}/boot/lib", "#{folder}/boot")
+  end
+
   # Runs a program in a process group of its own and ends the group when it takes too long.
   #
   # @return [Array(String, String, Process::Status)] stdout, stderr, status

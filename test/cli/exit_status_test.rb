@@ -10,7 +10,7 @@ require "timeout"
 class CliExitStatusTest < Minitest::Test
   RUBY = [RbConfig.ruby, "--disable-gems"].freeze
   # Each runs a command to its end. A cow takes a second to look at what it runs.
-  RUNNING = { %w[run] => 0, %w[trace] => 0, %w[strings] => 0, %w[require] => 0, %w[require --unused] => 0, %w[cow --writes 0] => 1.5 }.freeze
+  RUNNING = { %w[run] => 0, %w[trace] => 0, %w[strings] => 0, %w[requires] => 0, %w[requires --unused] => 0, %w[cow --writes 0] => 1.5 }.freeze
 
   RUNNING.each do |words, seconds|
     name = words.first(2).join("_").tr("-", "_")
@@ -81,7 +81,7 @@ class CliExitStatusTest < Minitest::Test
 
   # Where there is nothing to report the command's status still counts, unless it says that all went well.
   def test_commands_that_leave_nothing_to_report
-    [%w[require], %w[require --unused], %w[strings]].each do |words|
+    [%w[requires], %w[requires --unused], %w[strings]].each do |words|
       { 6 => 6, 0 => 1 }.each do |ended, expected|
         out = StringIO.new
         err = StringIO.new

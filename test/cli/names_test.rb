@@ -75,7 +75,7 @@ class CliNamesTest < Minitest::Test
         assert_equal 1, status
         assert_match(/process #{pids[0]} has no agent|agent/, err.lines.last)
       end
-      _, err, = culet("require", "--unused", @name)
+      _, err, = culet("requires", "--unused", @name)
       assert_match(/process #{pids[0]} does not record which code runs/, err)
     end
   end
@@ -122,7 +122,7 @@ class CliNamesTest < Minitest::Test
           assert_choice err, verb, first, second
           assert_includes err.lines.last, "give the number of one, e.g. `culet #{verb} #{first[0]}`"
         end
-        [%w[report], %w[profile], %w[require --unused]].each do |words|
+        [%w[report], %w[profile], %w[requires --unused]].each do |words|
           out, err, status = culet(*words, @name)
           assert_equal ["", 1], [out, status], words.join(" ")
           assert_choice err, words.join(" "), first, second

@@ -9,7 +9,7 @@ require "culet/text/size"
 class CliNumbersTest < Minitest::Test
   HUGE = ["99999999999999999999", "9" * 400, "1e400", "0", "-1", "", "x"].freeze
   OPTIONS = { "compare" => %w[--runs --connections --duration --timeout --scale], "replay" => %w[--runs --timeout --samples], "cow experiment" => %w[--runs --millions --timeout],
-              "report" => %w[--pause-ms], "require" => %w[--top], "require --unused" => %w[--top], "strings" => %w[--top --wait], "cow" => %w[--every --for --max-private],
+              "report" => %w[--pause-ms], "requires" => %w[--top], "requires --unused" => %w[--top], "strings" => %w[--top --wait], "cow" => %w[--every --for --max-private],
               "snapshot" => %w[--every --for --wait --limit], "trace" => %w[--limit] }.freeze
 
   OPTIONS.each do |verb, flags|
@@ -66,7 +66,7 @@ class CliNumbersTest < Minitest::Test
     [{}, { "LC_ALL" => "C" }].each do |env|
       out, err, status = run_culet("run", "--", RbConfig.ruby, "-e", script, "caf\xE9", env: NEUTRAL.merge(env))
       assert_equal ["[99, 97, 102, 233]", 0], [out, status.exitstatus], err
-      { "require" => "[99, 97, 102, 233]", "trace" => "[99, 97, 102, 233]", "compare --runs 1 --allocators glibc" => "" }.each do |words, expected|
+      { "requires" => "[99, 97, 102, 233]", "trace" => "[99, 97, 102, 233]", "compare --runs 1 --allocators glibc" => "" }.each do |words, expected|
         Dir.mktmpdir do |directory|
           out, err, status = run_culet(*words.split, "--out", "#{directory}/out", *("--json" unless words == "trace"), "--", RbConfig.ruby, "-e", script,
                                        "caf\xE9", env: NEUTRAL.merge(env))

@@ -12,7 +12,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "agent/copy.h"
+#include "agent/copy_tasks.h"
 #include "agent/process_reading.h"
 #include "agent/listener.h"
 #include "agent/main_request.h"
@@ -90,21 +90,40 @@ static void error_message(VALUE error, char *message, size_t size)
             *byte = ' ';
 }
 
-static void answer_unused(void)
-{
+struct copying {
     struct culet_copy copy;
-    char message[400];
+    const struct culet_request *request;
     const char *error;
+};
+
+static VALUE start_copy(VALUE data)
+{
+    struct copying *copying = (struct copying *)data;
+
+    copying->error = culet_copy_tasks_start(&copying->copy, copying->request);
+    return Qnil;
+}
+
+static void answer_by_copy(const struct culet_request *request)
+{
+    struct copying copying = {.request = request};
+    char message[400];
     int failure = 0;
 
     culet_listener_no_child(1);
-    error = culet_copy_start(&copy);
+    rb_protect(start_copy, (VALUE)&copying, &failure);
     culet_listener_no_child(0);
-    if (error != NULL)
-        culet_main_request_answer(&(struct culet_buffer){NULL, 0, 0, 0}, error);
+    if (failure) {
+        error_message(rb_errinfo(), message, sizeof(message));
+        rb_set_errinfo(Qnil);
+        copying.error = message;
+    }
+    if (copying.error != NULL)
+        culet_main_request_answer(&(struct culet_buffer){NULL, 0, 0, 0}, copying.error);
     else
-        culet_main_request_answer_later(&copy);
-    rb_protect(culet_copy_follow_unused, Qnil, &failure);
+        culet_main_request_answer_later(&copying.copy);
+    failure = 0;
+    rb_protect(culet_copy_tasks_follow, (VALUE)request, &failure);
     if (!failure)
         return;
     error_message(rb_errinfo(), message, sizeof(message));
@@ -121,8 +140,8 @@ static VALUE answer_uninterrupted(RB_BLOCK_CALL_FUNC_ARGLIST(unused, data))
 
     if (!culet_main_request_take(&report.request))
         return Qnil;
-    if (report.request.kind == CULET_UNUSED) {
-        answer_unused();
+    if (culet_request_needs_copy(&report.request)) {
+        answer_by_copy(&report.request);
         return Qnil;
     }
     rb_protect(write_report, (VALUE)&report, &failure);

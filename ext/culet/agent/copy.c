@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -19,36 +20,11 @@
 
 #include "common/filter.h"
 #include "common/io.h"
+#include "common/vm_lock.h"
+#include "reading/clock.h"
 
-#define CPU_SECONDS 60
+#define SPARE_SECONDS 15 /* from the limit of CPU time to the end of a copy that waits for a lock */
 #define NICE 10
-
-static VALUE unused_module(void)
-{
-    return rb_path2class("Culet::Unused");
-}
-
-static VALUE call_document(VALUE numbers)
-{
-    const long *pids = (const long *)numbers;
-
-    return rb_funcall(unused_module(), rb_intern("document"), 2, LONG2NUM(pids[0]), LONG2NUM(pids[1]));
-}
-
-VALUE
-culet_copy_follow_unused(VALUE unused)
-{
-    if (rb_respond_to(unused_module(), rb_intern("follow")))
-        rb_funcall(unused_module(), rb_intern("follow"), 0);
-    return Qnil;
-}
-
-/* Whether culet/unused is active in the program. */
-static int is_followed(void)
-{
-    return rb_respond_to(unused_module(), rb_intern("started?")) &&
-           RTEST(rb_funcall(unused_module(), rb_intern("started?"), 0));
-}
 
 /* ---- in the copy ---- */
 
@@ -69,10 +45,27 @@ static void close_sockets(void)
     closedir(list);
 }
 
+/*
+ * The copy ends whatever happens to the program: another thread may have had a library's lock when it was copied, for
+ * which a mark function waits forever.
+ */
+static void limit_time(double seconds)
+{
+    rlim_t whole = (rlim_t)seconds + 1;
+    const struct rlimit limit = {whole, whole};
+    sigset_t ends;
+
+    (void)prlimit(0, RLIMIT_CPU, &limit, NULL); /* SIGXCPU is blocked; the hard limit kills */
+    signal(SIGALRM, SIG_DFL);
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGALRM);
+    pthread_sigmask(SIG_UNBLOCK, &ends, NULL);
+    alarm((unsigned)whole + SPARE_SECONDS);
+}
+
 /* The copy yields memory and processor to the program. */
 static void lower_priority(void)
 {
-    const struct rlimit limit = {CPU_SECONDS, CPU_SECONDS};
     int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 
     if (fd >= 0) {
@@ -81,81 +74,105 @@ static void lower_priority(void)
     }
     if (!culet_filtered())
         (void)setpriority(PRIO_PROCESS, 0, NICE);
-    (void)prlimit(0, RLIMIT_CPU, &limit, NULL); /* SIGXCPU is blocked; the hard limit kills */
-    (void)prctl(PR_SET_NAME, "culet-unused", 0, 0, 0);
 }
 
-static void write_report(const long *pids, int output, int status_pipe)
+static void write_answer(const struct culet_copy_task *task, const long *pids, double fork_seconds, int output,
+                         int status_pipe)
 {
     pid_t own = getpid();
-    int failure = 0;
-    VALUE document;
+    const char *problem;
+    char status = CULET_COPY_ANSWER;
 
 #ifdef HAVE_RB_THREAD_ATFORK
-    rb_thread_atfork();
+    if (task->runs_ruby)
+        rb_thread_atfork();
 #endif
     close_sockets();
     lower_priority();
+    limit_time(task->limit_seconds);
+    (void)prctl(PR_SET_NAME, task->name, 0, 0, 0);
     if (culet_write_all(status_pipe, &own, sizeof(own)) != 0)
         return;
-    document = rb_protect(call_document, (VALUE)pids, &failure);
-    if (!failure && culet_write_all(output, RSTRING_PTR(document), (size_t)RSTRING_LEN(document)) == 0)
-        (void)culet_write_all(status_pipe, "", 1);
+    problem = task->make(task, pids, fork_seconds, output);
+    if (problem != NULL) {
+        status = CULET_COPY_ERROR;
+        if (ftruncate(output, 0) != 0 || lseek(output, 0, SEEK_SET) != 0 ||
+            culet_write_all(output, problem, strlen(problem)) != 0)
+            return;
+    }
+    (void)culet_write_all(status_pipe, &status, 1);
 }
 
 /* ---- in the program ---- */
 
-static pid_t fork_copy(int output, int status_pipe)
-{
-    const long pids[] = {getpid(), getppid()};
-    pid_t half = fork();
+struct forking {
+    const struct culet_copy_task *task;
+    int output, status_pipe;
+    pid_t half; /* the first child; -1: it could not be forked */
+};
 
-    if (half != 0)
-        return half;
+static void fork_copy(void *data)
+{
+    struct forking *forking = data;
+    const long pids[] = {getpid(), getppid()};
+    double start = culet_clock_seconds(CLOCK_MONOTONIC), fork_seconds;
+
+    forking->half = fork();
+    if (forking->half != 0)
+        return;
+    fork_seconds = culet_seconds_since(start);
     if (fork() == 0)
-        write_report(pids, output, status_pipe);
+        write_answer(forking->task, pids, fork_seconds, forking->output, forking->status_pipe);
     _exit(0);
 }
 
-/* With signals blocked, the program's handlers do not run in the copy. */
-static pid_t fork_undisturbed(int output, int status_pipe)
+/*
+ * With signals blocked, the program's handlers do not run in the copy. Other Ractors are stopped: one that had a lock of
+ * the VM would keep it in the copy.
+ */
+static pid_t fork_undisturbed(const struct culet_copy_task *task, int output, int status_pipe)
 {
+    struct forking forking = {task, output, status_pipe, -1};
     sigset_t all, before;
-    pid_t half;
-    int was_off;
+    int was_off, several = culet_vm_several_ractors();
 
     sigfillset(&all);
     was_off = RTEST(rb_gc_disable()); /* also finishes a sweep in progress */
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    half = fork_copy(output, status_pipe);
-    if (half > 0)
-        while (waitpid(half, NULL, 0) < 0 && errno == EINTR)
+    if (several)
+        culet_vm_locked(fork_copy, &forking);
+    else
+        fork_copy(&forking);
+    if (forking.half > 0)
+        while (waitpid(forking.half, NULL, 0) < 0 && errno == EINTR)
             continue;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!was_off)
         rb_gc_enable();
-    return half;
+    return forking.half;
 }
 
-const char *culet_copy_start(struct culet_copy *copy)
+/* A file without a name for the answer. Returns -1 without one. */
+static int open_output(const struct culet_copy_task *task)
+{
+    int file = task->is_large ? open("/var/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
+
+    return file >= 0 ? file : memfd_create(task->name, MFD_CLOEXEC);
+}
+
+const char *culet_copy_start(struct culet_copy *copy, const struct culet_copy_task *task)
 {
     int ends[2];
     pid_t half;
 
-#ifndef HAVE_RB_THREAD_ATFORK
-    return "its Ruby does not support the forked copy";
-#endif
-    if (!is_followed())
-        return "it does not follow which of its code runs; start it with RUBYOPT=-r$(culet lib unused) in its "
-               "environment";
-    copy->output = memfd_create("culet-unused", MFD_CLOEXEC);
+    copy->output = open_output(task);
     if (copy->output < 0)
         return "no descriptor or memory is left for the answer";
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
         close(copy->output);
         return "no descriptor is left for the answer";
     }
-    half = fork_undisturbed(copy->output, ends[1]);
+    half = fork_undisturbed(task, copy->output, ends[1]);
     close(ends[1]);
     copy->status = ends[0];
     if (half > 0)

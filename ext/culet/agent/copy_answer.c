@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -12,7 +13,7 @@
 #include "agent/clients.h"
 #include "agent/state.h"
 
-#define MAX_ANSWER_BYTES ((off_t)1 << 30)
+#define MAX_ANSWER_BYTES ((off_t)16 << 30)
 
 static void close_copy(struct culet_client *client)
 {
@@ -32,13 +33,20 @@ static void map_answer(struct culet_client *client)
     struct stat stat;
     void *bytes = MAP_FAILED;
 
-    if (client->copy_whole && fstat(client->copy.output, &stat) == 0 && stat.st_size > 0 &&
+    if (client->copy_status != 0 && fstat(client->copy.output, &stat) == 0 && stat.st_size > 0 &&
         stat.st_size <= MAX_ANSWER_BYTES)
         bytes = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_SHARED, client->copy.output, 0);
     close_copy(client);
     if (bytes == MAP_FAILED) {
         culet_clients_answer(client, NULL,
                              "its forked copy ended before it had the answer; the machine may be short of memory");
+        return;
+    }
+    if (client->copy_status == CULET_COPY_ERROR) {
+        char sentence[CULET_ERROR_BYTES];
+        snprintf(sentence, sizeof(sentence), "%.*s", (int)stat.st_size, (const char *)bytes);
+        munmap(bytes, (size_t)stat.st_size);
+        culet_clients_answer(client, NULL, sentence);
         return;
     }
     buffer = (struct culet_buffer){bytes, (size_t)stat.st_size, (size_t)stat.st_size, 0};
@@ -58,7 +66,7 @@ void culet_copy_answer_read(struct culet_client *client)
         char byte;
         got = read(client->copy.status, &byte, 1);
         if (got == 1)
-            client->copy_whole = 1;
+            client->copy_status = byte;
     }
     if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
         map_answer(client);

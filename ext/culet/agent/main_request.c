@@ -17,7 +17,7 @@ static struct culet_client *next_request(void)
     struct culet_client *found = NULL;
 
     for (struct culet_client *one = culet_agent.clients; one < culet_agent.clients + CULET_AGENT_CLIENTS; one++) {
-        if (one->stage != CLIENT_QUEUED || (copying && one->request.kind == CULET_UNUSED))
+        if (one->stage != CLIENT_QUEUED || (copying && culet_request_needs_copy(&one->request)))
             continue;
         if (found == NULL || one->sequence < found->sequence)
             found = one;
@@ -74,7 +74,7 @@ static void deliver(const struct culet_copy *copy, struct culet_buffer *buffer, 
         culet_agent_lock();
         client->copy = *copy;
         client->copy_pid = 0;
-        client->copy_whole = 0;
+        client->copy_status = 0;
         client->until =
             culet_clock_milliseconds() + (int64_t)(client->request.limit_seconds * 1000) + CULET_AGENT_WORK_MS;
         client->stage = CLIENT_COPYING;

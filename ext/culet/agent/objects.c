@@ -1,7 +1,6 @@
 #include "agent/objects.h"
 
 #include <dlfcn.h>
-#include <ruby/version.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +8,7 @@
 
 #include "common/active_malloc.h"
 #include "common/heap_walk.h"
-#include "common/values.h"
+#include "common/object_bytes.h"
 #include "reading/clock.h"
 
 #define TYPES 32
@@ -28,12 +27,9 @@ struct tally {
 };
 
 struct count {
-    culet_heap_memsize_function *memsize;
-    culet_heap_memsize_function *base_bytes; /* NULL: the slot's size */
     const struct culet_objects_options *options;
-    size_t vm_stack_bytes; /* of a thread; 0: not known */
-    double start;          /* of CLOCK_MONOTONIC */
-    size_t since_clock;    /* slots since the last look at the clock */
+    double start;       /* of CLOCK_MONOTONIC */
+    size_t since_clock; /* slots since the last look at the clock */
     int incomplete;
     struct tally all;
     struct tally types[TYPES];
@@ -45,79 +41,22 @@ struct count {
 
 /* ---- one object ---- */
 
-static int data_has_size(const struct count *count, VALUE object)
-{
-    return (count->options->data & CULET_REPORT_DATA) && culet_heap_data_has_size(object);
-}
-
-/* Bytes outside of the slot. */
-static size_t malloc_bytes_of(const struct count *count, VALUE object, size_t slot_bytes)
-{
-    size_t bytes = count->memsize(object);
-    size_t base = count->base_bytes != NULL ? count->base_bytes(object) : slot_bytes;
-
-    return bytes > base ? bytes - base : 0;
-}
-
-/*
- * Whether the object's memory is in the transient heap, a mapping that Ruby up to 3.1 has for young arrays, hashes,
- * structs and objects. Flags as in internal/{array,hash,struct,variable}.h. Ruby 3.2 allocates that heap by malloc,
- * later Rubies have none.
- */
-static int transient(int type, VALUE flags)
-{
-#if RUBY_API_VERSION_MAJOR == 3 && RUBY_API_VERSION_MINOR < 2
-    switch (type) {
-    case T_ARRAY:
-        return (flags & RUBY_FL_USER13) != 0 && (flags & RUBY_FL_USER1) == 0; /* not embedded */
-    case T_OBJECT:
-        return (flags & RUBY_FL_USER13) != 0;
-    case T_HASH:
-        return (flags & RUBY_FL_USER14) != 0;
-    case T_STRUCT:
-        return (flags & RUBY_FL_USER3) != 0;
-    default:
-        return 0;
-    }
-#else
-    return 0;
-#endif
-}
-
-static int is_thread(VALUE object)
-{
-    const char *name = RTYPEDDATA_P(object) ? RTYPEDDATA_TYPE(object)->wrap_struct_name : NULL;
-
-    return name != NULL && strcmp(name, "VM/thread") == 0;
-}
-
-/*
- * The object's bytes that are not malloc's. A thread's size includes its VM stack, which is on the native stack (alloca
- * in thread.c).
- */
-static size_t bytes_elsewhere(const struct count *count, VALUE object, int type, size_t bytes)
-{
-    if (transient(type, RBASIC(object)->flags))
-        return bytes;
-    return type == T_DATA && bytes >= count->vm_stack_bytes && is_thread(object) ? count->vm_stack_bytes : 0;
-}
-
 /* What one object adds to the sums. */
 static struct tally tally_of(const struct count *count, VALUE object, size_t slot_bytes)
 {
     VALUE flags = RBASIC(object)->flags;
     int type = (int)(flags & RUBY_T_MASK);
-    int measured = culet_heap_memsize_is_safe(type) && (type != T_DATA || data_has_size(count, object));
-    size_t bytes = measured ? malloc_bytes_of(count, object, slot_bytes) : 0;
-    size_t elsewhere = bytes == 0 ? 0 : bytes_elsewhere(count, object, type, bytes);
+    int asked = type != T_DATA || (count->options->data & CULET_REPORT_DATA) != 0;
+    struct culet_object_bytes bytes =
+        asked ? culet_object_bytes(object, slot_bytes) : culet_object_bytes_unmeasured(slot_bytes);
     int shared = (type == T_STRING || type == T_ARRAY) && (flags & CULET_ELEMENTS_SHARED) != 0;
 
     return (struct tally){.count = 1,
-                          .slot_bytes = slot_bytes,
-                          .malloc_bytes = bytes - elsewhere,
-                          .elsewhere_bytes = elsewhere,
+                          .slot_bytes = bytes.slot,
+                          .malloc_bytes = bytes.malloc,
+                          .elsewhere_bytes = bytes.transient + bytes.vm_stack,
                           .shared = shared != 0,
-                          .unmeasured = !measured};
+                          .unmeasured = !bytes.measured};
 }
 
 static void add(struct tally *sum, const struct tally *part)
@@ -310,34 +249,21 @@ static void write_empty(struct culet_buffer *buffer, const char *why)
 
 /* ---- the count ---- */
 
-/* The size of a thread's VM stack, from RubyVM::DEFAULT_PARAMS; 0: not known. */
-static size_t vm_stack_bytes(void)
-{
-    VALUE parameters = rb_const_get(rb_const_get(rb_cObject, rb_intern("RubyVM")), rb_intern("DEFAULT_PARAMS"));
-    VALUE bytes = rb_hash_aref(parameters, culet_symbol("thread_vm_stack_size"));
-
-    return RB_INTEGER_TYPE_P(bytes) ? NUM2SIZET(bytes) : 0;
-}
-
 void culet_objects_write(struct culet_buffer *buffer, const struct culet_objects_options *options)
 {
     const char *obstacle = culet_heap_walk_obstacle();
     struct count *count;
-    size_t stack_bytes;
     int failure;
 
     if (obstacle != NULL) {
         write_empty(buffer, obstacle);
         return;
     }
-    stack_bytes = vm_stack_bytes();
+    culet_object_bytes_prepare();
     count = mmap(NULL, sizeof(*count), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (count == MAP_FAILED)
         rb_raise(rb_eNoMemError, "not enough memory to count objects");
-    count->memsize = culet_heap_memsize();
-    count->base_bytes = culet_heap_slot_size();
     count->options = options;
-    count->vm_stack_bytes = stack_bytes;
     count->start = culet_clock_seconds(CLOCK_MONOTONIC);
     failure = culet_heap_walk(count_page, count);
     if (!failure)

@@ -27,6 +27,20 @@ static int parse_profile(const char *line, struct culet_profile_request *request
     return 0;
 }
 
+/* Parses a request for who keeps the memory. Returns whether it is one. */
+static int parse_retain(const char *line, struct culet_retain_options *options, long *limit_ms, long *wait_ms)
+{
+    if (sscanf(line,
+               "culet-agent 1 retain content=%d duplicates=%d heapsnapshot=%d limit_bytes=%" SCNu64 " path=0x%" SCNx64
+               " class=%159s limit_ms=%ld wait_ms=%ld",
+               &options->content, &options->duplicates, &options->heapsnapshot, &options->limit_bytes,
+               &options->address, options->class_name, limit_ms, wait_ms) != 8)
+        return 0;
+    if (strcmp(options->class_name, "-") == 0)
+        options->class_name[0] = '\0';
+    return 1;
+}
+
 bool culet_request_parse(const char *line, struct culet_request *request, long *wait_ms)
 {
     unsigned long long from;
@@ -44,6 +58,8 @@ bool culet_request_parse(const char *line, struct culet_request *request, long *
         request->strings.from = from;
     } else if (sscanf(line, "culet-agent 1 unused limit_ms=%ld wait_ms=%ld", &limit_ms, wait_ms) == 2) {
         request->kind = CULET_UNUSED;
+    } else if (parse_retain(line, &request->retain, &limit_ms, wait_ms)) {
+        request->kind = CULET_RETAIN;
     } else if (sscanf(line, "culet-agent 1 limit limit_ms=%ld wait_ms=%ld", &limit_ms, wait_ms) == 2) {
         request->kind = CULET_LIMIT;
     } else if (parse_profile(line, &request->profile, &limit_ms, wait_ms)) {
@@ -56,6 +72,8 @@ bool culet_request_parse(const char *line, struct culet_request *request, long *
     }
     if (limit_ms < 0 || limit_ms > LONGEST_MS || *wait_ms < 0 || *wait_ms > LONGEST_MS)
         return 0;
-    request->limit_seconds = request->objects.limit_seconds = request->strings.limit_seconds = (double)limit_ms / 1000;
+    request->limit_seconds = (double)limit_ms / 1000;
+    request->objects.limit_seconds = request->strings.limit_seconds = request->limit_seconds;
+    request->retain.limit_seconds = request->limit_seconds;
     return 1;
 }

@@ -1,0 +1,86 @@
+#include "agent/copy_tasks.h"
+
+#include "agent/unused_reporter.h"
+#include "common/io.h"
+#include "retain/retain.h"
+
+#define UNUSED_SECONDS 60
+
+/* ---- code that never ran ---- */
+
+static VALUE call_document(VALUE numbers)
+{
+    const long *pids = (const long *)numbers;
+
+    return rb_funcall(culet_unused_reporter(), rb_intern("document"), 2, LONG2NUM(pids[0]), LONG2NUM(pids[1]));
+}
+
+static const char *make_unused(const struct culet_copy_task *task, const long *pids, double fork_seconds, int output)
+{
+    int failure = 0;
+    VALUE document = rb_protect(call_document, (VALUE)pids, &failure);
+
+    (void)task;
+    (void)fork_seconds;
+    if (failure)
+        return "the report on its code failed";
+    return culet_write_all(output, RSTRING_PTR(document), (size_t)RSTRING_LEN(document)) != 0
+               ? "no memory is left for the answer"
+               : NULL;
+}
+
+/* Whether culet/unused is active in the program. */
+static int is_followed(void)
+{
+    return rb_respond_to(culet_unused_reporter(), rb_intern("started?")) &&
+           RTEST(rb_funcall(culet_unused_reporter(), rb_intern("started?"), 0));
+}
+
+static const char *start_unused(struct culet_copy *copy)
+{
+#ifdef HAVE_RB_THREAD_ATFORK
+    const struct culet_copy_task task = {
+        .name = "culet-unused", .limit_seconds = UNUSED_SECONDS, .runs_ruby = 1, .make = make_unused};
+
+    if (!is_followed())
+        return "it does not follow which of its code runs; start it with RUBYOPT=-r$(culet lib unused) in its "
+               "environment";
+    return culet_copy_start(copy, &task);
+#else
+    return "its Ruby does not support the forked copy";
+#endif
+}
+
+/* ---- who keeps the memory ---- */
+
+static const char *make_retain(const struct culet_copy_task *task, const long *pids, double fork_seconds, int output)
+{
+    return culet_retain_process(task->request, pids[0], fork_seconds, output);
+}
+
+static const char *start_retain(struct culet_copy *copy, const struct culet_retain_options *options)
+{
+    const struct culet_copy_task task = {.name = "culet-retain",
+                                         .limit_seconds = options->limit_seconds,
+                                         .is_large = options->heapsnapshot,
+                                         .make = make_retain,
+                                         .request = options};
+    const char *obstacle = culet_retain_obstacle();
+
+    return obstacle != NULL ? obstacle : culet_copy_start(copy, &task);
+}
+
+/* ---- */
+
+const char *culet_copy_tasks_start(struct culet_copy *copy, const struct culet_request *request)
+{
+    return request->kind == CULET_RETAIN ? start_retain(copy, &request->retain) : start_unused(copy);
+}
+
+VALUE culet_copy_tasks_follow(VALUE request)
+{
+    if (((const struct culet_request *)request)->kind == CULET_UNUSED &&
+        rb_respond_to(culet_unused_reporter(), rb_intern("follow")))
+        rb_funcall(culet_unused_reporter(), rb_intern("follow"), 0);
+    return Qnil;
+}

@@ -1,0 +1,29 @@
+/* common/object_bytes.h - how many bytes an object of Ruby's heap has, and where. */
+#ifndef CULET_OBJECT_BYTES_H
+#define CULET_OBJECT_BYTES_H
+
+#include <ruby.h>
+
+#include <stddef.h>
+
+struct culet_object_bytes {
+    size_t slot;
+    size_t malloc;    /* beyond the slot, as memsize says */
+    size_t transient; /* beyond the slot, in the mapping that Ruby up to 3.1 has for young arrays, hashes and structs */
+    size_t vm_stack;  /* of a thread: on its native stack */
+    int measured;     /* 0: its type or its extension has no size */
+};
+
+/* Learns what Ruby has for it. Before the first call of culet_object_bytes. May raise. */
+void culet_object_bytes_prepare(void);
+
+/* The bytes of an object in a slot. An extension's function may be called; use culet_heap_data_has_size to avoid it. */
+struct culet_object_bytes culet_object_bytes(VALUE object, size_t slot_bytes);
+
+/* The slot only, as of an object whose size was not requested. */
+static inline struct culet_object_bytes culet_object_bytes_unmeasured(size_t slot_bytes)
+{
+    return (struct culet_object_bytes){.slot = slot_bytes};
+}
+
+#endif

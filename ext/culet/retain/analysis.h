@@ -1,0 +1,64 @@
+/*
+ * retain/analysis.h - sums by holder, set and class, from a walk.
+ *
+ * A group is what one holder dominates, or what one set of holders shares. Each reachable object is in one group.
+ */
+#ifndef CULET_RETAIN_ANALYSIS_H
+#define CULET_RETAIN_ANALYSIS_H
+
+#include "retain/sets.h"
+
+struct culet_retained {
+    uint64_t bytes;
+    uint64_t objects;
+};
+
+CULET_LIST(culet_retained_list, struct culet_retained)
+
+/* A class. */
+struct culet_class_sum {
+    uint64_t key;
+    struct culet_retained all;
+};
+
+/* What a group has of a class. */
+struct culet_group_class {
+    uint64_t group_class; /* group << 32 | number of the class + 1; 0: free */
+    struct culet_retained all;
+    uint32_t first; /* id of one of the objects */
+};
+
+CULET_LIST(culet_class_sums, struct culet_class_sum)
+CULET_LIST(culet_group_classes, struct culet_group_class)
+
+struct culet_analysis {
+    struct culet_memory *memory;
+    struct culet_graph *graph;
+    struct culet_walk walk;
+    struct culet_sets sets;
+    struct culet_retained_list of_node;  /* by number: what it dominates, itself included */
+    struct culet_retained_list of_group; /* holders first, then sets */
+    struct culet_class_sums classes;
+    struct culet_numbers class_table;         /* hash table of the classes */
+    struct culet_group_classes group_classes; /* hash table */
+    size_t group_class_count;
+    struct culet_numbers large_leaves; /* ids of leaves of at least CULET_LARGE_LEAF bytes */
+    uint64_t objects, slot_bytes, beyond_bytes, unreachable_objects, unreachable_bytes;
+    uint32_t many[CULET_SET_HOLDERS]; /* holders with the most that share with many others */
+    uint32_t many_count;
+};
+
+#define CULET_LARGE_LEAF 4096
+
+/* Analyses a graph. Returns NULL, or a sentence on why not. */
+const char *culet_analysis_run(struct culet_analysis *analysis, struct culet_graph *graph);
+
+/* The group of an object that the walk reached. */
+uint32_t culet_analysis_group(const struct culet_analysis *analysis, uint32_t id);
+
+/* The group of a node below the root. */
+uint32_t culet_analysis_group_of_top(const struct culet_analysis *analysis, uint32_t top);
+
+void culet_analysis_free(struct culet_analysis *analysis);
+
+#endif

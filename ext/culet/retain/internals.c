@@ -1,0 +1,87 @@
+#include "retain/internals.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#include "common/active_malloc.h"
+#include "common/imemo.h"
+
+typedef VALUE code_function(VALUE code);
+
+static enum culet_internal kind_of(const char *name)
+{
+    static const struct {
+        const char *name;
+        enum culet_internal kind;
+    } kinds[] = {{"env", INTERNAL_ENVIRONMENT},
+                 {"ment", INTERNAL_METHOD},
+                 {"iseq", INTERNAL_CODE},
+                 {"callcache", INTERNAL_CALL_CACHE},
+                 {"constcache", INTERNAL_CONSTANT_CACHE},
+                 {"fields", INTERNAL_FIELDS}};
+
+    for (size_t i = 0; name != NULL && i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (strcmp(name, kinds[i].name) == 0)
+            return kinds[i].kind;
+    return INTERNAL_OTHER;
+}
+
+enum culet_internal culet_internals_kind(VALUE internal)
+{
+    static int known[CULET_IMEMO_KINDS]; /* the kind + 1 */
+    unsigned number = culet_imemo_kind(RBASIC(internal)->flags);
+
+    if (known[number] == 0)
+        known[number] = (int)kind_of(culet_imemo_name(number)) + 1;
+    return (enum culet_internal)(known[number] - 1);
+}
+
+static VALUE of_code(const char *function, VALUE code)
+{
+    void *pointer = dlsym(RTLD_DEFAULT, function);
+    AS_FUNCTION(code_function, call, pointer);
+    VALUE value = call != NULL ? call(code) : 0;
+
+    return value != 0 && RB_TYPE_P(value, T_STRING) ? value : 0;
+}
+
+VALUE culet_internals_code_path(VALUE code)
+{
+    static code_function *path;
+
+    if (path == NULL) {
+        void *pointer = dlsym(RTLD_DEFAULT, "rb_iseq_path");
+        AS_FUNCTION(code_function, function, pointer);
+        path = function;
+    }
+    return path != NULL ? path(code) : 0;
+}
+
+VALUE culet_internals_code_label(VALUE code, long *line)
+{
+    void *pointer = dlsym(RTLD_DEFAULT, "rb_iseq_first_lineno");
+    AS_FUNCTION(code_function, first, pointer);
+    VALUE label = of_code("rb_iseq_label", code), number = first != NULL ? first(code) : Qnil;
+
+    *line = RB_FIXNUM_P(number) ? FIX2LONG(number) : 0;
+    return label != 0 ? label : Qnil;
+}
+
+VALUE culet_internals_proc_code(VALUE proc)
+{
+    void *pointer = dlsym(RTLD_DEFAULT, "rb_proc_get_iseq");
+    typedef void *function_type(VALUE proc_object, int *is_proc);
+    AS_FUNCTION(function_type, code, pointer);
+    int is_proc;
+
+    return code != NULL ? (VALUE)code(proc, &is_proc) : 0;
+}
+
+VALUE culet_internals_attached(VALUE singleton)
+{
+#ifdef HAVE_RB_CLASS_ATTACHED_OBJECT
+    return rb_class_attached_object(singleton);
+#else
+    return rb_attr_get(singleton, rb_intern("__attached__"));
+#endif
+}

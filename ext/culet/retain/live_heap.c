@@ -1,0 +1,59 @@
+#include "retain/live_heap.h"
+
+#include "retain/internals.h"
+
+bool culet_live_set(struct culet_numbers *bits, uint32_t id)
+{
+    uint32_t *word = &bits->items[id >> 5], bit = 1u << (id & 31);
+    bool before = (*word & bit) != 0;
+
+    *word |= bit;
+    return before;
+}
+
+uint32_t culet_live_id(const struct culet_live *live, VALUE object)
+{
+    return RB_SPECIAL_CONST_P(object) ? CULET_NO_ID : culet_heap_index_id(&live->index, (uintptr_t)object);
+}
+
+static bool has_permanent_name(VALUE class)
+{
+    VALUE name = rb_class_path_cached(class);
+
+    return !NIL_P(name) && RB_TYPE_P(name, T_STRING) && RSTRING_LEN(name) > 0 && RSTRING_PTR(name)[0] != '#';
+}
+
+bool culet_live_is_named(struct culet_live *live, VALUE object)
+{
+    uint32_t id = culet_live_id(live, object);
+    int type;
+    bool named;
+
+    if (id == CULET_NO_ID)
+        return false;
+    type = RB_BUILTIN_TYPE(object);
+    if (type != T_CLASS && type != T_MODULE)
+        return false;
+    if (culet_live_set(&live->judged, id))
+        return culet_live_has(&live->named, id);
+    if (culet_live_is_singleton(object))
+        named = culet_live_is_named(live, culet_internals_attached(object));
+    else
+        named = has_permanent_name(object);
+    if (named)
+        (void)culet_live_set(&live->named, id);
+    return named;
+}
+
+bool culet_live_is_singleton(VALUE class)
+{
+    return RB_TYPE_P(class, T_CLASS) && RB_FL_TEST_RAW(class, RUBY_FL_SINGLETON);
+}
+
+void culet_live_meet_class(struct culet_live *live, VALUE class)
+{
+    while (culet_live_is_singleton(class))
+        class = culet_internals_attached(class);
+    if (!culet_live_set(&live->deferred, culet_live_id(live, class)))
+        (void)culet_values_add(live->graph.memory, &live->met, class);
+}

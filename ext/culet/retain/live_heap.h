@@ -1,0 +1,61 @@
+/* retain/live_heap.h - the slots of this process's heap, and what is known of their objects. */
+#ifndef CULET_RETAIN_LIVE_HEAP_H
+#define CULET_RETAIN_LIVE_HEAP_H
+
+#include <ruby.h>
+
+#include "retain/graph.h"
+#include "retain/heap_index.h"
+
+/* A reference to code from other layers, to be walked after all classes. */
+struct culet_loose_code {
+    VALUE path; /* of the code; 0: an inline cache */
+    uint32_t target;
+};
+
+CULET_LIST(culet_values, VALUE)
+CULET_LIST(culet_loose_codes, struct culet_loose_code)
+
+typedef void culet_reachable_function(VALUE object, void (*found)(VALUE, void *), void *data);
+
+struct culet_live {
+    struct culet_graph graph;
+    struct culet_heap_index index;
+    struct culet_numbers used;     /* bits by id: it was an object at the start */
+    struct culet_numbers judged;   /* bits by id: a class whose bit in `named` is set right */
+    struct culet_numbers named;    /* bits by id: a class with a permanent name, or its singleton class */
+    struct culet_numbers deferred; /* bits by id: its holder exists already, or it is a class that was met */
+    struct culet_values met;       /* classes whose holders are still to be added */
+    struct culet_loose_codes loose;
+    struct culet_values threads; /* that are alive */
+    culet_reachable_function *reachable;
+    VALUE last_class; /* of is_leaf */
+    bool last_class_named;
+};
+
+/* The id of an object; CULET_NO_ID: none, as of true and 1. */
+uint32_t culet_live_id(const struct culet_live *live, VALUE object);
+
+/* Whether an object is a class with a permanent name, or the singleton class of one. */
+bool culet_live_is_named(struct culet_live *live, VALUE object);
+
+/* Notes that the holders of a named class are to be added, once. A singleton class counts as its class. */
+void culet_live_meet_class(struct culet_live *live, VALUE class);
+
+/* Whether it is the singleton class of a class or module. */
+bool culet_live_is_singleton(VALUE class);
+
+static inline VALUE culet_live_object(const struct culet_graph *graph, uint32_t id)
+{
+    return (VALUE)culet_heap_index_address(&((const struct culet_live *)graph)->index, id);
+}
+
+/* Sets an object's bit. Returns whether it was set before. */
+bool culet_live_set(struct culet_numbers *bits, uint32_t id);
+
+static inline bool culet_live_has(const struct culet_numbers *bits, uint32_t id)
+{
+    return (bits->items[id >> 5] >> (id & 31) & 1) != 0;
+}
+
+#endif

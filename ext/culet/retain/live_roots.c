@@ -1,0 +1,445 @@
+/*
+ * Ruby's roots, with their categories, and the references of classes and threads.
+ *
+ * Only C functions of Ruby are called. A constant that is to be loaded automatically is not read, a deprecated one
+ * without a warning.
+ */
+#include "retain/live_roots.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/active_malloc.h"
+#include "retain/internals.h"
+#include "retain/root_category.h"
+
+typedef void root_function(void (*found)(const char *category, VALUE object, void *data), void *data);
+
+/* ---- helpers ---- */
+
+/* Calls a method of a class of Ruby's own, whatever the object's class has for it. */
+static VALUE call_of(VALUE class, const char *name, VALUE object)
+{
+    VALUE method = rb_funcall(class, rb_intern("instance_method"), 1, ID2SYM(rb_intern(name)));
+
+    return rb_funcall(method, rb_intern("bind_call"), 1, object);
+}
+
+/* Adds a holder of one object. Numbers, nil, classes with a name and threads need none. */
+static void add_single(struct culet_live *live, enum culet_holder_kind kind, enum culet_layer layer, uint64_t object,
+                       uint64_t name, VALUE target)
+{
+    uint32_t id = culet_live_id(live, target);
+
+    if (id == CULET_NO_ID || RB_BUILTIN_TYPE(target) == T_NONE)
+        return;
+    if (culet_live_is_named(live, target)) {
+        culet_live_meet_class(live, target);
+        return;
+    }
+    if (culet_live_is_thread(live, target))
+        return;
+    culet_graph_add_holder(&live->graph, kind, layer, object, name);
+    culet_graph_add_target(&live->graph, id);
+}
+
+/* ---- classes ---- */
+
+struct class_walk {
+    struct culet_live *live;
+    VALUE class;
+    struct culet_values *values; /* that have a holder */
+};
+
+static void add_reference(struct class_walk *walk, enum culet_holder_kind kind, ID name, VALUE value)
+{
+    if (RB_SPECIAL_CONST_P(value))
+        return;
+    add_single(walk->live, kind, LAYER_DURABLE, walk->class, name, value);
+    (void)culet_values_add(walk->live->graph.memory, walk->values, value);
+}
+
+static int add_variable(ID name, VALUE value, st_data_t data)
+{
+    struct class_walk *walk = (struct class_walk *)data;
+    const char *text = rb_id2name(name);
+
+    if (text == NULL || text[0] != '@' || value == Qundef)
+        return ST_CONTINUE;
+    add_reference(walk, text[1] == '@' ? HOLDER_CLASS_VARIABLE : HOLDER_INSTANCE_VARIABLE, name, value);
+    return ST_CONTINUE;
+}
+
+struct constant {
+    VALUE class, name;
+};
+
+/* Qundef: it is to be loaded. */
+static VALUE read_constant(VALUE data)
+{
+    const struct constant *constant = (const struct constant *)data;
+    ID name = SYM2ID(constant->name);
+
+    if (!NIL_P(rb_autoload_p(constant->class, name)) || !rb_const_defined_at(constant->class, name))
+        return Qundef;
+    return rb_const_get_at(constant->class, name);
+}
+
+static VALUE list_constants(VALUE class)
+{
+    VALUE own = Qfalse;
+
+    return rb_mod_constants(1, &own, class);
+}
+
+/* rb_mod_constants leaves private ones out; the undocumented functions behind it do not. */
+static VALUE all_constants(VALUE class)
+{
+    typedef void *at_function(VALUE module, void *table);
+    typedef VALUE list_function(void *table);
+    void *at_pointer = dlsym(RTLD_DEFAULT, "rb_mod_const_at"), *list_pointer = dlsym(RTLD_DEFAULT, "rb_const_list");
+    AS_FUNCTION(at_function, at, at_pointer);
+    AS_FUNCTION(list_function, list, list_pointer);
+
+    return at != NULL && list != NULL ? list(at(class, NULL)) : list_constants(class);
+}
+
+static void add_constants(struct class_walk *walk)
+{
+    int failure = 0;
+    VALUE names = rb_protect(all_constants, walk->class, &failure);
+
+    if (failure) {
+        rb_set_errinfo(Qnil);
+        return;
+    }
+    for (long i = 0; i < RARRAY_LEN(names); i++) {
+        struct constant constant = {walk->class, rb_ary_entry(names, i)};
+        VALUE value = rb_protect(read_constant, (VALUE)&constant, &failure);
+        if (failure)
+            rb_set_errinfo(Qnil);
+        else if (value != Qundef)
+            add_reference(walk, HOLDER_CONSTANT, SYM2ID(constant.name), value);
+    }
+}
+
+static int by_value(const void *one, const void *other)
+{
+    VALUE a = *(const VALUE *)one, b = *(const VALUE *)other;
+
+    return (a > b) - (a < b);
+}
+
+static bool contains(const struct culet_values *sorted, VALUE value)
+{
+    return sorted->count > 0 && bsearch(&value, sorted->items, sorted->count, sizeof(value), by_value) != NULL;
+}
+
+/* All other references of a class are of its methods. */
+static void add_method(VALUE child, void *data)
+{
+    struct class_walk *walk = data;
+    struct culet_live *live = walk->live;
+    uint32_t id = culet_live_id(live, child);
+
+    if (id == CULET_NO_ID || child == walk->class || contains(walk->values, child))
+        return;
+    if (culet_live_is_named(live, child)) {
+        culet_live_meet_class(live, child);
+        return;
+    }
+    if (!culet_live_is_thread(live, child))
+        culet_graph_add_target(&live->graph, id);
+}
+
+static void add_blocks(struct culet_live *live, size_t first, size_t count);
+
+/* The singleton classes of a class, first its own; each is the class of what is before it. */
+static VALUE singleton_of(VALUE class)
+{
+    VALUE singleton = RBASIC(class)->klass;
+
+    return singleton != 0 && culet_live_is_singleton(singleton) && culet_internals_attached(singleton) == class
+               ? singleton
+               : 0;
+}
+
+void culet_live_add_class(struct culet_live *live, VALUE class)
+{
+    struct culet_values values = {NULL, 0, {NULL, 0}};
+    size_t holder;
+
+    for (VALUE one = class; one != 0; one = singleton_of(one)) {
+        struct class_walk walk = {live, one, &values};
+        rb_ivar_foreach(one, add_variable, (st_data_t)&walk);
+        add_constants(&walk);
+    }
+    if (values.count > 0)
+        qsort(values.items, values.count, sizeof(*values.items), by_value);
+    culet_graph_add_holder(&live->graph, HOLDER_METHOD, LAYER_CODE, class, 0);
+    holder = live->graph.holders.count - 1;
+    for (VALUE one = class; one != 0; one = singleton_of(one)) {
+        struct class_walk walk = {live, one, &values};
+        culet_graph_add_target(&live->graph, culet_live_id(live, one));
+        live->reachable(one, add_method, &walk);
+    }
+    culet_values_free(live->graph.memory, &values);
+    if (!live->graph.memory->failed)
+        add_blocks(live, live->graph.holders.items[holder].first, live->graph.holders.items[holder].targets);
+}
+
+/* ---- methods that are blocks ---- */
+
+struct owner {
+    struct culet_live *live;
+    VALUE method;
+    bool first;
+    bool own; /* its class is named */
+};
+
+static void add_block(VALUE child, void *data)
+{
+    struct owner *owner = data;
+    uint32_t id = culet_live_id(owner->live, child);
+    int type;
+
+    if (id == CULET_NO_ID)
+        return;
+    type = RB_BUILTIN_TYPE(child);
+    if (owner->first && (type == T_CLASS || type == T_MODULE)) {
+        owner->first = false;
+        owner->own = culet_live_is_named(owner->live, child);
+    } else if (owner->own && type == T_DATA && rb_obj_is_proc(child) && !culet_live_set(&owner->live->deferred, id)) {
+        culet_graph_add_holder(&owner->live->graph, HOLDER_CLOSURE, LAYER_DURABLE, owner->method, 0);
+        culet_graph_add_target(&owner->live->graph, id);
+    }
+}
+
+/* Of the methods among a class's references. */
+static void add_blocks(struct culet_live *live, size_t first, size_t count)
+{
+    for (size_t i = 0; i < count && !live->graph.memory->failed; i++) {
+        VALUE method = culet_live_object(&live->graph, live->graph.targets.items[first + i]);
+        struct owner owner = {live, method, true, false};
+        if (RB_BUILTIN_TYPE(method) == T_IMEMO && culet_internals_kind(method) == INTERNAL_METHOD)
+            live->reachable(method, add_block, &owner);
+    }
+}
+
+/* ---- code ---- */
+
+static int by_path(const void *one, const void *other)
+{
+    const struct culet_loose_code *a = one, *b = other;
+
+    if (a->path != b->path)
+        return a->path < b->path ? -1 : 1;
+    return (a->target > b->target) - (a->target < b->target);
+}
+
+/* One holder for each file. */
+void culet_live_add_loose_code(struct culet_live *live)
+{
+    VALUE path = Qundef;
+
+    if (live->loose.count > 0)
+        qsort(live->loose.items, live->loose.count, sizeof(*live->loose.items), by_path);
+    for (size_t i = 0; i < live->loose.count; i++) {
+        const struct culet_loose_code *one = &live->loose.items[i];
+        if (one->path != path)
+            culet_graph_add_holder(&live->graph, HOLDER_METHOD, LAYER_LOOSE_CODE, 0, one->path);
+        path = one->path;
+        culet_graph_add_target(&live->graph, one->target);
+    }
+    live->loose.count = 0;
+}
+
+/* ---- threads ---- */
+
+struct root {
+    VALUE object;
+    uint64_t category;
+};
+
+CULET_LIST(roots, struct root)
+
+struct root_list {
+    struct culet_memory *memory;
+    struct roots roots;
+};
+
+bool culet_live_is_thread(const struct culet_live *live, VALUE object)
+{
+    for (size_t i = 0; i < live->threads.count; i++)
+        if (live->threads.items[i] == object)
+            return true;
+    return false;
+}
+
+static void list_threads(struct culet_live *live)
+{
+    VALUE list = rb_funcall(rb_cThread, rb_intern("list"), 0);
+
+    for (long i = 0; i < RARRAY_LEN(list); i++)
+        (void)culet_values_add(live->graph.memory, &live->threads, rb_ary_entry(list, i));
+}
+
+static void add_stack_value(VALUE child, void *data)
+{
+    struct culet_live *live = data;
+    uint32_t id = culet_live_id(live, child);
+
+    if (id == CULET_NO_ID || RB_BUILTIN_TYPE(child) == T_NONE || culet_live_is_named(live, child) ||
+        culet_live_is_thread(live, child))
+        return;
+    culet_graph_add_target(&live->graph, id);
+}
+
+static void add_locals(struct culet_live *live, VALUE thread)
+{
+    VALUE names = call_of(rb_cThread, "keys", thread);
+
+    for (long i = 0; i < RARRAY_LEN(names); i++) {
+        ID name = SYM2ID(rb_ary_entry(names, i));
+        add_single(live, HOLDER_FIBER_LOCAL, LAYER_DURABLE, thread, name, rb_thread_local_aref(thread, name));
+    }
+}
+
+static void add_variables(struct culet_live *live, VALUE thread)
+{
+    VALUE names = call_of(rb_cThread, "thread_variables", thread);
+    VALUE get = rb_funcall(rb_cThread, rb_intern("instance_method"), 1, ID2SYM(rb_intern("thread_variable_get")));
+
+    for (long i = 0; i < RARRAY_LEN(names); i++) {
+        VALUE name = rb_ary_entry(names, i);
+        add_single(live, HOLDER_THREAD_LOCAL, LAYER_DURABLE, thread, SYM2ID(name),
+                   rb_funcall(get, rb_intern("bind_call"), 2, thread, name));
+    }
+}
+
+/* The native stack of the current thread is a root of its own. */
+static void add_thread(struct culet_live *live, VALUE thread, const struct root_list *list)
+{
+    add_locals(live, thread);
+    add_variables(live, thread);
+    culet_graph_add_holder(&live->graph, HOLDER_STACK, LAYER_STACK, thread, 0);
+    culet_graph_add_target(&live->graph, culet_live_id(live, thread));
+    live->reachable(thread, add_stack_value, live);
+    for (size_t i = 0; thread == rb_thread_current() && i < list->roots.count; i++)
+        if (list->roots.items[i].category == ROOT_STACK)
+            add_stack_value(list->roots.items[i].object, live);
+}
+
+/* ---- roots ---- */
+
+static void note_root(const char *category, VALUE object, void *data)
+{
+    struct root_list *list = data;
+
+    (void)roots_add(list->memory, &list->roots,
+                    (struct root){object, culet_root_category_of(category, category != NULL ? strlen(category) : 0)});
+}
+
+static bool is_hidden_array(VALUE object)
+{
+    return RB_BUILTIN_TYPE(object) == T_ARRAY && RBASIC(object)->klass == 0;
+}
+
+/* The table of symbols: arrays of names and symbols by turns, in an array. */
+static bool is_symbol_table(VALUE object)
+{
+    VALUE part;
+
+    if (!is_hidden_array(object) || RARRAY_LEN(object) == 0)
+        return false;
+    part = RARRAY_AREF(object, RARRAY_LEN(object) - 1);
+    if (RB_SPECIAL_CONST_P(part) || !is_hidden_array(part) || RARRAY_LEN(part) < 2)
+        return false;
+    return RB_TYPE_P(RARRAY_AREF(part, 0), T_STRING) || NIL_P(RARRAY_AREF(part, 0));
+}
+
+/* Arrays of blocks, as finalizers are kept; where Ruby has no category of its own for them. */
+static bool is_finalizer(VALUE object)
+{
+    return is_hidden_array(object) && RARRAY_LEN(object) > 0 &&
+           rb_obj_is_proc(RARRAY_AREF(object, RARRAY_LEN(object) - 1));
+}
+
+static bool is_native(VALUE object)
+{
+    const char *name;
+
+    if (RB_BUILTIN_TYPE(object) != T_DATA)
+        return false;
+    name = RTYPEDDATA_P(object) ? RTYPEDDATA_TYPE(object)->wrap_struct_name : "";
+    return name == NULL || strncmp(name, "VM/", 3) != 0;
+}
+
+static void add_vm_root(struct culet_live *live, VALUE object)
+{
+    if (is_finalizer(object))
+        add_single(live, HOLDER_FINALIZER, LAYER_DURABLE, object, 0, object);
+    else if (is_symbol_table(object))
+        add_single(live, HOLDER_SYMBOL_TABLE, LAYER_NATIVE, 0, 0, object);
+    else if (is_hidden_array(object)) /* lists of what C code has registered, each of which is a root itself */
+        add_single(live, HOLDER_VM, LAYER_LOOSE_CODE, object, 0, object);
+    else
+        add_single(live, is_native(object) ? HOLDER_NATIVE : HOLDER_VM, LAYER_NATIVE, object, 0, object);
+}
+
+static void add_root(struct culet_live *live, const struct root *root)
+{
+    if (culet_live_id(live, root->object) == CULET_NO_ID || RB_BUILTIN_TYPE(root->object) == T_NONE)
+        return;
+    switch ((enum culet_root_category)root->category) {
+    case ROOT_FINALIZERS:
+        add_single(live, HOLDER_FINALIZER, LAYER_DURABLE, root->object, 0, root->object);
+        return;
+    case ROOT_STACK:
+        return;
+    case ROOT_C_VARIABLE:
+        add_single(live, HOLDER_NATIVE, LAYER_NATIVE, root->object, 0, root->object);
+        return;
+    case ROOT_AT_EXIT:
+        add_single(live, HOLDER_CLOSURE, LAYER_DURABLE, 0, 0, root->object);
+        return;
+    case ROOT_GLOBAL:
+        add_single(live, HOLDER_GLOBAL, LAYER_DURABLE, root->object, 0, root->object);
+        return;
+    case ROOT_SYMBOLS:
+        add_single(live, HOLDER_SYMBOL_TABLE, LAYER_NATIVE, 0, 0, root->object);
+        return;
+    case ROOT_VM:
+        add_vm_root(live, root->object);
+        return;
+    }
+}
+
+static int by_root(const void *one, const void *other)
+{
+    const struct root *a = one, *b = other;
+
+    if (a->object != b->object)
+        return a->object < b->object ? -1 : 1;
+    return (a->category > b->category) - (a->category < b->category);
+}
+
+/* The stacks are read before this function makes objects. */
+void culet_live_add_roots(struct culet_live *live)
+{
+    struct root_list list = {.memory = live->graph.memory};
+    void *pointer = dlsym(RTLD_DEFAULT, "rb_objspace_reachable_objects_from_root");
+
+    AS_FUNCTION(root_function, each_root, pointer);
+    each_root(note_root, &list);
+    if (list.roots.count > 0)
+        qsort(list.roots.items, list.roots.count, sizeof(*list.roots.items), by_root);
+    list_threads(live);
+    for (size_t i = 0; i < list.roots.count; i++)
+        if (i == 0 || by_root(&list.roots.items[i - 1], &list.roots.items[i]) != 0)
+            add_root(live, &list.roots.items[i]);
+    for (size_t i = 0; i < live->threads.count; i++)
+        add_thread(live, live->threads.items[i], &list);
+    roots_free(live->graph.memory, &list.roots);
+}

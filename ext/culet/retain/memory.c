@@ -1,0 +1,65 @@
+#include "retain/memory.h"
+
+#include <sys/mman.h>
+
+#include "reading/clock.h"
+
+#define FIRST_BYTES ((size_t)64 << 10)
+#define DOUBLED_BYTES ((size_t)4 << 20) /* larger arrays grow by a quarter */
+
+static size_t grown(size_t bytes, size_t wanted)
+{
+    size_t next = bytes == 0 ? FIRST_BYTES : bytes + (bytes < DOUBLED_BYTES ? bytes : bytes / 4);
+
+    if (next < wanted)
+        next = wanted;
+    return (next + 4095) & ~(size_t)4095;
+}
+
+bool culet_array_reserve(struct culet_memory *memory, struct culet_array *array, size_t count, size_t item_bytes)
+{
+    size_t bytes;
+    void *items;
+
+    if (count * item_bytes <= array->bytes)
+        return true;
+    bytes = grown(array->bytes, count * item_bytes);
+    if (memory->bytes + bytes - array->bytes > memory->limit_bytes) {
+        memory->failed = true;
+        return false;
+    }
+    items = array->items == NULL ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                                 : mremap(array->items, array->bytes, bytes, MREMAP_MAYMOVE);
+    if (items == MAP_FAILED) {
+        memory->failed = true;
+        return false;
+    }
+    memory->bytes += bytes - array->bytes;
+    if (memory->bytes > memory->peak_bytes)
+        memory->peak_bytes = memory->bytes;
+    array->items = items;
+    array->bytes = bytes;
+    return true;
+}
+
+void culet_array_free(struct culet_memory *memory, struct culet_array *array)
+{
+    if (array->items != NULL)
+        munmap(array->items, array->bytes);
+    memory->bytes -= array->bytes;
+    array->items = NULL;
+    array->bytes = 0;
+}
+
+bool culet_memory_exhausted(struct culet_memory *memory)
+{
+    if (!memory->failed && !memory->late && culet_clock_seconds(CLOCK_PROCESS_CPUTIME_ID) > memory->deadline)
+        memory->late = true;
+    return memory->failed || memory->late;
+}
+
+const char *culet_memory_problem(const struct culet_memory *memory)
+{
+    return memory->late ? "the analysis of its objects did not finish in time; increase the limit"
+                        : "the analysis of its objects needs more memory than it may use";
+}

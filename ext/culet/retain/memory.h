@@ -1,0 +1,71 @@
+/*
+ * retain/memory.h - growing arrays outside of malloc and of Ruby's heap, whose sum is limited.
+ *
+ * An array grows by mremap(2), which moves its pages instead of copying them.
+ */
+#ifndef CULET_RETAIN_MEMORY_H
+#define CULET_RETAIN_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What all arrays of an analysis use. */
+struct culet_memory {
+    size_t bytes, peak_bytes;
+    size_t limit_bytes;
+    double deadline; /* of the process's CPU time, in seconds */
+    bool failed;     /* an array could not grow: the analysis ends */
+    bool late;       /* the deadline has passed: likewise */
+};
+
+/* All zeros: empty. */
+struct culet_array {
+    void *items;
+    size_t bytes; /* mapped */
+};
+
+/* Makes room for `count` items. New ones are zero. Returns false without memory; the array keeps what it has. */
+bool culet_array_reserve(struct culet_memory *memory, struct culet_array *array, size_t count, size_t item_bytes);
+
+void culet_array_free(struct culet_memory *memory, struct culet_array *array);
+
+/* Looks at the clock. Returns whether the analysis is to end, for lack of memory or of time. */
+bool culet_memory_exhausted(struct culet_memory *memory);
+
+/* A sentence on why the analysis ended. */
+const char *culet_memory_problem(const struct culet_memory *memory);
+
+/*
+ * Defines an array of one type: NAME_add appends an item, NAME_reserve makes room, NAME_free frees it. Members: items,
+ * count.
+ */
+#define CULET_LIST(NAME, TYPE)                                                                                         \
+    struct NAME {                                                                                                      \
+        TYPE *items;                                                                                                   \
+        size_t count;                                                                                                  \
+        struct culet_array array;                                                                                      \
+    };                                                                                                                 \
+    static inline bool NAME##_reserve(struct culet_memory *memory, struct NAME *list, size_t count)                    \
+    {                                                                                                                  \
+        bool reserved = culet_array_reserve(memory, &list->array, count, sizeof(TYPE));                                \
+        list->items = list->array.items;                                                                               \
+        return reserved;                                                                                               \
+    }                                                                                                                  \
+    static inline bool NAME##_add(struct culet_memory *memory, struct NAME *list, TYPE item)                           \
+    {                                                                                                                  \
+        if ((list->count + 1) * sizeof(TYPE) > list->array.bytes && !NAME##_reserve(memory, list, list->count + 1))    \
+            return false;                                                                                              \
+        list->items[list->count++] = item;                                                                             \
+        return true;                                                                                                   \
+    }                                                                                                                  \
+    static inline void NAME##_free(struct culet_memory *memory, struct NAME *list)                                     \
+    {                                                                                                                  \
+        culet_array_free(memory, &list->array);                                                                        \
+        list->items = NULL;                                                                                            \
+        list->count = 0;                                                                                               \
+    }
+
+CULET_LIST(culet_numbers, uint32_t)
+
+#endif

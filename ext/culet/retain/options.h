@@ -1,0 +1,19 @@
+/* retain/options.h - what an analysis is asked for. */
+#ifndef CULET_RETAIN_OPTIONS_H
+#define CULET_RETAIN_OPTIONS_H
+
+#include <stdint.h>
+
+#define CULET_CLASS_BYTES 160 /* of a class's name, with its end */
+
+struct culet_retain_options {
+    int content;          /* whether contents and keys of strings may be shown */
+    int duplicates;       /* equal strings */
+    int heapsnapshot;     /* V8's format instead of the report */
+    double limit_seconds; /* of CPU time */
+    uint64_t limit_bytes;
+    uint64_t address;                   /* an object whose paths are shown; 0: none */
+    char class_name[CULET_CLASS_BYTES]; /* whose instances are shown; "": none */
+};
+
+#endif

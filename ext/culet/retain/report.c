@@ -1,0 +1,524 @@
+#include "retain/report.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "retain/duplicates.h"
+#include "retain/paths.h"
+#include "retain/tree.h"
+
+#define SHOWN_HOLDERS 1000
+#define SHOWN_SETS 500
+#define SHOWN_CLASSES 5000
+#define CLASSES_OF_GROUP 10
+#define MOST_PATHS 3
+#define MOST_SHARED 2000 /* largest sets whose holders are to be shown */
+
+struct report {
+    struct culet_analysis *analysis;
+    const struct culet_retain_options *options;
+    struct culet_buffer *out;
+    struct culet_numbers holders; /* shown, largest first */
+    struct culet_numbers sets;    /* shown, largest first */
+    struct culet_numbers ids;     /* by group: its place in the lists above + 1 */
+    struct culet_numbers pairs;   /* places in the table of group and class, by group, largest first */
+};
+
+/* ---- order ---- */
+
+struct ranked {
+    uint64_t weight;
+    uint32_t group;
+};
+
+CULET_LIST(ranking, struct ranked)
+
+static int by_weight(const void *one, const void *other)
+{
+    const struct ranked *a = one, *b = other;
+
+    if (a->weight != b->weight)
+        return a->weight < b->weight ? 1 : -1;
+    return (a->group > b->group) - (a->group < b->group);
+}
+
+static uint32_t holder_count(const struct report *report)
+{
+    return (uint32_t)report->analysis->graph->holders.count;
+}
+
+/* The holders of a set; of the set of many those with the most. */
+static uint32_t members_of(const struct report *report, uint32_t set, const uint32_t **members)
+{
+    if (set == CULET_MANY) {
+        *members = report->analysis->many;
+        return report->analysis->many_count;
+    }
+    *members = report->analysis->sets.sets.items[set].holders;
+    return report->analysis->sets.sets.items[set].count;
+}
+
+/* All groups of a range that have objects, largest first. */
+static bool rank(const struct report *report, uint32_t from, uint32_t past, struct ranking *ranking)
+{
+    for (uint32_t group = from; group < past; group++) {
+        const struct culet_retained *sum = &report->analysis->of_group.items[group];
+        if (sum->objects > 0 && !ranking_add(report->analysis->memory, ranking, (struct ranked){sum->bytes, group}))
+            return false;
+    }
+    if (ranking->count > 0)
+        qsort(ranking->items, ranking->count, sizeof(*ranking->items), by_weight);
+    return true;
+}
+
+static void take(struct report *report, struct ranking *ranking, struct culet_numbers *shown, size_t most)
+{
+    for (size_t i = 0; i < ranking->count && i < most; i++) {
+        (void)culet_numbers_add(report->analysis->memory, shown, ranking->items[i].group);
+        report->ids.items[ranking->items[i].group] = (uint32_t)shown->count;
+    }
+}
+
+/* A holder counts with what it shares, so that the holders of large sets are shown. */
+static void weigh_shared(struct report *report, struct ranking *holders, const struct ranking *sets)
+{
+    struct ranked *by_group;
+    struct culet_array room = {NULL, 0};
+
+    if (!culet_array_reserve(report->analysis->memory, &room, holder_count(report) + 1, sizeof(*by_group)))
+        return;
+    by_group = room.items;
+    for (size_t i = 0; i < holders->count; i++)
+        by_group[holders->items[i].group].weight = holders->items[i].weight;
+    for (size_t i = 0; i < sets->count && i < MOST_SHARED; i++) {
+        const uint32_t *members;
+        uint32_t count = members_of(report, sets->items[i].group - holder_count(report), &members);
+        for (uint32_t j = 0; j < count; j++)
+            by_group[members[j]].weight += sets->items[i].weight;
+    }
+    holders->count = 0;
+    for (uint32_t group = 0; group < holder_count(report); group++)
+        if (by_group[group].weight > 0)
+            (void)ranking_add(report->analysis->memory, holders, (struct ranked){by_group[group].weight, group});
+    culet_array_free(report->analysis->memory, &room);
+    if (holders->count > 0)
+        qsort(holders->items, holders->count, sizeof(*holders->items), by_weight);
+    if (holders->count > SHOWN_HOLDERS)
+        holders->count = SHOWN_HOLDERS;
+    for (size_t i = 0; i < holders->count; i++)
+        holders->items[i].weight = report->analysis->of_group.items[holders->items[i].group].bytes;
+    if (holders->count > 0)
+        qsort(holders->items, holders->count, sizeof(*holders->items), by_weight);
+}
+
+static void choose(struct report *report)
+{
+    struct culet_memory *memory = report->analysis->memory;
+    struct ranking holders = {NULL, 0, {NULL, 0}}, sets = {NULL, 0, {NULL, 0}};
+    uint32_t groups = (uint32_t)report->analysis->of_group.count;
+
+    if (culet_numbers_reserve(memory, &report->ids, groups + 1) && rank(report, 0, holder_count(report), &holders) &&
+        rank(report, holder_count(report), groups, &sets)) {
+        weigh_shared(report, &holders, &sets);
+        take(report, &holders, &report->holders, SHOWN_HOLDERS);
+        take(report, &sets, &report->sets, SHOWN_SETS);
+    }
+    ranking_free(memory, &holders);
+    ranking_free(memory, &sets);
+}
+
+/* ---- classes ---- */
+
+static const struct culet_group_class *pair_at(const struct report *report, uint32_t place)
+{
+    return &report->analysis->group_classes.items[place];
+}
+
+static int by_group_and_bytes(const void *one, const void *other, void *data)
+{
+    const struct culet_group_class *a = pair_at(data, *(const uint32_t *)one),
+                                   *b = pair_at(data, *(const uint32_t *)other);
+    uint32_t group = (uint32_t)(a->group_class >> 32), other_group = (uint32_t)(b->group_class >> 32);
+
+    if (group != other_group)
+        return group < other_group ? -1 : 1;
+    if (a->all.bytes != b->all.bytes)
+        return a->all.bytes < b->all.bytes ? 1 : -1;
+    return (a->group_class > b->group_class) - (a->group_class < b->group_class);
+}
+
+static void sort_pairs(struct report *report)
+{
+    const struct culet_group_classes *table = &report->analysis->group_classes;
+
+    for (uint32_t place = 0; place < table->count; place++)
+        if (table->items[place].group_class != 0 && report->ids.items[table->items[place].group_class >> 32] != 0)
+            (void)culet_numbers_add(report->analysis->memory, &report->pairs, place);
+    if (report->pairs.count > 0)
+        qsort_r(report->pairs.items, report->pairs.count, sizeof(uint32_t), by_group_and_bytes, report);
+}
+
+static size_t first_pair(const struct report *report, uint32_t group)
+{
+    size_t low = 0, high = report->pairs.count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (pair_at(report, report->pairs.items[middle])->group_class >> 32 < group)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void write_class_row(struct report *report, uint64_t key, const struct culet_retained *sum)
+{
+    struct culet_buffer text = {NULL, 0, 0, 0};
+    struct culet_graph *graph = report->analysis->graph;
+
+    graph->functions->write_class(graph, key, &text);
+    culet_buffer_text(report->out, "[");
+    culet_buffer_json_string(report->out, text.bytes, text.length);
+    culet_buffer_format(report->out, ",%" PRIu64 ",%" PRIu64 "]", sum->objects, sum->bytes);
+    culet_buffer_free(&text);
+}
+
+static void write_classes_of(struct report *report, uint32_t group)
+{
+    size_t at = first_pair(report, group);
+
+    culet_buffer_text(report->out, "\"classes\":[");
+    for (int i = 0; i < CLASSES_OF_GROUP && at < report->pairs.count; i++, at++) {
+        const struct culet_group_class *pair = pair_at(report, report->pairs.items[at]);
+        if (pair->group_class >> 32 != group)
+            break;
+        if (i > 0)
+            culet_buffer_text(report->out, ",");
+        write_class_row(report, report->analysis->classes.items[(uint32_t)pair->group_class - 1].key, &pair->all);
+    }
+    culet_buffer_text(report->out, "]");
+}
+
+static int by_class_bytes(const void *one, const void *other)
+{
+    const struct culet_class_sum *a = one, *b = other;
+
+    if (a->all.bytes != b->all.bytes)
+        return a->all.bytes < b->all.bytes ? 1 : -1;
+    return (a->key > b->key) - (a->key < b->key);
+}
+
+/* Last of all, because it changes the classes' order. */
+static void write_classes(struct report *report)
+{
+    struct culet_class_sums *classes = &report->analysis->classes;
+
+    qsort(classes->items, classes->count, sizeof(*classes->items), by_class_bytes);
+    culet_buffer_text(report->out, ",\"classes\":[");
+    for (size_t i = 0; i < classes->count && i < SHOWN_CLASSES; i++) {
+        if (i > 0)
+            culet_buffer_text(report->out, ",");
+        write_class_row(report, classes->items[i].key, &classes->items[i].all);
+    }
+    culet_buffer_text(report->out, "]");
+}
+
+/* ---- holders and sets ---- */
+
+static void write_place(struct report *report, const struct culet_buffer *file, long line)
+{
+    culet_buffer_text(report->out, ",\"file\":");
+    if (file->length > 0)
+        culet_buffer_json_string(report->out, file->bytes, file->length);
+    else
+        culet_buffer_text(report->out, "null");
+    if (file->length > 0 && line > 0)
+        culet_buffer_format(report->out, ",\"line\":%ld", line);
+    else
+        culet_buffer_text(report->out, ",\"line\":null");
+}
+
+static void write_sums(struct report *report, uint32_t group)
+{
+    const struct culet_retained *sum = &report->analysis->of_group.items[group];
+
+    culet_buffer_format(report->out, "\"bytes\":%" PRIu64 ",\"objects\":%" PRIu64 ",", sum->bytes, sum->objects);
+}
+
+static void write_holder(struct report *report, uint32_t index, size_t id)
+{
+    struct culet_graph *graph = report->analysis->graph;
+    const struct culet_holder *holder = &graph->holders.items[index];
+    struct culet_buffer text = {NULL, 0, 0, 0}, file = {NULL, 0, 0, 0};
+    long line = 0;
+
+    graph->functions->write_holder(graph, holder, &text, &file, &line);
+    culet_buffer_format(report->out, "{\"id\":%zu,\"kind\":\"%s\",\"name\":", id, culet_holder_kind_name(holder->kind));
+    culet_buffer_json_string(report->out, text.bytes, text.length);
+    write_place(report, &file, line);
+    culet_buffer_text(report->out, ",");
+    if (holder->targets == 1)
+        culet_paths_write_object(report->analysis, graph->targets.items[holder->first], report->out);
+    else
+        culet_buffer_text(report->out, "\"class\":null,\"address\":null");
+    culet_buffer_text(report->out, ",");
+    write_sums(report, index);
+    write_classes_of(report, index);
+    culet_buffer_text(report->out, ",\"path\":");
+    culet_paths_write_heaviest(report->analysis, index, report->out);
+    culet_buffer_text(report->out, "}");
+    culet_buffer_free(&text);
+    culet_buffer_free(&file);
+}
+
+/* The sums of the groups of a range that are not shown. */
+static void write_others(struct report *report, const char *name, const char *count_name, uint32_t from, uint32_t past)
+{
+    struct culet_retained sum = {0, 0};
+    uint64_t count = 0;
+
+    for (uint32_t group = from; group < past; group++) {
+        const struct culet_retained *one = &report->analysis->of_group.items[group];
+        if (one->objects == 0 || report->ids.items[group] != 0)
+            continue;
+        count++;
+        sum.bytes += one->bytes;
+        sum.objects += one->objects;
+    }
+    culet_buffer_format(report->out, ",\"%s\":{\"%s\":%" PRIu64 ",\"objects\":%" PRIu64 ",\"bytes\":%" PRIu64 "}", name,
+                        count_name, count, sum.objects, sum.bytes);
+}
+
+static void write_holders(struct report *report)
+{
+    culet_buffer_text(report->out, ",\"holders\":[");
+    for (size_t i = 0; i < report->holders.count; i++) {
+        if (i > 0)
+            culet_buffer_text(report->out, ",");
+        write_holder(report, report->holders.items[i], i);
+    }
+    culet_buffer_text(report->out, "]");
+    write_others(report, "other_holders", "holders", 0, holder_count(report));
+}
+
+/* An object of the group's largest class. */
+static uint32_t example_of(const struct report *report, uint32_t group)
+{
+    size_t at = first_pair(report, group);
+
+    return pair_at(report, report->pairs.items[at])->first;
+}
+
+static void write_ids(struct report *report, const uint32_t *members, uint32_t count)
+{
+    bool first = true;
+
+    culet_buffer_text(report->out, "\"holders\":[");
+    for (uint32_t i = 0; i < count; i++) {
+        if (report->ids.items[members[i]] == 0)
+            continue;
+        culet_buffer_format(report->out, "%s%u", first ? "" : ",", report->ids.items[members[i]] - 1);
+        first = false;
+    }
+    culet_buffer_text(report->out, "],");
+}
+
+static void write_set(struct report *report, uint32_t group)
+{
+    const uint32_t *members;
+    uint32_t count = members_of(report, group - holder_count(report), &members);
+
+    culet_buffer_text(report->out, "{");
+    write_ids(report, members, count);
+    write_sums(report, group);
+    write_classes_of(report, group);
+    culet_buffer_text(report->out, ",\"paths\":");
+    culet_paths_write_to(report->analysis, example_of(report, group), MOST_PATHS, report->out);
+    culet_buffer_text(report->out, "}");
+}
+
+static void write_sets(struct report *report)
+{
+    culet_buffer_text(report->out, ",\"sets\":[");
+    for (size_t i = 0; i < report->sets.count; i++) {
+        if (i > 0)
+            culet_buffer_text(report->out, ",");
+        write_set(report, report->sets.items[i]);
+    }
+    culet_buffer_text(report->out, "]");
+    write_others(report, "other_sets", "sets", holder_count(report), (uint32_t)report->analysis->of_group.count);
+}
+
+/* ---- what was asked for ---- */
+
+/* The id of a group as the document has it: of a holder, or -1 less the place of a set. */
+static bool shown_id(const struct report *report, uint32_t group, long *id)
+{
+    uint32_t place = report->ids.items[group];
+
+    if (place == 0)
+        return false;
+    *id = group < holder_count(report) ? (long)place - 1 : -(long)place;
+    return true;
+}
+
+static bool is_class(const struct report *report, uint64_t key)
+{
+    struct culet_buffer text = {NULL, 0, 0, 0};
+    struct culet_graph *graph = report->analysis->graph;
+    size_t length = strlen(report->options->class_name);
+    bool same;
+
+    graph->functions->write_class(graph, key, &text);
+    same = text.length == length && memcmp(text.bytes, report->options->class_name, length) == 0;
+    culet_buffer_free(&text);
+    return same;
+}
+
+static void write_class_groups(struct report *report, uint32_t number, struct ranking *largest)
+{
+    const struct culet_group_classes *table = &report->analysis->group_classes;
+    bool first = true;
+
+    for (uint32_t place = 0; place < table->count; place++) {
+        const struct culet_group_class *pair = &table->items[place];
+        long id;
+        if ((uint32_t)pair->group_class != number + 1 || !shown_id(report, (uint32_t)(pair->group_class >> 32), &id))
+            continue;
+        (void)ranking_add(report->analysis->memory, largest, (struct ranked){pair->all.bytes, place});
+        culet_buffer_format(report->out, "%s[%ld,%" PRIu64 ",%" PRIu64 "]", first ? "" : ",", id, pair->all.objects,
+                            pair->all.bytes);
+        first = false;
+    }
+    if (largest->count > 0)
+        qsort(largest->items, largest->count, sizeof(*largest->items), by_weight);
+}
+
+static void write_class_paths(struct report *report, const struct ranking *largest)
+{
+    for (size_t i = 0; i < largest->count && i < MOST_PATHS; i++) {
+        struct culet_buffer path = {NULL, 0, 0, 0};
+        culet_paths_write_to(report->analysis, pair_at(report, largest->items[i].group)->first, 1, &path);
+        if (path.length > 2) { /* a list of one path: its brackets are left out */
+            if (i > 0)
+                culet_buffer_text(report->out, ",");
+            culet_buffer_add(report->out, path.bytes + 1, path.length - 2);
+        }
+        culet_buffer_free(&path);
+    }
+}
+
+static void write_selected_class(struct report *report)
+{
+    const struct culet_class_sums *classes = &report->analysis->classes;
+    struct ranking largest = {NULL, 0, {NULL, 0}};
+    struct culet_retained none = {0, 0};
+    uint32_t number = 0;
+
+    while (number < classes->count && !is_class(report, classes->items[number].key))
+        number++;
+    culet_buffer_text(report->out, "{\"class\":");
+    culet_buffer_json_string(report->out, report->options->class_name, strlen(report->options->class_name));
+    if (number < classes->count)
+        none = classes->items[number].all;
+    culet_buffer_format(report->out, ",\"objects\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"holders\":[", none.objects,
+                        none.bytes);
+    if (number < classes->count)
+        write_class_groups(report, number, &largest);
+    culet_buffer_text(report->out, "],\"paths\":[");
+    write_class_paths(report, &largest);
+    culet_buffer_text(report->out, "]}");
+    ranking_free(report->analysis->memory, &largest);
+}
+
+/* Returns whether the object was found. */
+static bool write_selected_object(struct report *report)
+{
+    struct culet_analysis *analysis = report->analysis;
+    struct culet_graph *graph = analysis->graph;
+    uint32_t id = graph->functions->id_at(graph, report->options->address), entry, group, count;
+    uint64_t slot, beyond, retained;
+    const uint32_t *members;
+
+    if (id == UINT32_MAX || (entry = analysis->walk.entries.items[id]) == 0)
+        return false;
+    graph->functions->bytes(graph, id, &slot, &beyond);
+    retained = entry & CULET_LEAF ? slot + beyond : analysis->of_node.items[entry].bytes;
+    group = culet_analysis_group(analysis, id);
+    culet_buffer_text(report->out, "{");
+    culet_paths_write_object(analysis, id, report->out);
+    culet_buffer_format(report->out, ",\"bytes\":%" PRIu64 ",\"retained_bytes\":%" PRIu64 ",", slot + beyond, retained);
+    if (group < holder_count(report)) {
+        write_ids(report, &group, 1);
+    } else {
+        count = members_of(report, group - holder_count(report), &members);
+        write_ids(report, members, count);
+    }
+    culet_buffer_text(report->out, "\"paths\":");
+    culet_paths_write_to(analysis, id, MOST_PATHS, report->out);
+    culet_buffer_text(report->out, "}");
+    return true;
+}
+
+static const char *write_selected(struct report *report)
+{
+    culet_buffer_text(report->out, ",\"selected\":");
+    if (report->options->class_name[0] != '\0')
+        write_selected_class(report);
+    else if (report->options->address == 0)
+        culet_buffer_text(report->out, "null");
+    else if (!write_selected_object(report))
+        return "no object that is reachable has this address";
+    return NULL;
+}
+
+/* ---- */
+
+static void write_head(struct report *report, const struct culet_report_facts *facts)
+{
+    const struct culet_analysis *analysis = report->analysis;
+
+    culet_buffer_format(report->out, "{\"version\":1,\"pid\":%ld,\"ruby\":", facts->pid);
+    if (facts->ruby != NULL)
+        culet_buffer_json_string(report->out, facts->ruby, strlen(facts->ruby));
+    else
+        culet_buffer_text(report->out, "null");
+    culet_buffer_format(report->out, ",\"source\":\"%s\",\"cpu_seconds\":%.6f,\"fork_seconds\":%.6f", facts->source,
+                        facts->cpu_seconds, facts->fork_seconds);
+    culet_buffer_format(report->out, ",\"peak_bytes\":%zu,\"objects\":%" PRIu64 ",\"slot_bytes\":%" PRIu64,
+                        analysis->memory->peak_bytes, analysis->objects, analysis->slot_bytes);
+    culet_buffer_format(report->out, ",\"malloc_bytes\":%" PRIu64 ",\"total_bytes\":%" PRIu64, analysis->beyond_bytes,
+                        analysis->slot_bytes + analysis->beyond_bytes);
+    culet_buffer_format(report->out, ",\"unreachable_objects\":%" PRIu64 ",\"unreachable_bytes\":%" PRIu64,
+                        analysis->unreachable_objects, analysis->unreachable_bytes);
+}
+
+const char *culet_report_write(struct culet_analysis *analysis, const struct culet_retain_options *options,
+                               const struct culet_report_facts *facts, struct culet_buffer *out)
+{
+    struct report report = {.analysis = analysis, .options = options, .out = out};
+    const char *problem = NULL;
+
+    choose(&report);
+    sort_pairs(&report);
+    if (!culet_memory_exhausted(analysis->memory)) {
+        write_head(&report, facts);
+        write_holders(&report);
+        write_sets(&report);
+        culet_tree_write(analysis, &report.holders, &report.sets, &report.ids, out);
+        problem = write_selected(&report);
+        if (options->duplicates)
+            culet_duplicates_write(analysis, options, &report.ids, out);
+        write_classes(&report);
+        culet_buffer_text(out, "}");
+    }
+    culet_numbers_free(analysis->memory, &report.holders);
+    culet_numbers_free(analysis->memory, &report.sets);
+    culet_numbers_free(analysis->memory, &report.ids);
+    culet_numbers_free(analysis->memory, &report.pairs);
+    if (culet_memory_exhausted(analysis->memory) || out->failed)
+        return culet_memory_problem(analysis->memory);
+    return problem;
+}

@@ -1,0 +1,20 @@
+/* retain/report.h - writes an analysis as one JSON object; its members are in DESIGN.md. */
+#ifndef CULET_RETAIN_REPORT_H
+#define CULET_RETAIN_REPORT_H
+
+#include "retain/analysis.h"
+#include "retain/options.h"
+
+/* What the analysis itself does not know. */
+struct culet_report_facts {
+    long pid;
+    const char *ruby;   /* version; NULL: not known */
+    const char *source; /* "process" or "dump" */
+    double cpu_seconds, fork_seconds;
+};
+
+/* Writes the report. Returns NULL, or a sentence on why not. */
+const char *culet_report_write(struct culet_analysis *analysis, const struct culet_retain_options *options,
+                               const struct culet_report_facts *facts, struct culet_buffer *out);
+
+#endif

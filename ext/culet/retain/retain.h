@@ -1,0 +1,25 @@
+/*
+ * retain/retain.h - who keeps the memory of a process or of a dump.
+ */
+#ifndef CULET_RETAIN_RETAIN_H
+#define CULET_RETAIN_RETAIN_H
+
+#include <ruby.h>
+
+#include "retain/options.h"
+
+/* Why this process cannot be analysed, or NULL. Before it is forked. May raise. */
+const char *culet_retain_obstacle(void);
+
+/*
+ * Analyses this process, which is a forked copy of the program, and writes the report, or a heap snapshot.
+ *
+ * pid: of the program; fork_seconds: how long the fork took; output: a descriptor
+ *
+ * Returns NULL, or a sentence on why not.
+ */
+const char *culet_retain_process(const struct culet_retain_options *options, long pid, double fork_seconds, int output);
+
+void culet_init_retain(VALUE culet);
+
+#endif

@@ -1,0 +1,257 @@
+#include "retain/walk.h"
+
+#define CLOCK_EVERY 0xfff /* nodes between two looks at the clock, less one */
+#define SEEN_CROSSINGS 65536
+
+struct visit {
+    uint32_t id, parent; /* parent: a number */
+};
+
+CULET_LIST(visits, struct visit)
+
+struct walker {
+    struct culet_walk *walk;
+    struct culet_memory *memory;
+    struct visits stack;
+    struct culet_numbers references; /* of the object that is visited */
+    uint32_t before;                 /* number of the last node of earlier layers */
+    uint32_t from;                   /* node whose references are looked at */
+    int layer;
+    struct culet_crossing seen[SEEN_CROSSINGS]; /* by hash: most crossings come in many copies */
+};
+
+/* ---- the walk ---- */
+
+static void collect(void *data, uint32_t target)
+{
+    struct walker *walker = data;
+
+    (void)culet_numbers_add(walker->memory, &walker->references, target);
+}
+
+static uint32_t add_node(struct walker *walker, uint32_t parent, uint32_t object)
+{
+    struct culet_walk *walk = walker->walk;
+    uint32_t number = culet_dominators_node(walker->memory, &walk->tree, parent);
+
+    if (number == 0 || !culet_numbers_reserve(walker->memory, &walk->objects, number + 1))
+        return 0;
+    if (number >= CULET_NUMBER_MASK) {
+        walker->memory->failed = true;
+        return 0;
+    }
+    walk->objects.items[number] = object;
+    return number;
+}
+
+static void see_node(struct walker *walker, uint32_t from, uint32_t number)
+{
+    if (number > walker->before)
+        (void)culet_dominators_edge(walker->memory, &walker->walk->tree, from, number);
+}
+
+static void see(struct walker *walker, uint32_t from, uint32_t id)
+{
+    struct culet_graph *graph = walker->walk->graph;
+    uint32_t *entry = &walker->walk->entries.items[id];
+
+    if (*entry == 0 && graph->functions->is_leaf(graph, id))
+        *entry = CULET_LEAF | (uint32_t)walker->layer << CULET_LEAF_LAYER;
+    else if (*entry == 0)
+        (void)visits_add(walker->memory, &walker->stack, (struct visit){id, from});
+    else if ((*entry & CULET_LEAF) == 0)
+        see_node(walker, from, *entry);
+}
+
+static void visit(struct walker *walker, struct visit one)
+{
+    struct culet_graph *graph = walker->walk->graph;
+    uint32_t *entry = &walker->walk->entries.items[one.id], number;
+
+    if (*entry != 0) {
+        if ((*entry & CULET_LEAF) == 0)
+            see_node(walker, one.parent, *entry);
+        return;
+    }
+    walker->references.count = 0;
+    graph->functions->references(graph, one.id, walker->layer, collect, walker);
+    if (walker->references.count == 0) {
+        *entry = CULET_LEAF | (uint32_t)walker->layer << CULET_LEAF_LAYER;
+        return;
+    }
+    number = add_node(walker, one.parent, one.id);
+    if (number == 0)
+        return;
+    *entry = number;
+    for (size_t i = 0; i < walker->references.count; i++)
+        see(walker, number, walker->references.items[i]);
+}
+
+static void walk_holder(struct walker *walker, uint32_t index)
+{
+    struct culet_graph *graph = walker->walk->graph;
+    struct culet_holder holder = graph->holders.items[index];
+    uint32_t number = add_node(walker, CULET_ROOT, CULET_IS_HOLDER | index);
+
+    if (number == 0)
+        return;
+    graph->holders.items[index].number = number;
+    for (size_t i = 0; i < holder.targets; i++)
+        see(walker, number, graph->targets.items[holder.first + i]);
+    for (uint32_t steps = 0; walker->stack.count > 0; steps++) {
+        if (walker->memory->failed || ((steps & CLOCK_EVERY) == 0 && culet_memory_exhausted(walker->memory)))
+            return;
+        visit(walker, walker->stack.items[--walker->stack.count]);
+    }
+}
+
+static void walk_layer(struct walker *walker, int layer)
+{
+    struct culet_graph *graph = walker->walk->graph;
+    size_t at = 0;
+
+    graph->layer = walker->layer = layer;
+    walker->before = walker->walk->tree.count;
+    do
+        for (; at < graph->queues[layer].count && !culet_memory_exhausted(walker->memory); at++)
+            walk_holder(walker, graph->queues[layer].items[at]);
+    while (!culet_memory_exhausted(walker->memory) && graph->functions->more_holders(graph));
+    walker->walk->layer_end[layer] = walker->walk->tree.count;
+}
+
+static void walk_all(struct walker *walker)
+{
+    struct culet_walk *walk = walker->walk;
+
+    if (!culet_numbers_reserve(walker->memory, &walk->entries, walk->graph->ids) || add_node(walker, 0, 0) == 0)
+        return;
+    for (int layer = 0; layer < CULET_LAYERS; layer++)
+        walk_layer(walker, layer);
+    walk->graph->layer = CULET_LAYERS;
+    visits_free(walker->memory, &walker->stack);
+    culet_numbers_free(walker->memory, &walker->references);
+}
+
+/* ---- leaves and crossings ---- */
+
+static void find_tops(struct culet_walk *walk)
+{
+    uint32_t *top = walk->top.items;
+
+    for (uint32_t number = CULET_ROOT + 1; number <= walk->tree.count; number++) {
+        uint32_t dominator = walk->tree.parent.items[number];
+        top[number] = dominator == CULET_ROOT ? number : top[dominator];
+    }
+}
+
+static void add_crossing(struct walker *walker, uint32_t from, uint32_t to)
+{
+    uint32_t top = walker->walk->top.items[from];
+    uint64_t hash = ((uint64_t)top << 32 | to) * UINT64_C(0x9e3779b97f4a7c15);
+    struct culet_crossing *seen = &walker->seen[hash >> 48];
+
+    if (seen->from == top && seen->to == to)
+        return;
+    *seen = (struct culet_crossing){top, to};
+    (void)culet_crossings_add(walker->memory, &walker->walk->crossings, (struct culet_crossing){from, to});
+}
+
+/* Of a leaf that the root dominates all references count as crossings. */
+static void see_leaf(struct walker *walker, uint32_t id)
+{
+    struct culet_walk *walk = walker->walk;
+    uint32_t *entry = &walk->entries.items[id], dominator = *entry & CULET_NUMBER_MASK, common;
+
+    if ((int)(*entry >> CULET_LEAF_LAYER & 7) < walker->layer)
+        return;
+    if (dominator == CULET_ROOT) {
+        add_crossing(walker, walker->from, CULET_LEAF | id);
+        return;
+    }
+    common = dominator == 0 ? walker->from : culet_dominators_common(&walk->tree, dominator, walker->from);
+    if (common == CULET_ROOT) {
+        add_crossing(walker, dominator, CULET_LEAF | id);
+        add_crossing(walker, walker->from, CULET_LEAF | id);
+    }
+    *entry = (*entry & ~CULET_NUMBER_MASK) | common;
+}
+
+static void see_again(void *data, uint32_t target)
+{
+    struct walker *walker = data;
+    const struct culet_walk *walk = walker->walk;
+    uint32_t entry = walk->entries.items[target];
+
+    if (entry & CULET_LEAF)
+        see_leaf(walker, target);
+    else if (entry > walker->before && walk->top.items[entry] != walk->top.items[walker->from])
+        add_crossing(walker, walker->from, entry);
+}
+
+static void see_holder_again(struct walker *walker, const struct culet_holder *holder)
+{
+    for (size_t i = 0; i < holder->targets; i++)
+        see_again(walker, walker->walk->graph->targets.items[holder->first + i]);
+}
+
+/* Asks all nodes for their references once more, which costs less than to store them. */
+static void place_leaves(struct walker *walker)
+{
+    struct culet_walk *walk = walker->walk;
+    struct culet_graph *graph = walk->graph;
+
+    walker->layer = 0;
+    walker->before = CULET_ROOT;
+    for (uint32_t number = CULET_ROOT + 1; number <= walk->tree.count; number++) {
+        uint32_t object = walk->objects.items[number];
+        while (number > walk->layer_end[walker->layer])
+            walker->before = walk->layer_end[walker->layer++];
+        walker->from = number;
+        if (object & CULET_IS_HOLDER)
+            see_holder_again(walker, &graph->holders.items[object & ~CULET_IS_HOLDER]);
+        else
+            graph->functions->references(graph, object, walker->layer, see_again, walker);
+        if ((number & CLOCK_EVERY) == 0 && culet_memory_exhausted(walker->memory))
+            return;
+    }
+}
+
+bool culet_walk_run(struct culet_walk *walk)
+{
+    struct walker *walker;
+    struct culet_array room = {NULL, 0};
+
+    if (!culet_array_reserve(walk->memory, &room, 1, sizeof(*walker)))
+        return false;
+    walker = room.items;
+    walker->walk = walk;
+    walker->memory = walk->memory;
+    walk_all(walker);
+    if (!culet_memory_exhausted(walk->memory) && culet_dominators_make(walk->memory, &walk->tree)) {
+        culet_numbers_free(walk->memory, &walk->tree.semi);
+        if (culet_numbers_reserve(walk->memory, &walk->top, walk->tree.count + 1)) {
+            find_tops(walk);
+            place_leaves(walker);
+        }
+    }
+    culet_array_free(walk->memory, &room);
+    return !culet_memory_exhausted(walk->memory);
+}
+
+int culet_walk_layer(const struct culet_walk *walk, uint32_t number)
+{
+    int layer = 0;
+
+    while (layer < CULET_LAYERS - 1 && number > walk->layer_end[layer])
+        layer++;
+    return layer;
+}
+
+void culet_walk_free(struct culet_walk *walk)
+{
+    culet_dominators_free(walk->memory, &walk->tree);
+    culet_numbers_free(walk->memory, &walk->entries);
+    culet_numbers_free(walk->memory, &walk->objects);
+    culet_numbers_free(walk->memory, &walk->top);
+    culet_crossings_free(walk->memory, &walk->crossings);
+}
