@@ -71,20 +71,12 @@ class CowVerbTest < Minitest::Test
 
   def test_watching_until_interrupted
     with_family(*RUBY, "-e", WORKERS) do |pid|
-      reader, writer = IO.pipe
-      watcher = spawn(NEUTRAL, *culet_command, "cow", pid.to_s, "--json", "--watch", "0.1", in: File::NULL, out: writer, pgroup: true)
-      writer.close
-      documents = Array.new(2) { Timeout.timeout(PATIENCE_SECONDS) { JSON.parse(reader.gets) } }
-      documents.each { |document| assert_equal 4, document["processes"].size }
-      Process.kill(:INT, watcher)
-      assert_equal 130, Process.wait2(watcher).last.exitstatus
-      watcher = nil
-    ensure
-      if watcher
-        Process.kill(:KILL, -watcher)
-        Process.wait(watcher)
+      with_started(*culet_command, "cow", pid, "--json", "--watch", "0.1", env: NEUTRAL) do |watcher, out|
+        documents = Array.new(2) { Timeout.timeout(PATIENCE_SECONDS) { JSON.parse(out.gets) } }
+        documents.each { |document| assert_equal 4, document["processes"].size }
+        Process.kill(:INT, watcher)
+        assert_equal 130, await_end(watcher).exitstatus
       end
-      reader&.close
     end
   end
 

@@ -98,23 +98,15 @@ class CowExperimentTest < Minitest::Test
   end
 
   def test_interrupted
-    reader, writer = IO.pipe
-    pid = spawn(NEUTRAL, *culet_command, "cow", "experiment", "--millions", "0.2", "--runs", "500", "--allocators", "glibc", "--json",
-                in: File::NULL, out: writer, err: %i[child out], pgroup: true)
-    writer.close
-    reader.gets # the first run is done
-    Process.kill(:INT, pid)
-    rest = reader.read
-    assert_equal 130, Process.wait2(pid).last.exitstatus
-    pid = nil
-    assert_includes rest, "\"complete\":false"
-    assert_includes rest, "culet: interrupted by SIGINT: the report has the results up to then"
-  ensure
-    if pid
-      Process.kill(:KILL, -pid)
-      Process.wait(pid)
+    words = %w[cow experiment --millions 0.2 --runs 500 --allocators glibc --json]
+    with_started(*culet_command, *words, env: NEUTRAL, err: %i[child out]) do |pid, out|
+      out.gets # the first run is done
+      Process.kill(:INT, pid)
+      rest = out.read
+      assert_equal 130, await_end(pid).exitstatus
+      assert_includes rest, "\"complete\":false"
+      assert_includes rest, "culet: interrupted by SIGINT: the report has the results up to then"
     end
-    reader&.close
   end
 
   def test_wrong_usage
