@@ -20,16 +20,14 @@ static struct culet_memory memory_of(const struct culet_retain_options *options)
 
 /* Analyses a graph that is open, and writes what was asked for to a descriptor. */
 static const char *analyse(struct culet_graph *graph, const struct culet_retain_options *options,
-                           struct culet_report_facts *facts, int output)
+                           const struct culet_report_facts *facts, int output)
 {
     struct culet_analysis analysis;
     struct culet_buffer report = {NULL, 0, 0, 0};
-    double start = culet_clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
     const char *problem;
 
     graph->show_contents = options->content != 0;
     problem = culet_analysis_run(&analysis, graph);
-    facts->cpu_seconds += culet_clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - start;
     if (problem == NULL && options->heapsnapshot) {
         problem = culet_snapshot_write(&analysis, output);
     } else if (problem == NULL) {
@@ -51,19 +49,20 @@ const char *culet_retain_obstacle(void)
 const char *culet_retain_process(const struct culet_retain_options *options, long pid, double fork_seconds, int output)
 {
     struct culet_memory memory = memory_of(options);
-    struct culet_report_facts facts = {
-        .pid = pid, .ruby = ruby_version, .source = "process", .fork_seconds = fork_seconds};
+    struct culet_report_facts facts = {.pid = pid,
+                                       .ruby = ruby_version,
+                                       .source = "process",
+                                       .fork_seconds = fork_seconds,
+                                       .cpu_start = culet_clock_seconds(CLOCK_PROCESS_CPUTIME_ID)};
     struct culet_live live;
     const char *problem;
 
     rb_gc_disable();
     *rb_ruby_verbose_ptr() = Qnil; /* what is read here warns nobody */
-    facts.cpu_seconds = -culet_clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
     if (!culet_live_open(&live, &memory)) {
         culet_live_close(&live);
         return culet_memory_problem(&memory);
     }
-    facts.cpu_seconds += culet_clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
     problem = analyse(&live.graph, options, &facts, output);
     culet_live_close(&live);
     return problem;
@@ -82,12 +81,10 @@ static void *analyse_dump(void *data)
 {
     struct dump_call *call = data;
     struct culet_memory memory = memory_of(&call->options);
-    struct culet_report_facts facts = {.source = "dump"};
+    struct culet_report_facts facts = {.source = "dump", .cpu_start = culet_clock_seconds(CLOCK_PROCESS_CPUTIME_ID)};
     struct culet_dump dump;
-    double start = culet_clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
 
     call->problem = culet_dump_open(&dump, &memory, call->fd, call->options.content || call->options.duplicates);
-    facts.cpu_seconds = culet_clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - start;
     if (call->problem == NULL)
         call->problem = analyse(&dump.graph, &call->options, &facts, call->output);
     culet_dump_close(&dump);
