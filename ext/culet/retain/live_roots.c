@@ -381,13 +381,6 @@ static bool is_symbol_table(VALUE object)
     return RB_TYPE_P(RARRAY_AREF(part, 0), T_STRING) || NIL_P(RARRAY_AREF(part, 0));
 }
 
-/* Arrays of blocks, as finalizers are kept; where Ruby has no category of its own for them. */
-static bool is_finalizer(VALUE object)
-{
-    return is_hidden_array(object) && RARRAY_LEN(object) > 0 &&
-           rb_obj_is_proc(RARRAY_AREF(object, RARRAY_LEN(object) - 1));
-}
-
 static bool is_native(VALUE object)
 {
     const char *name;
@@ -400,7 +393,7 @@ static bool is_native(VALUE object)
 
 static void add_vm_root(struct culet_live *live, VALUE object)
 {
-    if (is_finalizer(object))
+    if (culet_live_is_finalizer(object))
         add_single(live, HOLDER_FINALIZER, LAYER_DURABLE, object, 0, object);
     else if (is_symbol_table(object))
         add_single(live, HOLDER_SYMBOL_TABLE, LAYER_NATIVE, 0, 0, object);
@@ -447,6 +440,16 @@ static int by_root(const void *one, const void *other)
     return (a->category > b->category) - (a->category < b->category);
 }
 
+/* Where Ruby does not report its finalizers as roots (4.0 and later), the lists that are in the heap are taken for them. */
+static void add_finalizers(struct culet_live *live, const struct root_list *list)
+{
+    for (size_t i = 0; i < list->roots.count; i++)
+        if (list->roots.items[i].category == ROOT_FINALIZERS)
+            return;
+    for (size_t i = 0; live->has_finalizers && i < live->finalizers.count; i++)
+        add_single(live, HOLDER_FINALIZER, LAYER_DURABLE, live->finalizers.items[i], 0, live->finalizers.items[i]);
+}
+
 /* The stacks are read before this function makes objects. */
 void culet_live_add_roots(struct culet_live *live)
 {
@@ -461,6 +464,7 @@ void culet_live_add_roots(struct culet_live *live)
     for (size_t i = 0; i < list.roots.count; i++)
         if (i == 0 || by_root(&list.roots.items[i - 1], &list.roots.items[i]) != 0)
             add_root(live, &list.roots.items[i]);
+    add_finalizers(live, &list);
     for (size_t i = 0; i < live->threads.count; i++)
         add_thread(live, live->threads.items[i], &list);
     roots_free(live->graph.memory, &list.roots);
