@@ -230,7 +230,7 @@ static void note_used(struct culet_live *live)
             (void)culet_live_set(&live->used, id);
             live->has_finalizers |= (RBASIC(at)->flags & RUBY_FL_FINALIZE) != 0;
             if (type == T_ARRAY && RBASIC(at)->klass == 0 && culet_live_is_finalizer((VALUE)at))
-                (void)culet_values_add(live->graph.memory, &live->finalizers, (VALUE)at);
+                (void)culet_values_add(live->graph.memory, &live->block_lists, (VALUE)at);
         }
     }
 }
@@ -280,6 +280,7 @@ void culet_live_close(struct culet_live *live)
     culet_numbers_free(memory, &live->deferred);
     culet_values_free(memory, &live->met);
     culet_loose_codes_free(memory, &live->loose);
+    culet_finalizers_free(memory, &live->finalizers);
     culet_values_free(memory, &live->threads);
-    culet_values_free(memory, &live->finalizers);
+    culet_values_free(memory, &live->block_lists);
 }

@@ -381,6 +381,37 @@ static bool is_symbol_table(VALUE object)
     return RB_TYPE_P(RARRAY_AREF(part, 0), T_STRING) || NIL_P(RARRAY_AREF(part, 0));
 }
 
+static void note_finalizer(struct culet_live *live, VALUE list)
+{
+    VALUE code = culet_live_is_finalizer(list) ? culet_internals_proc_code(RARRAY_AREF(list, RARRAY_LEN(list) - 1)) : 0;
+    uint32_t id = culet_live_id(live, list);
+
+    (void)culet_finalizers_add(live->graph.memory, &live->finalizers, (struct culet_finalizer){code, id});
+}
+
+static int by_code(const void *one, const void *other)
+{
+    const struct culet_finalizer *a = one, *b = other;
+
+    if (a->code != b->code)
+        return a->code < b->code ? -1 : 1;
+    return (a->target > b->target) - (a->target < b->target);
+}
+
+/* Thousands of objects may have finalizers by one line of code. */
+static void add_finalizers(struct culet_live *live)
+{
+    const struct culet_finalizer *list = live->finalizers.items;
+
+    if (live->finalizers.count > 0)
+        qsort(live->finalizers.items, live->finalizers.count, sizeof(*list), by_code);
+    for (size_t i = 0; i < live->finalizers.count; i++) {
+        if (i == 0 || list[i].code != list[i - 1].code)
+            culet_graph_add_holder(&live->graph, HOLDER_FINALIZER, LAYER_DURABLE, 0, 0);
+        culet_graph_add_target(&live->graph, list[i].target);
+    }
+}
+
 static bool is_native(VALUE object)
 {
     const char *name;
@@ -394,7 +425,7 @@ static bool is_native(VALUE object)
 static void add_vm_root(struct culet_live *live, VALUE object)
 {
     if (culet_live_is_finalizer(object))
-        add_single(live, HOLDER_FINALIZER, LAYER_DURABLE, object, 0, object);
+        note_finalizer(live, object);
     else if (is_symbol_table(object))
         add_single(live, HOLDER_SYMBOL_TABLE, LAYER_NATIVE, 0, 0, object);
     else if (is_hidden_array(object)) /* lists of what C code has registered, each of which is a root itself */
@@ -409,7 +440,7 @@ static void add_root(struct culet_live *live, const struct root *root)
         return;
     switch ((enum culet_root_category)root->category) {
     case ROOT_FINALIZERS:
-        add_single(live, HOLDER_FINALIZER, LAYER_DURABLE, root->object, 0, root->object);
+        note_finalizer(live, root->object);
         return;
     case ROOT_STACK:
         return;
@@ -441,13 +472,13 @@ static int by_root(const void *one, const void *other)
 }
 
 /* Where Ruby does not report its finalizers as roots (4.0 and later), the lists that are in the heap are taken for them. */
-static void add_finalizers(struct culet_live *live, const struct root_list *list)
+static void note_block_lists(struct culet_live *live, const struct root_list *list)
 {
     for (size_t i = 0; i < list->roots.count; i++)
         if (list->roots.items[i].category == ROOT_FINALIZERS)
             return;
-    for (size_t i = 0; live->has_finalizers && i < live->finalizers.count; i++)
-        add_single(live, HOLDER_FINALIZER, LAYER_DURABLE, live->finalizers.items[i], 0, live->finalizers.items[i]);
+    for (size_t i = 0; live->has_finalizers && i < live->block_lists.count; i++)
+        note_finalizer(live, live->block_lists.items[i]);
 }
 
 /* The stacks are read before this function makes objects. */
@@ -464,7 +495,8 @@ void culet_live_add_roots(struct culet_live *live)
     for (size_t i = 0; i < list.roots.count; i++)
         if (i == 0 || by_root(&list.roots.items[i - 1], &list.roots.items[i]) != 0)
             add_root(live, &list.roots.items[i]);
-    add_finalizers(live, &list);
+    note_block_lists(live, &list);
+    add_finalizers(live);
     for (size_t i = 0; i < live->threads.count; i++)
         add_thread(live, live->threads.items[i], &list);
     roots_free(live->graph.memory, &list.roots);
