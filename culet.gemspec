@@ -24,7 +24,7 @@ Gem::Specification.new do |spec|
   files = Dir["{lib,sig,ext,exe,workloads}/**/*", "man/*.1", "allocator/{Makefile,src/**/*,include/**/*}",
               "sampler/{Makefile,core/*,preload/*}", "replay/{Makefile,format.h,interposer/*,recorder/*,player/*}",
               "reader/{Makefile,format.h,layouts/*.h,src/**/*}", "part.mk",
-              "boot/syscall_counter/{Makefile,syscall_counter.h,src/*}",
+              "boot/syscall_counter/{Makefile,syscall_counter.h,src/*}", "boot/{ext,lib}/**/*",
               "{README,CHANGELOG,SECURITY}.md", "LICENSE.txt", "docs/{README,json,limits,versioning}.md",
               "docs/guide/*.md", "fleet/*", base: __dir__]
   # Sorted, so that the same files make the same gem. What is compiled is no source, but for the empty library by which
@@ -39,6 +39,7 @@ Gem::Specification.new do |spec|
   spec.extensions = ["ext/extconf.rb"]
   # gem install writes documentation unless told not to: here of the files that programs load.
   spec.rdoc_options = ["--exclude", "lib/culet/[^/]+/"]
+  spec.extra_rdoc_files = Dir["boot/lib/{feature_index,require,unused}.rb", base: __dir__]
 
   # No gem: a server's bundle gets culet alone. What reports are drawn with are dependencies of culet-cli.
   spec.add_development_dependency "minitest", "~> 5.15"

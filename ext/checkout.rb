@@ -1,16 +1,16 @@
 # frozen_string_literal: true
 
-# Builds the native extension into lib/culet of this checkout.
+# Builds the native extensions into lib/culet of this checkout.
 #
 #   ruby ext/checkout.rb SCRATCH STAMP
 #
-# SCRATCH is emptied first, so that the only STAMP in it names the Ruby that the file was built for.
+# SCRATCH is emptied first, so that the only STAMP in it names the Ruby that they were built for.
 require_relative "native_build"
 
 scratch, stamp = ARGV
 begin
   FileUtils.rm_rf(scratch)
-  NativeBuild.new(destination: File.expand_path("../lib/culet", __dir__), scratch: scratch, out: $stderr).extension
+  NativeBuild.new(destination: File.expand_path("../lib/culet", __dir__), scratch: scratch, out: $stderr).extensions
   FileUtils.touch(File.join(scratch, stamp))
 rescue NativeBuild::Failed => e
   abort "culet: #{e.message}"

@@ -6,26 +6,28 @@ require "open3"
 require "rbconfig"
 require "tmpdir"
 
-# Builds culet's compiled files into one directory: the Ruby extension culet.so, the allocator libculet.so, and the
-# programs and libraries of the other parts in C, each in a folder that is named as the part's.
+# Builds culet's compiled files into one directory: the Ruby extensions culet.so and culet_boot.so, the allocator
+# libculet.so, and the programs and libraries of the other parts in C, each in a folder that is named as the part's.
 #
 # A part that this machine lacks something for is skipped and recorded with the reason: the command line and the reports
 # work without it, and a gem that does not install on a developer's Mac cannot be in the team's Gemfile. A compiler
-# error is an error. A platform gem has the parts in C ready-made, and the extension for some Rubies: for another Ruby
-# the extension alone is built.
+# error is an error. A platform gem has the parts in C ready-made, and the extensions for some Rubies: for another Ruby
+# the extensions alone are built.
 class NativeBuild
   # The compiler or make failed.
   class Failed < StandardError; end
 
   ROOT = File.expand_path("..", __dir__)
   RECORD = "native_missing.txt"
-  EXTENSION = "culet.so"
+  # A Ruby extension => the folder of its extconf.rb. boot/ does not need the other one.
+  EXTENSIONS = { "culet.so" => "ext/culet", "culet_boot.so" => "boot/ext" }.freeze
   ALLOCATOR = "libculet.so"
   # The other parts in C: a folder of sources => what is built of it.
-  FOLDERS = { "sampler" => %w[culet-sampler.so], "reader" => %w[culet-scope], "replay" => %w[culet-trace.so culet-replay],
+  FOLDERS = { "sampler" => %w[culet-sampler.so], "reader" => %w[culet-scope],
+              "replay" => %w[culet-trace.so culet-replay],
               "boot/syscall_counter" => %w[culet-syscall-counter.so] }.freeze
   C_FILES = [ALLOCATOR, *FOLDERS.flat_map { |folder, files| files.map { |file| "#{folder}/#{file}" } }].freeze
-  PARTS = [*C_FILES, EXTENSION].freeze
+  PARTS = [*C_FILES, *EXTENSIONS.keys].freeze
   # A platform gem's list of its compiled files.
   READY = File.join(ROOT, "lib/culet/ready_made.txt")
   PROCESSORS = /\A(x86_64|amd64|aarch64|arm64)\z/
@@ -60,31 +62,31 @@ class NativeBuild
   end
 
   # Builds all parts that can be built here, and records the others with the reason. That is an installation, in which
-  # debugging information would take a fifth of the compiler's time for the extension, and four fifths of its size.
+  # debugging information would take a fifth of the compiler's time for the extensions, and four fifths of their size.
   #
   # @return [Hash{String => String}] file => reason, of the parts that were not built
   # @raise [Failed] when the compiler or make fails
   def call
     @debugging = false
     FileUtils.mkdir_p([@destination, @scratch])
-    lacks = { **C_FILES.to_h { |file| [file, allocator_lacks] }, EXTENSION => extension_lacks }.compact
-    lacks.reject! { |file, _| ready?(file) }
+    lacks = PARTS.to_h { |file| [file, EXTENSIONS.key?(file) ? extension_lacks : allocator_lacks] }
+    lacks = lacks.compact.reject { |file, _| ready?(file) }
     lacks.each { |file, reason| @out.puts("culet: #{file} is not built: #{reason}.") }
     c_parts unless lacks.key?(ALLOCATOR) || ready?(ALLOCATOR)
-    build_extension unless lacks.key?(EXTENSION) || ready?(EXTENSION)
+    EXTENSIONS.each_key { |file| build_extension(file) unless lacks.key?(file) || ready?(file) }
     record(lacks)
     lacks
   end
 
-  # Builds the extension alone.
+  # Builds the extensions alone.
   #
   # @raise [Failed]
-  def extension
+  def extensions
     FileUtils.mkdir_p([@destination, @scratch])
     reason = extension_lacks
-    raise Failed, "#{EXTENSION} cannot be built: #{reason}" if reason
+    raise Failed, "#{EXTENSIONS.keys.join(" and ")} cannot be built: #{reason}" if reason
 
-    build_extension
+    EXTENSIONS.each_key { |file| build_extension(file) }
   end
 
   # Builds the parts in C alone.
@@ -120,7 +122,7 @@ class NativeBuild
     @allocator_lacks = platform_lacks || tools_lack
   end
 
-  # @return [String, nil] what culet.so needs and this machine lacks
+  # @return [String, nil] what the extensions need and this machine lacks
   def extension_lacks
     allocator_lacks || headers_lack
   end
@@ -161,7 +163,7 @@ class NativeBuild
   # Whether this is a platform gem that has the file, for this Ruby.
   def ready?(file)
     @ready ||= File.exist?(READY) ? File.readlines(READY, chomp: true) : []
-    name = file == EXTENSION ? "#{RUBY_VERSION[/\A\d+\.\d+/]}/#{file}" : file
+    name = EXTENSIONS.key?(file) ? "#{RUBY_VERSION[/\A\d+\.\d+/]}/#{file}" : file
     @ready.include?(name)
   end
 
@@ -179,16 +181,18 @@ class NativeBuild
   # The parts in C have a Makefile each, which takes BUILD and CC.
   def make_part(folder, target)
     flags = "CFLAGS=-O2 -g0" unless @debugging || ENV["CFLAGS"]
-    run(folder, make, JOBS, "-C", File.join(ROOT, folder), "BUILD=#{File.join(@scratch, folder)}", "CC=#{compiler}", *flags, target)
+    build = File.join(@scratch, folder)
+    run(folder, make, JOBS, "-C", File.join(ROOT, folder), "BUILD=#{build}", "CC=#{compiler}", *flags, target)
   end
 
-  def build_extension
-    build = File.join(@scratch, "extension")
+  def build_extension(file)
+    folder = EXTENSIONS.fetch(file)
+    build = File.join(@scratch, folder)
     FileUtils.mkdir_p(build)
     options = @debugging ? [] : ["--disable-debugging"]
-    run("the extension's Makefile", RbConfig.ruby, File.join(ROOT, "ext/culet/extconf.rb"), *options, chdir: build)
+    run("the extension's Makefile", RbConfig.ruby, File.join(ROOT, folder, "extconf.rb"), *options, chdir: build)
     run("the extension", make, JOBS, chdir: build)
-    install(File.join(build, EXTENSION))
+    install(File.join(build, file))
   end
 
   def run(what, *command, **options)

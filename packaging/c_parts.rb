@@ -11,13 +11,13 @@ module Packaging
     RUBIES = %w[3.1 3.2 3.3 3.4 4.0].freeze
     # The oldest C library that culet supports.
     GLIBC = Gem::Version.new("2.31")
-    # Sources that only a build needs, and among them those that the extension is made of.
-    SOURCES = /\A(?:allocator|boot|sampler|reader|replay|ext|part\.mk)/
-    EXTENSION_SOURCES = %r{\A(?:ext|sampler/core|reader/layouts)/|\.h\z}
+    # Sources that only a build needs, and among them those that the extensions are made of.
+    SOURCES = %r{\A(?:allocator|boot/(?:ext|syscall_counter)|sampler|reader|replay|ext|part\.mk)}
+    EXTENSION_SOURCES = %r{\A(?:ext|boot/ext|sampler/core|reader/layouts)/|\.h\z}
 
     # @param platform [String] of the gem
     # @param compiler [String] with options
-    # @param versions [Array<String>] of the Rubies that the gem has an extension for
+    # @param versions [Array<String>] of the Rubies that the gem has extensions for
     # @param build [String] rake-compiler's folder
     def initialize(platform, compiler:, versions:, build:)
       @platform = platform
@@ -44,7 +44,7 @@ module Packaging
       gaps = RUBIES - @abis
       specification.required_rubygems_version = ">= 3.3.22"
       specification.required_ruby_version = [">= #{RUBIES.first}", *("< #{RUBIES.last.succ}.dev" if gaps.empty?)]
-      # For the other Rubies the extension is compiled when the gem is installed.
+      # For the other Rubies the extensions are compiled when the gem is installed.
       specification.extensions = gaps.empty? ? [] : ["ext/ready_made/Rakefile"]
       sources = specification.files.grep(SOURCES)
       specification.files -= gaps.empty? ? sources : sources.grep_v(EXTENSION_SOURCES)
@@ -76,7 +76,7 @@ module Packaging
 
     def added = [*compiled, "ready_made.txt"]
 
-    def ready = [*compiled, *@abis.map { |abi| "#{abi}/#{NativeBuild::EXTENSION}" }]
+    def ready = [*compiled, *@abis.product(NativeBuild::EXTENSIONS.keys).map { |abi, file| "#{abi}/#{file}" }]
 
     def staged(file) = File.join(@stage, "lib/culet", file)
 

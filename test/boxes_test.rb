@@ -42,7 +42,7 @@ class BoxesTest < Minitest::Test
   end
 
   def test_requires_are_not_recorded_and_that_is_said
-    out, err, status = run_culet("require", "--", "env", "RUBY_BOX=1", RbConfig.ruby, QUIET, "-e", "puts :ran", env: NEUTRAL)
+    out, err, status = run_culet("requires", "--", "env", "RUBY_BOX=1", RbConfig.ruby, QUIET, "-e", "puts :ran", env: NEUTRAL)
     assert_equal [1, "ran\n"], [status.exitstatus, out]
     assert_match(/^culet: nothing is recorded: this Ruby runs in boxes, each with its own require; unset RUBY_BOX$/, err)
     assert_match(/^culet: nothing was recorded: /, err)

@@ -12,7 +12,7 @@ class DocsTest < Minitest::Test
   PLACEHOLDER = /\b(?:NAME|VERB|FAMILY|FILE|PART)\b/
   COMMAND = /\bculet (#{Culet::CLI::VERBS.keys.join("|")})\b([^`\n#|]*)/
   # Verbs that have another help for a part of theirs.
-  HELPS = { "cow" => [%w[cow], %w[cow experiment]], "require" => [%w[require], %w[require --unused]] }.freeze
+  HELPS = { "cow" => [%w[cow], %w[cow experiment]], "requires" => [%w[requires], %w[requires --unused]] }.freeze
   MOST_LINES = { "README.md" => 150, "ARCHITECTURE.md" => 200 }.freeze
   MOST_LINES_OF_DESIGN = 300
   MOST_COLUMNS = 120
@@ -104,8 +104,8 @@ class DocsTest < Minitest::Test
   end
 
   def environment_variables
-    ruby = sources("lib/**/*.rb").scan(/"(CULET_[A-Z_]+)"/)
-    native = sources("{allocator/src,ext/culet}/**/*.c").scan(/"(CULET_[A-Z_]+)(?:=\w*)?"/)
+    ruby = sources("{lib,boot/lib}/**/*.rb").scan(/"(CULET_[A-Z_]+)"/)
+    native = sources("{allocator/src,ext/culet,boot/ext}/**/*.c").scan(/"(CULET_[A-Z_]+)(?:=\w*)?"/)
     (ruby + native).flatten.uniq.grep_v(INTERNAL).sort
   end
 

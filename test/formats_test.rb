@@ -56,7 +56,7 @@ class FormatsTest < Minitest::Test
   end
 
   def test_a_report_of_requires
-    read = json("require", "#{FOLDER}/require.json")
+    read = json("requires", "#{FOLDER}/require.json")
     assert_equal json_file("require.json")["features"], read["features"]
   end
 

@@ -3,8 +3,8 @@
 require_relative "trace/trace_helper"
 require_relative "scope/scope_helper"
 require "culet/cli"
-require "culet/tools/requires"
-require "culet/tools/requires/table"
+require_relative "../boot/lib/report"
+require_relative "../boot/lib/report/table"
 require "culet/scope"
 require "socket"
 require "stringio"
@@ -51,10 +51,10 @@ class HostileFilesTest < Minitest::Test
   # ---- kinds of files ----
 
   # Every verb that reads files, with the words before the file.
-  READERS = [%w[report], %w[map], %w[map --json], %w[profile], %w[strings], %w[require], %w[require --tree], %w[require --unused], %w[replay], %w[replay --info],
+  READERS = [%w[report], %w[map], %w[map --json], %w[profile], %w[strings], %w[requires], %w[requires --tree], %w[requires --unused], %w[replay], %w[replay --info],
              %w[live], %w[autopsy]].freeze
   # Of the files of which two are compared.
-  PAIRS = [%w[diff], %w[require --diff]].freeze
+  PAIRS = [%w[diff], %w[requires --diff]].freeze
   # That take a pipe with a writer.
   STREAMERS = READERS - [%w[replay], %w[replay --info], %w[live], %w[autopsy]]
 
@@ -78,11 +78,11 @@ class HostileFilesTest < Minitest::Test
 
   # As of a shell's <(COMMAND).
   def test_pipes_with_a_writer
-    document = JSON.generate(recorded("require"))
+    document = JSON.generate(recorded("requires"))
     profile = "culet-profile 1\nP 1 1 1 1 1 0 0\nE 2\n"
     dump = DUMP.map { |line| "#{as_ruby(line)}\n" }.join
     snapshot = Culet::Scope::SnapshotFile::HEADER + Culet::Scope::SnapshotFile.pack(small_stream)
-    { %w[require --tree] => document, %w[profile] => profile, %w[strings] => dump, %w[strings --json] => Zlib.gzip(dump), %w[report] => snapshot,
+    { %w[requires --tree] => document, %w[profile] => profile, %w[strings] => dump, %w[strings --json] => Zlib.gzip(dump), %w[report] => snapshot,
       %w[map --json] => snapshot }.each do |verb, text|
       assert_equal 0, through_pipe(text) { |word| assert_answered(*verb, word) }, verb.join(" ")
     end
@@ -175,37 +175,37 @@ class HostileFilesTest < Minitest::Test
   end
 
   def test_reports_of_requires
-    document = recorded("require")
+    document = recorded("requires")
     File.write(path("whole.json"), JSON.generate(document))
     statuses = []
     each_changed(document, 200) do |text, told|
       File.write(path("one.json"), text)
       words = [[], ["--tree"], ["--html", path("page.html")], ["--json"], ["--sort", "retained"]].sample(random: @random)
-      statuses << assert_answered("require", *words, path("one.json"), told: told)
+      statuses << assert_answered("requires", *words, path("one.json"), told: told)
       pair = [path("one.json"), path("whole.json")].shuffle(random: @random)
-      assert_answered("require", "--diff", *pair, told: told)
+      assert_answered("requires", "--diff", *pair, told: told)
     end
     assert_equal [0, 1], statuses.uniq.sort
   end
 
   def test_reports_of_unused_code
     statuses = []
-    each_changed(recorded("require", "--unused"), 250) do |text, told|
+    each_changed(recorded("requires", "--unused"), 250) do |text, told|
       File.write(path("one.json"), text)
       words = [[], ["--svg", path("code.svg")], ["--json"]].sample(random: @random)
-      statuses << assert_answered("require", "--unused", *words, path("one.json"), told: told)
+      statuses << assert_answered("requires", "--unused", *words, path("one.json"), told: told)
     end
     assert_equal [0, 1], statuses.uniq.sort
   end
 
   # A tree that leads back to itself, and one that no stack has room for.
   def test_trees_of_requires_that_cannot_be
-    document = recorded("require")
+    document = recorded("requires")
     one = document["features"].first
     deep = Array.new(3_000) { |index| one.merge("parent" => (index - 1 if index.positive?)) }
     { "parent is none of those before it" => [one.merge("parent" => 0)], "too deep" => deep }.each do |words, list|
       File.write(path("one.json"), JSON.generate(document.merge("features" => list)))
-      _, err, status = run_culet("require", "--tree", path("one.json"), env: TestHelper::NEUTRAL)
+      _, err, status = run_culet("requires", "--tree", path("one.json"), env: TestHelper::NEUTRAL)
       assert_equal 1, status.exitstatus
       assert_match(/\Aculet: \S+ is damaged: features\[\d+\].*#{words}/, err)
     end
@@ -224,9 +224,9 @@ class HostileFilesTest < Minitest::Test
              { "kind" => "last", "at" => 1.5 }, { "kind" => "exit" }]
     each_changed(lines, 800) do |text, told|
       list = JSON.parse(text)
-      log = Culet::Requires::Log.new(list.is_a?(Array) ? list.map { |line| "#{JSON.generate(line)}\n" }.join : text, name: "it")
-      document = Culet::Requires::Document.new([log], command: ["a"], pid: 7).to_h
-      assert Culet::Requires::Table.new(document).to_s, told
+      log = Culet::Boot::Log.new(list.is_a?(Array) ? list.map { |line| "#{JSON.generate(line)}\n" }.join : text, name: "it")
+      document = Culet::Boot::Document.new([log], command: ["a"], pid: 7).to_h
+      assert Culet::Boot::Table.new(document).to_s, told
     rescue Culet::Error => e
       assert_match(/\Ait is /, e.message)
     rescue StandardError, SystemStackError => e

@@ -101,7 +101,7 @@ class InputBoundsTest < Minitest::Test
       File.truncate(path(name), 3 << 30)
     end
     verbs = { "bare" => %w[report], "headed" => %w[report], "whole" => %w[report], "trace" => %w[replay --info], "profile" => %w[profile],
-              "json" => %w[require], "live" => %w[play] }
+              "json" => %w[requires], "live" => %w[play] }
     verbs.each { |name, words| refute_empty assert_bounded(*words, path(name), most: 150), name }
     refute_empty assert_bounded("autopsy", path("bare"), most: 150)
   end
@@ -146,7 +146,7 @@ class InputBoundsTest < Minitest::Test
   def test_documents_of_very_long_numbers_and_nests
     { "number" => "[#{"9" * 4_000_000}]", "nest" => "[" * 4_000_000, "infinite" => '{"kind":"culet require","x":1e400}' }.each do |name, text|
       File.write(path(name), text)
-      assert_match(/is not a document of/, assert_bounded("require", path(name), most: 250), name)
+      assert_match(/is not a document of/, assert_bounded("requires", path(name), most: 250), name)
     end
   end
 

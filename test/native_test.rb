@@ -11,7 +11,7 @@ class NativeTest < Minitest::Test
     assert_predicate status, :success?, err
     assert_empty err
     names = out.lines(chomp: true).map { |path| path.delete_prefix("#{ROOT}/lib/") }
-    assert_equal %w[culet.rb culet/culet.so culet/errors.rb culet/native.rb culet/version.rb], names.sort
+    assert_equal %w[culet.rb culet/culet.so culet/errors.rb culet/native.rb culet/rails_hook.rb culet/version.rb], names.sort
   end
 
   def test_the_native_part_is_there
@@ -95,7 +95,7 @@ class NativeTest < Minitest::Test
     names = %w[culet culet/agent culet/auto culet/blackbox culet/feature_index culet/limit culet/metrics culet/profile culet/require
                culet/unused culet/warmup]
     Dir.mktmpdir do |folder|
-      FileUtils.cp_r("#{ROOT}/lib", folder)
+      copy_ruby_files(folder)
       code = "ARGV.each { |name| require name }; puts $LOADED_FEATURES.grep(%r{\\A#{folder}/}).grep(/errors|runtime/), Culet.method(:report).source_location"
       out, err, status = run_program(RbConfig.ruby, "-w", "-r#{ROOT}/lib/culet/agent.rb", "-I#{folder}/lib", "-e", code, *names, env: NEUTRAL.merge("CULET_LIMIT" => "9T"))
       assert_predicate status, :success?, err

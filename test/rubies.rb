@@ -42,20 +42,22 @@ module Rubies
       Dir.glob(format(COLLECTOR, "*"), base: folder).map { |file| file[/\.(.+)\.so\z/, 1] }.sort
     end
 
-    # Builds the extension for it, beside a copy of this checkout's lib.
+    # Builds the extensions for it, beside a copy of this checkout's lib and boot/lib.
     #
     # @param folder [String] an empty one
     # @return [String] what is to be put on its load path
     # @raise [RuntimeError] with the compiler's words
     def library(folder)
+      FileUtils.mkdir_p(File.join(folder, "boot"))
       FileUtils.cp_r(File.join(ROOT, "lib"), folder)
+      FileUtils.cp_r(File.join(ROOT, "boot/lib"), File.join(folder, "boot"))
       lib = File.join(folder, "lib")
-      run("-r#{ROOT}/ext/native_build.rb", "-e", "NativeBuild.new(destination: ARGV[0], scratch: ARGV[1]).extension",
+      run("-r#{ROOT}/ext/native_build.rb", "-e", "NativeBuild.new(destination: ARGV[0], scratch: ARGV[1]).extensions",
           File.join(lib, "culet"), File.join(folder, "scratch"))
       lib
     end
 
-    # A checkout for it: copies of what the tests use, with the extension built for it.
+    # A checkout for it: copies of what the tests use, with the extensions built for it.
     #
     # @param folder [String] an empty one
     # @return [void]

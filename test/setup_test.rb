@@ -82,7 +82,7 @@ class SetupTest < Minitest::Test
       assert_predicate status, :success?, err
       assert_equal ["culet", "#{root}/allocator/build/libculet.so"].inspect, out
       assert_match(/building the allocator/, err)
-      assert_match(/building the native extension/, err)
+      assert_match(/building the native extensions/, err)
 
       _, err, = run_program("#{root}/bin/culet", "lib", env: BUILD, patience: BUILD_PATIENCE_SECONDS)
       assert_empty err, "the second time nothing is missing"
@@ -195,7 +195,7 @@ class SetupTest < Minitest::Test
   end
 
   def assert_changed_source_is_built_again(root)
-    { "allocator/src/api.c" => /building the allocator/, "ext/culet/culet.c" => /building the native extension/ }.each do |source, message|
+    { "allocator/src/api.c" => /building the allocator/, "ext/culet/culet.c" => /building the native extensions/ }.each do |source, message|
       # A second ahead: the file system's clock may be coarse.
       FileUtils.touch(File.join(root, source), mtime: Time.now + 1)
       _, err, status = run_program("#{root}/bin/culet", "lib", env: BUILD, patience: BUILD_PATIENCE_SECONDS)
@@ -209,6 +209,6 @@ class SetupTest < Minitest::Test
     FileUtils.touch(File.join(root, "ext/culet/culet.c"), mtime: Time.now + 2)
     out, err, status = run_program("#{root}/bin/culet", "lib", env: BUILD, patience: BUILD_PATIENCE_SECONDS)
     assert_equal [1, ""], [status.exitstatus, out]
-    assert_match(/^culet setup: building the native extension failed, see the lines above\.$/, err)
+    assert_match(/^culet setup: building the native extensions failed, see the lines above\.$/, err)
   end
 end

@@ -2,7 +2,7 @@
 
 require "agent/agent_helper"
 require "metrics/metrics_helper"
-require "culet/tools/requires/unused"
+require_relative "../boot/lib/report/unused"
 
 # System calls that culet makes in a program. A service may be killed for a call that its filter does not permit, so all of
 # them must be in the sets that services have.
@@ -85,7 +85,7 @@ class SystemCallsTest < Minitest::Test
 
   def ask_all(pid)
     assert_operator beside_strace { ask(pid) }.fact("objects")["count"], :>, 0
-    refute_nil beside_strace { Culet::Requires::UnusedInquiry.new(pid).call }
+    refute_nil beside_strace { Culet::Boot::UnusedInquiry.new(pid).call }
   end
 
   # strace stops the process at each call, for a moment in which it cannot be asked.

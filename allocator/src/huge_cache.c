@@ -8,6 +8,7 @@ static struct culet_extent extents[CULET_HUGE_CACHE_EXTENTS];
 static unsigned count;
 static size_t cached;
 static size_t low_water; /* since culet_huge_cache_begin_interval */
+static size_t live, most_live;
 static uint32_t mappings;
 
 /* [pages lock] Extents that threads are returning without the lock. An empty one has no bytes. */
@@ -71,14 +72,28 @@ uint32_t culet_huge_cache_new_mapping(void)
     return ++mappings;
 }
 
+void culet_huge_cache_set_live(size_t bytes)
+{
+    live = bytes;
+    if (live > most_live)
+        most_live = live;
+}
+
+size_t culet_huge_cache_bytes_max(void)
+{
+    return CULET_HUGE_CACHE_BYTES + most_live / CULET_HUGE_CACHE_SHARE;
+}
+
 size_t culet_huge_cache_put(struct culet_extent extent)
 {
+    size_t most = culet_huge_cache_bytes_max();
+
     absorb(&extent);
     if (count == CULET_HUGE_CACHE_EXTENTS)
         culet_huge_cache_purge(extents[0].bytes);
     extents[count++] = extent;
     cached += extent.bytes;
-    return cached > CULET_HUGE_CACHE_BYTES_MAX ? cached - CULET_HUGE_CACHE_BYTES_MAX : 0;
+    return cached > most ? cached - most : 0;
 }
 
 /* The smallest extent of at least so many bytes; `count` if there is none. */
@@ -218,6 +233,7 @@ size_t culet_huge_cache_bytes(void)
 void culet_huge_cache_begin_interval(void)
 {
     low_water = cached;
+    most_live = live;
 }
 
 size_t culet_huge_cache_low_water(void)

@@ -22,7 +22,13 @@ struct culet_extent {
 /* A number for a new mapping. */
 uint32_t culet_huge_cache_new_mapping(void);
 
-/* Adds an extent. Returns the bytes by which the cache exceeds CULET_HUGE_CACHE_BYTES_MAX; the caller must have them
+/* Tells the cache how many bytes of huge blocks there are. */
+void culet_huge_cache_set_live(size_t bytes);
+
+/* The bytes that the cache may have: the more, the more bytes of huge blocks there were since the interval began. */
+size_t culet_huge_cache_bytes_max(void);
+
+/* Adds an extent. Returns the bytes by which the cache exceeds culet_huge_cache_bytes_max(); the caller must have them
  * unmapped. */
 size_t culet_huge_cache_put(struct culet_extent extent);
 
@@ -55,7 +61,7 @@ bool culet_huge_cache_move(uintptr_t start, size_t bytes, size_t *moved);
 /* Bytes in the cache. */
 size_t culet_huge_cache_bytes(void);
 
-/* Starts an interval; the least number of bytes since. */
+/* Starts an interval; the least number of cached bytes since. */
 void culet_huge_cache_begin_interval(void);
 size_t culet_huge_cache_low_water(void);
 

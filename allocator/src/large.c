@@ -149,25 +149,31 @@ static struct culet_extent extent_of(const struct culet_large *block)
  * cache that must go back for it, when the lock is released. [pages lock] */
 static bool cache_huge(struct culet_extent extent, size_t *excess)
 {
-    if (extent.bytes > CULET_HUGE_CACHE_BYTES_MAX || !culet_wakeup_scavenger_runs())
+    if (extent.bytes > culet_huge_cache_bytes_max() || !culet_wakeup_scavenger_runs())
         return false;
     *excess = culet_huge_cache_put(extent);
     culet_wakeup_notify();
     return true;
 }
 
+static void set_huge_bytes(size_t bytes)
+{
+    stats.huge_bytes = bytes;
+    culet_huge_cache_set_live(bytes);
+}
+
 static void enlist(struct culet_large *block)
 {
     LIST_INSERT_HEAD(&huge_blocks, block, link);
     stats.huge++;
-    stats.huge_bytes += block->bytes;
+    set_huge_bytes(stats.huge_bytes + block->bytes);
 }
 
 static void unlist(struct culet_large *block)
 {
     LIST_REMOVE(block, link);
     stats.huge--;
-    stats.huge_bytes -= block->bytes;
+    set_huge_bytes(stats.huge_bytes - block->bytes);
 }
 
 /* A mapping with an unmapped page behind it: an overflow does not reach other memory. */
@@ -344,7 +350,7 @@ static bool resize_huge(struct culet_large *block, size_t bytes)
     bool done = bytes == block->bytes ||
                 (bytes > block->bytes ? grow_huge(block, bytes, &excess) : shrink_huge(block, bytes, &excess));
     if (done) {
-        stats.huge_bytes += bytes - block->bytes;
+        set_huge_bytes(stats.huge_bytes + bytes - block->bytes);
         block->bytes = bytes;
     }
     culet_unlock(&culet_pages_lock);

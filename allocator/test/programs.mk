@@ -35,11 +35,12 @@ DEPS_cxx-glibc := $(TEST_BUILD)/programs/cxx
 RUN_cxx-glibc := $(TEST_BUILD)/programs/cxx
 
 $(eval $(call PROGRAM,TESTS,fork))
-LONG_TESTS += fork-long fork-frees-long
+LONG_TESTS += fork-long fork-more-long
 DEPS_fork-long := $(DEPS_fork)
 RUN_fork-long := env FORKS=20000 $(RUN_fork) fork_with_live_threads
-DEPS_fork-frees-long := $(DEPS_fork)
-RUN_fork-frees-long := env FORKS=1000 $(RUN_fork) fork_while_threads_only_free
+DEPS_fork-more-long := $(DEPS_fork)
+RUN_fork-more-long := env FORKS=1000 $(RUN_fork) fork_while_threads_only_free threads_fork_at_the_same_time \
+	fork_while_threads_come_and_go
 
 # Shared libraries that the programs load.
 $(TEST_BUILD)/programs/%.so: test/programs/%.c test/programs.mk
@@ -48,10 +49,12 @@ $(TEST_BUILD)/programs/%.so: test/programs/%.c test/programs.mk
 
 HANDLERS := $(abspath $(TEST_BUILD))/programs/handlers.so
 TESTS += fork_handlers
-LONG_TESTS += fork_handlers-glibc
+LONG_TESTS += fork_handlers-glibc fork_handlers-long
 DEPS_fork_handlers := $(TEST_BUILD)/programs/fork_handlers $(HANDLERS) $(BUILD)/libculet.so
 RUN_fork_handlers := env EXPECT_CULET=1 HANDLERS=$(HANDLERS) "LD_PRELOAD=$(PRELOAD) $(HANDLERS)" $(TEST_BUILD)/programs/fork_handlers
 DEPS_fork_handlers-glibc := $(TEST_BUILD)/programs/fork_handlers $(HANDLERS)
+DEPS_fork_handlers-long = $(DEPS_fork_handlers)
+RUN_fork_handlers-long = env FORKS=200 $(RUN_fork_handlers)
 RUN_fork_handlers-glibc := env HANDLERS=$(HANDLERS) LD_PRELOAD=$(HANDLERS) $(TEST_BUILD)/programs/fork_handlers
 $(TEST_BUILD)/programs/fork_handlers: test/programs/handlers.c
 

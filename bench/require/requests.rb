@@ -3,9 +3,9 @@
 # The program of bench/require/cost: boots the Rails application of the workloads and serves 1,000 requests, with the
 # gems that `culet compare rails` installed.
 #
-#   culet require --unused --svg code.svg -- ruby bench/require/requests.rb
-#   CULET_UNUSED_FROM=asked culet require --unused -- ruby bench/require/requests.rb     without what ran at the boot
-#   culet require --html boot.html -- ruby bench/require/requests.rb 0
+#   culet requires --unused --svg code.svg -- ruby bench/require/requests.rb
+#   CULET_UNUSED_FROM=asked culet requires --unused -- ruby bench/require/requests.rb     without what ran at the boot
+#   culet requires --html boot.html -- ruby bench/require/requests.rb 0
 require "fileutils"
 
 workload = File.expand_path("../../workloads/rails", __dir__)

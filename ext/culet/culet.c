@@ -1,9 +1,10 @@
-/* The native extension: Culet.allocator, and the initialization of all parts. */
+/* The native extension: Culet.allocator, and the initialization of all parts. What loads code is another one, boot/ext. */
 #include <ruby.h>
 
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/unused_reporter.h"
 #include "blackbox/blackbox.h"
 #include "common/active_malloc.h"
 #include "common/mark.h"
@@ -12,16 +13,12 @@
 #include "common/tracer.h"
 #include "common/values.h"
 #include "comparison/comparison.h"
-#include "feature_index/feature_index.h"
-#include "feature_index/require.h"
 #include "limit/limit.h"
 #include "profile/ruby_profile.h"
 #include "reading/reading.h"
-#include "requires/requires.h"
 #include "retain/retain.h"
 #include "strings/strings.h"
 #include "trim/trim.h"
-#include "unused/unused.h"
 
 /* Functions of the active malloc. */
 typedef const char *text_function(void);
@@ -153,9 +150,7 @@ RUBY_FUNC_EXPORTED void Init_culet(void)
     rb_define_private_method(rb_singleton_class(culet), "admit_reader", culet_admit_reader, 1);
     culet_init_reading(culet);
     culet_init_agent(culet);
-    culet_init_feature_index(culet);
-    culet_init_require(culet);
-    culet_init_requires(culet);
+    culet_init_unused_reporter(culet);
     culet_init_retain(culet);
     culet_init_strings(culet);
     culet_init_limit(culet);
@@ -163,6 +158,5 @@ RUBY_FUNC_EXPORTED void Init_culet(void)
     culet_init_profile(culet);
     culet_init_blackbox(culet);
     culet_init_trim(culet);
-    culet_init_unused(culet);
     culet_init_comparison(culet);
 }

@@ -149,8 +149,6 @@ module Culet
       private
 
       # On a full volume, files of ended processes give way, one after the other.
-      #
-      # @return [Boolean]
       def open_file
         @file = @folder.create
         files = MemoryGroup.files

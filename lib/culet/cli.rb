@@ -22,7 +22,7 @@ module Culet
       "snapshot" => [:Snapshot, "save the memory layout of a process to a file"],
       "diff" => [:Diff, "show what grew between two snapshots"],
       "cow" => [:Cow, "show which memory forked workers share with their parent"],
-      "require" => [:Require, "measure each require; find code that never runs"],
+      "requires" => [:Requires, "measure each require; find code that never runs"],
       "strings" => [:Strings, "find duplicate strings and what sharing them would free"],
       "retain" => [:Retain, "find out who keeps the memory of a program"],
       "profile" => [:Profile, "find the code that holds the memory of a program"],
@@ -38,10 +38,10 @@ module Culet
 
     # Verbs of two words: the file and the constant of the command that has their options.
     SECOND_WORDS = { %w[cow experiment] => ["cow_experiment", :CowExperiment],
-                     %w[require --unused] => ["require_unused", :RequireUnused] }.freeze
+                     %w[requires --unused] => ["requires_unused", :RequiresUnused] }.freeze
 
     # Verbs of an earlier version that still work: what they are called now (docs/versioning.md).
-    RENAMED = { "signal" => %w[snapshot --objects] }.freeze
+    RENAMED = { "signal" => %w[snapshot --objects], "require" => %w[requires] }.freeze
 
     # Exit statuses.
     EXIT_OK = 0

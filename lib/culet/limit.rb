@@ -238,16 +238,9 @@ module Culet
           log.call("culet: there is no memory limit to keep: no control group with a limit, and no RLIMIT_AS")
           return false
         end
-        hook_forks
+        ::Process.singleton_class.prepend(Forks)
         @monitor = Monitor.new(settings, @source).start
         true
-      end
-
-      def hook_forks
-        return if @hooked
-
-        @hooked = true
-        ::Process.singleton_class.prepend(Forks)
       end
     end
 

@@ -63,7 +63,7 @@ module Culet
                 hosts: ENV.fetch("CULET_METRICS_HOSTS", "").split(/[\s,]+/), workers: nil)
         return false if @forked
 
-        hook_forks
+        ::Process.singleton_class.prepend(Forks)
         @workers = workers
         forked unless @collector # fills its caches, see Collector#rehearse
         @collector ||= Collector.new(worker_names: -> { @workers&.call || {} }).start
@@ -167,13 +167,6 @@ module Culet
         @server&.stop
         @server = nil
         @server = Server.open(address, **access) unless address.to_s.empty?
-      end
-
-      def hook_forks
-        return if @hooked
-
-        @hooked = true
-        ::Process.singleton_class.prepend(Forks)
       end
     end
 

@@ -14,19 +14,24 @@ module Culet
     # The gem's build writes it: one line "FILE: reason" for each file it could not make.
     MISSING_RECORD = "native_missing.txt"
 
+    @loaded = {}
+    @load_errors = {}
+
     module_function
 
-    # Loads the extension if it exists; otherwise `missing_reason` has the reason.
+    # Loads an extension if it exists; otherwise `missing_reason` has the reason.
     #
+    # @param file [String] "culet.so", or another extension of culet's
     # @return [Boolean] whether it is loaded
-    def load
-      return true if loaded?
+    def load(file = "culet.so")
+      return true if loaded?(file)
 
-      path = find("culet.so")
-      @loaded = path ? require(path) || true : false
+      path = find(file) or return false
+      require(path)
+      @loaded[file] = true
     rescue LoadError => e
-      @loaded = false
-      @load_error = e.message
+      @load_errors[file] = e.message
+      false
     end
 
     # The first copy of the gem in a process serves: RUBYOPT may have loaded one by path, in a program whose bundle has
@@ -48,10 +53,11 @@ module Culet
     # @return [void]
     def load_entry(feature) = require(entry_path(feature))
 
+    # @param file [String] as for `load`
     # @return [Boolean] whether the extension is loaded
-    def loaded? = @loaded == true
+    def loaded?(file = "culet.so") = @loaded.key?(file)
 
-    # @param file [String] "libculet.so" or "culet.so"
+    # @param file [String] "libculet.so", "culet.so" or another extension
     # @return [String, nil] its absolute path
     def find(file)
       found = directories.map { |directory| File.join(directory, file) }.find { |path| File.file?(path) }
@@ -88,7 +94,8 @@ module Culet
     # @param file [String] as for `find`
     # @return [String] one sentence: what the build lacked, or how to build it
     def missing_reason(file = "libculet.so")
-      return "#{find(file)} does not load: #{@load_error}; rebuild it with #{rebuild}" if @load_error && find(file)
+      problem = @load_errors[file]
+      return "#{find(file)} does not load: #{problem}; rebuild it with #{rebuild}" if problem && find(file)
 
       return "culet's native part is for Linux, and this is #{RUBY_PLATFORM}" if elsewhere?
 

@@ -3,9 +3,8 @@
 require_relative "../culet"
 return if Culet::Native.another_copy?(__FILE__, "culet/warmup")
 
-require_relative "runtime/warmup/connections"
-require_relative "runtime/warmup/record"
 require_relative "runtime/warmup/requests"
+require_relative "runtime/warmup/record"
 require_relative "runtime/warmup/steps"
 
 module Culet

@@ -43,12 +43,17 @@
  *                                                                      inside the profile, in a thread that forks, without
  *                                                                      memory for the block. added = live + freed
  *   R rss_bytes peak_rss_bytes                                         resident, as sampled
- *   G base_ns                                                          when the base of growth was taken
+ *   G base_ns span_ns base_rss_bytes taken_rss_bytes                   when the base of growth was taken; how long after it
+ *                                                                      what survives CULET_PROFILE_SURVIVALS epochs was
+ *                                                                      added at the latest, 0: nothing could yet; resident
+ *                                                                      at the base and when written, 0: unknown
  *   U large_bytes resident_bytes                                       of live blocks of CULET_PROFILE_LARGE_BYTES or
  *                                                                      more: their estimated bytes, and what is resident of
  *                                                                      them; no line: that is not known
- *   O allocated estimated                       Ruby's objects since the start, and as their samples estimate them: the sums
- *                                               of kind o are multiplied by allocated / estimated
+ *   O allocated estimated buffers               Ruby's objects since the start, and as their samples estimate them: the sums
+ *                                               of kind o are multiplied by allocated / estimated; buffers: 1 if they have
+ *                                               their objects' buffers in the transient heap, so that copies of these, of
+ *                                               kind m and with CULET_MARK_DEFERRED, do not count
  *   M start end offset build_id path            executable mapping; start, end, offset in hex; build_id: hex or -
  *   F id line path TAB label                    a Ruby frame: path of its file, line where its method starts, its name
  *   L id name=value TAB name=value ...          a label set; id 0 is the empty set and is not written
@@ -58,6 +63,12 @@
  *   S kind stack label type view sums...        a site: kind m (malloc) or o (object); for each view with samples, its letter
  *                                               (a, l, p, g, i), samples, blocks, bytes, variance; blocks and what follows
  *                                               are floating-point
+ *   B site period sums...                      of the site of the Nth line S (N: 1, 2, ...), the view growth by when its samples
+ *                                               were added: for each period with samples, its number, samples, blocks,
+ *                                               bytes, variance. Twelve periods of one length, 0 to 11, are the span of G
+ *   D site sign sums...                         the site's growth since the base: + what was added and is live, survivors
+ *                                               or not, - what was live at the base and is gone; each with samples,
+ *                                               blocks, bytes, variance
  *   I site id inherited weight size              a live sample of the site of the Nth line S (N: 1, 2, ...) that other processes
  *                                               may have too: all of a process that has forked, and those that a forked one
  *                                               has inherited (inherited: 1). A sample has the same id in all processes
@@ -87,10 +98,11 @@ enum culet_word {
 enum culet_mark {
     CULET_MARK_TRUNCATED = 1, /* the stack goes on */
     CULET_MARK_GC = 2,        /* during a collection: no Ruby frames */
-    CULET_MARK_NO_GVL = 3,    /* a thread without the GVL, or unknown to Ruby: no Ruby frames */
-    CULET_MARK_BOOT = 4,      /* before Ruby could be asked */
-    CULET_MARK_FULL = 5,      /* the table of stacks is full: the stack is not known */
-    CULET_MARK_SIGNAL = 6,    /* inside a signal handler */
+    CULET_MARK_NO_GVL = 3, /* a thread unknown to Ruby; without the GVL, one that starts or during GC: no Ruby frames */
+    CULET_MARK_BOOT = 4,   /* before Ruby could be asked */
+    CULET_MARK_FULL = 5,   /* the table of stacks is full: the stack is not known */
+    CULET_MARK_SIGNAL = 6, /* inside a signal handler */
+    CULET_MARK_DEFERRED = 7, /* deferred work of Ruby, which the code that runs has not asked for */
 };
 
 static inline uint64_t culet_word_ruby(uint32_t frame, uint32_t line)
@@ -169,7 +181,7 @@ struct culet_profile_api {
                     const uint64_t *words, size_t count);
     void (*remove)(uint32_t sample);
 
-    /* Writes the lines P, A, R, G, U, M, K, S and I, without the first line and E. Stops the calling thread only: the tables are
+    /* Writes the lines P, A, R, G, U, M, K, S, B, D and I, without the first line and E. Stops the calling thread only: the tables are
      * copied under the lock, and written from the copy. False: no memory, or `output` returned false. `lines` is increased
      * by the number of lines. */
     bool (*write)(culet_profile_output *output, void *data, uint64_t *lines);

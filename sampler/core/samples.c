@@ -46,6 +46,27 @@ bool culet_profile_inside(void)
     return inside;
 }
 
+/* ---- clocks ---- */
+
+static uint64_t read_clock(clockid_t clock)
+{
+    struct timespec time;
+
+    clock_gettime(clock, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static uint64_t nanoseconds(void)
+{
+    return read_clock(CLOCK_REALTIME);
+}
+
+/* A clock that is not set, as fine as the ages of samples need. */
+static uint64_t passed_nanoseconds(void)
+{
+    return read_clock(CLOCK_MONOTONIC_COARSE);
+}
+
 /* ---- samples ---- */
 
 void culet_profile_skip(enum culet_skip reason)
@@ -63,13 +84,15 @@ static uint32_t add(enum culet_profile_kind kind, const void *block, size_t size
                     const uint64_t *words, size_t count)
 {
     struct culet_site key = {.label = label, .type = type, .kind = kind};
+    struct culet_sample sample = {
+        .size = size, .weight = checked_weight(weight), .block = block, .born_ns = passed_nanoseconds()};
     uint32_t number = 0;
     void (*reached)(void) = NULL;
     bool was_inside = enter();
 
     if (tables.sample) {
         key.stack = culet_stacks_intern(&tables.stacks, words, count);
-        number = culet_tables_add(&tables, &key, block, size, checked_weight(weight));
+        number = culet_tables_add(&tables, &key, &sample);
         culet_tables_set_resident(&tables, host.resident ? host.resident() : (uint64_t)tables.live_bytes);
         if (notify_reached && tables.live_bytes > notify_bytes) {
             reached = notify_reached;
@@ -99,23 +122,22 @@ static void next_epoch(void)
 {
     bool was_inside = enter();
 
-    tables.epoch++;
+    culet_tables_next_epoch(&tables, passed_nanoseconds());
     leave(was_inside);
 }
 
-static uint64_t nanoseconds(void)
+/* With the lock. */
+static struct culet_moment now(void)
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    return (struct culet_moment){nanoseconds(), passed_nanoseconds(), host.resident ? host.resident() : 0};
 }
 
 static void booted(void)
 {
     bool was_inside = enter();
 
-    culet_tables_set_base(&tables, nanoseconds());
+    struct culet_moment moment = now();
+    culet_tables_set_base(&tables, &moment);
     leave(was_inside);
 }
 
@@ -134,10 +156,13 @@ static bool restart(void)
 
     if (!culet_tables_create(&fresh))
         return false;
-    fresh.started_ns = fresh.base_ns = nanoseconds();
     fresh.next_id = first_id();
     culet_unwind_refresh();
     bool was_inside = enter();
+    struct culet_moment moment = now();
+    fresh.started_ns = fresh.base_ns = moment.real_ns;
+    fresh.phase_ns = moment.ns;
+    fresh.base_resident = moment.resident;
     culet_tables_restart(&tables, &fresh);
     leave(was_inside);
     for (unsigned i = 0; i < CULET_SKIPS; i++)
@@ -239,7 +264,8 @@ void culet_profile_parent(void)
 /* A thread that was about to start or stop the profile is not in the child. */
 void culet_profile_child(void)
 {
-    culet_tables_forked(&tables, nanoseconds(), first_id());
+    struct culet_moment moment = now();
+    culet_tables_forked(&tables, &moment, first_id());
     notify_reached = NULL;
     forking = false;
     culet_futex_reset(&lock);
@@ -258,6 +284,7 @@ bool culet_profile_copy(struct culet_copy *copy)
             return false;
         was_inside = enter();
         bool filled = culet_copy_fill(copy, &tables);
+        copy->tables.taken_resident = now().resident;
         leave(was_inside);
         for (unsigned i = 0; filled && i < CULET_SKIPS; i++)
             copy->tables.skipped[i] = atomic_load_explicit(&skipped[i], memory_order_relaxed);

@@ -95,17 +95,30 @@ void culet_tables_set_resident(struct culet_tables *t, uint64_t resident)
 
 /* ---- phases ---- */
 
-void culet_tables_set_base(struct culet_tables *t, uint64_t now_ns)
+void culet_tables_set_base(struct culet_tables *t, const struct culet_moment *now)
 {
     t->phase++;
-    t->base_ns = now_ns;
+    t->base_ns = now->real_ns;
+    t->phase_ns = now->ns;
+    t->base_resident = now->resident;
+}
+
+void culet_tables_next_epoch(struct culet_tables *t, uint64_t now_ns)
+{
+    t->epoch_ns[++t->epoch % CULET_PROFILE_SURVIVALS] = now_ns;
+}
+
+/* A sample of the epoch before that one has been through this one and those since. */
+uint64_t culet_tables_survival_ns(const struct culet_tables *t)
+{
+    return t->epoch < CULET_PROFILE_SURVIVALS ? 0 : t->epoch_ns[(t->epoch + 1) % CULET_PROFILE_SURVIVALS];
 }
 
 /* The peak is that of this process: what it has inherited and still uses was live then. */
-void culet_tables_forked(struct culet_tables *t, uint64_t now_ns, uint32_t random)
+void culet_tables_forked(struct culet_tables *t, const struct culet_moment *now, uint32_t random)
 {
     t->generation++;
-    culet_tables_set_base(t, now_ns);
+    culet_tables_set_base(t, now);
     t->fork_phase = t->phase;
     t->forked = false;
     t->next_id = random;
@@ -116,6 +129,11 @@ void culet_tables_forked(struct culet_tables *t, uint64_t now_ns, uint32_t rando
 struct culet_profile_sums culet_site_allocated(const struct culet_tables *t, const struct culet_site *site)
 {
     return site->generation == t->generation ? site->allocated : (struct culet_profile_sums){0};
+}
+
+struct culet_profile_sums culet_site_dropped(const struct culet_tables *t, const struct culet_site *site)
+{
+    return site->dropped_phase == t->phase ? site->dropped : (struct culet_profile_sums){0};
 }
 
 /* ---- sites ---- */
@@ -170,8 +188,7 @@ static uint32_t take_sample(struct culet_tables *t)
     return t->samples < CULET_SAMPLES ? t->samples++ : 0;
 }
 
-uint32_t culet_tables_add(struct culet_tables *t, const struct culet_site *key, const void *block, size_t size,
-                          double weight)
+uint32_t culet_tables_add(struct culet_tables *t, const struct culet_site *key, const struct culet_sample *what)
 {
     uint32_t at = find_site(t, key), number = at != CULET_NO_SITE ? take_sample(t) : 0;
     struct culet_sample *sample = &t->sample[number];
@@ -183,20 +200,26 @@ uint32_t culet_tables_add(struct culet_tables *t, const struct culet_site *key, 
         return 0;
     }
     t->added++;
-    *sample = (struct culet_sample){.site = at,
-                                    .epoch = t->epoch,
-                                    .phase = t->phase,
-                                    .id = t->next_id++,
-                                    .size = size,
-                                    .weight = weight,
-                                    .block = block};
+    *sample = *what;
+    sample->site = at;
+    sample->epoch = t->epoch;
+    sample->phase = t->phase;
+    sample->id = t->next_id++;
     save_peak(t, site);
     site->allocated = culet_site_allocated(t, site);
     site->generation = t->generation;
     culet_sums_add(&site->allocated, sample);
     culet_sums_add(&site->live, sample);
-    t->live_bytes += weight * (double)size;
+    t->live_bytes += sample->weight * (double)sample->size;
     return number;
+}
+
+/* A sample from before this phase. */
+static void drop(const struct culet_tables *t, struct culet_site *site, const struct culet_sample *sample)
+{
+    site->dropped = culet_site_dropped(t, site);
+    site->dropped_phase = t->phase;
+    culet_sums_add(&site->dropped, sample);
 }
 
 void culet_tables_remove(struct culet_tables *t, uint32_t number)
@@ -208,6 +231,8 @@ void culet_tables_remove(struct culet_tables *t, uint32_t number)
         struct culet_site *site = &t->site[sample->site];
         save_peak(t, site);
         subtract(&site->live, sample);
+        if (sample->phase != t->phase)
+            drop(t, site, sample);
         t->live_bytes -= sample->weight * (double)sample->size;
         t->live_bytes = t->live_bytes > 0 ? t->live_bytes : 0;
         t->freed++;

@@ -8,6 +8,9 @@
  *     inherited   sample->phase <  fork_phase
  *     growth      sample->phase == phase, and old enough
  *
+ * `site->dropped` are the samples that were live when the phase `site->dropped_phase` began, and have been removed in it.
+ * What is live of a phase's samples, less what was dropped in it, is by how much the site has grown since.
+ *
  * `site->allocated` is of the generation `site->generation`, which the first sample of a later one sets to 0.
  *
  * Peak: each new highest resident size has a number. The first change of a site after that saves the site's live sums as
@@ -33,6 +36,8 @@ struct culet_site {
     uint32_t generation; /* of `allocated` */
     uint64_t peak_number;
     struct culet_profile_sums allocated, live, peak;
+    uint32_t dropped_phase; /* of `dropped` */
+    struct culet_profile_sums dropped;
 };
 
 /* Why a sample that was due was not taken. */
@@ -53,6 +58,7 @@ struct culet_sample {
     uint64_t size;
     double weight;
     const void *block; /* NULL: not known */
+    uint64_t born_ns;  /* as culet_tables.phase_ns */
 };
 
 struct culet_tables {
@@ -64,13 +70,17 @@ struct culet_tables {
     uint32_t samples;            /* in use or free, sample 0 among them */
     uint32_t free;               /* the first free one, or 0 */
     uint32_t epoch, generation;
-    uint32_t phase, fork_phase;  /* the present one; the first one of this process */
-    uint32_t next_id;            /* from a random number on, so that processes do not give out the others' */
-    bool forked;                 /* another process was forked from this one */
-    uint64_t base_ns;            /* when the phase began */
-    uint64_t added, freed;       /* samples of this profile */
-    uint64_t no_site, no_sample; /* those that found no room */
-    uint64_t skipped[CULET_SKIPS];
+    uint32_t phase, fork_phase; /* the present one; the first one of this process */
+    uint32_t next_id;           /* from a random number on, so that processes do not give out the others' */
+    bool forked;                /* another process was forked from this one */
+    uint64_t base_ns;           /* when the phase began */
+    uint64_t phase_ns;          /* likewise, by a clock that is not set; 0: unknown */
+    uint64_t base_resident;     /* what was resident then; 0: unknown */
+    uint64_t epoch_ns[CULET_PROFILE_SURVIVALS]; /* when the last epochs began, by their number */
+    uint64_t added, freed;                      /* samples of this profile */
+    uint64_t no_site, no_sample;                /* those that found no room */
+    uint64_t skipped[CULET_SKIPS];              /* in copies, as the next one */
+    uint64_t taken_resident;                    /* what is resident when the copy is made; 0: unknown */
     double live_bytes;
     uint64_t resident, peak_resident, peak_number;
     uint64_t sample_bytes, started_ns;
@@ -84,18 +94,31 @@ void culet_tables_destroy(struct culet_tables *tables);
 /* Begins an empty profile with the tables of `fresh`, which gets those of the former profile. */
 void culet_tables_restart(struct culet_tables *tables, struct culet_tables *fresh);
 
-/* Adds a sample to the site with the key's stack, label, type and kind. Returns its number, or 0 if there is no room. */
-uint32_t culet_tables_add(struct culet_tables *tables, const struct culet_site *key, const void *block, size_t size,
-                          double weight);
+/* Adds a sample, of which size, weight, block and born_ns are set, to the site with the key's stack, label, type and kind.
+ * Returns its number, or 0 if there is no room. */
+uint32_t culet_tables_add(struct culet_tables *tables, const struct culet_site *key, const struct culet_sample *sample);
 
 /* Any number, also one that is free. */
 void culet_tables_remove(struct culet_tables *tables, uint32_t number);
 
+/* A moment: by CLOCK_REALTIME, by a clock that is not set, and what is resident then. */
+struct culet_moment {
+    uint64_t real_ns, ns, resident;
+};
+
 /* Growth is what is added from now on. */
-void culet_tables_set_base(struct culet_tables *tables, uint64_t now_ns);
+void culet_tables_set_base(struct culet_tables *tables, const struct culet_moment *now);
+
+void culet_tables_next_epoch(struct culet_tables *tables, uint64_t now_ns);
+
+/* When the last epoch began that a sample must be older than to count as growth; 0: there was none. */
+uint64_t culet_tables_survival_ns(const struct culet_tables *tables);
 
 /* In a forked child. `random`: another number in each process. */
-void culet_tables_forked(struct culet_tables *tables, uint64_t now_ns, uint32_t random);
+void culet_tables_forked(struct culet_tables *tables, const struct culet_moment *now, uint32_t random);
+
+/* What the site has lost in this phase of what was live before. */
+struct culet_profile_sums culet_site_dropped(const struct culet_tables *tables, const struct culet_site *site);
 
 /* What the site has allocated in this process. */
 struct culet_profile_sums culet_site_allocated(const struct culet_tables *tables, const struct culet_site *site);

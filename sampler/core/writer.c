@@ -3,6 +3,7 @@
 #endif
 #include "writer.h"
 
+#include "growth.h"
 #include "memory.h"
 #include "residency.h"
 
@@ -273,7 +274,7 @@ static void write_sums(struct writer *w, const char *view, const struct culet_pr
     put_real(w, sums->variance);
 }
 
-/* Of each site, those sums that are made from the live samples. */
+/* Of each site, those sums that are made from the live samples, without their births. */
 struct made {
     struct culet_profile_sums live, growth, inherited;
 };
@@ -314,14 +315,44 @@ static void make_sums(const struct culet_tables *t, struct made *made)
         if (!is_live(sample))
             continue;
         culet_sums_add(&made[sample->site].live, sample);
-        if (sample->phase == t->phase && t->epoch - sample->epoch >= CULET_PROFILE_SURVIVALS)
+        if (culet_growth_has(t, sample))
             culet_sums_add(&made[sample->site].growth, sample);
         if (sample->phase < t->fork_phase)
             culet_sums_add(&made[sample->site].inherited, sample);
     }
 }
 
-/* Line N of the sites is that of site N. */
+static void write_births(struct writer *w, const struct culet_growth *growth, uint32_t site)
+{
+    char period[8];
+
+    put_text(w, "B");
+    put_number(w, site);
+    for (unsigned i = 0; i < CULET_PERIODS; i++) {
+        snprintf(period, sizeof period, " %u", i);
+        write_sums(w, period, &growth->births[growth->place[site]][i]);
+    }
+    end_line(w);
+}
+
+/* Line N of the sites is that of site N, here and below. */
+static void write_growth(struct writer *w, const struct culet_tables *t, const struct culet_growth *growth)
+{
+    for (uint32_t i = 1; i < t->sites && !w->failed; i++)
+        if (growth->place[i])
+            write_births(w, growth, i);
+    for (uint32_t i = 1; i < t->sites && !w->failed; i++) {
+        struct culet_profile_sums dropped = culet_site_dropped(t, &t->site[i]);
+        if (!growth->born[i].samples && !dropped.samples)
+            continue;
+        put_text(w, "D");
+        put_number(w, i);
+        write_sums(w, " +", &growth->born[i]);
+        write_sums(w, " -", &dropped);
+        end_line(w);
+    }
+}
+
 static void write_shared(struct writer *w, const struct culet_tables *t)
 {
     for (uint32_t i = 1; i < t->samples && !w->failed; i++) {
@@ -389,10 +420,14 @@ static uint64_t whole(double number)
     return number < 0x1p62 ? (uint64_t)number : UINT64_C(1) << 62;
 }
 
-static void write_views(struct writer *w, const struct culet_tables *t, const struct large *large)
+static void write_views(struct writer *w, const struct culet_tables *t, const struct culet_growth *growth,
+                        const struct large *large)
 {
     put_text(w, "G");
     put_number(w, t->base_ns);
+    put_number(w, growth->survival_ns - growth->base_ns);
+    put_number(w, t->base_resident);
+    put_number(w, t->taken_resident);
     end_line(w);
     if (!large->known)
         return;
@@ -403,14 +438,15 @@ static void write_views(struct writer *w, const struct culet_tables *t, const st
 }
 
 static void write_all(struct writer *w, const struct culet_tables *t, const struct made *made,
-                      const struct large *large)
+                      const struct culet_growth *growth, const struct large *large)
 {
     write_process(w, t);
-    write_views(w, t, large);
+    write_views(w, t, growth, large);
     write_modules(w);
     write_stacks(w, &t->stacks);
     for (uint32_t i = 1; i < t->sites && !w->failed; i++)
         write_site(w, t, &t->site[i], &made[i]);
+    write_growth(w, t, growth);
     write_shared(w, t);
     flush(w);
 }
@@ -418,15 +454,19 @@ static void write_all(struct writer *w, const struct culet_tables *t, const stru
 bool culet_profile_write(struct culet_tables *t, culet_profile_output *output, void *data, uint64_t *lines)
 {
     struct large large = {0};
+    struct culet_growth growth;
     struct writer w = {.output = output, .data = data};
     size_t bytes = t->sites * sizeof(struct made);
     struct made *made = culet_profile_map(bytes);
 
-    if (!made)
-        return false;
     count_resident(t, &large);
+    if (!made || !culet_growth_create(&growth, t)) {
+        culet_profile_unmap(made, bytes);
+        return false;
+    }
     make_sums(t, made);
-    write_all(&w, t, made, &large);
+    write_all(&w, t, made, &growth, &large);
+    culet_growth_destroy(&growth);
     culet_profile_unmap(made, bytes);
     *lines += w.lines;
     return !w.failed;

@@ -42,6 +42,22 @@ void *__wrap_mmap(void *address, size_t length, int protection, int flags, int f
     return __real_mmap(address, length, protection, flags, file, offset);
 }
 
+/* ---- a clock that stands still ---- */
+
+static uint64_t clock_ns; /* of the coarse clock; 0: the real one */
+
+int __real_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+    int result = __real_clock_gettime(clock, now);
+
+    if (clock == CLOCK_MONOTONIC_COARSE && clock_ns)
+        *now = (struct timespec){(time_t)(clock_ns / 1000000000), (long)(clock_ns % 1000000000)};
+    return result;
+}
+
 /* ---- the stream, collected ---- */
 
 static char *text;
@@ -63,6 +79,7 @@ static bool collect(void *data, const char *part, size_t bytes)
 
 #define VIEWS "alpgi"
 #define WORDS 4
+#define PERIODS 12
 
 struct key {
     uint64_t word[WORDS]; /* innermost first, then 0 */
@@ -73,6 +90,7 @@ struct key {
 struct site {
     struct key key;
     struct culet_profile_sums sums[sizeof VIEWS - 1];
+    struct culet_profile_sums births[PERIODS], born, dropped;
 };
 
 static struct stream {
@@ -83,7 +101,7 @@ static struct stream {
     struct site site[4096];
     uint64_t word[4096];
     unsigned parent[4096];
-    unsigned long long base, large, large_resident;
+    unsigned long long base, span, base_resident, taken_resident, large, large_resident;
     size_t shared;
     struct shared {
         unsigned site, id, inherited;
@@ -98,11 +116,13 @@ static const struct line {
     {'P', "^P [0-9]+ [0-9]+ [0-9]+ [0-9]+ [0-9]+ [0-9]+ [0-9]+$"},
     {'A', "^A( [0-9]+){7}$"},
     {'R', "^R [0-9]+ [0-9]+$"},
-    {'G', "^G [0-9]+$"},
+    {'G', "^G [0-9]+ [0-9]+ [0-9]+ [0-9]+$"},
     {'U', "^U [0-9]+ [0-9]+$"},
     {'M', "^M [0-9a-f]+ [0-9a-f]+ [0-9a-f]+ (([0-9a-f][0-9a-f])+|-) [^\t]+$"},
     {'K', "^K [0-9]+ [0-9]+ [0-9a-f]+$"},
     {'S', "^S [mo] [0-9]+ [0-9]+ [0-9]+( [alpgi] [0-9]+( [0-9]+\\.[0-9]+e[0-9]+){3})*$"},
+    {'B', "^B [0-9]+( ([0-9]|1[01]) [0-9]+( [0-9]+\\.[0-9]+e[0-9]+){3})+$"},
+    {'D', "^D [0-9]+( [+-] [0-9]+( [0-9]+\\.[0-9]+e[0-9]+){3}){1,2}$"},
     {'I', "^I [0-9]+ [0-9]+ [01] [0-9]+\\.[0-9]+e[0-9]+ [0-9]+$"},
 };
 
@@ -169,6 +189,25 @@ static void read_stack(const char *line)
     found.word[id] = word;
 }
 
+/* The lines B and D of a site. */
+static void read_growth(const char *line)
+{
+    struct culet_profile_sums sums;
+    unsigned long long samples;
+    char name[4];
+    unsigned site;
+    int used;
+
+    CHECK(sscanf(line + 1, "%u%n", &site, &used) == 1 && site > 0 && site <= found.sites, "a site's growth: %s", line);
+    struct site *of = &found.site[site - 1];
+    for (const char *at = line + 1 + used;
+         sscanf(at, " %3s %llu %lf %lf %lf%n", name, &samples, &sums.blocks, &sums.bytes, &sums.variance, &used) == 5;
+         at += used) {
+        sums.samples = samples;
+        *(name[0] == '+' ? &of->born : name[0] == '-' ? &of->dropped : &of->births[atoi(name)]) = sums;
+    }
+}
+
 static void read_shared(const char *line)
 {
     struct shared *one = &found.one[found.shared++];
@@ -208,7 +247,9 @@ static void read_stream(void)
         if (line[0] == 'R')
             CHECK(sscanf(line, "R %llu %llu", &found.resident, &found.peak_resident) == 2, "%s", line);
         if (line[0] == 'G')
-            CHECK(sscanf(line, "G %llu", &found.base) == 1, "%s", line);
+            CHECK(sscanf(line, "G %llu %llu %llu %llu", &found.base, &found.span, &found.base_resident,
+                         &found.taken_resident) == 4,
+                  "%s", line);
         if (line[0] == 'U')
             CHECK(sscanf(line, "U %llu %llu", &found.large, &found.large_resident) == 2, "%s", line);
         if (line[0] == 'I')
@@ -217,6 +258,8 @@ static void read_stream(void)
             read_stack(line);
         if (line[0] == 'S')
             read_site(line);
+        if (line[0] == 'B' || line[0] == 'D')
+            read_growth(line);
     }
     CHECK_EQUAL(found.pid, getpid());
     CHECK_EQUAL(found.lost, found.no_site + found.no_sample);
@@ -236,6 +279,7 @@ struct sample {
     uint32_t number;
     double size, weight; /* whole numbers, so that all sums are exact */
     uint32_t epoch, generation, phase;
+    uint32_t removed_phase;
     bool live, at_peak;
 };
 
@@ -313,6 +357,7 @@ static void remove_one(void)
         return;
     api->remove(m.sample[i].number);
     m.sample[i].live = false;
+    m.sample[i].removed_phase = m.phase;
 }
 
 static void remove_former(void)
@@ -346,6 +391,10 @@ static bool belongs(const struct sample *s, char view)
         return s->at_peak;
     case 'g':
         return s->live && s->phase == m.phase && m.epoch - s->epoch >= CULET_PROFILE_SURVIVALS;
+    case '+':
+        return s->live && s->phase == m.phase;
+    case '-':
+        return !s->live && s->phase != m.phase && s->removed_phase == m.phase;
     default:
         return s->live && s->generation != m.generation;
     }
@@ -375,6 +424,21 @@ static void compare_site(const struct site *site, char view, const struct culet_
           "view %c: %lu samples, %f blocks, %f bytes, variance %f; expected %lu, %f, %f, %f", view,
           (unsigned long)sums->samples, sums->blocks, sums->bytes, sums->variance, (unsigned long)e.samples, e.blocks,
           e.bytes, e.variance);
+}
+
+static void compare_growth(const struct site *site)
+{
+    struct culet_profile_sums all = {0};
+
+    for (unsigned i = 0; i < PERIODS; i++) {
+        all.samples += site->births[i].samples;
+        all.blocks += site->births[i].blocks;
+        all.bytes += site->births[i].bytes;
+        all.variance += site->births[i].variance;
+    }
+    compare_site(site, 'g', &all);
+    compare_site(site, '+', &site->born);
+    compare_site(site, '-', &site->dropped);
 }
 
 /* ---- the largest sites ---- */
@@ -490,6 +554,7 @@ static void compare(void)
             CHECK(!is_same(&found.site[i].key, &found.site[j].key), "a site is there twice");
         for (size_t v = 0; v < sizeof VIEWS - 1; v++)
             compare_site(&found.site[i], VIEWS[v], &found.site[i].sums[v]);
+        compare_growth(&found.site[i]);
     }
     for (uint32_t i = 0; i < m.samples; i++)
         own += m.sample[i].generation == m.generation;
@@ -621,6 +686,58 @@ TEST(a_sample_has_one_id_in_all_processes)
     CHECK_EQUAL(api->add(CULET_PROFILE_MALLOC, NULL, 100, 1, 0, &word, 1), first);
     check_in_child(100, id, false);
     check_in_child(100, id_of(100), true);
+}
+
+/* ---- growth ---- */
+
+static uint32_t add_one(uint64_t word, size_t size)
+{
+    return api->add(CULET_PROFILE_MALLOC, NULL, size, 1, 0, &word, 1);
+}
+
+TEST(growth_has_the_times_of_its_births)
+{
+    const struct culet_profile_host host = {.resident = get_resident};
+    const uint64_t second = 1000000000;
+    uint32_t before;
+
+    culet_profile_set_host(&host);
+    clock_ns = 100 * second;
+    CHECK(api->start(1), "no memory");
+    before = add_one(1, 1000);
+    (void)add_one(1, 1);
+    resident = 5000;
+    clock_ns = 200 * second;
+    api->booted();
+    for (unsigned i = 0; i < 24; i++) {
+        clock_ns = (200 + i) * second + second / 2;
+        (void)add_one(1, 100);
+        if (i % 2 == 0)
+            api->remove(add_one(1, 7));
+        if (i == 3)
+            (void)add_one(2, 30);
+    }
+    clock_ns = 224 * second;
+    read_stream();
+    CHECK_EQUAL(found.span, 0);
+    CHECK_EQUAL(found.site[0].births[0].samples, 0);
+    for (unsigned i = 0; i < CULET_PROFILE_SURVIVALS; i++, clock_ns += second)
+        api->next_epoch();
+    api->remove(before);
+    (void)add_one(1, 50); /* too young */
+    resident = 9000;
+    read_stream();
+    CHECK_EQUAL(found.span, 24 * second);
+    CHECK_EQUAL(found.base_resident, 5000);
+    CHECK_EQUAL(found.taken_resident, 9000);
+    for (unsigned i = 0; i < PERIODS; i++) {
+        CHECK_EQUAL(found.site[0].births[i].samples, 2);
+        CHECK_EQUAL(found.site[1].births[i].samples, i == 1);
+    }
+    CHECK(found.site[0].born.bytes == 24 * 100 + 50, "%f bytes born", found.site[0].born.bytes);
+    CHECK(found.site[0].dropped.bytes == 1000, "%f bytes dropped", found.site[0].dropped.bytes);
+    CHECK_EQUAL(found.site[1].dropped.samples, 0);
+    clock_ns = 0;
 }
 
 /* ---- residency ---- */

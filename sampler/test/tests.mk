@@ -10,7 +10,7 @@ VARIANT_release := -O2
 VARIANT_asan := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
 VARIANT_tsan := -O1 -fsanitize=thread
 # Mappings that fail.
-LINK_samples := -Wl,--wrap=mmap
+LINK_samples := -Wl,--wrap=mmap,--wrap=clock_gettime
 LINK_index := -Wl,--wrap=mmap
 ENVIRONMENT_tsan := TSAN_OPTIONS=halt_on_error=1:die_after_fork=0:report_thread_leaks=0 $(shell setarch -R true 2>/dev/null && echo setarch -R)
 # TSan is for programs with threads, and has a backtrace of its own, which is no measure.

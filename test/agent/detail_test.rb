@@ -11,7 +11,7 @@ class AgentDetailTest < Minitest::Test
     out, err, status = run_program(RbConfig.ruby, "-w", "--disable-gems", "-I#{TestHelper::ROOT}/lib", "-e", script, env: TestHelper::NEUTRAL)
     assert_equal [true, ""], [status.success?, err]
     names = out.lines(chomp: true).map { |path| path.delete_prefix("#{TestHelper::ROOT}/lib/") }
-    assert_equal %w[culet.rb culet/agent.rb culet/culet.so culet/errors.rb culet/native.rb culet/version.rb], names.sort
+    assert_equal %w[culet.rb culet/agent.rb culet/culet.so culet/errors.rb culet/native.rb culet/rails_hook.rb culet/version.rb], names.sort
   end
 
   def test_it_listens_without_a_ruby_thread_and_leaves_all_named_signals_alone

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 require "agent/agent_helper"
-require "culet/tools/requires/unused"
-require "culet/tools/requires/unused_table"
-require "culet/tools/requires/code_picture"
+require_relative "../../boot/lib/report/unused"
+require_relative "../../boot/lib/report/unused_table"
+require_relative "../../boot/lib/report/code_picture"
 require "culet/tools/strings"
 
 # Processes that answer as agents do, and mean no good: whatever they say is a report or a sentence, in bounded room.
@@ -126,11 +126,11 @@ class AgentHostileTest < Minitest::Test
 
   def test_documents_of_another_shape_are_a_sentence_or_a_report
     in_directory do |folder|
-      document = JSON.parse(JSON.generate(Culet::Requires::Unused.new([ANSWER]).to_h))
+      document = JSON.parse(JSON.generate(Culet::Boot::Unused.new([ANSWER]).to_h))
       outcomes = mutations(document).map do |odd|
         path = File.join(folder, "unused.json")
         File.write(path, JSON.generate(odd))
-        shown(Culet::Requires::Unused.load(path))
+        shown(Culet::Boot::Unused.load(path))
       rescue Culet::Error
         :sentence
       end
@@ -140,7 +140,7 @@ class AgentHostileTest < Minitest::Test
 
   def test_an_answer_without_end
     with_impostor("", "'[' * (33 << 20)") do |pid|
-      error = assert_raises(Culet::Error) { Culet::Requires::UnusedInquiry.new(pid).call }
+      error = assert_raises(Culet::Error) { Culet::Boot::UnusedInquiry.new(pid).call }
       assert_match(/sent an answer that this version of culet does not know/, error.message)
     end
   end
@@ -230,7 +230,7 @@ class AgentHostileTest < Minitest::Test
   def outcome(answer) = outcome_of(JSON.generate(answer))
 
   def outcome_of(text)
-    shown(Culet::Requires::Unused.new([Culet::Requires::Unused.parse(text, name: "it"), ANSWER]).to_h)
+    shown(Culet::Boot::Unused.new([Culet::Boot::Unused.parse(text, name: "it"), ANSWER]).to_h)
   rescue Culet::Error => e
     assert_match(/\Ait is damaged: /, e.message)
     :sentence
@@ -238,8 +238,8 @@ class AgentHostileTest < Minitest::Test
 
   def shown(document)
     JSON.generate(document)
-    Culet::Requires::UnusedTable.new(document).to_s
-    Culet::Requires::CodePicture.new(document, lines: 5).to_s
+    Culet::Boot::UnusedTable.new(document).to_s
+    Culet::Boot::CodePicture.new(document, lines: 5).to_s
     :report
   end
 end

@@ -10,7 +10,7 @@ require "timeout"
 class CliExitStatusTest < Minitest::Test
   RUBY = [RbConfig.ruby, "--disable-gems"].freeze
   # Each runs a command to its end. A cow takes a second to look at what it runs.
-  RUNNING = { %w[run] => 0, %w[trace] => 0, %w[strings] => 0, %w[require] => 0, %w[require --unused] => 0, %w[cow --writes 0] => 1.5 }.freeze
+  RUNNING = { %w[run] => 0, %w[trace] => 0, %w[strings] => 0, %w[requires] => 0, %w[requires --unused] => 0, %w[cow --writes 0] => 1.5 }.freeze
 
   RUNNING.each do |words, seconds|
     name = words.first(2).join("_").tr("-", "_")
@@ -81,7 +81,7 @@ class CliExitStatusTest < Minitest::Test
 
   # Where there is nothing to report the command's status still counts, unless it says that all went well.
   def test_commands_that_leave_nothing_to_report
-    [%w[require], %w[require --unused], %w[strings]].each do |words|
+    [%w[requires], %w[requires --unused], %w[strings]].each do |words|
       { 6 => 6, 0 => 1 }.each do |ended, expected|
         out = StringIO.new
         err = StringIO.new
@@ -117,20 +117,11 @@ class CliExitStatusTest < Minitest::Test
   # Ctrl-C to culet and what it started, once that has said something, or `ready` says so.
   def interrupted(*words, ready: nil)
     Dir.mktmpdir do |directory|
-      reader, writer = IO.pipe
-      pid = spawn(NEUTRAL, *culet_command, *words.map(&:to_s), in: File::NULL, out: writer, err: "#{directory}/err", pgroup: true, chdir: directory)
-      writer.close
-      ready ? Timeout.timeout(PATIENCE_SECONDS) { sleep 0.02 until ready.call } : reader.readpartial(1)
-      Process.kill(:INT, -pid)
-      ended = Timeout.timeout(PATIENCE_SECONDS) { Process.wait2(pid).last }
-      pid = nil
-      yield ended, File.read("#{directory}/err").lines.grep(/culet/).join
-    ensure
-      if pid
-        end_group(pid)
-        Process.wait(pid)
+      with_started(*culet_command, *words, env: NEUTRAL, err: "#{directory}/err", chdir: directory) do |pid, out|
+        ready ? Timeout.timeout(PATIENCE_SECONDS) { sleep 0.02 until ready.call } : out.readpartial(1)
+        Process.kill(:INT, -pid)
+        yield await_end(pid), File.read("#{directory}/err").lines.grep(/culet/).join
       end
-      reader&.close
     end
   end
 

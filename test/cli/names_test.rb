@@ -3,7 +3,6 @@
 require "test_helper"
 require "json"
 require "pty"
-require "stringio"
 require "culet/cli"
 require "culet/system/processes"
 
@@ -76,7 +75,7 @@ class CliNamesTest < Minitest::Test
         assert_equal 1, status
         assert_match(/process #{pids[0]} has no agent|agent/, err.lines.last)
       end
-      _, err, = culet("require", "--unused", @name)
+      _, err, = culet("requires", "--unused", @name)
       assert_match(/process #{pids[0]} does not record which code runs/, err)
     end
   end
@@ -123,7 +122,7 @@ class CliNamesTest < Minitest::Test
           assert_choice err, verb, first, second
           assert_includes err.lines.last, "give the number of one, e.g. `culet #{verb} #{first[0]}`"
         end
-        [%w[report], %w[profile], %w[require --unused]].each do |words|
+        [%w[report], %w[profile], %w[requires --unused]].each do |words|
           out, err, status = culet(*words, @name)
           assert_equal ["", 1], [out, status], words.join(" ")
           assert_choice err, words.join(" "), first, second
@@ -266,13 +265,5 @@ class CliNamesTest < Minitest::Test
       end_group(process.pid)
       input.close
     end
-  end
-
-  # In this process, which is none of those that are looked for.
-  def culet(*words)
-    out = StringIO.new
-    err = StringIO.new
-    status = Culet::CLI.run(words, out: out, err: err)
-    [out.string, err.string, status]
   end
 end

@@ -35,18 +35,18 @@ class CliWidthTest < Minitest::Test
     in_folder do |folder|
       File.write("#{folder}/heap.rb", "require 'objspace'; s = Array.new(9000) { 'a text of which there are many, many, many copies ' * 2 }; " \
                                       "ObjectSpace.dump_all(output: File.open('heap.json', 'w'))")
-      [[*RUBY, "#{folder}/heap.rb"], [*culet_command, "require", "--json", "--out", "boot.json", "--", RbConfig.ruby, "-e", "require 'json'; require 'net/http'"],
-       [*culet_command, "require", "--unused", "--json", "--out", "unused.json", "--", RbConfig.ruby, "-e", "require 'json'; require 'optparse'"],
+      [[*RUBY, "#{folder}/heap.rb"], [*culet_command, "requires", "--json", "--out", "boot.json", "--", RbConfig.ruby, "-e", "require 'json'; require 'net/http'"],
+       [*culet_command, "requires", "--unused", "--json", "--out", "unused.json", "--", RbConfig.ruby, "-e", "require 'json'; require 'optparse'"],
        [*culet_command, "trace", "--", *RUBY, "-e", "1"]].each do |command|
         assert_predicate run_program(*command, env: NEUTRAL, chdir: folder).last, :success?
       end
       COLUMNS.each do |columns|
         assert_fits(columns, "strings", "heap.json", chdir: folder) { |text| assert_match(/^strings +/, text) }
-        assert_fits(columns, "require", "boot.json", chdir: folder) { |text| assert_match(/failed/, text) }
-        assert_fits(columns, "require", "--unused", "unused.json", chdir: folder)
-        assert_fits(columns, "require", "--diff", "boot.json", "boot.json", chdir: folder)
+        assert_fits(columns, "requires", "boot.json", chdir: folder) { |text| assert_match(/failed/, text) }
+        assert_fits(columns, "requires", "--unused", "unused.json", chdir: folder)
+        assert_fits(columns, "requires", "--diff", "boot.json", "boot.json", chdir: folder)
       end
-      assert_fits(40, "require", "--tree", "boot.json", chdir: folder)
+      assert_fits(40, "requires", "--tree", "boot.json", chdir: folder)
       assert_fits(40, "replay", "culet.trace", "--runs", "1", "--allocators", "glibc,culet", chdir: folder) { |text| assert_match(%r{2/2}, text) }
     end
   end
@@ -111,15 +111,9 @@ class CliWidthTest < Minitest::Test
       pid = spawn({ **NEUTRAL, "TERM" => "xterm", "LC_ALL" => "C.UTF-8", **env }, *culet_command, *words, in: File::NULL, out: slave, err: slave, chdir: chdir,
 pgroup: true)
       slave.close
-      text = Timeout.timeout(PATIENCE_SECONDS) { read_all(master) }
-      ended = Process.wait2(pid).last
-      pid = nil
-      [text, ended]
+      [Timeout.timeout(PATIENCE_SECONDS) { read_all(master) }, await_end(pid)]
     ensure
-      if pid
-        end_group(pid)
-        Process.wait(pid)
-      end
+      end_started(pid) if pid
     end
   end
 

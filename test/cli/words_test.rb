@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "stringio"
 require "culet/cli"
 require "culet/cli/manual"
 
@@ -10,7 +9,7 @@ class CliWordsTest < Minitest::Test
   def test_help_of_a_verb
     Culet::CLI::VERBS.each_key { |verb| assert_equal culet(verb, "--help"), culet("help", verb), verb }
     assert_equal culet("cow", "experiment", "--help"), culet("help", "cow", "experiment")
-    assert_equal culet("require", "--unused", "--help"), culet("help", "require", "--unused")
+    assert_equal culet("requires", "--unused", "--help"), culet("help", "requires", "--unused")
     assert_equal culet("--help"), culet("help")
     [%w[help cow nonsense], %w[help report map]].each do |words|
       assert_equal ["", "culet: `culet help` takes one verb, e.g. `culet help report`\n", 2], culet(*words)
@@ -34,7 +33,7 @@ class CliWordsTest < Minitest::Test
 
   def test_a_command_without_the_dashes
     { %w[run ruby -e 1] => "run -- ruby -e 1", %w[run --allocator glibc ruby -e 1] => "run --allocator glibc -- ruby -e 1", %w[trace -o t ruby job.rb] => "trace -o t -- ruby job.rb",
-      %w[compare ruby -e 1] => "compare -- ruby -e 1", %w[require ruby -e 1] => "require -- ruby -e 1", %w[require --unused ruby -e 1] => "require --unused -- ruby -e 1",
+      %w[compare ruby -e 1] => "compare -- ruby -e 1", %w[requires ruby -e 1] => "requires -- ruby -e 1", %w[requires --unused ruby -e 1] => "requires --unused -- ruby -e 1",
       %w[strings ruby -e 1] => "strings -- ruby -e 1", %w[cow ruby -e 1] => "cow -- ruby -e 1",
       %w[strings ruby culet-no-such.rb] => "strings -- ruby culet-no-such.rb" }.each do |words, advised|
       out, err, status = culet(*words)
@@ -42,13 +41,13 @@ class CliWordsTest < Minitest::Test
       assert_includes err, "write the command after `--`: `culet #{advised}`"
     end
     refute_includes culet("report", "ruby", "-e", "1")[1], "behind `--`" # it takes none
-    refute_includes culet("require", "--sort", "env", "boot.json")[1], "behind `--`" # what an option takes is no command
+    refute_includes culet("requires", "--sort", "env", "boot.json")[1], "behind `--`" # what an option takes is no command
   end
 
   # It finds nothing where the server is called ruby3.1.
   def test_nothing_advises_pgrep
     texts = Culet::CLI::VERBS.keys.map { |verb| culet(verb, "--help").first }
-    texts.push(culet("require", "--unused", "--help").first, *Dir["#{ROOT}/{README.md,docs/guide/*.md}"].map { |path| File.read(path, encoding: "UTF-8") })
+    texts.push(culet("requires", "--unused", "--help").first, *Dir["#{ROOT}/{README.md,docs/guide/*.md}"].map { |path| File.read(path, encoding: "UTF-8") })
     %w[report cow map snapshot].each { |verb| texts << culet(verb)[1] }
     texts.each { |text| refute_includes text, "pgrep" }
   end
@@ -82,9 +81,9 @@ class CliWordsTest < Minitest::Test
   end
 
   def test_completion_in_bash
-    { "culet rep" => %w[report replay].sort, "culet help sna" => %w[snapshot], "culet report --st" => %w[--stop], "culet require --sort f" => %w[failed],
+    { "culet rep" => %w[report replay].sort, "culet help sna" => %w[snapshot], "culet report --st" => %w[--stop], "culet requires --sort f" => %w[failed],
       "culet replay t --touch " => %w[none page line all check].sort, "culet compare thr" => %w[threads], "culet cow exp" => %w[experiment], "culet cow experiment --var" => %w[--variants],
-      "culet require --unused --s" => %w[--svg], "culet completion " => %w[bash fish zsh], "culet report --no" => %w[--no-color], "culet run -- bas" => ["bash"] }.each do |line, expected|
+      "culet requires --unused --s" => %w[--svg], "culet completion " => %w[bash fish zsh], "culet report --no" => %w[--no-color], "culet run -- bas" => ["bash"] }.each do |line, expected|
       found = completed(line)
       expected == ["bash"] ? assert_includes(found, "bash") : assert_equal(expected, found.sort, line)
     end
@@ -105,7 +104,7 @@ class CliWordsTest < Minitest::Test
         assert_equal ["", "", 0], [out, err, status.exitstatus]
       end
       if checks.key?("fish")
-        out, err, = run_program("fish", "-c", "source #{directory}/fish; complete -C 'culet repo'; complete -C 'culet require --sort ret'",
+        out, err, = run_program("fish", "-c", "source #{directory}/fish; complete -C 'culet repo'; complete -C 'culet requires --sort ret'",
                                 env: { "HOME" => directory })
         assert_match(/\Areport\tshow where the memory.*\nretained\b/, out, err)
       end
@@ -138,11 +137,4 @@ class CliWordsTest < Minitest::Test
   end
 
   def program?(name) = ENV["PATH"].split(":").any? { |directory| File.executable?(File.join(directory, name)) }
-
-  def culet(*words)
-    out = StringIO.new
-    err = StringIO.new
-    status = Culet::CLI.run(words, out: out, err: err)
-    [out.string, err.string, status]
-  end
 end

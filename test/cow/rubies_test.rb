@@ -26,7 +26,8 @@ class CowRubiesTest < Minitest::Test
 
   def measure(contenders)
     plan = Experiment::Plan.new(contenders: contenders, variants: [Experiment::Variant.new("parent", false)], seed: 1, millions: 0.2, runs: 1)
-    document = Experiment::Engine.new(plan: plan, interruption: Culet::Interruption.new).call
+    progress = Experiment::Progress.new(out: StringIO.new, total: 0)
+    document = Experiment::Engine.new(plan: plan, interruption: Culet::Interruption.new, progress: progress).call
     assert_empty document["excluded"]
     document["results"]
   end

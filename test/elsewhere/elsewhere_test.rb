@@ -24,8 +24,8 @@ class ElsewhereTest < Minitest::Test
 
   def setup
     @directory = Dir.mktmpdir("culet-elsewhere")
-    FileUtils.cp_r("#{ROOT}/lib", @directory)
-    FileUtils.rm_f("#{@directory}/lib/culet/culet.so")
+    copy_ruby_files(@directory)
+    FileUtils.rm_f(%w[culet culet_boot].map { |name| "#{@directory}/lib/culet/#{name}.so" })
     @fake = File.join(@directory, "fake.rb")
     File.write(@fake, <<~RUBY)
       require "rbconfig"
@@ -41,7 +41,7 @@ class ElsewhereTest < Minitest::Test
 
   ENTRIES.each do |entry|
     define_method(:"test_#{entry.tr("/", "_")}_loads_with_one_line_at_most") do
-      out, err, status = ruby("-r#{entry}", "-e", "p Culet.native?")
+      out, err, status = ruby("-r#{entry}", "-e", "p Culet::Native.load")
       assert_predicate status, :success?, err
       assert_equal "false\n", out
       assert_includes ["", SENTENCE], err

@@ -10,7 +10,7 @@ module RequireHelper
   # Prints at the end which features there are, and with culet/require what came of the calls. Culet's own are left out.
   TELL = <<~'RUBY'
     at_exit do
-      features = $LOADED_FEATURES.reject { |path| path.start_with?("#{ENV.fetch("CULET_ROOT")}/lib/") || path == __FILE__ }
+      features = $LOADED_FEATURES.reject { |path| path.start_with?("#{ENV.fetch("CULET_ROOT")}/lib/", "#{ENV.fetch("CULET_ROOT")}/boot/lib/") || path == __FILE__ }
       text = [features, defined?(Culet::Require) ? Culet::Require.figures.transform_keys(&:to_s) : nil]
       File.binwrite(ENV.fetch("TOLD"), Marshal.dump(text))
     end

@@ -119,15 +119,12 @@ class FeatureIndexStoreTest < Minitest::Test
 
   # As where the gem's native part could not be built.
   def test_without_the_native_part
-    FileUtils.cp_r("#{ROOT}/lib/culet", "#{cache}/culet")
-    FileUtils.rm_rf(["#{cache}/culet/culet.so", *Dir.glob("#{cache}/culet/*.txt")])
-    FileUtils.mkdir_p("#{cache}/bare/lib")
-    FileUtils.mv("#{cache}/culet", "#{cache}/bare/lib/culet")
-    FileUtils.cp("#{ROOT}/lib/culet.rb", "#{cache}/bare/lib")
+    copy_ruby_files("#{cache}/bare")
+    FileUtils.rm_f(Dir.glob("#{cache}/bare/lib/culet/*.{so,txt}"))
     out, err, status = run_program(RbConfig.ruby, "-w", "-I#{cache}/bare/lib", "-rculet/require", "-rculet/feature_index", "-e",
                                    "p require('json'), Culet::Require.figures; Culet::FeatureIndex.new rescue p $!.class", env: environment)
     assert_equal ["true\n{}\nCulet::Error\n", 0], [out, status.exitstatus], err
-    assert_match(/\Aculet: require is unchanged: culet.so is not built: run .*\n\z/, err)
+    assert_match(/\Aculet: require is unchanged: culet_boot.so is not built: run .*\n\z/, err)
   end
 
   # Files that come and go while the index knows their folders, in the process that looks and before it starts.

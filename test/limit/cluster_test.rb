@@ -14,7 +14,7 @@ class LimitClusterTest < Minitest::Test
   # WORKERS, SECONDS.
   PROGRAM = <<~'RUBY'
     require "culet/limit"
-    require "culet/runtime/limit/cluster"
+    require "culet/runtime/limit/puma"
     require "json"
 
     inherited = Array.new(60) { "x" * 1_000_000 }

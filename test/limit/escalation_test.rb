@@ -8,7 +8,7 @@ require "culet/runtime/limit/history"
 require "culet/runtime/limit/restart"
 require "culet/runtime/limit/boundary"
 require "culet/runtime/limit/escalation"
-require "culet/runtime/limit/cluster"
+require "culet/runtime/limit/puma"
 require "culet/runtime/limit/sidekiq"
 require "culet/runtime/limit/threads"
 

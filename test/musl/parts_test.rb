@@ -6,6 +6,8 @@ require_relative "parts_helper"
 class MuslPartsTest < Minitest::Test
   include MuslPartsHelper
 
+  # What boot/ext finds in each of the supported Rubies.
+  REQUIRE = %w[RB_F_REQUIRE RB_PROVIDED RB_LOADERROR_WITH_PATH].map { |name| "-DHAVE_#{name}" }.freeze
   TARGETS = { "allocator" => "test-quick", "sampler" => "test" }.freeze
 
   def setup = assert_musl_gcc
@@ -25,9 +27,9 @@ class MuslPartsTest < Minitest::Test
     refute_match(/^not ok /, out)
   end
 
-  def test_the_extension_compiles_with_musls_headers
+  def test_the_extensions_compile_with_musls_headers
     make_for_musl("reader", "reader") # links the kernel's headers
-    sources = Dir["{ext/culet,sampler/core}/**/*.c", base: ROOT].grep_v(%r{/test/})
+    sources = Dir["{ext/culet,boot/ext,sampler/core}/**/*.c", base: ROOT].grep_v(%r{/test/})
     refute_empty sources
     _, err, status = run_program("musl-gcc", "-fsyntax-only", *include_flags, *sources.map { |source| File.join(ROOT, source) },
                                  env: NEUTRAL, patience: BUILD_SECONDS)
@@ -39,8 +41,8 @@ class MuslPartsTest < Minitest::Test
 
   def include_flags
     config = RbConfig::CONFIG
-    folders = [config["rubyhdrdir"], config["rubyarchhdrdir"], "#{ROOT}/ext/culet", ROOT]
-    ["-D_GNU_SOURCE", "-DHAVE_MALLOC_H", "-DHAVE_RUBY_CURRENT_EC", "-idirafter", "#{ROOT}/scope/build/musl/kernel-headers",
+    folders = [config["rubyhdrdir"], config["rubyarchhdrdir"], "#{ROOT}/ext/culet", "#{ROOT}/boot/ext", ROOT]
+    ["-D_GNU_SOURCE", "-DHAVE_MALLOC_H", "-DHAVE_RUBY_CURRENT_EC", *REQUIRE, "-idirafter", "#{ROOT}/reader/build/musl/kernel-headers",
      *folders.map { |folder| "-I#{folder}" }]
   end
 end

@@ -22,7 +22,7 @@ class Aarch64Test < Minitest::Test
   PACKAGES = %w[ruby ruby-dev gcc libc6-dev make libjemalloc2 libmimalloc3 libtcmalloc-minimal4t64].freeze
   TESTS = %w[native stats trim/settings trim/return profile/labels profile/recording].freeze
   # Of the gem => of the checkout.
-  COMPILED = { "#{RUBY}/culet.so" => "lib/culet", "libculet.so" => "allocator/build", "replay/culet-trace.so" => "replay/build",
+  COMPILED = { "#{RUBY}/culet.so" => "lib/culet", "#{RUBY}/culet_boot.so" => "lib/culet", "libculet.so" => "allocator/build", "replay/culet-trace.so" => "replay/build",
                "replay/culet-replay" => "replay/build", "sampler/culet-sampler.so" => "sampler/build", "reader/culet-scope" => "reader/build",
                "boot/syscall_counter/culet-syscall-counter.so" => "boot/syscall_counter/build" }.freeze
   # A program of which a report has to find the strings.

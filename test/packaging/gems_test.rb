@@ -85,7 +85,7 @@ class GemsTest < Minitest::Test
     home = install(platform_gem(["3.0"]), path: ENV.fetch("PATH"))
     out, err, = run_program(RbConfig.ruby, "-rculet", "-e", "p Culet.native?", env: environment(home))
     assert_equal ["true\n", ""], [out, err]
-    assert_equal ["culet.so"], Dir["#{home}/extensions/*/*/culet-*/culet/**/*"].map { |path| File.basename(path) }
+    assert_equal ["culet.so", "culet_boot.so"], Dir["#{home}/extensions/*/*/culet-*/culet/**/*"].map { |path| File.basename(path) }.sort
   end
 
   # A Ruby that the gem has no extension for, and no compiler: the rest is there, and the reason is given.
@@ -142,9 +142,9 @@ class GemsTest < Minitest::Test
     assert_equal [RUBY_VERSION], toolchain.prepare
     gem = platform_gem_of(toolchain, "musl-extension", @directory)
     names = Gem::Package.new(gem).contents
-    assert_includes names, "lib/culet/#{ABI}/culet.so"
+    assert_empty %w[culet.so culet_boot.so].map { |file| "lib/culet/#{ABI}/#{file}" } - names
     # What the other Rubies compile.
-    assert_equal [["ext/culet/extconf.rb"], []], [names.grep(/extconf/).grep(/culet/), names.grep(%r{\A(?:allocator|scope|trace)/.*\.c\z})]
+    assert_equal [["boot/ext/extconf.rb", "ext/culet/extconf.rb"], []], [names.grep(%r{/ext/extconf|culet/extconf}), names.grep(%r{\A(?:allocator|reader|replay)/.*\.c\z})]
   rescue Packaging::DebianArchive::Missing => e
     skip e.message
   end
@@ -188,7 +188,7 @@ class GemsTest < Minitest::Test
     loader = [*emulator, File.join(Packaging::Toolchain.cache, platform, "sysroot/lib/ld-musl-#{processor}.so.1")]
     out, err, = run_program(*loader, "--preload", File.join(tree, "lib/culet/libculet.so"), program, env: CLEAN)
     assert_equal ["1 1", ""], [out, err]
-    _, err, = run_program(*loader, File.join(tree, "lib/culet/scope/culet-scope"), env: CLEAN)
+    _, err, = run_program(*loader, File.join(tree, "lib/culet/reader/culet-scope"), env: CLEAN)
     assert_match(/culet-scope/, err)
   end
 
@@ -227,7 +227,8 @@ class GemsTest < Minitest::Test
               "sampler/culet-sampler.so" => "sampler/build", "reader/culet-scope" => "reader/build",
               "boot/syscall_counter/culet-syscall-counter.so" => "boot/syscall_counter/build" }
     files = built.to_h { |name, folder| ["lib/culet/#{name}", "#{ROOT}/#{folder}/#{File.basename(name)}"] }
-    files.merge(abis.include?(ABI) ? { "lib/culet/#{ABI}/culet.so" => "#{ROOT}/lib/culet/culet.so" } : {})
+    extensions = abis.include?(ABI) ? %w[culet.so culet_boot.so] : []
+    files.merge(extensions.to_h { |file| ["lib/culet/#{ABI}/#{file}", "#{ROOT}/lib/culet/#{file}"] })
   end
 
   # Into an empty folder, on a PATH without a compiler.

@@ -1,5 +1,5 @@
 /* merge FRAMES RUBY: prints the merged stack. FRAMES: words of letters and digits, innermost first: v the interpreter's main
- * function, i another function of the interpreter, l its library, x others. RUBY: r Ruby, c a C function.
+ * function, i another function of the interpreter, d the one of deferred work, l its library, x others. RUBY: r Ruby, c a C function.
  * merge FRAMES mark N */
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,12 +7,20 @@
 
 #include "profile/merge.h"
 
-static const struct culet_interpreter interpreter = {
-    .image = {0x1000, 0x4000}, .run = {0x1000, 0x1100}, .functions = {{0x1200, 0x1300}, {0x1000, 0x1100}}, .count = 2};
+static const struct culet_interpreter interpreter = {.image = {0x1000, 0x4000},
+                                                     .run = {0x1000, 0x1100},
+                                                     .functions = {{0x1200, 0x1300}, {0x1000, 0x1100}},
+                                                     .count = 2,
+                                                     .deferred = {0x3000, 0x3100},
+                                                     .has_deferred = true};
 
 static uintptr_t address(char kind, size_t number)
 {
-    uintptr_t start = kind == 'v' ? 0x1000 : kind == 'i' ? 0x1200 : kind == 'l' ? 0x2000 : 0x8000;
+    uintptr_t start = kind == 'v'   ? 0x1000
+                      : kind == 'i' ? 0x1200
+                      : kind == 'l' ? 0x2000
+                      : kind == 'd' ? 0x3000
+                                    : 0x8000;
 
     return start + number + 1;
 }

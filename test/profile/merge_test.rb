@@ -45,6 +45,12 @@ class ProfileMergeTest < Minitest::Test
     assert_equal "r0", merge("", "r")
   end
 
+  # It runs wherever Ruby checks for interrupts. What Ruby code does in it, a finalizer for example, is that code's.
+  def test_deferred_work_is_not_of_the_code_that_it_interrupts
+    assert_equal "x0 d1 l2 mark7", merge("xdliv", "crr")
+    assert_equal "x0 r0 x4 c1 r2", merge("xivlxdliv", "rcr")
+  end
+
   def test_a_mark_replaces_rubys_frames
     assert_equal "x0 l1 mark2", merge("xlivl", "mark", "2")
   end

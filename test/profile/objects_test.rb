@@ -46,6 +46,41 @@ class ProfileObjectsTest < Minitest::Test
     assert_in_delta total / all, made.each_key.sum { |one| sums[one][1] } / all, 0.15 + (5 * error_of_share(sums, made.keys)), [made, sums].inspect
   end
 
+  # Ruby's own slots, which no WeakMap holds: of each kept lambda one has its environment.
+  def test_internal_slots_are_counted_and_leave
+    before, after = ruby(<<~RUBY).split("\n").map { |line| line.split.map(&:to_f) }
+      kept = []
+      def closure(number) = -> { number }
+      def figures = profile("l").values_at("Proc", "T_IMEMO (env)").flat_map { |samples, blocks| [samples, blocks] }
+      Culet::Profile.start(sample_bytes: 512)
+      during(60) { 1_000.times { kept << closure(1) }; break if kept.size % 20_000 == 0 && figures.values_at(0, 2).min > 30 }
+      Culet::Profile.stop
+      puts [*figures, kept.size].join(" ")
+      kept.clear
+      100.times { |depth| Array.new(depth) { Object.new } }
+      10.times { GC.start }
+      puts figures.join(" ")
+    RUBY
+    [1, 3].each { |at| assert_in_delta before[4], before[at], before[4] * (0.1 + (4 / Math.sqrt(before[at - 1]))), before.inspect }
+    [0, 2].each { |at| assert_operator after[at], :<=, 0.1 * before[at], after.inspect }
+  end
+
+  # Up to Ruby 3.2 they are in the transient heap, which is not malloc's.
+  def test_buffers_of_small_arrays_count_with_the_array
+    skip "this Ruby has no transient heap" unless RUBY_VERSION < "3.3"
+    size, truth = ruby(<<~RUBY).split.map(&:to_f)
+      class Row < Array; end
+      kept = []
+      Culet::Profile.start(sample_bytes: 512)
+      during(60) { 100.times { kept << Row.new(8) }; break if kept.size % 2_000 == 0 && samples("l", "Row") > 5 }
+      Culet::Profile.stop
+      _, blocks, bytes = profile("l")["Row"]
+      require "objspace"
+      puts bytes / blocks, ObjectSpace.memsize_of(Row.new(8))
+    RUBY
+    assert_in_delta truth, size, 0.5
+  end
+
   # Thread#kill may come while a sample is taken; Ruby discards what takes effect in a postponed job.
   def test_threads_that_are_killed_end
     assert_equal "true\n", ruby(<<~RUBY)

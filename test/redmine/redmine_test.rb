@@ -5,7 +5,7 @@ require "json"
 require_relative "../roots/checkout"
 require_relative "../roots/in_tests"
 
-# A Redmine as Debian packages it, on Ruby 3.3, boots by plain Ruby, with culet/require and under `culet require`, each
+# A Redmine as Debian packages it, on Ruby 3.3, boots by plain Ruby, with culet/require and under `culet requires`, each
 # without and with Bootsnap: and has loaded the same, in the same order.
 class RedmineTest < Minitest::Test
   include Roots::InTests
@@ -27,7 +27,7 @@ class RedmineTest < Minitest::Test
 
   # Where the application is: a root, and a folder that it shares.
   Place = Struct.new(:checkout, :share)
-  # How a boot went; loader: the class of what loads constants; document: what `culet require` told.
+  # How a boot went; loader: the class of what loads constants; document: what `culet requires` told.
   Boot = Struct.new(:features, :figures, :loader, :document)
 
   # What all tests use is made once.
@@ -52,15 +52,15 @@ class RedmineTest < Minitest::Test
   end
 
   def test_recorded
-    assert_recorded(plain, boot(verb: %w[require --json]))
+    assert_recorded(plain, boot(verb: %w[requires --json]))
   end
 
   def test_recorded_with_bootsnap
-    assert_recorded(plain_with_bootsnap, boot(verb: %w[require --json], bootsnap: true))
+    assert_recorded(plain_with_bootsnap, boot(verb: %w[requires --json], bootsnap: true))
   end
 
   def test_code_that_never_ran
-    looked = boot(verb: %w[require --unused --json])
+    looked = boot(verb: %w[requires --unused --json])
     assert_equal plain.features, looked.features.grep_v(COVERAGE)
     told = looked.document
     assert_empty told["problems"]

@@ -19,7 +19,7 @@ class TraceAarch64Test < Minitest::Test
   end
 
   def test_it_records_and_plays_there_and_each_plays_the_others_traces
-    _, err, status = run_program("make", "-s", "-C", "#{ROOT}/trace", "CC=#{CROSS}", "BUILD=#{path("build")}", env: { "MAKEFLAGS" => nil })
+    _, err, status = run_program("make", "-s", "-C", "#{ROOT}/replay", "CC=#{CROSS}", "BUILD=#{path("build")}", env: { "MAKEFLAGS" => nil })
     assert_predicate status, :success?, err
     program = compile("free(malloc(1001)); if (!fork()) { free(malloc(1003)); _exit(0); } wait(NULL);", language: CROSS)
     _, err, status = run_program(*EMULATOR, "-E", "LD_PRELOAD=#{path("build/culet-trace.so")}", "-E", "CULET_TRACE_FILE=#{path}", program, env: NEUTRAL)

@@ -7,10 +7,10 @@ class RequiresBehaviourTest < Minitest::Test
   include RequiresHelper
 
   # What a program says of itself; what belongs to the recorder is left out.
-  SAY = <<~RUBY
+  SAY = <<~RUBY.freeze
     require "json"
     def say(what) = puts(JSON.generate(what))
-    def features = $LOADED_FEATURES.reject { |one| one.include?("/lib/culet/") }
+    def features = $LOADED_FEATURES.reject { |one| one.start_with?("#{ROOT}/lib/", "#{ROOT}/boot/") }
     def attempt
       ["value", yield]
     rescue Exception => e
@@ -130,7 +130,7 @@ class RequiresBehaviourTest < Minitest::Test
     command = [RbConfig.ruby, *options, "-I#{@folder}", path("main.rb")]
     out, err, status = run_program(*command, env: TestHelper::NEUTRAL.merge(env), chdir: @folder, stdin: "in")
     FileUtils.rm_f(path("Gemfile.lock"))
-    recorded_out, recorded_err, = run_culet("require", "--json", "--out", path("report.json"), "--", *command,
+    recorded_out, recorded_err, = run_culet("requires", "--json", "--out", path("report.json"), "--", *command,
                                             env: TestHelper::NEUTRAL.merge(env), chdir: @folder, stdin: "in")
     assert_equal lines(out), lines(recorded_out)
     assert_equal err, recorded_err.lines.grep_v(/\Aculet: wrote/).join

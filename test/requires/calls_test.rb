@@ -37,7 +37,7 @@ class RequiresCallsTest < Minitest::Test
     require "culet/allocators"
     write("a.rb" => "A = File.read('/proc/self/maps').scan(/lib(?:jemalloc|culet)[^ ]*\\.so/).uniq")
     %w[jemalloc culet].each do |name|
-      out, err, status = run_culet("require", "--json", "--out", path("report.json"), "--", *ruby("-e", "require 'a'; p A"),
+      out, err, status = run_culet("requires", "--json", "--out", path("report.json"), "--", *ruby("-e", "require 'a'; p A"),
                                    env: TestHelper::NEUTRAL.merge(Culet::Allocators.parse(name).environment))
       assert_predicate status, :success?, err
       assert_includes out, "lib#{name}"

@@ -3,7 +3,7 @@
 require "test_helper"
 require "json"
 
-# What tests of `culet require` share: a folder with Ruby files, and a recorded run of a program over them.
+# What tests of `culet requires` share: a folder with Ruby files, and a recorded run of a program over them.
 module RequiresHelper
   def setup
     super
@@ -27,9 +27,9 @@ module RequiresHelper
 
   # Runs a command under the recorder.
   #
-  # @return [Hash] what `culet require --json` says
+  # @return [Hash] what `culet requires --json` says
   def record(*command, options: [], env: {}, chdir: @folder)
-    out, @err, status = run_culet("require", "--json", "--out", path("report.json"), *options, "--", *command,
+    out, @err, status = run_culet("requires", "--json", "--out", path("report.json"), *options, "--", *command,
                                   env: TestHelper::NEUTRAL.merge(env), chdir: chdir)
     @out = out
     document = JSON.parse(File.read(path("report.json")))

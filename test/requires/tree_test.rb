@@ -117,7 +117,7 @@ class RequiresTreeTest < Minitest::Test
 
   def test_a_program_whose_recording_is_cut_off_runs_on
     write("before.rb" => "B = 1", "cuts.rb" => "Dir[ENV['CULET_REQUIRES'] + '/*'].each { |file| File.truncate(file, 0) }", "after.rb" => "puts :ran")
-    out, err, status = run_culet("require", "--", *ruby("-e", "require 'before'; require 'cuts'; require 'after'"), env: TestHelper::NEUTRAL)
+    out, err, status = run_culet("requires", "--", *ruby("-e", "require 'before'; require 'cuts'; require 'after'"), env: TestHelper::NEUTRAL)
     assert_equal [1, "ran\n"], [status.exitstatus, out]
     assert_match(/\Aculet: the recording of requires stops: .* the file was truncated\nculet: \S+ is not a recording of requires\n\z/, err)
   end

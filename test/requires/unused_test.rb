@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 require_relative "requires_helper"
-require "culet/tools/requires/unused_table"
-require "culet/tools/requires/code_picture"
-require "culet/tools/requires/unused"
+require_relative "../../boot/lib/report/unused_table"
+require_relative "../../boot/lib/report/code_picture"
+require_relative "../../boot/lib/report/unused"
 
 # Which code never ran: told at the end of a command, of a running process, of forked workers.
 class RequiresUnusedTest < Minitest::Test
@@ -63,11 +63,11 @@ class RequiresUnusedTest < Minitest::Test
     assert_operator document["unseen_bytes"], :>, 0
     assert_empty document["problems"]
     assert_equal document["unused_bytes"], document["gems"].sum { |one| one["unused_bytes"] }
-    refute(document["files"].any? { |one| one["path"].include?("/lib/culet/") })
+    refute(document["files"].any? { |one| one["path"].start_with?("#{ROOT}/lib/", "#{ROOT}/boot/") })
   end
 
   def test_the_table
-    out, err, status = run_culet("require", "--unused", "--top", "3", "--", *ruby("-e", "require 'code'; #{RUNS}; exit 4"), env: TestHelper::NEUTRAL)
+    out, err, status = run_culet("requires", "--unused", "--top", "3", "--", *ruby("-e", "require 'code'; #{RUNS}; exit 4"), env: TestHelper::NEUTRAL)
     assert_equal 4, status.exitstatus, err
     assert_match(/\A-e \(process \d+\): [\d.]+ of [\d.]+ MB of compiled code never ran \(\d+ %\)$/, out)
     assert_match(/^the program +\d +[\d.]+ +[\d.]+ +\d+ %$/, out)
@@ -103,14 +103,14 @@ class RequiresUnusedTest < Minitest::Test
     Dir.mkdir(path("answers"), 0o700)
     with_program(*ruby("-r#{ROOT}/lib/culet/unused.rb", "-e", program),
                  env: TestHelper::NEUTRAL.merge("CULET_UNUSED" => path("answers"), "CULET_UNUSED_FROM" => "asked")) do |pid|
-      first, err, status = run_culet("require", "--unused", pid.to_s, env: TestHelper::NEUTRAL)
+      first, err, status = run_culet("requires", "--unused", pid.to_s, env: TestHelper::NEUTRAL)
       assert_predicate status, :success?, err
       assert_match(/\Anote: process #{pid}: coverage starts now .*run\s+the\s+command\s+again/m, first)
       all = idle_of(pid)
       assert_equal %w[idle ran rescued], all & %w[idle ran rescued]
       assert_equal ["block in idle", "idle"], all - idle_after(pid, :USR1, "idle")
       assert_equal ["block in idle", "block in ran", "idle", "ran"], all - idle_after(pid, :USR2, "ran")
-      table, = run_culet("require", "--unused", pid.to_s, env: TestHelper::NEUTRAL)
+      table, = run_culet("requires", "--unused", pid.to_s, env: TestHelper::NEUTRAL)
       assert_match(/of compiled code did not run while coverage was on/, table)
     end
   end
@@ -121,7 +121,7 @@ class RequiresUnusedTest < Minitest::Test
     write("many.rb" => many)
     with_program(*ruby("-r#{ROOT}/lib/culet/unused.rb", "-e", "require 'many'; #{WAITING}"), env: TestHelper::NEUTRAL) do |pid|
       before = private_bytes(pid)
-      answers = Array.new(5) { Culet::Requires::UnusedInquiry.new(pid).call }
+      answers = Array.new(5) { Culet::Boot::UnusedInquiry.new(pid).call }
       assert_operator private_bytes(pid) - before, :<, 1 << 20
       assert(answers.all? { |one| one["files"].find { |file| file["path"] == path("many.rb") }["unused"].size == 8000 })
       assert_equal [pid, Process.pid], answers.first.values_at("pid", "parent_pid")
@@ -134,7 +134,7 @@ class RequiresUnusedTest < Minitest::Test
     many = Array.new(2000) { |number| "def m#{number}(list) list.map { |one| one.to_s }; end" }.join("\n")
     write("many.rb" => many)
     with_program(*ruby("-r#{ROOT}/lib/culet/unused.rb", "-e", "require 'many'; #{WAITING}"), env: TestHelper::NEUTRAL) do |pid|
-      Culet::Requires::UnusedInquiry.new(pid).call
+      Culet::Boot::UnusedInquiry.new(pid).call
       before = Dir.children("/proc/#{pid}/fd").size
       6.times do |index|
         socket = Culet::Agent::Endpoint.new(Culet::Processes::Live.find(pid)).connect
@@ -142,7 +142,7 @@ class RequiresUnusedTest < Minitest::Test
         sleep(0.02 * index)
         socket.close
       end
-      assert_equal pid, Culet::Requires::UnusedInquiry.new(pid).call["pid"]
+      assert_equal pid, Culet::Boot::UnusedInquiry.new(pid).call["pid"]
       left = Array.new(50) { (sleep 0.1) && [Dir.children("/proc/#{pid}/fd").size, copies_of(pid)] }.find { |one| one == [before, 0] }
       assert_equal [before, 0], left
     end
@@ -156,7 +156,7 @@ class RequiresUnusedTest < Minitest::Test
     pid = spawn(TestHelper::NEUTRAL, *ruby("-r#{ROOT}/lib/culet/unused.rb", "-e", program), out: writer, pgroup: true)
     writer.close
     assert_equal "up\n", reader.gets
-    3.times { assert_equal pid, Culet::Requires::UnusedInquiry.new(pid).call["pid"] }
+    3.times { assert_equal pid, Culet::Boot::UnusedInquiry.new(pid).call["pid"] }
     Process.kill(:TERM, Integer(File.read("/proc/#{pid}/task/#{pid}/children").split.first, 10))
     assert_equal "true\n", reader.gets
   ensure
@@ -185,10 +185,10 @@ class RequiresUnusedTest < Minitest::Test
   end
 
   def test_a_document_is_read_back
-    out, = run_culet("require", "--unused", "--json", "--out", path("unused.json"), "--svg", path("code.svg"), "--", *ruby("-e", "require 'code'"), env: TestHelper::NEUTRAL)
+    out, = run_culet("requires", "--unused", "--json", "--out", path("unused.json"), "--svg", path("code.svg"), "--", *ruby("-e", "require 'code'"), env: TestHelper::NEUTRAL)
     assert_empty out
     assert_picture(File.read(path("code.svg")), JSON.parse(File.read(path("unused.json"))))
-    out, err, status = run_culet("require", "--unused", path("unused.json"))
+    out, err, status = run_culet("requires", "--unused", path("unused.json"))
     assert_predicate status, :success?, err
     assert_match(/of compiled code never ran/, out)
   end
@@ -199,13 +199,13 @@ class RequiresUnusedTest < Minitest::Test
     gem = { "gem" => "a gem", "files" => 1, "iseq_bytes" => 3_000_000, "unused_bytes" => 2_000_001, "untold_bytes" => 0, "unseen_bytes" => 0 }
     document = { "program" => "puma: cluster worker 4242", "since" => "start", "processes" => processes, "problems" => [], "gems" => [gem], "files" => [],
                  **gem.slice("iseq_bytes", "unused_bytes", "untold_bytes", "unseen_bytes"), "evaluated_bytes" => 0 }
-    text = Culet::Requires::UnusedTable.new(document).to_s
-    picture = Culet::Requires::CodePicture.new(document).to_s
+    text = Culet::Boot::UnusedTable.new(document).to_s
+    picture = Culet::Boot::CodePicture.new(document).to_s
     assert_equal "2 processes: 2.00 of 3.00 MB of compiled code never ran (67 %)", text.lines.first.chomp
     assert_includes picture, "2.00 of 3.00 MB of compiled code never ran (67 %)"
     assert_equal ["67 %"], [text, picture].flat_map { |one| one.scan(/\d+ %/) }.uniq
-    assert_equal "2 processes of puma", Culet::Requires::Unused.subject(document.merge("processes" => processes.map { |one| one.merge("program" => "puma") }))
-    assert_equal "job.rb (process 4242)", Culet::Requires::Unused.subject(document.merge("program" => "job.rb", "processes" => processes.first(1)))
+    assert_equal "2 processes of puma", Culet::Boot::Unused.subject(document.merge("processes" => processes.map { |one| one.merge("program" => "puma") }))
+    assert_equal "job.rb (process 4242)", Culet::Boot::Unused.subject(document.merge("program" => "job.rb", "processes" => processes.first(1)))
   end
 
   def test_a_program_that_measures_its_own_coverage_first
@@ -219,12 +219,12 @@ class RequiresUnusedTest < Minitest::Test
       { [pid.to_s] => /does not record which code runs; start it with/,
         ["--", "true"] => /nothing was recorded: true ended with status 0/, ["999999999"] => /999999999/,
         ["--", *ruby("-e", "Process.kill(:KILL, $$)")] => /was ended by SIGKILL/ }.each do |words, message|
-        out, err, status = run_culet("require", "--unused", *words, env: TestHelper::NEUTRAL)
+        out, err, status = run_culet("requires", "--unused", *words, env: TestHelper::NEUTRAL)
         assert_equal [words.last.include?("KILL") ? 137 : 1, "", 1], [status.exitstatus, out, err.lines.size], err
         assert_match message, err
       end
     end
-    out, err, status = run_culet("require", "--unused")
+    out, err, status = run_culet("requires", "--unused")
     assert_equal [2, "", 1], [status.exitstatus, out, err.lines.size], err
   end
 
@@ -264,7 +264,7 @@ class RequiresUnusedTest < Minitest::Test
   end
 
   def unused(*words)
-    out, err, status = run_culet("require", "--unused", "--json", *words, env: TestHelper::NEUTRAL)
+    out, err, status = run_culet("requires", "--unused", "--json", *words, env: TestHelper::NEUTRAL)
     assert_predicate status, :success?, err
     JSON.parse(out)
   end

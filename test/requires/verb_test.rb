@@ -12,21 +12,32 @@ class RequiresVerbTest < Minitest::Test
     ["--sort", "beauty", "--", "true"] => /invalid argument/, ["--top", "0", "--", "true"] => /--top takes/, ["--nosuch", "--", "true"] => /invalid option/
   }.each do |words, message|
     define_method(:"test_wrong_usage_#{words.join("_")}") do
-      out, err, status = run_culet("require", *words)
+      out, err, status = run_culet("requires", *words)
       assert_equal [2, "", 1], [status.exitstatus, out, err.lines.size], err
       assert_match message, err
     end
   end
 
+  # The library of that name speeds requires up.
+  def test_the_old_name_of_the_verb_works_and_names_the_new_one
+    said = "culet: `culet require` is now `culet requires`; the next minor version removes the old name\n"
+    out, err, status = run_culet("require", "--json", "--", *ruby("-e", "puts :spoken"), env: TestHelper::NEUTRAL)
+    assert_predicate status, :success?, err
+    assert_equal ["culet require", "#{said}spoken\n"], [JSON.parse(out)["kind"], err]
+    new, = run_culet("requires", "--unused", "--help")
+    assert_equal [new, said], run_culet("require", "--unused", "--help").first(2)
+    assert_equal [new, said], run_culet("help", "require", "--unused").first(2)
+  end
+
   def test_help_has_examples
-    out, err, status = run_culet("require", "--help")
+    out, err, status = run_culet("requires", "--help")
     assert_predicate status, :success?, err
     ["Examples:", "--tree", "--html", "--diff", "--unused"].each { |word| assert_includes out, word }
   end
 
   def test_the_table
     write("a.rb" => "require 'b'\nbegin; require 'nowhere_to_be_found'; rescue LoadError; end; require 'b'", "b.rb" => "B = 1")
-    out, err, status = run_culet("require", "--no-color", "--", *ruby("-e", "require 'a'; puts :spoken"), env: TestHelper::NEUTRAL)
+    out, err, status = run_culet("requires", "--no-color", "--", *ruby("-e", "require 'a'; puts :spoken"), env: TestHelper::NEUTRAL)
     assert_predicate status, :success?, err
     assert_match(/\Aspoken\n/, out)
     assert_match(/: 2 files required in [\d.,]+ ms of [\d.,]+$/, out)
@@ -42,7 +53,7 @@ class RequiresVerbTest < Minitest::Test
   def test_the_tree_of_a_file_that_was_written
     write("a.rb" => "require 'b'; sleep 0.02", "b.rb" => "sleep 0.02")
     record(*ruby("-e", "require 'a'"))
-    out, err, = run_culet("require", "--tree", path("report.json"))
+    out, err, = run_culet("requires", "--tree", path("report.json"))
     assert_empty err
     assert_match(/^tree +total ms.*\n.*\na +[\d.]+.*\n  b +[\d.]+/, out)
   end
@@ -50,13 +61,13 @@ class RequiresVerbTest < Minitest::Test
   def test_lists_are_sorted_and_cut
     write((1..5).to_h { |number| ["f#{number}.rb", "F#{number} = #{("x" * number * 10_000).dump} * 2"] })
     record(*ruby("-e", "(1..5).each { |number| require \"f\#{number}\" }"))
-    out, = run_culet("require", "--sort", "malloc", "--top", "2", path("report.json"))
+    out, = run_culet("requires", "--sort", "malloc", "--top", "2", path("report.json"))
     assert_equal [path("f5.rb"), path("f4.rb")], out.scan(/^#{Regexp.escape(@folder)}\S+/)
     assert_includes out, "3 files more not shown (--top)"
   end
 
   def test_json_on_stdout_is_one_document
-    out, err, status = run_culet("require", "--json", "--", *ruby("-e", "puts :spoken"), env: TestHelper::NEUTRAL)
+    out, err, status = run_culet("requires", "--json", "--", *ruby("-e", "puts :spoken"), env: TestHelper::NEUTRAL)
     assert_predicate status, :success?, err
     assert_includes err, "spoken\n"
     assert_equal "culet require", JSON.parse(out)["kind"]
@@ -67,13 +78,13 @@ class RequiresVerbTest < Minitest::Test
     before = record(*ruby("-e", "require 'a'"))
     FileUtils.mv(path("report.json"), path("before.json"))
     after = record(*ruby("-e", "require 'a'; require 'b'"))
-    out, err, status = run_culet("require", "--diff", "--json", path("before.json"), path("report.json"))
+    out, err, status = run_culet("requires", "--diff", "--json", path("before.json"), path("report.json"))
     assert_predicate status, :success?, err
     document = JSON.parse(out)
     b = document["files"].find { |one| one["path"] == path("b.rb") }
     assert_equal ["after", feature(after, "b.rb")["objects"]], [b["only"], b.dig("objects", "grown")]
     assert_equal before["features"].sum { |one| one["objects"] }, document.dig("total", "objects", "before")
-    out, = run_culet("require", "--diff", path("before.json"), path("report.json"))
+    out, = run_culet("requires", "--diff", path("before.json"), path("report.json"))
     assert_match(/^#{path("b.rb")} \(new\) /, out)
     assert_match(/^objects +\d[\d,]* +\d[\d,]* +\+\d/, out)
   end
@@ -82,19 +93,19 @@ class RequiresVerbTest < Minitest::Test
     File.write(path("no.json"), "{}")
     { ["--html", "/no/such/page.html", "--", "true"] => /does not exist/,
       ["--out", @folder, "--", "true"] => /is a directory/, ["--", "true"] => /nothing was recorded: true ran no Ruby program/,
-      [path("no.json")] => /is not a document of `culet require --json`/,
+      [path("no.json")] => /is not a document of `culet requires --json`/,
       [path("nowhere.json")] => /there is no file .*nowhere\.json/ }.each do |words, message|
-      out, err, status = run_culet("require", *words, env: TestHelper::NEUTRAL)
+      out, err, status = run_culet("requires", *words, env: TestHelper::NEUTRAL)
       assert_equal [1, "", 1], [status.exitstatus, out, err.lines.size], err
       assert_match message, err
     end
-    out, err, status = run_culet("require", "--", "no-such-program")
+    out, err, status = run_culet("requires", "--", "no-such-program")
     assert_equal ["", "culet: cannot run no-such-program: no such program\n", 127], [out, err, status.exitstatus]
   end
 
   def test_a_signal_is_the_commands
     write("waits.rb" => "trap(:TERM) { puts :caught; exit 3 }; puts :up; $stdout.flush; sleep")
-    with_program(*culet_command, "require", "--json", "--out", path("report.json"), "--", *ruby("-e", "require 'waits'"),
+    with_program(*culet_command, "requires", "--json", "--out", path("report.json"), "--", *ruby("-e", "require 'waits'"),
                  env: TestHelper::NEUTRAL, err: path("err")) do |pid|
       Process.kill(:TERM, pid)
       deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE_SECONDS

@@ -18,7 +18,7 @@ class ScopeAarch64Test < Minitest::Test
   EMULATOR = ["qemu-aarch64", "-U", "MALLOC_MMAP_MAX_"].freeze
   OF_THE_EMULATOR = { "MALLOC_MMAP_MAX_" => "0" }.freeze
   PAGES = [4096, 16_384, 65_536].freeze
-  UNITS = Dir["#{ROOT}/scope/test/unit/*.c"].map { |file| File.basename(file, ".c") }.freeze
+  UNITS = Dir["#{ROOT}/reader/test/unit/*.c"].map { |file| File.basename(file, ".c") }.freeze
   # Not those that need a mapping called [heap]: the emulator's has no name.
   HEAPS = ["mixed 1 5", "mixed 8 20", "small 4 10", "large 4 60", "aligned 3 8", "trimmed 4 20", "churned 8 20"].freeze
 
@@ -106,7 +106,7 @@ class ScopeAarch64Test < Minitest::Test
   end
 
   def make(directory, *words)
-    _, err, status = run_program("make", "-s", "-C", "#{ROOT}/scope", "CC=#{CROSS}", "AR=aarch64-linux-gnu-ar", "BUILD=#{directory}", *words,
+    _, err, status = run_program("make", "-s", "-C", "#{ROOT}/reader", "CC=#{CROSS}", "AR=aarch64-linux-gnu-ar", "BUILD=#{directory}", *words,
                                  env: { "MAKEFLAGS" => nil })
     assert_equal [true, ""], [status.success?, err]
   end
@@ -118,7 +118,7 @@ class ScopeAarch64Test < Minitest::Test
 
   def with_target_of(directory, language)
     program = File.join(directory, "heap")
-    compile(language, program, "#{ROOT}/scope/test/targets/heap.c")
+    compile(language, program, "#{ROOT}/reader/test/targets/heap.c")
     yield program
   end
 

@@ -53,7 +53,7 @@ class TrimSettingsTest < Minitest::Test
     out, = run_program(RbConfig.ruby, "--disable-gems", "-w", "-I#{TestHelper::ROOT}/lib", "-e",
                        "b = $LOADED_FEATURES.dup; require 'culet/auto'; puts $LOADED_FEATURES - b",
                        env: TestHelper::NEUTRAL)
-    assert_equal %w[auto.rb culet.rb culet.so errors.rb native.rb settings.rb version.rb], out.lines(chomp: true).map { |path| File.basename(path) }.sort
+    assert_equal %w[auto.rb culet.rb culet.so errors.rb native.rb rails_hook.rb settings.rb version.rb], out.lines(chomp: true).map { |path| File.basename(path) }.sort
   end
 
   private

@@ -1,6 +1,6 @@
 /* fork.c - fork while other threads allocate and free: no child hangs, none loses a block, all go on.
  *
- * FORKS in the environment: forks beside threads that go on (default 150). */
+ * FORKS in the environment: forks of each test that forks in a loop (default 150). */
 #define _GNU_SOURCE
 #include "programs.h"
 #include "scavenger.h"
@@ -10,6 +10,7 @@
 #include <time.h>
 
 #define THREADS 4
+#define FORKING 2 /* threads that fork */
 #define SLOTS 256 /* per thread */
 #define LARGEST ((size_t)3 << 20)
 #define PATIENCE_SECONDS 120 /* for a child that needs milliseconds */
@@ -200,7 +201,6 @@ static void live(uint64_t random, size_t base, unsigned generation)
     CHECK_EQUAL(used_bytes(), base + lost);
 }
 
-/* Forks of a test beside threads that go on. */
 static long forks_of_test(void)
 {
     long forks = getenv("FORKS") ? atol(getenv("FORKS")) : 150;
@@ -282,8 +282,9 @@ TEST(fork_while_threads_only_free)
 static void *fork_often(void *data)
 {
     uint64_t random = (uintptr_t)data;
+    long forks = forks_of_test() / FORKING;
 
-    for (int i = 0; i < 300; i++) {
+    for (long i = 0; i < forks; i++) {
         pid_t child = fork();
         if (child == 0) {
             for (int k = 0; k < 200; k++)
@@ -300,13 +301,13 @@ static void *fork_often(void *data)
 
 TEST(threads_fork_at_the_same_time)
 {
-    pthread_t thread[THREADS], forking[2];
+    pthread_t thread[THREADS], forking[FORKING];
 
     start_churning(thread);
     pthread_barrier_wait(&gate);
-    for (size_t i = 0; i < 2; i++)
+    for (size_t i = 0; i < FORKING; i++)
         start_thread(&forking[i], fork_often, (void *)(uintptr_t)(i + 1));
-    for (size_t i = 0; i < 2; i++)
+    for (size_t i = 0; i < FORKING; i++)
         join_thread(forking[i]);
     stop_churning(thread);
     free_slots();
@@ -339,11 +340,12 @@ TEST(fork_while_threads_come_and_go)
 {
     pthread_t thread[THREADS];
     uint64_t random = 7;
+    long forks = forks_of_test();
 
     atomic_store(&stop, false);
     for (size_t t = 0; t < THREADS; t++)
         start_thread(&thread[t], begin_threads, (void *)(uintptr_t)(t + 1));
-    for (int i = 0; i < 1000; i++) {
+    for (long i = 0; i < forks; i++) {
         pid_t child = fork();
         if (child == 0) {
             pthread_t own;

@@ -60,11 +60,14 @@ static void *work(void *data)
     return NULL;
 }
 
-static void fork_many(int times)
+/* FORKS times. */
+static void fork_many(void)
 {
+    int times = getenv("FORKS") ? atoi(getenv("FORKS")) : 25;
     struct library *both[] = {&early, &late};
     int prepared = *early.prepared, in_parent = *early.in_parent, in_child = *early.in_child;
 
+    CHECK(times > 0, "FORKS is no number");
     for (int i = 1; i <= times; i++) {
         pid_t child = fork();
         if (child == 0)
@@ -86,7 +89,7 @@ static void fork_many(int times)
 TEST(handlers_that_allocate)
 {
     find_early();
-    fork_many(100);
+    fork_many();
 }
 
 TEST(handlers_that_allocate_while_threads_do)
@@ -96,7 +99,7 @@ TEST(handlers_that_allocate_while_threads_do)
     find_early();
     for (size_t i = 0; i < 3; i++)
         start_thread(&thread[i], allocate, NULL);
-    fork_many(40);
+    fork_many();
     atomic_store(&stop, true);
     for (size_t i = 0; i < 3; i++)
         join_thread(thread[i]);
@@ -110,7 +113,7 @@ TEST(handlers_that_lock_late)
     find_early();
     for (size_t i = 0; i < 2; i++)
         start_thread(&thread[i], work, &late);
-    fork_many(100);
+    fork_many();
     atomic_store(&stop, true);
     for (size_t i = 0; i < 2; i++)
         join_thread(thread[i]);
@@ -123,7 +126,7 @@ TEST(handlers_that_lock_early)
     find_early();
     for (size_t i = 0; i < 2; i++)
         start_thread(&thread[i], work, &early);
-    fork_many(100);
+    fork_many();
     atomic_store(&stop, true);
     for (size_t i = 0; i < 2; i++)
         join_thread(thread[i]);

@@ -685,7 +685,7 @@ TEST(forks_in_the_middle)
 TEST(forks_by_a_thread_that_only_forks)
 {
     thread_count = 2;
-    forks_apart = 60;
+    forks_apart = (unsigned)(steps / 64 + 1);
     run_rounds();
 }
 

@@ -72,7 +72,7 @@ random.seed(5)
 text = open(\"$2/text\").read()
 words = collections.Counter(re.findall(r\"[a-z]+[0-9]*\", text))
 print(words.most_common(5), len(words))
-table = {i: {\"a\": [str(i)] * (i % 20), \"b\": random.random()} for i in range(50000)}
+table = {i: {\"a\": [str(i)] * (i % 20), \"b\": random.random()} for i in range(len(text) // 16)}
 dump = json.dumps(table, sort_keys=True)
 assert json.loads(dump)[\"7\"][\"a\"] == [\"7\"] * 7
 packed = zlib.compress(dump.encode(), 6)
@@ -166,8 +166,8 @@ compare 'xargs, grep, sed, awk, find' find '"$1" "$2/tree" -type f | sort | xarg
 
 # A compiler of many processes: the object's code and data must be the same to the byte.
 compare 'cc: preprocess, compile, assemble, archive' cc '
-awk "BEGIN { print \"#include <stdio.h>\\n#include <stdlib.h>\\n#include <string.h>\"
-  for (i = 0; i < 400; i++) printf \"int f%d(int n, const char *s) { int t = 0; for (int k = 0; k < n; k++) { t += s[k %% %d] * %d; if (t > 1000000) t %%= %d; switch (t %% 5) { case 0: t += k; break; case 3: t ^= n; } } return t; }\\n\", i, i + 1, i, i + 7 }" >many.c
+awk -v lines="$(wc -l <"$2/text")" "BEGIN { print \"#include <stdio.h>\\n#include <stdlib.h>\\n#include <string.h>\"
+  for (i = 0; i < lines / 60; i++) printf \"int f%d(int n, const char *s) { int t = 0; for (int k = 0; k < n; k++) { t += s[k %% %d] * %d; if (t > 1000000) t %%= %d; switch (t %% 5) { case 0: t += k; break; case 3: t ^= n; } } return t; }\\n\", i, i + 1, i, i + 7 }" >many.c
 "$1" -O2 -c many.c -o many.o && "$1" -O0 -g -fdebug-prefix-map="$PWD"=. -S many.c -o many.s && "$1" -E many.c | wc -l && cksum <many.o && cksum <many.s && ar rcD many.a many.o && nm many.a | grep -c " T " && objdump -d many.o | cksum'
 compare 'make and cc' make 'printf "all: a b\n\t./a && ./b\n%%: %%.c\n\tcc -O1 -o \$@ \$<\n" >Makefile
 for p in a b; do printf "#include <stdio.h>\n#include <stdlib.h>\nint main(void) { char *t = malloc(20); sprintf(t, \"$p\"); puts(t); free(t); return 0; }\n" >$p.c; done; "$1" -j2 2>&1 | sort'

@@ -627,13 +627,15 @@ TEST(membarrier_may_be_forbidden_later)
 }
 
 #ifndef __SANITIZE_THREAD__ /* it does not support forks of a process with threads */
+/* ARENA_FORKS in the environment: how often. */
 static void fork_beside_threads(void)
 {
     pthread_t thread[3];
+    unsigned long forks = getenv("ARENA_FORKS") ? strtoul(getenv("ARENA_FORKS"), NULL, 10) : 60;
 
     for (uintptr_t i = 0; i < 3; i++)
         CHECK(pthread_create(&thread[i], NULL, overlap, (void *)(i + 1)) == 0, "no thread");
-    for (unsigned i = 0; i < 200; i++) {
+    for (unsigned long i = 0; i < forks; i++) {
         pid_t child = fork();
         if (child == 0) {
             alarm(200);

@@ -89,10 +89,10 @@ TEST(the_oldest_extent_goes_back_first)
 
     for (unsigned i = 0; i < 8; i++)
         culet_huge_cache_put(kept[i] = extent(2 * MIB));
-    CHECK_EQUAL(culet_huge_cache_bytes(), CULET_HUGE_CACHE_BYTES_MAX);
+    CHECK_EQUAL(culet_huge_cache_bytes(), culet_huge_cache_bytes_max());
     CHECK_EQUAL(culet_huge_cache_put(extent(3 * MIB)), 3 * MIB);
     CHECK_EQUAL(culet_huge_cache_purge(3 * MIB), 3 * MIB);
-    CHECK_EQUAL(culet_huge_cache_bytes(), CULET_HUGE_CACHE_BYTES_MAX);
+    CHECK_EQUAL(culet_huge_cache_bytes(), culet_huge_cache_bytes_max());
     CHECK(!mapped(kept[0].start), "not the oldest");
     CHECK(mapped(kept[1].start) && !mapped(kept[1].start + MIB), "not the next, from its end");
     CHECK_EQUAL(culet_huge_cache_purge(MIB + 1), MIB + culet_os_page_bytes());
@@ -312,8 +312,43 @@ TEST(the_excess_goes_back_without_the_lock)
         culet_free(block[i]);
     culet_os_refuse_purge = NULL;
     CHECK(purges_with_open_lock > 0, "nothing went back");
-    CHECK(huge_cached_bytes() <= CULET_HUGE_CACHE_BYTES_MAX, "%zu bytes are cached", huge_cached_bytes());
+    CHECK(huge_cached_bytes() <= culet_huge_cache_bytes_max(), "%zu bytes are cached", huge_cached_bytes());
     culet_heap_check();
+}
+
+/* Of many bytes of huge blocks more are cached, and none for longer than the interval. */
+TEST(the_bound_follows_the_huge_blocks_of_the_interval)
+{
+    size_t least = culet_huge_cache_bytes_max();
+
+    culet_huge_cache_set_live(64 * MIB);
+    culet_huge_cache_set_live(0);
+    CHECK_EQUAL(culet_huge_cache_bytes_max(), least + 16 * MIB);
+    CHECK_EQUAL(culet_huge_cache_put(extent(20 * MIB)), 0);
+    culet_huge_cache_begin_interval();
+    CHECK_EQUAL(culet_huge_cache_bytes_max(), least);
+    CHECK_EQUAL(culet_huge_cache_put(extent(MIB)), 21 * MIB - least);
+    culet_huge_cache_purge(SIZE_MAX);
+}
+
+/* Replacing a block that is larger than the bound without it takes no new pages, but where the scavenger came between. */
+TEST(replaced_huge_blocks_keep_their_pages)
+{
+    begin_scavenger();
+    culet_free(culet_malloc(20 * MIB));
+    char *block = culet_malloc(20 * MIB);
+    CHECK(block, "no memory");
+    memset(block, 1, 20 * MIB);
+    unsigned kept = 0;
+    for (unsigned i = 0; i < 20; i++) {
+        culet_free(block);
+        block = culet_malloc(20 * MIB);
+        CHECK(block, "no memory");
+        kept += block[19 * MIB] == 1;
+        memset(block, 1, 20 * MIB);
+    }
+    CHECK(kept > 0, "other pages each time");
+    culet_free(block);
 }
 
 /* The cache adds nothing to a peak: cached pages go back for new ones. */

@@ -262,6 +262,26 @@ TEST(an_idle_purge_comes_back_for_the_current_unit)
     CHECK_EQUAL(idle_in_slabs(), 0);
 }
 
+/* Otherwise the scavenger would never sleep again. */
+TEST(a_listed_current_slab_without_a_free_page_leaves_nothing)
+{
+    static unsigned char *full[CULET_UNIT * CULET_UNITS];
+
+    culet_free(culet_malloc(1));
+    atomic_store(&culet_scavenger_state, CULET_SCAVENGER_UNAVAILABLE);
+    const struct culet_class *c = &culet_classes[culet_size_class(512)];
+    for (unsigned i = 0; i < c->count; i++)
+        full[i] = get(512, 1);
+    culet_free(full[0]);
+    culet_free(full[c->count - 1]);
+    struct culet_slab *slab = slab_of(full[1]);
+    CHECK(culet_arena(0)->current[slab->span.klass].slab == slab, "the slab is not the current one");
+    culet_purge(true);
+    CHECK(slab->available, "the slab is not listed");
+    struct culet_purged done = culet_purge(true);
+    CHECK(!done.left && !done.bytes, "%zu bytes were returned, %s is left", done.bytes, done.left ? "something" : "nothing");
+}
+
 TEST(purges_collect_what_other_threads_freed)
 {
     struct heap_counts counts;

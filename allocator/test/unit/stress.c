@@ -24,12 +24,13 @@ static unsigned mailbox_count;
 static pthread_mutex_t mailbox_lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned trim_every = 3000;
 
-static unsigned scale(void)
+static unsigned scaled(unsigned work)
 {
     const char *given = getenv("STRESS_SCALE");
-    int value = given ? atoi(given) : 1;
+    double scale = given ? strtod(given, NULL) : 1;
 
-    return value > 0 ? (unsigned)value : 1;
+    CHECK(scale * work >= 1, "STRESS_SCALE is too small, or no number");
+    return (unsigned)(scale * work);
 }
 
 static unsigned char byte_at(const struct block *block, size_t i)
@@ -230,20 +231,20 @@ static void run_threads(unsigned generations, unsigned steps)
 
 TEST(threads_share_blocks_and_nothing_is_lost)
 {
-    run_threads(4 * scale(), 12000);
+    run_threads(scaled(4), 12000);
     check_empty();
 }
 
 TEST(threads_trim_while_others_allocate)
 {
     trim_every = 20;
-    run_threads(2 * scale(), 3000);
+    run_threads(scaled(2), 3000);
     check_empty();
 }
 
 TEST(short_lives)
 {
-    run_threads(60 * scale(), 150);
+    run_threads(scaled(60), 150);
     check_empty();
 }
 
@@ -254,7 +255,7 @@ static void *meet(void *data)
 {
     uint64_t seed = (uintptr_t)data;
 
-    for (unsigned i = 0; i < 30000 * scale(); i++) {
+    for (unsigned i = 0, count = scaled(30000); i < count; i++) {
         unsigned char *mine = NULL;
         if (check_random(&seed) % 2) {
             mine = culet_malloc(1000);

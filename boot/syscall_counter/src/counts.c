@@ -26,7 +26,7 @@ void *culet_next_symbol(const char *name)
     if (!function) {
         write_error("culet: the C library has no function ");
         write_error(name);
-        write_error(", which this program calls; run it without `culet require`\n");
+        write_error(", which this program calls; run it without `culet requires`\n");
         abort();
     }
     return function;

@@ -1,5 +1,6 @@
 #include "agent/copy_tasks.h"
 
+#include "agent/unused_reporter.h"
 #include "common/io.h"
 #include "retain/retain.h"
 
@@ -7,16 +8,11 @@
 
 /* ---- code that never ran ---- */
 
-static VALUE unused_module(void)
-{
-    return rb_path2class("Culet::Unused");
-}
-
 static VALUE call_document(VALUE numbers)
 {
     const long *pids = (const long *)numbers;
 
-    return rb_funcall(unused_module(), rb_intern("document"), 2, LONG2NUM(pids[0]), LONG2NUM(pids[1]));
+    return rb_funcall(culet_unused_reporter(), rb_intern("document"), 2, LONG2NUM(pids[0]), LONG2NUM(pids[1]));
 }
 
 static const char *make_unused(const struct culet_copy_task *task, const long *pids, double fork_seconds, int output)
@@ -36,8 +32,8 @@ static const char *make_unused(const struct culet_copy_task *task, const long *p
 /* Whether culet/unused is active in the program. */
 static int is_followed(void)
 {
-    return rb_respond_to(unused_module(), rb_intern("started?")) &&
-           RTEST(rb_funcall(unused_module(), rb_intern("started?"), 0));
+    return rb_respond_to(culet_unused_reporter(), rb_intern("started?")) &&
+           RTEST(rb_funcall(culet_unused_reporter(), rb_intern("started?"), 0));
 }
 
 static const char *start_unused(struct culet_copy *copy)
@@ -84,7 +80,7 @@ const char *culet_copy_tasks_start(struct culet_copy *copy, const struct culet_r
 VALUE culet_copy_tasks_follow(VALUE request)
 {
     if (((const struct culet_request *)request)->kind == CULET_UNUSED &&
-        rb_respond_to(unused_module(), rb_intern("follow")))
-        rb_funcall(unused_module(), rb_intern("follow"), 0);
+        rb_respond_to(culet_unused_reporter(), rb_intern("follow")))
+        rb_funcall(culet_unused_reporter(), rb_intern("follow"), 0);
     return Qnil;
 }

@@ -12,6 +12,7 @@
 #include "profile/labels.h"
 #include "sampler/core/memory.h"
 #include "profile/names.h"
+#include "profile/readers.h"
 #include "sampler/core/tls.h"
 
 #define FRAMES ((uint32_t)1 << 18)
@@ -21,8 +22,9 @@
 /* Exported by every Ruby, declared by some. */
 int ruby_thread_has_gvl_p(void);
 
-/* MARKED frames keep their code alive. Others are looked up by content, since another object may have the address. */
-enum { IS_C = 1, NAMED = 2, MARKED = 4 };
+/* MARKED frames keep their code alive. Others are looked up by content, since another object may have the address. The
+ * name of a C function cannot be asked for without the GVL: what is seen there first is KEPT marked. */
+enum { IS_C = 1, NAMED = 2, MARKED = 4, KEPT = 8 };
 
 struct frame {
     VALUE value;          /* what rb_profile_frames reports */
@@ -34,7 +36,8 @@ struct frame {
 
 static struct frame *frames;            /* by id; 0 is not used */
 static struct culet_index values_index; /* VALUE => id of the last frame that had it */
-static uint32_t count, named;
+static _Atomic uint32_t count;          /* those up to it are complete */
+static uint32_t named;
 static uint32_t collections;
 static _Atomic bool enabled;
 static struct culet_futex lock;
@@ -105,37 +108,45 @@ static bool is_same(const struct frame *frame, VALUE value)
 }
 
 /* In place of the frame that had the value before, if there is one. */
-static uint32_t add(VALUE value, uint32_t slot)
+static uint32_t add(VALUE value, uint32_t slot, bool has_gvl)
 {
-    uint32_t former = values_index.slot[slot];
+    uint32_t former = values_index.slot[slot], id = count + 1;
     bool is_c = NIL_P(rb_profile_frame_first_lineno(value));
 
-    if (count + 1 >= FRAMES)
+    if (id >= FRAMES)
         return 0;
+    frames[id] = (struct frame){.value = value,
+                                .first_line = first_line_of(value),
+                                .flags = MARKED | (is_c ? IS_C : 0) | (is_c && !has_gvl ? KEPT : 0),
+                                .last_use = collections};
     if (former != 0) {
         frames[former].value = 0;
-        values_index.slot[slot] = count + 1;
+        values_index.slot[slot] = id;
     } else {
-        culet_index_add(&values_index, slot, count + 1);
+        culet_index_add(&values_index, slot, id);
     }
-    frames[++count] = (struct frame){.value = value,
-                                     .first_line = first_line_of(value),
-                                     .flags = MARKED | (is_c ? IS_C : 0),
-                                     .last_use = collections};
-    return count;
+    count = id;
+    return id;
+}
+
+/* Whether a frame that is not marked is the one that was reported. */
+static bool is_still(const struct frame *frame, VALUE value, bool has_gvl)
+{
+    return (has_gvl || ((frame->flags & IS_C) == 0 && !NIL_P(rb_profile_frame_first_lineno(value)))) &&
+           is_same(frame, value);
 }
 
 /* The id of a frame; 0: no room. */
-static uint32_t find(VALUE value)
+static uint32_t find(VALUE value, bool has_gvl)
 {
     bool room = culet_index_reserve(&values_index, hash_of, NULL);
     uint32_t slot = slot_of(value), id = values_index.slot[slot];
     struct frame *frame = &frames[id];
 
     if (id == 0)
-        return room ? add(value, slot) : 0;
-    if ((frame->flags & MARKED) == 0 && !is_same(frame, value))
-        return add(value, slot);
+        return room ? add(value, slot, has_gvl) : 0;
+    if ((frame->flags & MARKED) == 0 && !is_still(frame, value, has_gvl))
+        return add(value, slot, has_gvl);
     frame->flags |= MARKED;
     frame->last_use = collections;
     return id;
@@ -147,20 +158,20 @@ static void job(void *unused);
 static struct culet_job naming = {.function = job};
 
 /* Why Ruby cannot be asked for frames now; 0: it can. */
-static enum culet_mark obstacle(void)
+static enum culet_mark obstacle(bool has_gvl)
 {
     if (!enabled)
         return CULET_MARK_BOOT;
-    if (!ruby_native_thread_p() || !ruby_thread_has_gvl_p())
+    if (!ruby_native_thread_p())
         return CULET_MARK_NO_GVL;
-    if (rb_during_gc())
+    if (has_gvl && rb_during_gc())
         return CULET_MARK_GC;
     return ruby_stack_check() ? CULET_MARK_TRUNCATED : 0; /* there is no room for frames */
 }
 
 /* The innermost frames of the thread. Returns their number, or -1 inside of a signal handler that interrupted this very
  * function. */
-static int ruby_words(uint64_t *words, bool *is_c)
+static int ruby_words(uint64_t *words, bool *is_c, bool has_gvl)
 {
     VALUE values[CULET_PROFILE_FRAMES];
     int lines[CULET_PROFILE_FRAMES];
@@ -172,7 +183,7 @@ static int ruby_words(uint64_t *words, bool *is_c)
         return -1;
     before = count;
     for (int i = 0; i < found; i++) {
-        uint32_t id = find(values[i]);
+        uint32_t id = find(values[i], has_gvl);
         is_c[i] = id != 0 && (frames[id].flags & IS_C) != 0;
         words[i] = id == 0 ? culet_word_mark(CULET_MARK_FULL) : culet_word_ruby(id, is_c[i] ? 0 : (uint32_t)lines[i]);
     }
@@ -187,15 +198,17 @@ static int ruby_words(uint64_t *words, bool *is_c)
 }
 
 /* Not inlined: threads without Ruby's frames may have small stacks. */
-static __attribute__((noinline)) size_t all_words(const uintptr_t *pcs, size_t pc_count, uint64_t *words, size_t max)
+static __attribute__((noinline)) size_t all_words(const uintptr_t *pcs, size_t pc_count, bool has_gvl, uint64_t *words,
+                                                  size_t max)
 {
     uint64_t ruby[CULET_PROFILE_FRAMES];
     bool is_c[CULET_PROFILE_FRAMES];
-    int found = ruby_words(ruby, is_c);
+    int found = ruby_words(ruby, is_c, has_gvl);
 
     if (found < 0)
         return culet_merge_mark(culet_interpreter(), pcs, pc_count, CULET_MARK_SIGNAL, words, max);
-    (void)culet_labels_refresh(); /* a Ruby thread may have moved to another native thread */
+    if (has_gvl)
+        (void)culet_labels_refresh(); /* a Ruby thread may have moved to another native thread */
     if (found == CULET_PROFILE_FRAMES)
         ruby[found - 1] = culet_word_mark(CULET_MARK_TRUNCATED);
     return culet_merge(culet_interpreter(), pcs, pc_count, ruby, is_c, (size_t)found, words, max);
@@ -203,11 +216,17 @@ static __attribute__((noinline)) size_t all_words(const uintptr_t *pcs, size_t p
 
 size_t culet_profile_frames_words(const uintptr_t *pcs, size_t pc_count, uint64_t *words, size_t max)
 {
-    enum culet_mark mark = obstacle();
+    bool is_ruby = enabled && ruby_native_thread_p(), has_gvl = is_ruby && ruby_thread_has_gvl_p();
+    enum culet_mark mark = obstacle(has_gvl);
 
+    if (mark == 0 && !has_gvl && !culet_readers_begin())
+        mark = CULET_MARK_NO_GVL;
     if (mark != 0)
         return culet_merge_mark(culet_interpreter(), pcs, pc_count, mark, words, max);
-    return all_words(pcs, pc_count, words, max);
+    size_t length = all_words(pcs, pc_count, has_gvl, words, max);
+    if (!has_gvl)
+        culet_readers_end();
+    return length;
 }
 
 /* ---- names ---- */
@@ -293,6 +312,7 @@ static void job(void *unused)
     int failure = 0;
     VALUE error = rb_errinfo();
 
+    culet_interpreter_find_deferred((uintptr_t)__builtin_return_address(0));
     rb_protect(name_protected, Qnil, &failure);
     if (failure)
         rb_set_errinfo(error);
@@ -303,11 +323,12 @@ static void job(void *unused)
 /* During GC, when no thread changes the table. A marked object is not moved either. */
 static void mark(void *unused)
 {
+    culet_readers_wait();
     for (uint32_t id = 1; id <= count; id++) {
         struct frame *frame = &frames[id];
         if ((frame->flags & MARKED) == 0)
             continue;
-        if ((frame->flags & NAMED) != 0 && collections - frame->last_use >= IDLE_COLLECTIONS)
+        if ((frame->flags & (NAMED | KEPT)) == NAMED && collections - frame->last_use >= IDLE_COLLECTIONS)
             frame->flags &= (uint8_t)~MARKED;
         else
             rb_gc_mark(frame->value);
@@ -382,5 +403,6 @@ void culet_profile_frames_unlock(void)
 void culet_profile_frames_unlock_child(void)
 {
     culet_futex_reset(&lock);
+    culet_readers_forget();
     holding = false;
 }

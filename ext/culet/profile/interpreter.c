@@ -162,3 +162,15 @@ void culet_interpreter_find(const struct culet_profile_api *api)
     RB_GC_GUARD(probe);
     RB_GC_GUARD(ruby);
 }
+
+/* Not where Ruby calls the job in another way. */
+void culet_interpreter_find_deferred(uintptr_t return_address)
+{
+    struct culet_range found;
+
+    if (interpreter.has_deferred || interpreter.count == 0 || !culet_range_has(&interpreter.image, return_address) ||
+        !function_at(return_address - 1, &found) || times(interpreter.functions, interpreter.count, found.start) > 0)
+        return;
+    interpreter.deferred = found;
+    interpreter.has_deferred = true;
+}

@@ -33,6 +33,15 @@ static size_t put_innermost(const struct culet_interpreter *interpreter, const u
     return i;
 }
 
+/* Whether C code that the function of deferred work has called is innermost. */
+static bool is_deferred(const struct culet_interpreter *interpreter, const uintptr_t *pcs, size_t count)
+{
+    for (size_t i = 0; interpreter->has_deferred && i < count && !in_interpreter(interpreter, pcs[i]); i++)
+        if (culet_range_has(&interpreter->deferred, pcs[i]))
+            return true;
+    return false;
+}
+
 size_t culet_merge_mark(const struct culet_interpreter *interpreter, const uintptr_t *pcs, size_t count,
                         enum culet_mark mark, uint64_t *words, size_t max)
 {
@@ -75,10 +84,12 @@ size_t culet_merge(const struct culet_interpreter *interpreter, const uintptr_t 
                    const uint64_t *ruby, const bool *is_c, size_t ruby_count, uint64_t *words, size_t max)
 {
     struct output output = {words, 0, max};
-    size_t at = put_innermost(interpreter, pcs, count, &output);
-    size_t boundaries = 0;
+    size_t at, boundaries = 0;
     bool matches;
 
+    if (is_deferred(interpreter, pcs, count))
+        return culet_merge_mark(interpreter, pcs, count, CULET_MARK_DEFERRED, words, max);
+    at = put_innermost(interpreter, pcs, count, &output);
     for (size_t i = 0; i < ruby_count; i++)
         boundaries += is_boundary(is_c, ruby_count, i);
     matches = count_runs(interpreter, pcs, count) == boundaries + 1;

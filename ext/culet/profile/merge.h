@@ -25,8 +25,10 @@ struct culet_range {
 
 /* All zeros: not known; then the native frames come first. */
 struct culet_interpreter {
-    struct culet_range image; /* the code of its library or program */
-    struct culet_range run;   /* the function that each run has exactly once */
+    struct culet_range image;    /* the code of its library or program */
+    struct culet_range run;      /* the function that each run has exactly once */
+    struct culet_range deferred; /* the function that runs deferred work, whatever code it interrupts */
+    _Atomic bool has_deferred;   /* it is known; set last */
     struct culet_range functions[CULET_INTERPRETER_FUNCTIONS];
     size_t count; /* of functions, the run's among them */
 };
@@ -42,7 +44,7 @@ size_t culet_merge_mark(const struct culet_interpreter *interpreter, const uintp
                         enum culet_mark mark, uint64_t *words, size_t max);
 
 /* The native frames, and `ruby_count` words of Ruby's frames, innermost first; is_c: which of these are C functions.
- * Returns the number of words. */
+ * Of deferred work a mark follows in place of Ruby's frames, which did not ask for it. Returns the number of words. */
 size_t culet_merge(const struct culet_interpreter *interpreter, const uintptr_t *pcs, size_t count,
                    const uint64_t *ruby, const bool *is_c, size_t ruby_count, uint64_t *words, size_t max);
 

@@ -16,9 +16,11 @@
 #include "common/job.h"
 #include "reading/ruby_stats.h"
 #include "common/values.h"
+#include "profile/internal_slots.h"
 #include "profile/interned.h"
 #include "profile/labels.h"
 #include "profile/liveness.h"
+#include "profile/transient.h"
 #include "profile/windows.h"
 
 #define TYPES 10000    /* beyond: `other` */
@@ -55,7 +57,7 @@ static struct {
     struct pending *pending;
     uint64_t allocated_at_close;
     double allocated, estimated; /* objects since the start: all of them, and as the samples estimate them */
-    double seen, visible;        /* by the hook; those that may become samples */
+    double seen, sampled;        /* by the hook; those that may become samples */
 } sampler;
 
 static const struct culet_profile_api *api;
@@ -87,13 +89,18 @@ static const rb_data_type_t roots_type = {.wrap_struct_name = "culet/profile_obj
 static void job(void *unused);
 static struct culet_job window_job = {.function = job};
 
-/* Whether programs can have the object. Others have no class, or are internal. */
+/* Whether programs can have the object. Others have no class. */
 static bool is_visible(VALUE object)
 {
     int type = RB_BUILTIN_TYPE(object);
 
     return type != T_NONE && type != T_IMEMO && type != T_ICLASS && type != T_NODE && type != T_ZOMBIE &&
            type != T_MOVED && RBASIC_CLASS(object) != 0;
+}
+
+static bool is_followed(VALUE object)
+{
+    return is_visible(object) || culet_internal_slots_has(object);
 }
 
 static double draw_distance(void)
@@ -185,11 +192,11 @@ static void at_allocation(VALUE tracepoint, void *unused)
 
     culet_windows_count();
     sampler.seen++;
-    if (!is_visible(object))
+    if (!is_followed(object))
         return;
     if (stop_for_ractor(object))
         return;
-    sampler.visible++;
+    sampler.sampled++;
     sampler.bytes += size;
     sampler.distance -= (double)size;
     if (sampler.distance > 0)
@@ -220,7 +227,8 @@ static size_t class_name(VALUE klass, char *name, size_t size)
 static uint32_t type_of(VALUE object)
 {
     char name[NAME_BYTES + 32], escaped[4 * sizeof(name)];
-    size_t length = class_name(rb_class_real(CLASS_OF(object)), name, sizeof(name));
+    size_t length = culet_internal_slots_has(object) ? culet_internal_slots_name(object, name, sizeof(name))
+                                                     : class_name(rb_class_real(CLASS_OF(object)), name, sizeof(name));
     uint32_t number;
 
     length = culet_interned_escape(escaped, sizeof(escaped), name, length, 0);
@@ -232,7 +240,8 @@ uint64_t culet_objects_write_totals(struct culet_buffer *buffer)
 {
     if (sampler.estimated < 1 || sampler.seen < 1)
         return 0;
-    culet_buffer_format(buffer, "O %.0f %.0f\n", sampler.allocated * sampler.visible / sampler.seen, sampler.estimated);
+    culet_buffer_format(buffer, "O %.0f %.0f %d\n", sampler.allocated * sampler.sampled / sampler.seen,
+                        sampler.estimated, culet_transient_exists());
     return 1;
 }
 
@@ -262,8 +271,10 @@ void culet_objects_check(void)
 {
     if (sampler.active)
         count_allocated();
-    if (in_main_ractor())
+    if (in_main_ractor()) {
         culet_liveness_check();
+        culet_internal_slots_check(api);
+    }
 }
 
 /* ---- windows ---- */
@@ -296,22 +307,36 @@ static void add_sample(const struct pending *sample, double objects)
     double weight = objects / sample->probability * sample->merged * ldexp(1, (int)sampler.thinned);
     uint32_t number;
 
-    if (!is_visible(sample->object) || !culet_liveness_has_room())
+    bool internal = culet_internal_slots_has(sample->object);
+    size_t size = sample->size + culet_transient_bytes(sample->object);
+
+    if (!is_followed(sample->object) || !(internal ? culet_internal_slots_has_room() : culet_liveness_has_room()))
         return;
     culet_labels_apply(sample->label);
-    number = api->add(CULET_PROFILE_OBJECT, NULL, sample->size, weight, type_of(sample->object), sample->words,
-                      sample->count);
+    number = api->add(CULET_PROFILE_OBJECT, NULL, size, weight, type_of(sample->object), sample->words, sample->count);
     (void)culet_labels_refresh();
     if (number == 0)
         return;
     sampler.estimated += weight;
-    culet_liveness_add(sample->object, number);
+    if (internal)
+        culet_internal_slots_add(sample->object, number);
+    else
+        culet_liveness_add(sample->object, number);
+}
+
+/* Of internal slots, the word of the class is another one. */
+static bool same_class(VALUE one, VALUE other)
+{
+    if (culet_internal_slots_has(one) || culet_internal_slots_has(other))
+        return RB_BUILTIN_TYPE(one) == RB_BUILTIN_TYPE(other) &&
+               (RB_BUILTIN_TYPE(one) == T_ICLASS || culet_internal_slots_same_kind(one, other));
+    return RBASIC_CLASS(one) == RBASIC_CLASS(other);
 }
 
 static bool same_site(const struct pending *one, const struct pending *other)
 {
     return one->count == other->count && one->label == other->label && one->size == other->size &&
-           RBASIC_CLASS(one->object) == RBASIC_CLASS(other->object) &&
+           same_class(one->object, other->object) &&
            memcmp(one->words, other->words, one->count * sizeof(*one->words)) == 0;
 }
 
@@ -448,7 +473,7 @@ static void reset(void)
 {
     sampler.random = culet_windows_seed();
     sampler.bytes_per_window = sampler.windows = 0;
-    sampler.allocated = sampler.estimated = sampler.seen = sampler.visible = 0;
+    sampler.allocated = sampler.estimated = sampler.seen = sampler.sampled = 0;
     sampler.allocated_at_close = allocated();
 }
 
@@ -463,6 +488,7 @@ void culet_objects_start(void)
         rb_syserr_fail(error, "cannot create a thread for the profile");
     reset();
     culet_liveness_start();
+    culet_internal_slots_start();
     sampler.active = true;
     if (sampler.beside_ractors || has_ractors())
         give_up(BESIDE_RACTORS);
@@ -523,6 +549,7 @@ void culet_init_profile_objects(VALUE profile, const struct culet_profile_api *p
     hook = Qnil;
     key_allocated = culet_ruby_stat_key("total_allocated_objects");
     culet_init_profile_liveness(api, culet_ruby_stat_key("count"));
+    culet_transient_prepare();
     slot_size = culet_heap_slot_size();
     base_slot_bytes = default_slot_bytes();
     main_ractor = rb_ractor_local_storage_value_newkey();

@@ -18,6 +18,7 @@
 #include "profile/interpreter.h"
 #include "profile/labels.h"
 #include "profile/objects.h"
+#include "profile/readers.h"
 #include "profile/top.h"
 #include "trim/gc_watch.h"
 
@@ -74,6 +75,7 @@ static void prepare(void)
     culet_gc_watch(on_collection);
     culet_interpreter_find(api);
     culet_control_frames_prepare();
+    culet_readers_prepare();
     ruby_vm_at_exit(at_end);
     culet_profile_frames_enable(true);
     api->set_frames(culet_profile_frames_words);

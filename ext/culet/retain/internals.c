@@ -4,30 +4,9 @@
 #include <string.h>
 
 #include "common/active_malloc.h"
+#include "common/imemo.h"
 
-#define KINDS 16
-
-typedef const char *name_function(int kind);
 typedef VALUE code_function(VALUE code);
-
-static int number_of(VALUE internal)
-{
-    return (int)(RBASIC(internal)->flags >> RUBY_FL_USHIFT) % KINDS;
-}
-
-/* rb_imemo_name ends the process on unknown kinds: only for those that exist. */
-const char *culet_internals_name(VALUE internal)
-{
-    static const char *names[KINDS];
-    int number = number_of(internal);
-
-    if (names[number] == NULL) {
-        void *pointer = dlsym(RTLD_DEFAULT, "rb_imemo_name");
-        AS_FUNCTION(name_function, name, pointer);
-        names[number] = name != NULL ? name(number) : "internal";
-    }
-    return names[number];
-}
 
 static enum culet_internal kind_of(const char *name)
 {
@@ -41,9 +20,7 @@ static enum culet_internal kind_of(const char *name)
                  {"constcache", INTERNAL_CONSTANT_CACHE},
                  {"fields", INTERNAL_FIELDS}};
 
-    if (strncmp(name, "imemo_", strlen("imemo_")) == 0)
-        name += strlen("imemo_");
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+    for (size_t i = 0; name != NULL && i < sizeof(kinds) / sizeof(kinds[0]); i++)
         if (strcmp(name, kinds[i].name) == 0)
             return kinds[i].kind;
     return INTERNAL_OTHER;
@@ -51,11 +28,11 @@ static enum culet_internal kind_of(const char *name)
 
 enum culet_internal culet_internals_kind(VALUE internal)
 {
-    static int known[KINDS]; /* the kind + 1 */
-    int number = number_of(internal);
+    static int known[CULET_IMEMO_KINDS]; /* the kind + 1 */
+    unsigned number = culet_imemo_kind(RBASIC(internal)->flags);
 
     if (known[number] == 0)
-        known[number] = (int)kind_of(culet_internals_name(internal)) + 1;
+        known[number] = (int)kind_of(culet_imemo_name(number)) + 1;
     return (enum culet_internal)(known[number] - 1);
 }
 

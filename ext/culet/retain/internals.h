@@ -20,9 +20,6 @@ enum culet_internal {
 /* The kind of a T_IMEMO, by the name that Ruby has for it. */
 enum culet_internal culet_internals_kind(VALUE internal);
 
-/* Ruby's name of a T_IMEMO, such as "env". */
-const char *culet_internals_name(VALUE internal);
-
 /* The path of the file of a piece of code (T_IMEMO); 0: not known. */
 VALUE culet_internals_code_path(VALUE code);
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/imemo.h"
 #include "retain/internals.h"
 
 #define NAME_BYTES 256 /* of a reference, at most */
@@ -53,16 +54,16 @@ static void write_text(struct culet_buffer *text, const char *words)
     culet_buffer_add(text, words, strlen(words));
 }
 
-/* The kind of a T_IMEMO whose flags have the number of its kind. */
+/* A T_IMEMO of a kind. */
 static void write_internal(struct culet_buffer *text, int kind)
 {
-    struct RBasic basic = {.flags = (VALUE)kind << RUBY_FL_USHIFT | T_IMEMO};
-    const char *name = culet_internals_name((VALUE)&basic);
+    const char *name = culet_imemo_name((unsigned)kind);
 
-    if (strncmp(name, "imemo_", strlen("imemo_")) == 0)
-        name += strlen("imemo_");
-    write_text(text, "(internal ");
-    write_text(text, name);
+    write_text(text, "(internal");
+    if (name != NULL) {
+        write_text(text, " ");
+        write_text(text, name);
+    }
     write_text(text, ")");
 }
 

@@ -2,20 +2,16 @@
 
 require_relative "../version"
 require_relative "../model/statistics"
+require_relative "metric"
 
 module Culet
   module Benchmark
     # Collects runs and exclusions; the result is a Hash, as `culet compare --json` prints it.
     class Document
-      METRICS = %w[peak_rss_bytes mean_rss_bytes end_rss_bytes peak_pss_bytes mean_pss_bytes cpu_seconds wall_seconds
-                   loaded_rss_bytes loaded_pss_bytes end_pss_bytes requests requests_per_second
-                   p50_seconds p99_seconds cpu_per_request_seconds].freeze
-      COMPARED = %w[peak_rss_bytes mean_rss_bytes end_rss_bytes peak_pss_bytes mean_pss_bytes
-                    cpu_seconds wall_seconds].freeze
+      METRICS = [*Benchmark::METRICS.map(&:key), "requests"].freeze
+      COMPARED = Benchmark::METRICS.reject(&:server).map(&:key).freeze
       # A server runs as long as the load, so its CPU time counts per request.
-      COMPARED_FOR_SERVERS = %w[peak_rss_bytes mean_rss_bytes end_rss_bytes peak_pss_bytes mean_pss_bytes
-                                loaded_rss_bytes loaded_pss_bytes end_pss_bytes requests_per_second
-                                p50_seconds p99_seconds cpu_per_request_seconds].freeze
+      COMPARED_FOR_SERVERS = Benchmark::METRICS.reject { |metric| metric.kind == :time }.map(&:key).freeze
 
       # @param plan [Plan]
       def initialize(plan)
@@ -34,28 +30,41 @@ module Culet
       # Excludes a candidate from a workload with all its runs: an allocator with which one run of five fails is not
       # judged by the other four.
       #
-      # @param workload [String]
-      # @param allocator [String] its spec
+      # @param workload [#name] of the plan
+      # @param choice [#spec] of the plan
       # @param run [Integer, nil] the failed run; nil before the first
       # @param exclusion [Exclusion]
-      def exclude(workload, allocator, run, exclusion)
-        @runs.delete([workload, allocator])
-        @excluded[[workload, allocator]] ||= { "workload" => workload, "allocator" => allocator, "run" => run,
-                                               "reason" => exclusion.message, "remedy" => exclusion.remedy }
+      def exclude(workload, choice, run, exclusion)
+        @runs.delete([workload.name, choice.spec])
+        @excluded[[workload.name, choice.spec]] ||=
+          { **about(workload, choice), "run" => run, "reason" => exclusion.message, "remedy" => exclusion.remedy }
       end
 
       # @return [Boolean]
-      def excluded?(workload, allocator) = @excluded.key?([workload, allocator])
+      def excluded?(workload, choice) = @excluded.key?([workload.name, choice.spec])
 
       # @param complete [Boolean] false after an interruption
       # @param environment [Hash] of Machine
       # @return [Hash]
       def to_h(complete:, environment:)
-        { "culet" => VERSION, "complete" => complete, "environment" => environment, "allocators" => allocators,
+        { "culet" => VERSION, "complete" => complete, **head(environment),
           "results" => results, "comparisons" => comparisons, "excluded" => excluded }
       end
 
       private
+
+      # The methods from here to `baseline` are those of a comparison of allocators; an experiment has others.
+      def head(environment) = { "environment" => environment, "allocators" => allocators }
+
+      # What a result, a comparison or an exclusion is of.
+      def about(workload, choice) = { "workload" => workload.name, "allocator" => choice.spec }
+
+      def metrics = METRICS
+
+      def compared(workload) = workload.server? ? COMPARED_FOR_SERVERS : COMPARED
+
+      # @return [String] spec of the candidate that this one is compared with
+      def baseline(_choice) = @plan.baseline
 
       def statistics = @statistics ||= Statistics.new(seed: @plan.seed)
 
@@ -82,12 +91,12 @@ module Culet
       def results
         pairs.map do |workload, choice|
           runs = runs(workload, choice.spec).sort_by { |run| run["run"] }
-          { "workload" => workload.name, "allocator" => choice.spec, "runs" => runs, "summary" => summaries(runs) }
+          { **about(workload, choice), "runs" => runs, "summary" => summaries(runs) }
         end
       end
 
       def summaries(runs)
-        METRICS.each_with_object({}) do |metric, all|
+        metrics.each_with_object({}) do |metric, all|
           values = runs.filter_map { |run| run[metric] }
           all[metric] = statistics.summary(values) if values.any?
         end
@@ -95,19 +104,16 @@ module Culet
 
       def comparisons
         pairs.flat_map do |workload, choice|
-          next [] if choice.spec == @plan.baseline
+          next [] if choice.spec == baseline(choice)
 
-          metrics = workload.server? ? COMPARED_FOR_SERVERS : COMPARED
-          metrics.filter_map { |metric| comparison(workload, choice.spec, metric) }
+          compared(workload).filter_map { |metric| comparison(workload, choice, metric) }
         end
       end
 
-      def comparison(workload, allocator, metric)
-        found = statistics.compare(by_run(workload, allocator, metric), by_run(workload, @plan.baseline, metric))
-        return found unless found
-
-        { "workload" => workload.name, "allocator" => allocator, "baseline" => @plan.baseline, "metric" => metric,
-          **found }
+      def comparison(workload, choice, metric)
+        baseline = baseline(choice)
+        found = statistics.compare(by_run(workload, choice.spec, metric), by_run(workload, baseline, metric))
+        found && { **about(workload, choice), "baseline" => baseline, "metric" => metric, **found }
       end
 
       def by_run(workload, allocator, metric)

@@ -21,29 +21,23 @@ module Culet
       end
     end
 
+    # Key, title, short name, kind, whether only servers have it.
     METRICS = [
-      Metric.new(key: "peak_rss_bytes", title: "peak RSS", short: "peak RSS", kind: :bytes, better: "smaller"),
-      Metric.new(key: "mean_rss_bytes", title: "mean RSS", short: "mean RSS", kind: :bytes, better: "smaller"),
-      Metric.new(key: "end_rss_bytes", title: "RSS at the end", short: "end RSS", kind: :bytes, better: "smaller"),
-      Metric.new(key: "peak_pss_bytes", title: "peak PSS", short: "peak PSS", kind: :bytes, better: "smaller"),
-      Metric.new(key: "mean_pss_bytes", title: "mean PSS", short: "mean PSS", kind: :bytes, better: "smaller"),
-      Metric.new(key: "loaded_rss_bytes", title: "RSS after the load", short: "loaded RSS", kind: :bytes,
-                 better: "smaller", server: true),
-      Metric.new(key: "loaded_pss_bytes", title: "PSS after the load", short: "loaded PSS", kind: :bytes,
-                 better: "smaller", server: true),
-      Metric.new(key: "end_pss_bytes", title: "PSS at the end", short: "end PSS", kind: :bytes,
-                 better: "smaller", server: true),
-      Metric.new(key: "cpu_seconds", title: "CPU time", short: "CPU", kind: :time, better: "smaller"),
-      Metric.new(key: "wall_seconds", title: "wall time", short: "wall", kind: :time, better: "smaller"),
-      Metric.new(key: "requests_per_second", title: "requests per second", short: "req", kind: :rate,
-                 better: "larger", server: true),
-      Metric.new(key: "cpu_per_request_seconds", title: "CPU time per request", short: "CPU/req", kind: :latency,
-                 better: "smaller", server: true),
-      Metric.new(key: "p50_seconds", title: "median latency (p50)", short: "p50", kind: :latency,
-                 better: "smaller", server: true),
-      Metric.new(key: "p99_seconds", title: "99th percentile latency (p99)", short: "p99", kind: :latency,
-                 better: "smaller", server: true)
-    ].each(&:freeze).freeze
+      ["peak_rss_bytes", "peak RSS", "peak RSS", :bytes], ["mean_rss_bytes", "mean RSS", "mean RSS", :bytes],
+      ["end_rss_bytes", "RSS at the end", "end RSS", :bytes], ["peak_pss_bytes", "peak PSS", "peak PSS", :bytes],
+      ["mean_pss_bytes", "mean PSS", "mean PSS", :bytes],
+      ["loaded_rss_bytes", "RSS after the load", "loaded RSS", :bytes, true],
+      ["loaded_pss_bytes", "PSS after the load", "loaded PSS", :bytes, true],
+      ["end_pss_bytes", "PSS at the end", "end PSS", :bytes, true],
+      ["cpu_seconds", "CPU time", "CPU", :time], ["wall_seconds", "wall time", "wall", :time],
+      ["requests_per_second", "requests per second", "req", :rate, true],
+      ["cpu_per_request_seconds", "CPU time per request", "CPU/req", :latency, true],
+      ["p50_seconds", "median latency (p50)", "p50", :latency, true],
+      ["p99_seconds", "99th percentile latency (p99)", "p99", :latency, true]
+    ].map do |key, title, short, kind, server|
+      Metric.new(key: key, title: title, short: short, kind: kind, server: server,
+                 better: kind == :rate ? "larger" : "smaller").freeze
+    end.freeze
 
     METRIC = METRICS.to_h { |metric| [metric.key, metric] }.freeze
   end

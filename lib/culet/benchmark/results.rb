@@ -78,6 +78,15 @@ module Culet
           metric.unit(candidates.flat_map { |candidate| [candidate.median(metric), *candidate.bounds(metric)] })
         end
 
+        # @param interval [Boolean] whether to add the interval
+        # @return [String, nil] the median of a candidate in that unit; nil: there is none
+        def figure(candidate, metric, interval: true)
+          size = unit(metric).last
+          median = candidate.median(metric) or return
+          bounds = candidate.bounds(metric) if interval
+          Text::Numbers.interval(median / size, *bounds&.map { |bound| bound / size })
+        end
+
         # @return [Array<Candidate>] with the best median; none when all are equal
         def best(metric)
           rated = candidates.select { |candidate| candidate.median(metric) }
@@ -126,6 +135,12 @@ module Culet
 
       # @return [Hash]
       def environment = document["environment"] || {}
+
+      # @param entry [Hash] of `allocator_details`
+      # @return [String] the variables that choose the allocator
+      def settings(entry)
+        entry["environment"].to_h.map { |name, value| value.nil? ? "#{name} unset" : "#{name}=#{value}" }.join(", ")
+      end
 
       # @return [Array<Hash>]
       def exclusions = list("excluded")

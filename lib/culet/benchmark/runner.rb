@@ -5,7 +5,8 @@ require_relative "exclusion"
 require_relative "../system/interruption"
 
 module Culet
-  # Runs of several contenders in turns, and what they show: `culet compare` and `culet replay` are made of it.
+  # Runs of several contenders in turns, and what they show: `culet compare`, `culet replay` and
+  # `culet cow experiment` are made of it.
   #
   #   Plan       workloads, contenders, number of runs, seed
   #   Runner     makes the runs in rounds; Exclusion: a failed one; Progress: a bar or lines
@@ -18,11 +19,12 @@ module Culet
       # @param plan [Plan]
       # @param interruption [Interruption]
       # @param progress [Progress]
-      def initialize(plan:, interruption:, progress:)
+      # @param document [Document]
+      def initialize(plan:, interruption:, progress:, document: Document.new(plan))
         @plan = plan
         @interruption = interruption
         @progress = progress
-        @document = Document.new(plan)
+        @document = document
       end
 
       # @param environment [Hash] of Machine, with the settings of the tool
@@ -66,7 +68,7 @@ module Culet
       end
 
       def make(scheduled)
-        return @progress.skip if @document.excluded?(scheduled.workload.name, scheduled.choice.spec)
+        return @progress.skip if @document.excluded?(scheduled.workload, scheduled.choice)
 
         prepare(scheduled.workload)
         @progress.start(scheduled)
@@ -90,7 +92,7 @@ module Culet
       end
 
       def exclude(workload, choice, run, exclusion)
-        @document.exclude(workload.name, choice.spec, run, exclusion)
+        @document.exclude(workload, choice, run, exclusion)
         @progress.excluded(workload.name, choice.spec, run, exclusion)
       end
     end

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "json"
 require_relative "command"
 require_relative "../runtime/blackbox/folder"
 require_relative "../system/ruby_options"
@@ -10,19 +9,15 @@ module Culet
   module CLI
     # `culet autopsy`: what a process held that was killed.
     class Autopsy < Command
-      # @return [String] the usage of the verb
-      def banner = "culet autopsy FILE|DIR ... | --kernel"
+      BANNER = "culet autopsy FILE|DIR ... | --kernel"
+      EXAMPLES = ["CULET_BLACKBOX=boxes #{RubyOptions.advice("auto")} puma    keep black boxes",
+                  "culet autopsy boxes            the process that ended last",
+                  "culet autopsy boxes --all      all of them",
+                  "culet autopsy boxes/culet-4242-0123456789ab.blackbox --json",
+                  "culet autopsy --kernel                which processes the kernel has killed"].freeze
 
-      # @return [Array<String>] examples for --help
-      def examples
-        ["CULET_BLACKBOX=boxes #{RubyOptions.advice("auto")} puma    keep black boxes",
-         "culet autopsy boxes            the process that ended last",
-         "culet autopsy boxes --all      all of them",
-         "culet autopsy boxes/culet-4242-0123456789ab.blackbox --json",
-         "culet autopsy --kernel                which processes the kernel has killed"]
-      end
+      private
 
-      # @return [Integer] exit status
       def execute(words, command)
         raise UsageError, "`culet autopsy` takes files and folders, no command" if command
         return kernel(words) if options[:kernel]
@@ -34,16 +29,11 @@ module Culet
         EXIT_OK
       end
 
-      private
-
       def define(parser)
-        parser.separator("Says what ended a process that kept a black box (CULET_BLACKBOX), and what it held: " \
-                         "levels, the largest sites of the memory profile, the last requests and jobs.")
-        parser.separator("")
-        parser.on("--all", "of a folder, all files of ended processes (default: the latest)") { options[:all] = true }
-        parser.on("--kernel", "the kills in the kernel's log, and the counts of this control group") do
-          options[:kernel] = true
-        end
+        paragraph(parser, "Says what ended a process that kept a black box (CULET_BLACKBOX), and what it held: " \
+                          "levels, the largest sites of the memory profile, the last requests and jobs.")
+        option(parser, "--all", "of a folder, all files of ended processes (default: the latest)")
+        option(parser, "--kernel", "the kills in the kernel's log, and the counts of this control group")
       end
 
       def paths(words)

@@ -1,9 +1,12 @@
 # frozen_string_literal: true
 
 require_relative "../allocators"
+require "shellwords"
 require_relative "../benchmark/plan"
+require_relative "../benchmark/progress"
 require_relative "../errors"
 require_relative "../model/statistics"
+require_relative "../system/interruption"
 require_relative "numbers"
 
 module Culet
@@ -20,20 +23,14 @@ module Culet
       end
 
       def define_baseline(parser)
-        parser.on("--baseline NAME", "allocator to compare the others with (default: the first)") do |v|
-          options[:baseline] = v
-        end
+        option(parser, "--baseline NAME", "allocator to compare the others with (default: the first)")
       end
 
       # @param default [Integer] runs of each
       def define_runs(parser, default)
-        parser.on("--runs N", "runs of each (default: #{default}; at least " \
-                              "#{Culet::Statistics::LEAST_RUNS} to show a difference)") do |v|
-          options[:runs] = whole("--runs", v, most: Numbers::MOST_RUNS)
-        end
-        parser.on("--seed N", "random seed of the order and the intervals") do |v|
-          options[:seed] = whole("--seed", v, least: 0, most: Numbers::MOST_SEED)
-        end
+        number(parser, "--runs N", "runs of each (default: #{default}; at least " \
+                                   "#{Culet::Statistics::LEAST_RUNS} to show a difference)", most: Numbers::MOST_RUNS)
+        number(parser, "--seed N", "random seed of the order and the intervals", least: 0, most: Numbers::MOST_SEED)
       end
 
       # @return [Integer] that was given, or is drawn
@@ -61,6 +58,41 @@ module Culet
 
         raise UsageError, "the baseline #{wanted} is not among #{choices.map(&:spec).join(", ")}; " \
                           "add it to --allocators"
+      end
+
+      # Keeps the words, which the document shows.
+      def split(argv)
+        @given_words = argv.map(&:scrub)
+        super
+      end
+
+      # The command line as given, with the seed that was drawn.
+      def command_line
+        words = @given_words.dup
+        words.insert(words.index("--") || -1, "--seed", seed.to_s) unless options.key?(:seed)
+        "culet #{verb} #{Shellwords.join(words)}"
+      end
+
+      # Makes the runs of a plan, until all are made or a signal comes.
+      #
+      # @param kind [Class] of progress
+      # @yieldparam about [Hash] plan:, interruption: and progress: of a runner
+      # @yieldreturn [#call] the runner
+      # @return [Hash] the document
+      def measure(plan, kind = Culet::Benchmark::Progress)
+        @interruption = Culet::Interruption.new
+        progress = kind.new(out: err, total: plan.schedule.size)
+        runner = yield(plan: plan, interruption: @interruption, progress: progress)
+        @interruption.watch { runner.call }
+      end
+
+      # @param failure [String] what is said where no run was completed
+      # @return [Integer] exit status
+      def conclude(document, failure)
+        check_interruption(@interruption)
+        raise Error, "#{failure}; see the reasons above" if document["results"].empty?
+
+        EXIT_OK
       end
     end
   end

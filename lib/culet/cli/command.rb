@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "json"
 require "optparse"
 require "shellwords"
 require_relative "../system/atomic_file"
@@ -16,10 +17,12 @@ module Culet
     # The base of every verb: --help with examples, --json, --out, --[no-]color, and the arguments before and after
     # `--`.
     #
-    # A subclass defines `banner` and `examples`, adds its own options in `define(parser)` and does its work in
-    # `execute(words, command)`, which returns an exit status.
+    # A subclass has the constants BANNER (its usage), EXAMPLES, and WORDS where completion offers fixed ones. It adds
+    # its own options in `define(parser)` and does its work in `execute(words, command)`, which returns an exit status.
     class Command
       include Numbers
+
+      WORDS = [].freeze
 
       # @return [Output] for the report
       attr_reader :out
@@ -66,8 +69,14 @@ module Culet
       # @return [String] one line for the overview
       def summary = VERBS.fetch(verb).last
 
+      # @return [String] the usage
+      def banner = self.class::BANNER
+
+      # @return [Array<String>] for --help
+      def examples = self.class::EXAMPLES
+
       # @return [Array<String>] fixed arguments, for completion
-      def known_words = []
+      def known_words = self.class::WORDS
 
       # @return [OptionParser] the options, for manual and completion; without facts of this machine
       def described
@@ -89,11 +98,29 @@ module Culet
           o.banner = "usage: #{banner}"
           o.separator("")
           define(o)
-          o.on("--json", "print one JSON document") { options[:json] = true }
-          o.on("--out FILE", "write the report to FILE, not to stdout") { |v| options[:out] = v }
-          o.on("--[no-]color", "use colours (default: on a terminal)") { |v| options[:color] = v }
-          o.on("-h", "--help", "print this help") { options[:help] = true }
+          option(o, "--json", "print one JSON document")
+          option(o, "--out FILE", "write the report to FILE, not to stdout")
+          option(o, "--[no-]color", "use colours (default: on a terminal)")
+          option(o, "-h", "--help", "print this help")
         end
+      end
+
+      # Adds an option, whose value is kept under its long name: as it is given, or as the block makes it.
+      def option(parser, *words, &convert)
+        name = words.grep(/\A--/).first[/\A--(?:\[no-\]|no-)?([a-z-]+)/, 1].tr("-", "_").to_sym
+        parser.on(*words) { |value| options[name] = convert ? convert.call(value) : value }
+      end
+
+      def duration(parser, flag, text) = option(parser, flag, text) { |v| Duration.seconds(flag[/\S+/], v) }
+
+      def number(parser, flag, text, **limits) = option(parser, flag, text) { |v| whole(flag[/\S+/], v, **limits) }
+
+      def decimal(parser, flag, text, **limits) = option(parser, flag, text) { |v| positive(flag[/\S+/], v, **limits) }
+
+      # Adds sentences between options.
+      def paragraph(parser, text)
+        parser.separator(text)
+        parser.separator("")
       end
 
       # OptionParser completes -e to --every; `culet cow ruby -e 1` lacks the `--`.
@@ -196,15 +223,22 @@ module Culet
         text = "#{text}\n" unless text.end_with?("\n")
         return out.write(text) unless options[:out]
 
-        AtomicFile.write(options[:out], text, secret: secret)
-        err.puts("culet: wrote #{options[:out]}")
+        write_file(options[:out], text, secret: secret)
       end
 
-      # @param status [Process::Status]
+      def write_file(path, text, secret: false)
+        AtomicFile.write(path, text, secret: secret)
+        err.puts("culet: wrote #{path}")
+      end
+
+      # Before a long run, not after it.
+      #
+      # @param names [Array<Symbol>] options that name files
+      def check_destinations(*names) = options.values_at(*names, :out).compact.each { |path| AtomicFile.check(path) }
+
       # @return [Integer] exit status of the command, as in a shell
       def status_of(status) = Foreground.exit_status(status)
 
-      # @param status [Process::Status]
       # @return [String] how the command ended, the end of a sentence
       def ending(status)
         return "was ended by SIG#{::Signal.signame(status.termsig)}" if status.signaled?
@@ -212,7 +246,6 @@ module Culet
         "ended with status #{status.exitstatus}"
       end
 
-      # @param interruption [Interruption]
       # @raise [Error] when a signal came; the report has been written
       def check_interruption(interruption)
         return unless interruption.requested?

@@ -1,14 +1,10 @@
 # frozen_string_literal: true
 
-require "json"
 require "rbconfig"
-require "shellwords"
 require_relative "allocator_help"
 require_relative "command"
 require_relative "candidates"
 require_relative "../tools/compare"
-require_relative "../system/interruption"
-require_relative "../benchmark/progress"
 require_relative "../text/plot"
 
 module Culet
@@ -24,13 +20,12 @@ module Culet
       FULL_COLUMNS = 100
       private_constant :MOST_CONNECTIONS, :MOST_SCALE, :FULL_COLUMNS
 
-      # @return [String] the usage of the verb
-      def banner = "culet compare [WORKLOAD...] [options] [-- COMMAND ...]"
+      BANNER = "culet compare [WORKLOAD...] [options] [-- COMMAND ...]"
 
       # @return [Array<String>] words that a completion may offer
       def known_words = [*engine::Workload.names, "all"]
 
-      # @return [Array<String>] examples for --help
+      # @return [Array<String>] for --help
       def examples
         ["culet compare                               #{engine::Workload::DEFAULT.join(", ")}",
          "culet compare threads --html threads.html   one workload, with an HTML report",
@@ -40,20 +35,16 @@ module Culet
          "culet compare --url http://127.0.0.1:3000/ -- bin/rails server"]
       end
 
-      # @return [Integer] exit status
+      private
+
       def execute(words, command)
         return list if options[:list]
         raise Error, "culet compare needs Linux: it reads /proc" unless File.exist?("/proc/self/statm")
 
-        check_destinations
-        workloads = workloads(words, command)
-        plan = plan(workloads)
-        interruption = Culet::Interruption.new
-        document = interruption.watch { measure(plan, interruption) }
-        report(document, interruption)
+        check_destinations(:html, :markdown)
+        plan = plan(workloads(words, command))
+        report(measure(plan) { |about| engine::Runner.new(ruby: ruby, **about) })
       end
-
-      private
 
       def engine = Culet::Compare
 
@@ -61,8 +52,8 @@ module Culet
         define_what(parser)
         define_how(parser)
         parser.separator("")
-        parser.on("--html FILE", "write an HTML report with curves and all numbers") { |v| options[:html] = v }
-        parser.on("--markdown FILE", "write the tables as Markdown") { |v| options[:markdown] = v }
+        option(parser, "--html FILE", "write an HTML report with curves and all numbers")
+        option(parser, "--markdown FILE", "write the tables as Markdown")
         return unless help_asked?
 
         parser.separator("")
@@ -71,37 +62,30 @@ module Culet
       end
 
       def define_what(parser)
-        parser.separator("WORKLOAD is one of #{engine::Workload.names.join(", ")}, or all. " \
-                         "Without a workload and a command: #{engine::Workload::DEFAULT.join(", ")}.")
-        parser.separator("")
-        parser.on("--list", "describe the workloads") { options[:list] = true }
+        paragraph(parser, "WORKLOAD is one of #{engine::Workload.names.join(", ")}, or all. " \
+                          "Without a workload and a command: #{engine::Workload::DEFAULT.join(", ")}.")
+        option(parser, "--list", "describe the workloads")
         define_allocators(parser, "allocators, each NAME[:SETTING] or the path of a library; for the setting trim, " \
                                   "see below",
                           "default: #{Culet::Benchmark::Plan::DEFAULT_ALLOCATORS.join(",")}")
         define_baseline(parser)
-        parser.on("--url URL", "the command is a server; send the load to this local URL") do |v|
-          options[:url] = engine::LoadTarget.parse(v)
+        option(parser, "--url URL", "the command is a server; send the load to this local URL") do |v|
+          engine::LoadTarget.parse(v)
         end
       end
 
       def define_how(parser)
         define_runs(parser, Culet::Benchmark::Plan::DEFAULT_RUNS)
-        seconds(parser, "--timeout SECONDS", :timeout, Numbers::MOST_SECONDS,
-                "time limit of one run (default: #{Culet::Benchmark::Plan::DEFAULT_TIMEOUT_SECONDS.round})")
-        number(parser, "--duration SECONDS", :duration, Numbers::MOST_SECONDS,
-               "duration of the load on a server (default: #{Culet::Benchmark::Plan::DEFAULT_DURATION_SECONDS})")
-        number(parser, "--connections N", :connections, MOST_CONNECTIONS,
-               "connections of the load (default: #{Culet::Benchmark::Plan::DEFAULT_CONNECTIONS})")
-        seconds(parser, "--scale FACTOR", :scale, MOST_SCALE, "amount of work of the built-in workloads (default: 1)")
-        parser.on("--ruby PATH", "Ruby of the built-in workloads (default: this one)") { |v| options[:ruby] = v }
-      end
-
-      def number(parser, flag, key, most, text)
-        parser.on(flag, text) { |v| options[key] = whole(flag[/\S+/], v, most: most) }
-      end
-
-      def seconds(parser, flag, key, most, text)
-        parser.on(flag, text) { |v| options[key] = positive(flag[/\S+/], v, most: most) }
+        decimal(parser, "--timeout SECONDS", "time limit of one run (default: " \
+                                             "#{Culet::Benchmark::Plan::DEFAULT_TIMEOUT_SECONDS.round})",
+                most: Numbers::MOST_SECONDS)
+        number(parser, "--duration SECONDS", "duration of the load on a server (default: " \
+                                             "#{Culet::Benchmark::Plan::DEFAULT_DURATION_SECONDS})",
+               most: Numbers::MOST_SECONDS)
+        number(parser, "--connections N", "connections of the load (default: " \
+                                          "#{Culet::Benchmark::Plan::DEFAULT_CONNECTIONS})", most: MOST_CONNECTIONS)
+        decimal(parser, "--scale FACTOR", "amount of work of the built-in workloads (default: 1)", most: MOST_SCALE)
+        option(parser, "--ruby PATH", "Ruby of the built-in workloads (default: this one)")
       end
 
       def list
@@ -140,39 +124,11 @@ module Culet
                                    command_line: command_line, **given)
       end
 
-      # The command line as given, with the seed that was drawn.
-      def command_line
-        words = given_words.map(&:scrub)
-        words.insert(words.index("--") || -1, "--seed", seed.to_s) unless options.key?(:seed)
-        "culet compare #{Shellwords.join(words)}"
-      end
-
-      # Keeps the words, which the record of the comparison shows.
-      def split(argv)
-        @given_words = argv.dup
-        super
-      end
-
-      attr_reader :given_words
-
-      # Before hours of measuring, not after.
-      def check_destinations
-        options.values_at(:html, :markdown, :out).compact.each { |path| AtomicFile.check(path) }
-      end
-
-      def measure(plan, interruption)
-        progress = Culet::Benchmark::Progress.new(out: err, total: plan.schedule.size)
-        engine::Runner.new(plan: plan, interruption: interruption, progress: progress, ruby: ruby).call
-      end
-
-      def report(document, interruption)
+      def report(document)
         deliver(options[:json] ? JSON.generate(document) : text(document))
         write(:html, "html", :Html, document)
         write(:markdown, "markdown", :Markdown, document)
-        check_interruption(interruption)
-        raise Error, "no allocator completed a run; see the reasons above" if document["results"].empty?
-
-        EXIT_OK
+        conclude(document, "no allocator completed a run")
       end
 
       def text(document)
@@ -188,8 +144,7 @@ module Culet
       def write(option, file, constant, document)
         path = options[option] or return
 
-        AtomicFile.write(path, presentation(file, constant).new(document).to_s)
-        err.puts("culet: wrote #{path}")
+        write_file(path, presentation(file, constant).new(document).to_s)
       end
 
       # The reports, and the gems they need, are loaded when one is asked for.

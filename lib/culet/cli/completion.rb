@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "json"
 require_relative "command"
 require_relative "outline"
 
@@ -9,23 +8,16 @@ module Culet
     # `culet completion`: shell completion of verbs and options, generated from --help.
     class Completion < Command
       SHELLS = { "bash" => :Bash, "zsh" => :Zsh, "fish" => :Fish }.freeze
+      BANNER = "culet completion bash|zsh|fish"
+      WORDS = SHELLS.keys.freeze
+      EXAMPLES = ["eval \"$(culet completion bash)\"              in ~/.bashrc",
+                  "culet completion zsh > \"${fpath[1]}/_culet\"  once",
+                  "eval \"$(culet completion zsh)\"               or in ~/.zshrc, after compinit",
+                  "culet completion fish > ~/.config/fish/completions/culet.fish"].freeze
       private_constant :SHELLS
 
-      # @return [String] the usage of the verb
-      def banner = "culet completion bash|zsh|fish"
+      private
 
-      # @return [Array<String>] words that a completion may offer
-      def known_words = SHELLS.keys
-
-      # @return [Array<String>] examples for --help
-      def examples
-        ["eval \"$(culet completion bash)\"              in ~/.bashrc",
-         "culet completion zsh > \"${fpath[1]}/_culet\"  once",
-         "eval \"$(culet completion zsh)\"               or in ~/.zshrc, after compinit",
-         "culet completion fish > ~/.config/fish/completions/culet.fish"]
-      end
-
-      # @return [Integer] exit status
       def execute(words, command)
         if command || words.size != 1
           raise UsageError, "`culet completion` takes the name of a shell: #{SHELLS.keys.join(", ")}"

@@ -1,9 +1,6 @@
 # frozen_string_literal: true
 
-require "json"
-require_relative "../system/clock"
 require_relative "command"
-require_relative "numbers"
 require_relative "process_arguments"
 require_relative "../system/interruption"
 require_relative "../tools/cow"
@@ -17,19 +14,24 @@ module Culet
       include ProcessArguments
 
       SAMPLE_SECONDS = 1.0
-      STEP_SECONDS = 0.1
       EXPERIMENT = "experiment"
       # Workers are alike.
       WRITES = 1
       # Workers of one family.
       MOST_WORKERS = 100_000
-      private_constant :SAMPLE_SECONDS, :STEP_SECONDS, :EXPERIMENT, :WRITES, :MOST_WORKERS
+      private_constant :SAMPLE_SECONDS, :EXPERIMENT, :WRITES, :MOST_WORKERS
 
-      # @return [String] the usage of the verb
-      def banner = "culet cow PID|NAME ... | -- COMMAND ... | experiment ..."
-
-      # @return [Array<String>] words that a completion may offer
-      def known_words = [EXPERIMENT]
+      BANNER = "culet cow PID|NAME ... | -- COMMAND ... | experiment ..."
+      WORDS = [EXPERIMENT].freeze
+      EXAMPLES = ["culet cow puma                            a server by name, with its workers",
+                  "culet cow 4242 --html cow.html            a map of shared and private pages",
+                  "culet cow 4242 --classes                  classes of objects on them",
+                  "culet cow 4242 --watch 5                  repeat every five seconds",
+                  "culet cow 4242 --every 5s --for 10m       sharing over ten minutes",
+                  "culet cow -- bundle exec puma             a command, from start to end",
+                  "culet cow 4242 --max-private 80MB         exit 3 above this limit",
+                  "culet cow 4242 --json",
+                  "culet cow experiment --help               a fork experiment on any interpreter"].freeze
 
       # `culet cow experiment` has options of its own.
       def call(argv)
@@ -39,23 +41,11 @@ module Culet
         CowExperiment.new(out: out, err: err).call(argv.drop(1))
       end
 
-      # @return [Array<String>] examples for --help
-      def examples
-        ["culet cow puma                            a server by name, with its workers",
-         "culet cow 4242 --html cow.html            a map of shared and private pages",
-         "culet cow 4242 --classes                  classes of objects on them",
-         "culet cow 4242 --watch 5                  repeat every five seconds",
-         "culet cow 4242 --every 5s --for 10m       sharing over ten minutes",
-         "culet cow -- bundle exec puma             a command, from start to end",
-         "culet cow 4242 --max-private 80MB         exit 3 above this limit",
-         "culet cow 4242 --json",
-         "culet cow experiment --help               a fork experiment on any interpreter"]
-      end
+      private
 
-      # @return [Integer] exit status
       def execute(words, command)
         check(words, command)
-        options.values_at(:html, :out).compact.each { |path| AtomicFile.check(path) }
+        check_destinations(:html)
         return run(command) if command
 
         words = roots_named(named(watched(words)), files: false)
@@ -64,29 +54,19 @@ module Culet
         options[:every] ? follow(words) : conclude(look(words))
       end
 
-      private
-
       def define(parser)
-        parser.separator("Forked processes share each page until one of them, or its allocator, writes to it.")
-        parser.separator("")
+        paragraph(parser, "Forked processes share each page until one of them, or its allocator, writes to it.")
         define_names(parser)
-        parser.on("--max-private SIZE", "exit 3 if a worker has more private memory than SIZE (80MB, 64MiB)") do |v|
-          options[:limit] = size(v)
-        end
-        parser.on("--writes N", "find the writes that unshared the pages of the N workers with the fewest shared " \
-                                "pages (default: #{WRITES}; with --watch: 0)") do |v|
-          options[:writes] = whole("--writes", v, least: 0, most: MOST_WORKERS)
-        end
-        parser.on("--classes", "list the classes of the objects on unshared pages; the process must have loaded " \
-                               "culet/agent") { options[:classes] = true }
-        parser.on("--html FILE", "write an HTML map of each process that shows its shared and private pages") do |v|
-          options[:html] = v
-        end
-        parser.on("--every TIME", "sample the sizes that the kernel reports at this interval (10s, 5m) until Ctrl-C, " \
-                                  "--for, or the end of the process") do |v|
-          options[:every] = Duration.seconds("--every", v)
-        end
-        parser.on("--for TIME", "stop after TIME (30m, 1h)") { |v| options[:for] = Duration.seconds("--for", v) }
+        option(parser, "--max-private SIZE", "exit 3 if a worker has more private memory than SIZE (80MB, 64MiB)",
+               &method(:size))
+        number(parser, "--writes N", "find the writes that unshared the pages of the N workers with the fewest " \
+                                     "shared pages (default: #{WRITES}; with --watch: 0)", least: 0, most: MOST_WORKERS)
+        option(parser, "--classes", "list the classes of the objects on unshared pages; the process must have loaded " \
+                                    "culet/agent")
+        option(parser, "--html FILE", "write an HTML map of each process that shows its shared and private pages")
+        duration(parser, "--every TIME", "sample the sizes that the kernel reports at this interval (10s, 5m) until " \
+                                         "Ctrl-C, --for, or the end of the process")
+        duration(parser, "--for TIME", "stop after TIME (30m, 1h)")
         define_watch(parser)
         define_treatment(parser)
       end
@@ -134,27 +114,13 @@ module Culet
         interruption = Culet::Interruption.new
         family = nil
         interruption.watch do
-          sample(history, interruption)
+          interruption.at_intervals(options[:every], options[:for]) { history.take && !interruption.requested? }
           family = look(pids) if Processes::Cpu.start_ticks(pids.first)
         end
         raise Error, "process #{pids.first} ended after #{history.samples.size} samples" unless family
 
         status = conclude(family, history)
         interruption.requested? ? interruption.exit_status : status
-      end
-
-      def sample(history, interruption)
-        start = Clock.now
-        count = 0
-        while history.take && !interruption.requested?
-          count += 1
-          break if options[:for] && count * options[:every] > options[:for]
-
-          due = start + (count * options[:every])
-          until interruption.requested? || (left = due - Clock.now) <= 0
-            sleep([left, STEP_SECONDS].min)
-          end
-        end
       end
 
       def run(words)
@@ -219,21 +185,19 @@ module Culet
         return if family.read_members.empty?
 
         picture = Culet::Cow::MapPage.new(family, history: history)
-        AtomicFile.write(options[:html], picture.to_s)
-        err.puts("culet: wrote #{options[:html]}")
+        write_file(options[:html], picture.to_s)
         err.puts("culet: not drawn: #{picture.left_out.join(", ")}") if picture.left_out.any?
       rescue Culet::Scope::Malformed => e
         raise Error, "the data read is inconsistent: #{e.message}"
       end
 
       def limit(family)
-        most = options[:limit] or return EXIT_OK
+        most = options[:max_private] or return EXIT_OK
 
         over = family.workers.select { |worker| worker.private_bytes > most }
         over.each do |worker|
-          err.puts("culet: process #{worker.pid} has #{Text::Size.limit(worker.private_bytes,
-                                                                        most)} of private memory, " \
-                   "more than #{Text::Size.limit(most)}")
+          size = Text::Size.limit(worker.private_bytes, most)
+          err.puts("culet: process #{worker.pid} has #{size} of private memory, more than #{Text::Size.limit(most)}")
         end
         over.empty? ? EXIT_OK : EXIT_LIMIT
       end

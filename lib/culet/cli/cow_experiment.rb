@@ -1,9 +1,7 @@
 # frozen_string_literal: true
 
-require "json"
 require_relative "candidates"
 require_relative "command"
-require_relative "../system/interruption"
 require_relative "../tools/cow/experiment"
 
 module Culet
@@ -25,54 +23,41 @@ module Culet
       # @return [String] one line for the overview
       def summary = "measure how much a forked child shares after garbage collections"
 
-      # @return [String] the usage of the verb
-      def banner = "culet cow experiment [--with INTERPRETER ...] [options]"
+      BANNER = "culet cow experiment [--with INTERPRETER ...] [options]"
+      EXAMPLES = ["culet cow experiment                        this Ruby; the parent runs GC",
+                  "culet cow experiment --with ruby --with python3 --allocators glibc,culet",
+                  "culet cow experiment --with /opt/ruby/bin/ruby --variants all --warm both",
+                  "culet cow experiment --with node --script mine.js       another interpreter"].freeze
 
-      # @return [Array<String>] examples for --help
-      def examples
-        ["culet cow experiment                        this Ruby; the parent runs GC",
-         "culet cow experiment --with ruby --with python3 --allocators glibc,culet",
-         "culet cow experiment --with /opt/ruby/bin/ruby --variants all --warm both",
-         "culet cow experiment --with node --script mine.js       another interpreter"]
-      end
+      private
 
-      # @return [Integer] exit status
       def execute(words, command)
         if words.any? || command
           raise UsageError, "`culet cow experiment` takes options only, not #{[*words, *command].first.inspect}; " \
                             "give interpreters by --with"
         end
 
-        check_destinations
-        interruption = Culet::Interruption.new
-        print = ->(line) { err.puts("culet: #{line}") }
-        engine = Experiment::Engine.new(plan: plan, interruption: interruption, say: print)
-        finish(interruption.watch { engine.call }, interruption)
+        check_destinations(:html)
+        finish(measure(plan, Experiment::Progress) { |about| Experiment::Engine.new(**about) })
       end
-
-      private
 
       def define(parser)
         parser.on("--with INTERPRETER",
                   "a Ruby or Python, with its arguments; may be repeated (default: this Ruby)") do |v|
           (options[:with] ||= []) << v
         end
-        parser.on("--script FILE", "the script to run (default: the ones for Ruby and Python 3)") do |v|
-          options[:script] = v
-        end
+        option(parser, "--script FILE", "the script to run (default: the ones for Ruby and Python 3)")
         define_allocators(parser, "allocators, each NAME[:KEY=VALUE] (default: glibc,culet)")
-        parser.on("--variants A,B", "#{Experiment::VARIANTS.keys.join(", ")}, or all (default: parent)",
-                  *Experiment::VARIANTS.map { |key, words| "  #{key}: #{words}" }) { |v| options[:variants] = v }
-        parser.on("--warm no|yes|both", "warm the parent up before the fork (default: no)") { |v| options[:warm] = v }
-        parser.on("--millions N", "millions of strings (default: #{Experiment::Plan::DEFAULT_MILLIONS.round})") do |v|
-          options[:millions] = positive("--millions", v, most: MOST_MILLIONS)
-        end
+        option(parser, "--variants A,B", "#{Experiment::VARIANTS.keys.join(", ")}, or all (default: parent)",
+               *Experiment::VARIANTS.map { |key, words| "  #{key}: #{words}" })
+        option(parser, "--warm no|yes|both", "warm the parent up before the fork (default: no)")
+        decimal(parser, "--millions N", "millions of strings (default: #{Experiment::Plan::DEFAULT_MILLIONS.round})",
+                most: MOST_MILLIONS)
         define_runs(parser, Experiment::Plan::DEFAULT_RUNS)
         default_timeout = Experiment::Plan::DEFAULT_TIMEOUT_SECONDS
-        parser.on("--timeout SECONDS", "time limit of one phase (default: #{default_timeout.round})") do |v|
-          options[:timeout] = positive("--timeout", v, most: Numbers::MOST_SECONDS)
-        end
-        parser.on("--html FILE", "write an HTML page with the tables and bars") { |v| options[:html] = v }
+        decimal(parser, "--timeout SECONDS", "time limit of one phase (default: #{default_timeout.round})",
+                most: Numbers::MOST_SECONDS)
+        option(parser, "--html FILE", "write an HTML page with the tables and bars")
       end
 
       def plan
@@ -112,24 +97,17 @@ module Culet
         keys.product(warmths).map { |pair| Experiment::Variant.new(*pair) }
       end
 
-      # Before the runs, which take minutes.
-      def check_destinations = options.values_at(:html, :out).compact.each { |path| AtomicFile.check(path) }
-
       def table(document) = fitted { Experiment::Table.new(document, color: color?).to_s }
 
-      def finish(document, interruption)
+      def finish(document)
         write_html(document) if options[:html] && document["results"].any?
         deliver(options[:json] ? JSON.generate(document) : table(document))
-        check_interruption(interruption)
-        raise Error, "no contender completed a run; see the reasons above" if document["results"].empty?
-
-        EXIT_OK
+        conclude(document, "no contender completed a run")
       end
 
       def write_html(document)
         require_relative "../tools/cow/experiment/page"
-        AtomicFile.write(options[:html], Experiment::Page.new(document).to_s)
-        err.puts("culet: wrote #{options[:html]}")
+        write_file(options[:html], Experiment::Page.new(document).to_s)
       end
     end
   end

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "json"
 require_relative "command"
 require_relative "pictures"
 require_relative "process_arguments"
@@ -13,19 +12,15 @@ module Culet
       include ProcessArguments
       include Pictures
 
-      # @return [String] the usage of the verb
-      def banner = "culet diff BEFORE AFTER | SERIES [--html FILE]"
+      BANNER = "culet diff BEFORE AFTER | SERIES [--html FILE]"
+      EXAMPLES = ["culet diff before.snapshot after.snapshot",
+                  "culet diff before.snapshot 4242      from then to now",
+                  "culet diff series.snapshot           from the first to the last of a series",
+                  "culet diff before.snapshot after.snapshot --html both.html",
+                  "culet diff 4242 4243 --json          two workers"].freeze
 
-      # @return [Array<String>] examples for --help
-      def examples
-        ["culet diff before.snapshot after.snapshot",
-         "culet diff before.snapshot 4242      from then to now",
-         "culet diff series.snapshot           from the first to the last of a series",
-         "culet diff before.snapshot after.snapshot --html both.html",
-         "culet diff 4242 4243 --json          two workers"]
-      end
+      private
 
-      # @return [Integer] exit status
       def execute(words, command)
         raise UsageError, "`culet diff` does not run a command; give two snapshots or a series" if command
         unless [1, 2].include?(words.size)
@@ -43,15 +38,10 @@ module Culet
         EXIT_OK
       end
 
-      private
-
       def define(parser)
-        parser.separator("BEFORE and AFTER are snapshots or processes (by number or name). Of a series, the " \
-                         "last snapshot counts.")
-        parser.separator("")
-        parser.on("--html FILE", "also write an HTML map that shows the changes, page by page") do |v|
-          options[:html] = v
-        end
+        paragraph(parser, "BEFORE and AFTER are snapshots or processes (by number or name). Of a series, the " \
+                          "last snapshot counts.")
+        option(parser, "--html FILE", "also write an HTML map that shows the changes, page by page")
         define_treatment(parser)
       end
 

@@ -1,10 +1,8 @@
 # frozen_string_literal: true
 
-require "json"
 require "open3"
 require "rbconfig"
 require_relative "command"
-require_relative "program"
 require_relative "process_arguments"
 require_relative "../tools/doctor"
 require_relative "../text/lines"
@@ -21,17 +19,13 @@ module Culet
       # Where there is less room than this, texts go on below their verdict.
       ROOMY = 72
       NARROW_INDENT = 6
+      BANNER = "culet doctor [PID|NAME]"
+      EXAMPLES = ["culet doctor                 a Ruby started from this shell",
+                  "culet doctor 4242            a running process",
+                  "culet doctor puma --json     a process by name"].freeze
       private_constant :COLORS, :LABEL_COLUMNS, :ROOMY, :NARROW_INDENT
 
-      # @return [String] the usage of the verb
-      def banner = "culet doctor [PID|NAME]"
-
-      # @return [Array<String>] examples for --help
-      def examples
-        ["culet doctor                 a Ruby started from this shell",
-         "culet doctor 4242            a running process",
-         "culet doctor puma --json     a process by name"]
-      end
+      private
 
       # @return [Integer] 1 where a finding is bad
       def execute(words, command)
@@ -44,11 +38,8 @@ module Culet
         examine(one_named(words.first, files: false), fresh: false)
       end
 
-      private
-
       def define(parser)
-        parser.separator("Exits with 1 if a finding is bad. Without a process, it starts a Ruby and checks that.")
-        parser.separator("")
+        paragraph(parser, "Exits with 1 if a finding is bad. Without a process, it starts a Ruby and checks that.")
         define_names(parser)
       end
 

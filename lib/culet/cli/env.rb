@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "json"
 require "shellwords"
 require_relative "command"
 require_relative "allocator_help"
@@ -9,16 +8,12 @@ module Culet
   module CLI
     # `culet env`: what `culet run` would set, for shells, Dockerfiles and process managers.
     class Env < Command
-      # @return [String] the usage of the verb
-      def banner = "culet env [--allocator NAME[:SETTING]] [--dockerfile]"
+      BANNER = "culet env [--allocator NAME[:SETTING]] [--dockerfile]"
+      EXAMPLES = ['eval "$(culet env)" && exec bundle exec puma', "culet env --allocator jemalloc:narenas=2",
+                  "culet env --dockerfile >> Dockerfile", "culet env --json"].freeze
 
-      # @return [Array<String>] examples for --help
-      def examples
-        ['eval "$(culet env)" && exec bundle exec puma', "culet env --allocator jemalloc:narenas=2",
-         "culet env --dockerfile >> Dockerfile", "culet env --json"]
-      end
+      private
 
-      # @return [Integer] exit status
       def execute(words, command)
         raise UsageError, "`culet env` does not run a command; use `culet run -- COMMAND`" if command || !words.empty?
 
@@ -26,13 +21,9 @@ module Culet
         EXIT_OK
       end
 
-      private
-
       def define(parser)
-        parser.on("-a", "--allocator NAME[:SETTING]", "allocator to use (default: culet)") do |v|
-          options[:allocator] = v
-        end
-        parser.on("--dockerfile", "print ENV lines for a Dockerfile") { options[:dockerfile] = true }
+        option(parser, "-a", "--allocator NAME[:SETTING]", "allocator to use (default: culet)")
+        option(parser, "--dockerfile", "print ENV lines for a Dockerfile")
         AllocatorHelp.add(parser, anywhere: anywhere?) if help_asked?
       end
 

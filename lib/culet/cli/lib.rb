@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "json"
 require_relative "command"
 require_relative "../allocators"
 require_relative "../tools/library_link"
@@ -10,17 +9,13 @@ module Culet
   module CLI
     # `culet lib`: the absolute path of the allocator, or of a part of culet that programs load, alone on stdout.
     class Lib < Command
-      # @return [String] the usage of the verb
-      def banner = "culet lib [#{RubyOptions::PARTS.join("|")}] [--link PATH]"
+      BANNER = "culet lib [#{RubyOptions::PARTS.join("|")}] [--link PATH]".freeze
+      EXAMPLES = ["LD_PRELOAD=$(culet lib) ruby app.rb",
+                  "RUBYOPT=-r$(culet lib auto) bundle exec puma    without culet in the bundle",
+                  "culet lib --link /usr/local/lib/libculet.so     in a Dockerfile, for ENV LD_PRELOAD"].freeze
 
-      # @return [Array<String>] examples for --help
-      def examples
-        ["LD_PRELOAD=$(culet lib) ruby app.rb",
-         "RUBYOPT=-r$(culet lib auto) bundle exec puma    without culet in the bundle",
-         "culet lib --link /usr/local/lib/libculet.so     in a Dockerfile, for ENV LD_PRELOAD"]
-      end
+      private
 
-      # @return [Integer] exit status
       def execute(words, command)
         check(words, command)
         path = words.empty? ? Allocators.culet_library : RubyOptions.file(words.first)
@@ -29,13 +24,9 @@ module Culet
         EXIT_OK
       end
 
-      private
-
       def define(parser)
-        parser.on("--link PATH", "make PATH a link to libculet.so, and print PATH: a name that",
-                  "does not change with the version, the Ruby or the processor") do |path|
-          options[:link] = path
-        end
+        option(parser, "--link PATH", "make PATH a link to libculet.so, and print PATH: a name that",
+               "does not change with the version, the Ruby or the processor")
       end
 
       def check(words, command)

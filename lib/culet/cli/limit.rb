@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "json"
 require_relative "command"
 require_relative "process_arguments"
 require_relative "../model/limit/inquiry"
@@ -12,17 +11,13 @@ module Culet
     class Limit < Command
       include ProcessArguments
 
-      # @return [String] the usage of the verb
-      def banner = "culet limit [PID|NAME]"
+      BANNER = "culet limit [PID|NAME]"
+      EXAMPLES = ["culet limit                 programs started from this shell",
+                  "culet limit 4242            a running process",
+                  "culet limit puma --json     a process by name"].freeze
 
-      # @return [Array<String>] examples for --help
-      def examples
-        ["culet limit                 programs started from this shell",
-         "culet limit 4242            a running process",
-         "culet limit puma --json     a process by name"]
-      end
+      private
 
-      # @return [Integer] exit status
       def execute(words, command)
         if command || words.size > 1
           raise UsageError, "`culet limit` takes at most one process number or name; see `culet limit --help`"
@@ -34,12 +29,9 @@ module Culet
         EXIT_OK
       end
 
-      private
-
       def define(parser)
-        parser.separator("Prints the limit that the kernel sets, how much of it counts as used when the kernel looks " \
-                         "for a process to kill, and the steps that culet/limit took in the process to keep it.")
-        parser.separator("")
+        paragraph(parser, "Prints the limit that the kernel sets, how much of it counts as used when the kernel " \
+                          "looks for a process to kill, and the steps that culet/limit took in the process to keep it.")
         define_names(parser)
       end
 

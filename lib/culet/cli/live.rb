@@ -1,9 +1,7 @@
 # frozen_string_literal: true
 
-require "json"
 require_relative "../system/clock"
 require_relative "command"
-require_relative "numbers"
 require_relative "process_arguments"
 require_relative "../system/processes"
 require_relative "../text/numbers"
@@ -24,22 +22,17 @@ module Culet
       STEP_SECONDS = 0.2
       # Larger recordings take seconds to read.
       SLOW_BYTES = 10 << 20
+      BANNER = "culet live [PID|NAME ... | FILE]"
+      EXAMPLES = ["culet live                               every Ruby program of this machine",
+                  "culet live puma                          a server by name, with its workers",
+                  "culet live 4242 --port 8123              at a port of your choice",
+                  "culet live puma --record puma.live       record it as well, until Ctrl-C",
+                  "culet live puma --record a.live --for 1h  for an hour",
+                  "culet live puma.live                     play a recording"].freeze
       private_constant :EVERY_SECONDS, :MOST_PORT, :GRACE_SECONDS, :STEP_SECONDS, :SLOW_BYTES
 
-      # @return [String] the usage of the verb
-      def banner = "culet live [PID|NAME ... | FILE]"
+      private
 
-      # @return [Array<String>] examples for --help
-      def examples
-        ["culet live                               every Ruby program of this machine",
-         "culet live puma                          a server by name, with its workers",
-         "culet live 4242 --port 8123              at a port of your choice",
-         "culet live puma --record puma.live       record it as well, until Ctrl-C",
-         "culet live puma --record a.live --for 1h  for an hour",
-         "culet live puma.live                     play a recording"]
-      end
-
-      # @return [Integer] exit status
       def execute(words, command)
         check(words, command)
         @interruption = Culet::Interruption.new
@@ -47,22 +40,13 @@ module Culet
         EXIT_OK
       end
 
-      private
-
       def define(parser)
-        parser.separator("Serves a page on 127.0.0.1 that shows the memory of a process and its children, second by " \
-                         "second, and prints its address. Only who has the address can open it. Ctrl-C ends it.")
-        parser.separator("")
+        paragraph(parser, "Serves a page on 127.0.0.1 that shows the memory of a process and its children, second by " \
+                          "second, and prints its address. Only who has the address can open it. Ctrl-C ends it.")
         define_names(parser, several: true)
-        parser.on("--port N", "port to listen on (default: a free one)") do |v|
-          options[:port] = whole("--port", v, most: MOST_PORT)
-        end
-        parser.on("--record FILE", "write what the page shows to FILE, which `culet live FILE` plays") do |v|
-          options[:record] = v
-        end
-        parser.on("--for TIME", "end after TIME (30s, 5m; default: at Ctrl-C, or with the last process)") do |v|
-          options[:for] = Duration.seconds("--for", v)
-        end
+        number(parser, "--port N", "port to listen on (default: a free one)", most: MOST_PORT)
+        option(parser, "--record FILE", "write what the page shows to FILE, which `culet live FILE` plays")
+        duration(parser, "--for TIME", "end after TIME (30s, 5m; default: at Ctrl-C, or with the last process)")
       end
 
       def check(words, command)
@@ -142,8 +126,6 @@ module Culet
       end
 
       # Ends early for a signal, or when the time of --for has passed.
-      #
-      # @return [nil]
       def pause(seconds)
         over?
         left = options.key?(:for) ? @started + options[:for] - Clock.now : seconds

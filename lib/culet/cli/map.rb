@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "json"
 require_relative "command"
 require_relative "pictures"
 require_relative "process_arguments"
@@ -12,20 +11,16 @@ module Culet
       include ProcessArguments
       include Pictures
 
-      # @return [String] the usage of the verb
-      def banner = "culet map PID|NAME | SNAPSHOT ... [--html FILE] [--png FILE]"
+      BANNER = "culet map PID|NAME | SNAPSHOT ... [--html FILE] [--png FILE]"
+      EXAMPLES = ["culet map 4242                                write culet-map-4242.html",
+                  "culet map 4242 --png heap.png                 a picture with legend and totals",
+                  "culet map puma --html a.html --png a.png      a process by name",
+                  "culet map series.snapshot --html all.html     a page that plays the series",
+                  "culet map a.snapshot 4242 --html both.html    a page that shows the changes",
+                  "culet map 4242 --json                         the totals alone"].freeze
 
-      # @return [Array<String>] examples for --help
-      def examples
-        ["culet map 4242                                write culet-map-4242.html",
-         "culet map 4242 --png heap.png                 a picture with legend and totals",
-         "culet map puma --html a.html --png a.png      a process by name",
-         "culet map series.snapshot --html all.html     a page that plays the series",
-         "culet map a.snapshot 4242 --html both.html    a page that shows the changes",
-         "culet map 4242 --json                         the totals alone"]
-      end
+      private
 
-      # @return [Integer] exit status
       def execute(words, command)
         raise UsageError, "`culet map` does not run a command; give a process number, e.g. `culet map 4242`" if command
         if words.empty?
@@ -36,17 +31,12 @@ module Culet
         EXIT_OK
       end
 
-      private
-
       def define(parser)
-        parser.separator("Each cell is one page of memory: in use, free but resident, or returned to the " \
-                         "kernel. At the highest zoom the page shows single blocks.")
-        parser.separator("")
+        paragraph(parser, "Each cell is one page of memory: in use, free but resident, or returned to the " \
+                          "kernel. At the highest zoom the page shows single blocks.")
         define_names(parser)
-        parser.on("--html FILE", "write an HTML page to zoom and pan in (default: culet-map-PID.html)") do |v|
-          options[:html] = v
-        end
-        parser.on("--png FILE", "write one picture of all memory") { |v| options[:png] = v }
+        option(parser, "--html FILE", "write an HTML page to zoom and pan in (default: culet-map-PID.html)")
+        option(parser, "--png FILE", "write one picture of all memory")
         define_treatment(parser)
       end
 

@@ -25,10 +25,6 @@ module Culet
 
       # @param flag [String] the option, for the sentence
       # @param text [String] what was given
-      # @param least [Integer]
-      # @param most [Integer]
-      # @return [Integer]
-      # @raise [UsageError]
       def whole(flag, text, most:, least: 1)
         value = Integer(text, 10, exception: false) if text.size <= most.to_s.size + 1
         return value if value&.between?(least, most)
@@ -37,10 +33,7 @@ module Culet
       end
 
       # @param flag [String] as for `whole`
-      # @param text [String]
-      # @param most [Numeric]
       # @return [Float] above 0
-      # @raise [UsageError]
       def positive(flag, text, most:)
         value = Float(text) if text.match?(DECIMAL)
         return value if value&.positive? && value <= most

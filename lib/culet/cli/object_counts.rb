@@ -14,18 +14,14 @@ module Culet
       private
 
       def define_objects(parser)
-        parser.on("--objects", "count the Ruby objects too; the process has to carry culet/agent") do
-          options[:objects] = true
+        option(parser, "--objects", "count the Ruby objects too; the process has to carry culet/agent")
+        option(parser, "--wait TIME", "with --objects: wait this long for the main thread (default: 10s)") do |v|
+          bounded("--wait", v)
         end
-        parser.on("--wait TIME", "with --objects: wait this long for the main thread (default: 10s)") do |v|
-          options[:wait] = bounded("--wait", v)
-        end
-        parser.on("--limit TIME", "with --objects: stop counting after TIME, which leaves the counts incomplete " \
-                                  "(default: 10s); Ruby is paused while it counts") do |v|
-          options[:limit] = bounded("--limit", v)
-        end
-        parser.on("--[no-]data", "with --objects: include the sizes of C extension objects (default: yes); " \
-                                 "a faulty extension can crash here") { |v| options[:data] = v }
+        option(parser, "--limit TIME", "with --objects: stop counting after TIME, which leaves the counts incomplete " \
+                                       "(default: 10s); Ruby is paused while it counts") { |v| bounded("--limit", v) }
+        option(parser, "--[no-]data", "with --objects: include the sizes of C extension objects (default: yes); " \
+                                      "a faulty extension can crash here")
       end
 
       def bounded(flag, text)
@@ -41,8 +37,6 @@ module Culet
         raise UsageError, "--objects counts once; leave out --every" if options[:objects] && options[:every]
       end
 
-      # @param pid [String]
-      # @return [Culet::Agent::Records]
       def counted(pid)
         limit = options.fetch(:limit, Culet::Agent::Records::LIMIT_SECONDS)
         Culet::Agent::Inquiry.new(pid, data: options.fetch(:data, true), limit_seconds: limit,

@@ -25,9 +25,8 @@ module Culet
       # @param several [Boolean] as for `roots_named`
       def define_names(parser, several: false)
         rule = several ? "" : "; several such trees are listed, and a number chooses"
-        parser.separator("NAME is the title, command, script or systemd unit of a process, or a part of one. " \
-                         "It stands for the process and its descendants#{rule}.")
-        parser.separator("")
+        paragraph(parser, "NAME is the title, command, script or systemd unit of a process, or a part of one. " \
+                          "It stands for the process and its descendants#{rule}.")
       end
 
       def define_treatment(parser)
@@ -37,9 +36,8 @@ module Culet
         parser.on("--stop", "pause the process once, until it is read (default: in slices of at most 20 ms)") do
           treat(:stopped)
         end
-        parser.on("--pause-ms N", "longest pause of one slice, in milliseconds") do |v|
-          options[:pause] = whole("--pause-ms", v, most: Numbers::MOST_PAUSE_MILLISECONDS)
-        end
+        number(parser, "--pause-ms N", "longest pause of one slice, in milliseconds",
+               most: Numbers::MOST_PAUSE_MILLISECONDS)
       end
 
       def define_watch(parser)
@@ -147,7 +145,6 @@ module Culet
         end.join("\n")
       end
 
-      # @return [Processes::Search::Family]
       def ask(text, found)
         err.puts("culet: #{text.chomp}")
         err.write("the number of one: ")
@@ -194,16 +191,14 @@ module Culet
       # @param word [String] a process number or a snapshot's name
       # @param chunks [Integer, nil] most blocks listed one by one; 0: none; nil: the default
       # @return [Array<Culet::Scope::PackedSnapshot>] one, or all of a series
-      # @raise [Culet::Error]
       def packed_snapshots(word, chunks: nil) = Culet::Scope.packed_snapshots(word, **treatment, chunks: chunks)
 
       # @return [Array<Culet::Scope::Snapshot>] of all of them
-      # @raise [Culet::Error]
       def snapshots(word, chunks: nil) = packed_snapshots(word, chunks: chunks).map(&:snapshot)
 
       # @return [Hash] for Culet::Scope::Reader
       def treatment
-        { mode: options.fetch(:mode, :sliced), pause_milliseconds: options[:pause], notes: (err if err.fileno) }
+        { mode: options.fetch(:mode, :sliced), pause_milliseconds: options[:pause_ms], notes: (err if err.fileno) }
       end
     end
   end

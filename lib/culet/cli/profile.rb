@@ -25,6 +25,8 @@ module Culet
       KEEP = 60
       MOST_KEPT = 1_000_000
       UNITS = { "" => 1, "k" => 1 << 10, "m" => 1 << 20, "g" => 1 << 30 }.freeze
+      # Mean distance of samples for the view growth, where the profile was off: a leak of 1 MB is found.
+      GROWTH_SAMPLE_BYTES = 32 << 10
       SIZE = /\A(\d{1,12})([kmg]?)\z/i
       MOST_SAMPLE_BYTES = 1 << 40
       # Option => the class that makes its file.
@@ -32,7 +34,8 @@ module Culet
                   collapsed: :Collapsed }.freeze
       # Options of a report, which continuous mode does not write.
       REPORT = [*EXPORTS.keys, :html, :view, :by, :top, :save, :base, :collect].freeze
-      private_constant :TOP, :PROFILE_SECONDS, :INTERVAL_SECONDS, :KEEP, :MOST_KEPT, :UNITS, :SIZE, :MOST_SAMPLE_BYTES,
+      private_constant :TOP, :PROFILE_SECONDS, :INTERVAL_SECONDS, :KEEP, :MOST_KEPT,
+                       :UNITS, :GROWTH_SAMPLE_BYTES, :SIZE, :MOST_SAMPLE_BYTES,
                        :EXPORTS, :REPORT
 
       # @return [String] the usage of the verb
@@ -89,18 +92,21 @@ module Culet
                                                         "peak: in use at the largest resident size; growth: " \
                                                         "allocated after the boot (the start of the profile, the " \
                                                         "fork, or the first request), with --for after its begin, " \
-                                                        "and still in use after three major collections") do |v|
+                                                        "and still in use after three major collections; first what " \
+                                                        "grows all the time") do |v|
           options[:view] = v.to_sym
         end
         parser.on("--collect", "run three major collections in each process before the reading; the process " \
                                "does nothing else meanwhile") { options[:collect] = true }
-        parser.on("--by KIND", Culet::Profile::KINDS, "add up by #{Culet::Profile::KINDS.join(", ")}") do |v|
+        parser.on("--by KIND", Culet::Profile::KINDS, "add up by #{Culet::Profile::KINDS.join(", ")}; line: of the " \
+                                                      "program's own code, with that of the library beside it") do |v|
           options[:by] = v.to_sym
         end
         parser.on("--top N", "lines of the report (default: #{TOP})") do |v|
           options[:top] = whole("--top", v, most: Numbers::MOST_LINES)
         end
-        parser.on("--sample BYTES", "mean distance of two samples in bytes (128k, 2m; default: 512k)") do |v|
+        parser.on("--sample BYTES", "mean distance of two samples in bytes (128k, 2m; default: 512k, and 32k with " \
+                                    "--view growth)") do |v|
           options[:sample] = bytes(v)
         end
         parser.on("-a", "--allocator NAME[:SETTING]", "allocator of the command (default: culet)") do |v|
@@ -202,7 +208,7 @@ module Culet
       end
 
       def session(words)
-        Culet::Profile::Session.new(sample_bytes: options[:sample], stop: @interruption.method(:requested?),
+        Culet::Profile::Session.new(sample_bytes: sample_bytes, stop: @interruption.method(:requested?),
                                     notes: err, collect: options.key?(:collect),
                                     growth: view == :growth && options.key?(:for)) do
           all_named(words, files: false).map { |word| Integer(word, 10) }
@@ -213,6 +219,7 @@ module Culet
         session.start
         wait(session)
         streams = session.read
+        @levels = session.growth_levels
         raise Error, "no process is left whose profile can be read" if streams.empty?
 
         streams
@@ -235,7 +242,7 @@ module Culet
         program.obstacles.each { |sentence| err.puts("culet: #{sentence}") }
         # With --json, stdout is one document: the command's own output goes to stderr.
         redirections = options[:json] && !options[:out] ? { out: :err } : {}
-        process = Culet::Profile::Command.new(command: command, program: program.path, sample_bytes: options[:sample],
+        process = Culet::Profile::Command.new(command: command, program: program.path, sample_bytes: sample_bytes,
                                               choice: Allocators.parse(options.fetch(:allocator, "culet")), notes: err,
                                               redirections: redirections)
         [out, err].each(&:flush)
@@ -291,12 +298,16 @@ module Culet
 
       def view = options.fetch(:view, :live)
 
+      # @return [Integer, nil] nil: the default of the process
+      def sample_bytes = options.fetch(:sample) { GROWTH_SAMPLE_BYTES if view == :growth }
+
       def export(data, name, maker)
         write(options[name], Culet::Profile.const_get(maker).new(data, view: view).to_s)
       end
 
       def render(data)
-        shape = { view: view, by: options[:by], top: options[:top] }
+        growth = Culet::Profile::Growth.new(data, levels: @levels) if view == :growth
+        shape = { view: view, by: options[:by], top: options[:top], growth: growth }
         return JSON.generate(Culet::Profile::Document.new(data, **shape).to_h) if options[:json]
 
         fitted { Culet::Profile::Table.new(data, **shape, color: color?).to_s }

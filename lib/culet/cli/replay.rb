@@ -1,12 +1,9 @@
 # frozen_string_literal: true
 
-require "json"
 require "shellwords"
 require_relative "command"
 require_relative "candidates"
 require_relative "../tools/replay"
-require_relative "../system/interruption"
-require_relative "../benchmark/progress"
 
 module Culet
   module CLI
@@ -16,21 +13,17 @@ module Culet
 
       TOUCHES = %w[none page line all check].freeze
       MAX_SAMPLES = 1_000_000
+      BANNER = "culet replay TRACE [options]"
+      EXAMPLES = ["culet trace -o job.trace -- ruby job.rb",
+                  "culet replay job.trace                six allocators, " \
+                  "#{Culet::Benchmark::Plan::DEFAULT_RUNS} runs each",
+                  "culet replay job.trace --allocators jemalloc,culet --runs 10",
+                  "culet replay job.trace --paced        with the pauses of the program",
+                  "culet replay job.trace --info         a summary of the trace"].freeze
       private_constant :TOUCHES, :MAX_SAMPLES
 
-      # @return [String] the usage of the verb
-      def banner = "culet replay TRACE [options]"
+      private
 
-      # @return [Array<String>] examples for --help
-      def examples
-        ["culet trace -o job.trace -- ruby job.rb",
-         "culet replay job.trace                six allocators, #{Culet::Benchmark::Plan::DEFAULT_RUNS} runs each",
-         "culet replay job.trace --allocators jemalloc,culet --runs 10",
-         "culet replay job.trace --paced        with the pauses of the program",
-         "culet replay job.trace --info         a summary of the trace"]
-      end
-
-      # @return [Integer] exit status
       def execute(words, command)
         raise UsageError, "`culet replay` does not run a command; `culet trace -- COMMAND` records one" if command
         unless words.size == 1
@@ -44,40 +37,26 @@ module Culet
         compare(trace)
       end
 
-      private
-
       def define(parser)
-        parser.separator("TRACE is a file of `culet trace`. The trace of a forked process is replayed after the " \
-                         "operations of its parents before the fork, if their files are beside it.")
-        parser.separator("")
-        parser.on("--info", "print a summary of the trace and exit") { options[:info] = true }
-        parser.on("--list", "print the operations and exit: index, thread, name, block, bytes, alignment") do
-          options[:list] = true
-        end
+        paragraph(parser, "TRACE is a file of `culet trace`. The trace of a forked process is replayed after the " \
+                          "operations of its parents before the fork, if their files are beside it.")
+        option(parser, "--info", "print a summary of the trace and exit")
+        option(parser, "--list", "print the operations and exit: index, thread, name, block, bytes, alignment")
         define_allocators(parser, "allocators, each NAME[:KEY=VALUE]",
                           "default: #{Culet::Benchmark::Plan::DEFAULT_ALLOCATORS.join(",")}")
         define_baseline(parser)
         define_runs(parser, Culet::Benchmark::Plan::DEFAULT_RUNS)
-        parser.on("--timeout SECONDS", "time limit of one run (default: none)") do |v|
-          options[:timeout] = whole("--timeout", v, most: Numbers::MOST_SECONDS)
-        end
+        number(parser, "--timeout SECONDS", "time limit of one run (default: none)", most: Numbers::MOST_SECONDS)
         define_play(parser)
       end
 
       def define_play(parser)
-        parser.on("--paced", "keep the recorded pauses, for allocators that return memory by time") do
-          options[:paced] = true
-        end
-        parser.on("--threads N", "1 replays on one thread (default: as many as were recorded)") do |v|
-          options[:single] = single(v)
-        end
-        parser.on("--touch HOW", TOUCHES, "bytes written to each block: #{TOUCHES.join(", ")} (default: line, one " \
-                                          "byte of each 64; check writes all and verifies them)") do |v|
-          options[:touch] = v
-        end
-        parser.on("--samples N", "samples of resident memory (default: 400)") do |v|
-          options[:samples] = whole("--samples", v, most: MAX_SAMPLES)
-        end
+        option(parser, "--paced", "keep the recorded pauses, for allocators that return memory by time")
+        option(parser, "--threads N", "1 replays on one thread (default: as many as were recorded)") { |v| single(v) }
+        option(parser, "--touch HOW", TOUCHES,
+               "bytes written to each block: #{TOUCHES.join(", ")} (default: line, one " \
+               "byte of each 64; check writes all and verifies them)")
+        number(parser, "--samples N", "samples of resident memory (default: 400)", most: MAX_SAMPLES)
       end
 
       def single(text)
@@ -88,7 +67,7 @@ module Culet
 
       def replay_options
         Culet::Replay::Program::Options.new(touch: options[:touch], paced: options[:paced],
-                                            single: options[:single], samples: options[:samples])
+                                            single: options[:threads], samples: options[:samples])
       end
 
       def program(trace) = Culet::Replay::Program.new(trace.path, options: replay_options)
@@ -116,12 +95,9 @@ module Culet
       end
 
       def compare(trace)
-        plan = plan(trace)
-        interruption = Culet::Interruption.new
-        progress = Culet::Benchmark::Progress.new(out: err, total: plan.schedule.size)
-        replay = Culet::Replay::Runner.new(plan: plan, options: replay_options,
-                                           interruption: interruption, progress: progress)
-        report(interruption.watch { replay.call }, interruption)
+        document = measure(plan(trace)) { |about| Culet::Replay::Runner.new(options: replay_options, **about) }
+        deliver(options[:json] ? JSON.generate(document) : text(document))
+        conclude(document, "no allocator completed the trace")
       end
 
       def plan(trace)
@@ -141,28 +117,10 @@ module Culet
                           "use `culet compare`, which runs the program"
       end
 
-      def command_line
-        "culet replay #{Shellwords.join(options.key?(:seed) ? @given_words : [*@given_words, "--seed", seed.to_s])}"
-      end
-
-      # Keeps the words, which the document shows.
-      def split(argv)
-        @given_words = argv.dup
-        super
-      end
-
-      def report(document, interruption)
-        deliver(options[:json] ? JSON.generate(document) : text(document))
-        check_interruption(interruption)
-        raise Error, "no allocator completed the trace; see the reasons above" if document["results"].empty?
-
-        EXIT_OK
-      end
-
       def text(document)
         require_relative "../tools/replay/table"
         table = fitted { Culet::Replay::Table.new(document, color: color?).to_s }
-        return table unless !options[:out] && Culet::Replay::Curves.supported?(io: out)
+        return table unless !options[:out] && Text::Plot.supported?(io: out)
 
         [table, Culet::Replay::Curves.new(document, width: terminal_columns, color: color?).to_s].join("\n")
       end

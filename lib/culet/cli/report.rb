@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "json"
 require_relative "command"
 require_relative "process_arguments"
 require_relative "../tools/report"
@@ -11,18 +10,14 @@ module Culet
     class Report < Command
       include ProcessArguments
 
-      # @return [String] the usage of the verb
-      def banner = "culet report PID|NAME ... | SNAPSHOT"
+      BANNER = "culet report PID|NAME ... | SNAPSHOT"
+      EXAMPLES = ["culet report 4242                   a running process; no restart needed",
+                  "culet report puma                   the server, its workers, and their total",
+                  "culet report 4242 --watch 5         repeat every five seconds",
+                  "culet report before.snapshot --json"].freeze
 
-      # @return [Array<String>] examples for --help
-      def examples
-        ["culet report 4242                   a running process; no restart needed",
-         "culet report puma                   the server, its workers, and their total",
-         "culet report 4242 --watch 5         repeat every five seconds",
-         "culet report before.snapshot --json"]
-      end
+      private
 
-      # @return [Integer] exit status
       def execute(words, command)
         if command
           raise UsageError, "`culet report` does not run a command; give a process number, e.g. `culet report 4242`"
@@ -35,8 +30,6 @@ module Culet
         deliver(render(words, all(words)))
         @failed ? EXIT_FAILED : EXIT_OK
       end
-
-      private
 
       def define(parser)
         define_names(parser)

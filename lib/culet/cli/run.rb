@@ -2,21 +2,17 @@
 
 require_relative "command"
 require_relative "allocator_help"
-require_relative "program"
 
 module Culet
   module CLI
     # `culet run`: replaces itself with the user's command, under an allocator.
     class Run < Command
-      # @return [String] the usage of the verb
-      def banner = "culet run [--allocator NAME[:SETTING]] -- COMMAND [ARGUMENT ...]"
+      BANNER = "culet run [--allocator NAME[:SETTING]] -- COMMAND [ARGUMENT ...]"
+      EXAMPLES = ["culet run -- bundle exec puma", "culet run --allocator jemalloc:narenas=2 -- ruby app.rb",
+                  "culet run --allocator glibc:arena_max=2 -- bin/rails server",
+                  "culet run --allocator glibc:trim -- bin/rails server"].freeze
 
-      # @return [Array<String>] examples for --help
-      def examples
-        ["culet run -- bundle exec puma", "culet run --allocator jemalloc:narenas=2 -- ruby app.rb",
-         "culet run --allocator glibc:arena_max=2 -- bin/rails server",
-         "culet run --allocator glibc:trim -- bin/rails server"]
-      end
+      private
 
       # @return [Integer] never, where the command can be started: this process becomes it
       def execute(words, command)
@@ -28,12 +24,8 @@ module Culet
         become(program, command, environment)
       end
 
-      private
-
       def define(parser)
-        parser.on("-a", "--allocator NAME[:SETTING]", "allocator to use (default: culet)") do |v|
-          options[:allocator] = v
-        end
+        option(parser, "-a", "--allocator NAME[:SETTING]", "allocator to use (default: culet)")
         AllocatorHelp.add(parser, anywhere: anywhere?) if help_asked?
       end
 

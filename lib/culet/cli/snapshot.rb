@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
-require "json"
 require_relative "command"
-require_relative "numbers"
 require_relative "object_counts"
 require_relative "process_arguments"
 require_relative "../system/interruption"
@@ -15,19 +13,15 @@ module Culet
       include ObjectCounts
       include ProcessArguments
 
-      # @return [String] the usage of the verb
-      def banner = "culet snapshot PID|NAME [--objects] [--out FILE] [--every TIME [--for TIME]]"
+      BANNER = "culet snapshot PID|NAME [--objects] [--out FILE] [--every TIME [--for TIME]]"
+      EXAMPLES = ["culet snapshot 4242                        write culet-4242.snapshot",
+                  "culet snapshot 4242 --out before.snapshot",
+                  "culet snapshot 4242 --objects              with counts of Ruby objects",
+                  "culet snapshot 4242 --every 10s --for 1h   a series of 360 in one file",
+                  "culet report before.snapshot; culet diff before.snapshot after.snapshot"].freeze
 
-      # @return [Array<String>] examples for --help
-      def examples
-        ["culet snapshot 4242                        write culet-4242.snapshot",
-         "culet snapshot 4242 --out before.snapshot",
-         "culet snapshot 4242 --objects              with counts of Ruby objects",
-         "culet snapshot 4242 --every 10s --for 1h   a series of 360 in one file",
-         "culet report before.snapshot; culet diff before.snapshot after.snapshot"]
-      end
+      private
 
-      # @return [Integer] exit status
       def execute(words, command)
         if command
           raise UsageError, "`culet snapshot` does not run a command; give a process number, e.g. `culet snapshot 4242`"
@@ -41,19 +35,14 @@ module Culet
         options[:objects] ? take_with_objects(reader, pid) : take(reader)
       end
 
-      private
-
       def define(parser)
-        parser.separator("A snapshot holds sizes and states, never contents. The file is private (mode 0600) " \
-                         "and appears when it is complete. A series has no single blocks, only the use of " \
-                         "each page. With --objects the agent in the process first counts the Ruby objects, in the " \
-                         "main thread; the signals that servers use are not sent.")
-        parser.separator("")
+        paragraph(parser, "A snapshot holds sizes and states, never contents. The file is private (mode 0600) " \
+                          "and appears when it is complete. A series has no single blocks, only the use of " \
+                          "each page. With --objects the agent in the process first counts the Ruby objects, in the " \
+                          "main thread; the signals that servers use are not sent.")
         define_names(parser)
-        parser.on("--every TIME", "repeat at this interval (10s, 5m), into the same file, until Ctrl-C") do |v|
-          options[:every] = Duration.seconds("--every", v)
-        end
-        parser.on("--for TIME", "stop after TIME (30m, 1h)") { |v| options[:for] = Duration.seconds("--for", v) }
+        duration(parser, "--every TIME", "repeat at this interval (10s, 5m), into the same file, until Ctrl-C")
+        duration(parser, "--for TIME", "stop after TIME (30m, 1h)")
         define_objects(parser)
         define_treatment(parser)
       end
@@ -72,7 +61,7 @@ module Culet
         path = path_for(reader)
         interruption = Culet::Interruption.new
         recorder = Culet::Scope::Recorder.new(reader, every_seconds: options[:every], for_seconds: options[:for],
-                                                      stop: interruption.method(:requested?))
+                                                      interruption: interruption)
         count = Culet::Scope::Series.new(path).write { |series| interruption.watch { recorder.call(series) } }
         conclude(path, count, recorder, interruption)
       end

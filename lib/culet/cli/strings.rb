@@ -1,9 +1,6 @@
 # frozen_string_literal: true
 
-require "json"
 require_relative "command"
-require_relative "numbers"
-require_relative "program"
 require_relative "../system/ruby_options"
 require_relative "process_arguments"
 require_relative "../tools/strings"
@@ -15,26 +12,21 @@ module Culet
       include ProcessArguments
 
       TOP = 10
+      BANNER = "culet strings PID|NAME | DUMP | -- COMMAND ..."
+      EXAMPLES = ["#{RubyOptions.advice("agent")} bundle exec puma    load the agent",
+                  "culet strings 4242                    a running process with the agent",
+                  "culet strings 4242 --no-content       no text leaves the process",
+                  "culet strings -- ruby job.rb          at exit, or when culet receives SIGUSR1",
+                  "culet strings --trace -- ruby job.rb  with allocation sites (slower)",
+                  "culet strings heap.json               a dump by ObjectSpace.dump_all",
+                  "culet strings heap.json --html strings.html --svg strings.svg"].freeze
       private_constant :TOP
 
-      # @return [String] the usage of the verb
-      def banner = "culet strings PID|NAME | DUMP | -- COMMAND ..."
+      private
 
-      # @return [Array<String>] examples for --help
-      def examples
-        ["#{RubyOptions.advice("agent")} bundle exec puma    load the agent",
-         "culet strings 4242                    a running process with the agent",
-         "culet strings 4242 --no-content       no text leaves the process",
-         "culet strings -- ruby job.rb          at exit, or when culet receives SIGUSR1",
-         "culet strings --trace -- ruby job.rb  with allocation sites (slower)",
-         "culet strings heap.json               a dump by ObjectSpace.dump_all",
-         "culet strings heap.json --html strings.html --svg strings.svg"]
-      end
-
-      # @return [Integer] exit status
       def execute(words, command)
         check(words, command)
-        options.values_at(:html, :svg, :out).compact.each { |path| AtomicFile.check(path) }
+        check_destinations(:html, :svg)
         source = command ? command_source(command) : source(words.first)
         findings = Culet::Strings.findings(source, top: [top, GRAPHED].max, content: content?)
         draw(findings)
@@ -42,36 +34,22 @@ module Culet
         command ? conclude(source.status) : EXIT_OK
       end
 
-      private
-
       # Groups that the picture may show.
       GRAPHED = 50
       private_constant :GRAPHED
 
       def define(parser)
-        parser.separator("A running process must have loaded culet/agent. It is paused in slices of 20 ms, and " \
-                         "once for a garbage collection. Files that contain string text are private (mode 0600).")
-        parser.separator("")
+        paragraph(parser, "A running process must have loaded culet/agent. It is paused in slices of 20 ms, and " \
+                          "once for a garbage collection. Files that contain string text are private (mode 0600).")
         define_names(parser)
-        parser.on("--html FILE", "write an HTML page with the picture and all tables") { |v| options[:html] = v }
-        parser.on("--svg FILE", "write a picture of buffers, their strings, and the duplicates") do |v|
-          options[:svg] = v
-        end
-        parser.on("--top N", "number of groups, gems and files to list (default: #{TOP})") do |v|
-          options[:top] = whole("--top", v, most: Numbers::MOST_LINES)
-        end
-        parser.on("--no-content", "print no text; a running process sends digests instead") do
-          options[:content] = false
-        end
-        parser.on("--no-collect", "do not collect garbage first; unreachable strings are included") do
-          options[:collect] = false
-        end
-        parser.on("--trace", "record where a command allocates (ObjectSpace.trace_object_allocations)") do
-          options[:trace] = true
-        end
-        parser.on("--wait TIME", "wait this long for the main thread before each slice (default: 10s)") do |v|
-          options[:wait] = Duration.seconds("--wait", v)
-        end
+        option(parser, "--html FILE", "write an HTML page with the picture and all tables")
+        option(parser, "--svg FILE", "write a picture of buffers, their strings, and the duplicates")
+        number(parser, "--top N", "number of groups, gems and files to list (default: #{TOP})",
+               most: Numbers::MOST_LINES)
+        option(parser, "--no-content", "print no text; a running process sends digests instead")
+        option(parser, "--no-collect", "do not collect garbage first; unreachable strings are included")
+        option(parser, "--trace", "record where a command allocates (ObjectSpace.trace_object_allocations)")
+        duration(parser, "--wait TIME", "wait this long for the main thread before each slice (default: 10s)")
       end
 
       def check(words, command)
@@ -120,15 +98,11 @@ module Culet
         return unless options[:html] || options[:svg]
 
         require_relative "../tools/strings/html"
-        write(options[:svg]) { Culet::Strings::Graph.new(findings).to_s }
-        write(options[:html]) { Culet::Strings::Html.new(findings, top: [top, GRAPHED].max).to_s }
-      end
+        write_file(options[:svg], Culet::Strings::Graph.new(findings).to_s, secret: content?) if options[:svg]
+        return unless options[:html]
 
-      def write(path)
-        return unless path
-
-        AtomicFile.write(path, yield, secret: content?)
-        err.puts("culet: wrote #{path}")
+        page = Culet::Strings::Html.new(findings, top: [top, GRAPHED].max)
+        write_file(options[:html], page.to_s, secret: content?)
       end
 
       def render(findings)

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "json"
 require_relative "command"
 require_relative "process_arguments"
 require_relative "../tools/top"
@@ -13,21 +12,16 @@ module Culet
 
       LEAST_SECONDS = 0.2
       MOST_SECONDS = 3600
+      BANNER = "culet top [PID|NAME...]"
+      EXAMPLES = ["culet top                   every Ruby program of this machine",
+                  "culet top puma              a server by name, with its workers",
+                  "culet top 4242 --every 5    every five seconds",
+                  "culet top puma | cat        one table, after a second",
+                  "culet top puma --json       the same as JSON"].freeze
       private_constant :LEAST_SECONDS, :MOST_SECONDS
 
-      # @return [String] the usage of the verb
-      def banner = "culet top [PID|NAME...]"
+      private
 
-      # @return [Array<String>] examples for --help
-      def examples
-        ["culet top                   every Ruby program of this machine",
-         "culet top puma              a server by name, with its workers",
-         "culet top 4242 --every 5    every five seconds",
-         "culet top puma | cat        one table, after a second",
-         "culet top puma --json       the same as JSON"]
-      end
-
-      # @return [Integer] exit status
       def execute(words, command)
         raise UsageError, "`culet top` does not run a command; give a process number or a name" if command
 
@@ -40,16 +34,13 @@ module Culet
         end
       end
 
-      private
-
       def define(parser)
-        parser.separator("Shows the memory of processes and their children: what they share, malloc, Ruby's slots " \
-                         "and collections, the limit, and growth since the start. The key h explains columns and " \
-                         "keys, q quits. Without a terminal one table is printed.")
-        parser.separator("")
+        paragraph(parser, "Shows the memory of processes and their children: what they share, malloc, Ruby's slots " \
+                          "and collections, the limit, and growth since the start. The key h explains columns and " \
+                          "keys, q quits. Without a terminal one table is printed.")
         define_names(parser, several: true)
-        parser.on("--every SECONDS", "read every SECONDS seconds (default: 1; #{LEAST_SECONDS} to " \
-                                     "#{MOST_SECONDS})") { |v| options[:every] = interval(v) }
+        option(parser, "--every SECONDS", "read every SECONDS seconds (default: 1; #{LEAST_SECONDS} to " \
+                                          "#{MOST_SECONDS})") { |v| interval(v) }
       end
 
       def interval(text)

@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
-require "json"
 require_relative "command"
-require_relative "program"
 require_relative "../allocators"
 require_relative "../tools/trace"
 require_relative "../text/size"
@@ -12,22 +10,16 @@ module Culet
     # `culet trace`: runs a command and records every allocation that it makes.
     class Trace < Command
       DEFAULT_FILE = "culet.trace"
-      UNITS = { "" => 1, "K" => 1024, "M" => 1024**2, "G" => 1024**3 }.freeze
-      SIZE = /\A(\d+)([KMG]?)\z/i
       # A file is no larger anywhere.
       MOST_BYTES = 1 << 60
-      private_constant :UNITS, :SIZE, :MOST_BYTES
+      BANNER = "culet trace [-o FILE] [options] -- COMMAND [ARGUMENT ...]"
+      EXAMPLES = ["culet trace -- ruby job.rb         write culet.trace",
+                  "culet trace -o puma.trace --limit 1G -- bundle exec puma",
+                  "culet trace -o job.trace --allocator culet -- ruby job.rb",
+                  "culet replay job.trace"].freeze
+      private_constant :MOST_BYTES
 
-      # @return [String] the usage of the verb
-      def banner = "culet trace [-o FILE] [options] -- COMMAND [ARGUMENT ...]"
-
-      # @return [Array<String>] examples for --help
-      def examples
-        ["culet trace -- ruby job.rb         write culet.trace",
-         "culet trace -o puma.trace --limit 1G -- bundle exec puma",
-         "culet trace -o job.trace --allocator culet -- ruby job.rb",
-         "culet replay job.trace"]
-      end
+      private
 
       # @return [Integer] the command's own exit status
       def execute(words, command)
@@ -41,26 +33,21 @@ module Culet
         status_of(recording.status)
       end
 
-      private
-
       def define(parser)
-        parser.separator("Writes the allocations of the command to FILE, and those of each child process to " \
-                         "FILE.PID. The trace of a killed process is complete up to its end. An existing " \
-                         "trace is replaced. C++ new is recorded where it calls malloc.")
-        parser.separator("")
+        paragraph(parser, "Writes the allocations of the command to FILE, and those of each child process to " \
+                          "FILE.PID. The trace of a killed process is complete up to its end. An existing " \
+                          "trace is replaced. C++ new is recorded where it calls malloc.")
         parser.on("-o FILE", "write the trace to FILE, as --out does (default: #{DEFAULT_FILE})") do |v|
           options[:out] = v
         end
-        parser.on("-a", "--allocator NAME[:SETTING]",
-                  "allocator of the command while it is recorded (default: glibc)") { |v| options[:allocator] = v }
-        parser.on("--limit SIZE", "largest trace of one process, e.g. 500M; the command continues without it") do |v|
-          options[:limit] = size(v)
-        end
+        option(parser, "-a", "--allocator NAME[:SETTING]",
+               "allocator of the command while it is recorded (default: glibc)")
+        option(parser, "--limit SIZE", "largest trace of one process, e.g. 500M; the command continues without it",
+               &method(:size))
       end
 
       def size(text)
-        match = SIZE.match(text)
-        bytes = match && match[1].to_i * UNITS.fetch(match[2].upcase)
+        bytes = Text::Size.parse(text)
         return bytes if bytes&.between?(65_536, MOST_BYTES)
 
         raise UsageError, "--limit takes a size of at least 64K, e.g. 500M or 2G, not #{text[0, 40].inspect}"

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "address_ranges"
+
 module Culet
   # How many of a process's resident bytes lie in regions, which are described in more detail than their mappings.
   #
@@ -27,51 +29,26 @@ module Culet
 
     # Both lists are in address order and without overlaps, so that one pass over them is enough.
     def walk
-      ruby = ruby_ranges
-      index = ruby_index = 0
-      regions = @snapshot.regions
+      regions = RangeCursor.new(@snapshot.regions)
+      ruby = RangeCursor.new(ruby_ranges)
       @snapshot.mappings.each do |mapping|
         mapping.each_resident(@snapshot.process.page_bytes) do |first, past|
-          index = overlaps(regions, index, first, past) do |region, bytes|
-            count(region, mapping, bytes)
+          regions.each(first, past) do |region, from, to|
+            @covered[mapping.id] += to - from
             next unless region.malloc?
 
-            first_inside = [first, region.start].max
-            past_inside = [past, region.end].min
-            ruby_index = overlaps(ruby, ruby_index, first_inside, past_inside) do |_, part|
-              @ruby_in_malloc_bytes += part
-            end
+            @malloc_bytes += to - from
+            ruby.each(from, to) { |_, start, stop| @ruby_in_malloc_bytes += stop - start }
           end
         end
       end
     end
 
-    Range = Struct.new(:start, :end)
-    private_constant :Range
-
     def ruby_ranges
       return [] unless @snapshot.ruby
 
       bytes = @snapshot.ruby.page_bytes
-      @snapshot.ruby_pages.map { |page| Range.new(page.address, page.address + bytes) }.sort_by(&:start)
-    end
-
-    # Yields each part that overlaps, with how many bytes.
-    #
-    # @return [Integer] the index to continue from
-    def overlaps(parts, index, first, past)
-      index += 1 while index < parts.size && parts[index].end <= first
-      at = index
-      while at < parts.size && parts[at].start < past
-        yield parts[at], [past, parts[at].end].min - [first, parts[at].start].max
-        at += 1
-      end
-      index
-    end
-
-    def count(region, mapping, bytes)
-      @malloc_bytes += bytes if region.malloc?
-      @covered[mapping.id] += bytes
+      @snapshot.ruby_pages.map { |page| AddressRange.new(page.address, page.address + bytes) }.sort_by(&:start)
     end
   end
 end

@@ -33,7 +33,6 @@ module Culet
     # @param name [String] of a file in the folder
     def asset(name) = File.read(File.expand_path(name, self.class::FOLDER), encoding: Encoding::UTF_8)
 
-    # @param title [String]
     # @param script_source [String, nil] of the content security policy; default: the one script of the page
     # @param policy [Boolean] whether the page brings its policy; false: the server sends one
     # @param attributes [String] HTML, of the root element

@@ -34,19 +34,31 @@ module Culet
       # @raise [Malformed] when that is not what its bytes say
       def page_runs = @page_runs ||= Runs.new(pages_payload)
 
-      # Yields what of it is in memory, in address order.
+      # Yields its pages in address order, in runs of one state.
       #
       # @param page_bytes [Integer]
       # @yieldparam first [Integer] address
       # @yieldparam past [Integer] address
-      def each_resident(page_bytes)
+      # @yieldparam bits [Integer] their state
+      def each_run(page_bytes)
         at = start
         page_runs.each do |count, bits|
           past = at + (count * page_bytes)
-          yield at, past if bits & (PRESENT | ZERO) == PRESENT
+          yield at, past, bits
           at = past
         end
       end
+
+      # Yields the runs that are in memory, likewise.
+      #
+      # @param page_bytes [Integer]
+      def each_resident(page_bytes)
+        each_run(page_bytes) { |first, past, bits| yield first, past if Mapping.resident?(bits) }
+      end
+
+      # @param bits [Integer] state of a page
+      # @return [Boolean] whether it takes memory
+      def self.resident?(bits) = bits & (PRESENT | ZERO) == PRESENT
 
       # @param page_bytes [Integer]
       # @raise [Malformed] when its pages go beyond its end

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../errors"
-require_relative "../system/clock"
 require_relative "../system/processes"
 require_relative "reader"
 require_relative "series"
@@ -11,22 +10,18 @@ module Culet
     # Takes snapshots of one process at regular times, until the time is over, the process has ended, or it is asked to
     # stop.
     class Recorder
-      # A wish to stop is looked for this often, in seconds.
-      STEP_SECONDS = 0.1
-      private_constant :STEP_SECONDS
-
       # @return [String, nil] why it stopped early, in words
       attr_reader :early
 
       # @param reader [Reader]
       # @param every_seconds [Float, nil] from one to the next; nil: only one
       # @param for_seconds [Float, nil] how long; nil: until it is stopped
-      # @param stop [Proc] tells whether to stop
-      def initialize(reader, every_seconds: nil, for_seconds: nil, stop: -> { false })
+      # @param interruption [Interruption] asks it to stop
+      def initialize(reader, interruption:, every_seconds: nil, for_seconds: nil)
         @reader = reader
         @every = every_seconds
         @for = for_seconds
-        @stop = stop
+        @interruption = interruption
         @ticks = Processes::Cpu.start_ticks(reader.pid)
       end
 
@@ -34,14 +29,7 @@ module Culet
       # @return [Integer] how many there are
       # @raise [Culet::Error] when the first cannot be taken, or one cannot be written
       def call(series)
-        start = Clock.now
-        index = 0
-        while take(series)
-          index += 1
-          break if @every.nil? || (@for && index * @every > @for)
-
-          wait_until(start + (index * @every))
-        end
+        @interruption.at_intervals(@every, @for) { take(series) }
         series.count
       end
 
@@ -49,7 +37,7 @@ module Culet
 
       # @return [Boolean] whether to go on
       def take(series)
-        return stop_early("it was interrupted") if @stop.call
+        return stop_early("it was interrupted") if @interruption.requested?
         unless Processes::Cpu.start_ticks(@reader.pid) == @ticks || series.count.zero?
           return stop_early("process #{@reader.pid} has ended")
         end
@@ -63,7 +51,7 @@ module Culet
         @reader.stream
       rescue Error => e
         # Ctrl-C reaches the program that reads as well.
-        return stop_early("it was interrupted") if @stop.call
+        return stop_early("it was interrupted") if @interruption.requested?
         raise if series.count.zero?
 
         stop_early(e.message)
@@ -72,12 +60,6 @@ module Culet
       def stop_early(reason)
         @early = reason
         false
-      end
-
-      def wait_until(time)
-        while !@stop.call && (rest = time - Clock.now).positive?
-          sleep([rest, STEP_SECONDS].min)
-        end
       end
     end
   end

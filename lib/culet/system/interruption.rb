@@ -2,6 +2,7 @@
 
 require "io/wait"
 require_relative "../errors"
+require_relative "clock"
 
 module Culet
   # The user pressed Ctrl-C, or sent a terminating signal.
@@ -35,6 +36,21 @@ module Culet
     # @param seconds [Float] the longest sleep
     # @return [Boolean] whether one did
     def wait(seconds) = !@waker.wait_readable(seconds).nil?
+
+    # Calls the block at regular times until it returns false or the time is over. A signal ends a pause, not the calls.
+    #
+    # @param every [Float, nil] seconds from one call to the next; nil: only one call
+    # @param most [Float, nil] seconds from the first call to the last; nil: without a limit
+    def at_intervals(every, most = nil)
+      start = Clock.now
+      count = 0
+      while yield
+        count += 1
+        break if every.nil? || (most && count * every > most)
+
+        wait([start + (count * every) - Clock.now, 0].max)
+      end
+    end
 
     # @return [Boolean] whether a signal arrived
     def requested? = !@signal.nil?

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "control_groups"
 require_relative "kernel_file"
 
 module Culet
@@ -61,7 +62,7 @@ module Culet
       # @param root [String] as above
       # @return [MemoryGroup, nil] the group, without its limit; nil: there is none
       def listed(path, root: "/")
-        mounts(root).each do |version, _, mount_point|
+        ControlGroups.mounts("memory", root: root).each do |version, _, mount_point|
           folder = File.join(root, mount_point)
           next unless path.start_with?("#{folder.chomp("/")}/")
 
@@ -89,85 +90,10 @@ module Culet
       # @return [Integer] bytes
       def used(charged, reclaimable) = [charged - reclaimable, 0].max
 
-      private
-
-      # @return [Array<Array(String, Integer)>] the folders of the group and of all above it, with their version
-      def folders(pid, root, problems)
-        version, path = membership(pid, root)
-        return [] unless path
-
-        mounts(root).each do |mount_version, mount_root, mount_point|
-          return ascend(File.join(root, mount_point), below(path, mount_root), version) if mount_version == version
-        end
-        problems << "the memory limit is unknown: the control groups (version #{version}) are not mounted"
-        []
-      rescue SystemCallError => e
-        problems << sentence(e)
-        []
-      end
-
-      # The controller is in one hierarchy at a time.
-      #
-      # @return [Array(Integer, String), nil] version and path of the process's group
-      def membership(pid, root)
-        text = KernelFile.read(File.join(root, "proc", pid.to_s, "cgroup"))
-        lines = text.each_line(chomp: true).map { |line| line.split(":", 3) }
-        old = lines.find { |_, controllers, path| path && controllers.split(",").include?("memory") }
-        return [1, old[2]] if old
-
-        new = lines.find { |number, controllers, path| path && number == "0" && controllers.empty? }
-        [2, new[2]] if new
-      end
-
-      # @return [Array<Array(Integer, String, String)>] version, root and folder of each mounted hierarchy
-      def mounts(root)
-        KernelFile.read(File.join(root, "proc/self/mountinfo")).each_line.filter_map do |line|
-          fields, tail = line.chomp.split(" - ", 2)
-          type, _source, options = tail.to_s.split
-          _id, _parent, _device, mount_root, point = fields.to_s.split
-          version = { "cgroup2" => 2, "cgroup" => 1 }[type]
-          next unless version && point && (version == 2 || options.to_s.split(",").include?("memory"))
-
-          [version, unescape(mount_root), unescape(point)]
-        end
-      end
-
-      # The kernel writes spaces and backslashes as octal numbers.
-      def unescape(text) = text.gsub(/\\([0-7]{3})/) { Integer(Regexp.last_match(1), 8).chr }
-
-      # The part of the path below the mounted group. In a container the path may be that of the host, or begin with
-      # "/.." for a group outside of the namespace: then the mounted group is the tightest that can be seen.
-      def below(path, mount_root)
-        return "" if path.split("/").include?("..")
-        return path if mount_root == "/"
-
-        path == mount_root || path.start_with?("#{mount_root}/") ? path.delete_prefix(mount_root) : ""
-      end
-
-      # @return [String, nil] the folder that the parts lead to; nil: one of them is no folder in the one before
-      def descend(folder, parts)
-        parts.reduce(folder) do |parent, name|
-          break unless Dir.children(parent).include?(name) && File.lstat(File.join(parent, name)).directory?
-
-          File.join(parent, name)
-        end
-      end
-
-      def ascend(mount_point, path, version)
-        parts = path.split("/").reject(&:empty?)
-        parts = [] unless File.directory?(File.join(mount_point, *parts))
-        parts.size.downto(0).map { |count| [File.join(mount_point, *parts.first(count)), version] }
-      end
-
-      def read(folder, version, problems)
-        limits = FILES.fetch(version)[:limits].filter_map { |name| limit(File.join(folder, name), problems) }
-        limits << hidden_limit(folder) if version == 1
-        limits.compact!
-        new(folder, version, limits.min) if limits.any?
-      end
-
+      # @param path [String] of a file with a limit
+      # @param problems [Array<String>] gets a sentence if it cannot be used
       # @return [Integer, nil] nil without a limit; the root group has no such files
-      def limit(path, problems)
+      def limit(path, problems = [])
         text = KernelFile.read(path).strip
         return if text == "max"
         return Integer(text, 10).then { |bytes| bytes if bytes < UNLIMITED_BYTES } if text.match?(/\A\d{1,20}\z/)
@@ -179,6 +105,37 @@ module Culet
       rescue SystemCallError => e
         problems << sentence(e)
         nil
+      end
+
+      private
+
+      # @return [Array<Array(String, Integer)>] as of ControlGroups
+      def folders(pid, root, problems)
+        version, = ControlGroups.membership("memory", pid: pid, root: root)
+        found = ControlGroups.folders("memory", pid: pid, root: root)
+        return found if found.any? || version.nil?
+
+        problems << "the memory limit is unknown: the control groups (version #{version}) are not mounted"
+        []
+      rescue SystemCallError => e
+        problems << sentence(e)
+        []
+      end
+
+      # @return [String, nil] the folder that the parts lead to; nil: one of them is no folder in the one before
+      def descend(folder, parts)
+        parts.reduce(folder) do |parent, name|
+          break unless Dir.children(parent).include?(name) && File.lstat(File.join(parent, name)).directory?
+
+          File.join(parent, name)
+        end
+      end
+
+      def read(folder, version, problems)
+        limits = FILES.fetch(version)[:limits].filter_map { |name| limit(File.join(folder, name), problems) }
+        limits << hidden_limit(folder) if version == 1
+        limits.compact!
+        new(folder, version, limits.min) if limits.any?
       end
 
       # Version 1: the least limit of the group and all above it, also of those outside of the namespace.

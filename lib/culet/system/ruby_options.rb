@@ -30,12 +30,17 @@ module Culet
     # @return [String] the assignment as users write it; by path, because Bundler restricts gems, not paths
     def advice(part) = "RUBYOPT=-r$(culet lib #{part})"
 
-    # @param part [String] one of PARTS, or another file of lib/culet
+    # @param part [String] one of PARTS
     # @return [String] the absolute path of its file
     # @raise [Culet::Error] when the path contains spaces
-    def file(part)
-      path = File.expand_path("../#{part}.rb", __dir__)
-      refuse_spaces(path, "culet/#{part}")
+    def file(part) = loadable(File.expand_path("../#{part}.rb", __dir__), "culet/#{part}")
+
+    # @param path [String] the absolute path of a file to load by -r
+    # @param name [String] its name in messages
+    # @return [String] the path
+    # @raise [Culet::Error] when the path contains spaces
+    def loadable(path, name)
+      refuse_spaces(path, name)
       path
     end
 

@@ -13,9 +13,11 @@ module Culet
     # The base of every report for a terminal. A subclass returns tables and paragraphs in `sections`, made with the
     # methods below.
     class View
+      # @param subject [Object] what is printed
       # @param color [Boolean] whether to use ANSI colours
       # @param unicode [Boolean] whether the terminal shows characters beyond ASCII
-      def initialize(color: false, unicode: Encoding.default_external == Encoding::UTF_8)
+      def initialize(subject = nil, color: false, unicode: Encoding.default_external == Encoding::UTF_8)
+        @subject = subject
         @color = color
         @unicode = unicode
       end
@@ -32,26 +34,20 @@ module Culet
       # @return [Array<String, nil, Array>] nil where there is nothing to print
       def sections = raise(NotImplementedError)
 
-      # @see Table.render
       def grid(columns, **options) = Table.render(columns, unicode: @unicode, **options)
 
-      # @see Lines.printable
       def printable(text) = Lines.printable(text)
 
-      # @see Lines.wrap
       def wrap(text, indent: 0) = Lines.wrap(text, indent: indent)
 
-      # @see Numbers.count
       def count(...) = Numbers.count(...)
 
       def bold(text) = @color ? "\e[1m#{text}\e[0m" : text
 
-      # @see Lines.verdicts
       def verdict_lines(list)
         Lines.verdicts(list) { |topic| bold(topic) } if list.any?
       end
 
-      # @see Lines.notes
       def note_lines(sentences) = Lines.notes(sentences)
     end
   end

@@ -2,7 +2,6 @@
 
 require_relative "../errors"
 require_relative "../benchmark/plan"
-require_relative "replay/trace_file"
 require_relative "replay/runner"
 
 module Culet

@@ -6,8 +6,8 @@ require_relative "trace/packing"
 require_relative "trace/recording"
 
 module Culet
-  # Records every allocation of a program. The recorder is a C library (replay/recorder), preloaded before the allocator;
-  # replay/format.h describes the files.
+  # Records every allocation of a program. The recorder is a C library (replay/recorder), preloaded before the
+  # allocator; replay/format.h describes the files.
   #
   #   Recording    runs a command with the recorder
   #   Buffer       shared memory for the latest events, copied to the files

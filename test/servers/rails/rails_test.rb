@@ -81,8 +81,8 @@ class RailtieTest < Minitest::Test
   # @return [String] what the application printed
   def boot_in_order(first, feature, order, library)
     Dir.mktmpdir do |directory|
-      FileUtils.cp_r("#{ROOT}/lib", "#{directory}/copy")
-      copy = library == "lib" ? "#{ROOT}/lib" : "#{directory}/copy"
+      copy_ruby_files("#{directory}/copy")
+      copy = library == "lib" ? "#{ROOT}/lib" : "#{directory}/copy/lib"
       env = { "BEFORE" => nil, "AFTER" => nil, order => feature }
       env["BEFORE"] = [("#{copy}/puma/plugin/culet culet/auto" if first == :plugin), env["BEFORE"]].compact.join(" ")
       env["RUBYOPT"] = "-r#{copy}/culet/#{first}.rb" if first.is_a?(String)

@@ -4,12 +4,8 @@ module Culet
   module CLI
     class Completion < Command
       # For bash. Nothing that a process calls itself is offered: compgen expands its words.
-      class Bash
-        # @param outlines [Array<Outline>]
-        def initialize(outlines)
-          @outlines = outlines
-        end
-
+      # outlines: an Outline of each verb.
+      Bash = Struct.new(:outlines) do
         # @return [String] the script
         def to_s
           places = "word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} verb=${COMP_WORDS[1]}"
@@ -55,7 +51,7 @@ module Culet
         def quoted(words) = "'#{words.join(" ")}'"
 
         def verbs
-          @outlines.map do |one|
+          outlines.map do |one|
             words = " words=#{quoted(one.words)}" if one.words.any?
             "    #{quoted([one.name])}) options=#{quoted(one.options.flat_map(&:flags))}#{words} ;;"
           end
@@ -63,7 +59,7 @@ module Culet
 
         # What comes behind an option that takes something: its values, a file's name, or what only the user knows.
         def arguments
-          @outlines.flat_map do |one|
+          outlines.flat_map do |one|
             one.options.select { |option| option.argument && !option.argument.start_with?("[") }.map do |option|
               action = if option.values then "COMPREPLY=($(compgen -W #{quoted(option.values)} -- \"$word\"))"
                        elsif option.file? then "compopt -o default 2>/dev/null"

@@ -4,12 +4,8 @@ module Culet
   module CLI
     class Completion < Command
       # For fish.
-      class Fish
-        # @param outlines [Array<Outline>]
-        def initialize(outlines)
-          @outlines = outlines
-        end
-
+      # outlines: an Outline of each verb.
+      Fish = Struct.new(:outlines) do
         # @return [String] the script
         def to_s
           subcommand = "complete -c culet -n __fish_use_subcommand -f -a"
@@ -18,7 +14,7 @@ module Culet
            "#{subcommand} help -d 'options and examples of a verb'",
            "#{subcommand} version -d 'which version this is'",
            "complete -c culet -n '__fish_seen_subcommand_from help' -f -a #{quote(VERBS.keys.join(" "))}",
-           *@outlines.flat_map { |one| [*words(one), *one.options.map { |option| line(one, option) }] },
+           *outlines.flat_map { |one| [*words(one), *one.options.map { |option| line(one, option) }] },
            ""].join("\n")
         end
 

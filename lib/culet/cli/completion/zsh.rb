@@ -4,12 +4,8 @@ module Culet
   module CLI
     class Completion < Command
       # For zsh: a file of $fpath, or to be evaluated behind compinit.
-      class Zsh
-        # @param outlines [Array<Outline>]
-        def initialize(outlines)
-          @outlines = outlines
-        end
-
+      # outlines: an Outline of each verb.
+      Zsh = Struct.new(:outlines) do
         # @return [String] the script
         def to_s
           <<~ZSH
@@ -27,11 +23,11 @@ module Culet
               fi
               local verb=$words[2]
               if [[ -n ${words[(r)experiment]} && $verb == cow ]]; then verb='cow experiment'; fi
-              if [[ -n ${words[(r)--unused]} && $verb == require ]]; then verb='require --unused'; fi
+              if [[ -n ${words[(r)--unused]} && $verb == requires ]]; then verb='requires --unused'; fi
               shift words
               (( CURRENT-- ))
               case $verb in
-            #{@outlines.map { |one| branch(one) }.join("\n")}
+            #{outlines.map { |one| branch(one) }.join("\n")}
               esac
             }
             if [[ $funcstack[1] == _culet ]]; then _culet "$@"; else compdef _culet culet; fi

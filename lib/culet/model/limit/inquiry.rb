@@ -64,7 +64,6 @@ module Culet
         refused(e.message)
       end
 
-      # @return [nil]
       def refused(reason)
         @problems << "its agent did not report the steps: #{reason}"
         nil

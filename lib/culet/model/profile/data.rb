@@ -2,6 +2,7 @@
 
 require_relative "address_space"
 require_relative "estimate"
+require_relative "growth"
 require_relative "shared_samples"
 require_relative "site"
 require_relative "stacks"
@@ -15,7 +16,9 @@ module Culet
       IN_USE = %i[live growth].freeze
       # Views with samples that a fork has passed on.
       SHARING = %i[live peak].freeze
-      private_constant :IN_USE, :SHARING
+      # Kinds of lines, and the line that a row of each has beside.
+      BESIDE = { line: :application_frame, place: :ruby_frame }.freeze
+      private_constant :IN_USE, :SHARING, :BESIDE
 
       # @return [Array<Recording>]
       attr_reader :recordings
@@ -40,9 +43,28 @@ module Culet
       def difference? = false
 
       # @param view [Symbol, String] one of VIEWS
-      # @return [Array<Site>] the largest first
+      # @return [Array<Site>] the largest first; of growth in the order of Site#rank
       def sites(view)
-        @sites[view.to_sym] ||= merged(view.to_sym).sort_by { |site| -site.bytes.abs }
+        @sites[view.to_sym] ||= begin
+          sites = merged(view.to_sym)
+          names = view.to_sym == :growth ? growing_among(sites) : []
+          sites.sort_by { |site| [site.rank(names.include?(site.place) && !site.own?), -site.bytes.abs] }
+        end
+      end
+
+      # @return [Array<String>] places (Site#place) that grow all the time
+      def growing = @growing ||= growing_among(sites(:growth))
+
+      # @param own [Boolean] whether those of culet itself, too
+      # @return [Array<Births>] of all sites, also those without survivors
+      def births(own: true)
+        recordings.flat_map do |recording|
+          next [] if replaced?(recording)
+
+          found = recording.sites.select { |raw| raw.births && !copy?(recording, raw) }
+          found = found.reject { |raw| Stacks.own?(frames(recording, raw)) } unless own
+          found.map { |raw| scaled(recording, raw) }
+        end
       end
 
       # @param view [Symbol, String]
@@ -56,10 +78,10 @@ module Culet
       # @return [Array<Row>] the largest first, and last what culet itself holds. A site with several labels counts for
       #   each
       def by(view, kind)
-        sums = Hash.new { |hash, name| hash[name] = Estimate.new }
-        sites(view).each { |site| site.names(kind.to_sym).each { |name| sums[name] += site.estimate } }
+        groups = Hash.new { |hash, name| hash[name] = [] }
+        sites(view).each { |site| site.names(kind.to_sym).each { |name| groups[name] << site } }
         all = total(view).bytes
-        own_last(sums.map { |name, sum| Row.new(name, sum, all.zero? ? 0.0 : sum.bytes / all) })
+        own_last(groups.map { |name, sites| row(name, sites, all, BESIDE[kind.to_sym]) })
       end
 
       # @param view [Symbol, String]
@@ -88,27 +110,63 @@ module Culet
       def limit(recording)
         @recordings = [recording]
         @sites = {}
+        @growing = nil
       end
 
       def locate(space)
         @stacks = @stacks.transform_values { |stacks| stacks.with_addresses(space) }
         @sites = {}
+        @growing = nil
       end
 
       private
 
       def merged(view)
         sums = {}
+        births = {}
         recordings.each do |recording|
           duplicates = shared(view)&.duplicates(recording) || {}
           recording.sites.each_with_index do |raw, at|
             estimate = estimate(recording, raw, view, duplicates[at + 1]) or next
+            next if copy?(recording, raw)
+
             key = key(recording, raw)
-            sum = sums[key]
-            sums[key] = sum ? sum + estimate : estimate
+            add(sums, key, estimate)
+            add(births, key, scaled(recording, raw)) if view == :growth && raw.births
           end
         end
-        sums.map { |key, sum| Site.new(key, sum) }
+        sums.map { |key, sum| Site.new(key, sum, births[key]) }
+      end
+
+      def add(sums, key, more)
+        sum = sums[key]
+        sums[key] = sum ? sum + more : more
+      end
+
+      def frames(recording, raw) = @stacks.fetch(recording).frames(raw.stack, raw.kind)
+
+      # Whether it is of buffers that count with their objects.
+      def copy?(recording, raw) = recording.buffers? && raw.kind == :malloc && Stacks.deferred?(frames(recording, raw))
+
+      # @return [Births]
+      def scaled(recording, raw) = raw.kind == :object ? raw.births * recording.object_scale : raw.births
+
+      def growing_among(sites)
+        groups = sites.select { |site| site.births && !site.own? && !site.collector? }.group_by(&:place)
+        groups.select { |_, group| group.map(&:births).reduce(:+).grows? }.keys
+      end
+
+      def row(name, sites, all, frame)
+        sum = sites.map(&:estimate).reduce(:+)
+        births = sites.reject(&:collector?).filter_map(&:births).reduce(:+)
+        rank = sites.map { |site| site.rank(births&.grows?) }.min
+        Row.new(name, sum, all.zero? ? 0.0 : sum.bytes / all, births, frame && beside(sites, frame), rank)
+      end
+
+      # @return [String, nil] the line with most bytes of the sites
+      def beside(sites, frame)
+        groups = sites.reject(&:own?).group_by { |site| site.public_send(frame)&.place }
+        groups.max_by { |place, group| place ? group.sum { |site| site.bytes.abs } : -1 }&.first
       end
 
       def estimate(recording, raw, view, duplicates)
@@ -127,11 +185,13 @@ module Culet
       end
 
       # What culet itself holds is not what a reader of rows looks for.
-      def own_last(rows) = rows.sort_by { |row| [row.own? ? 1 : 0, -row.bytes.abs] }
+      def own_last(rows)
+        rows.sort_by { |row| [row.own? ? 1 : 0, row.rank || 0, -row.bytes.abs] }
+      end
 
       # Whose labels were in effect when culet itself allocated is chance.
       def key(recording, raw)
-        frames = @stacks.fetch(recording).frames(raw.stack, raw.kind)
+        frames = frames(recording, raw)
         labels = Stacks.own?(frames) ? {} : recording.labels.fetch(raw.label, {})
         [frames, raw.kind, recording.types[raw.type], labels]
       end

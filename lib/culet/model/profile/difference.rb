@@ -80,12 +80,13 @@ module Culet
       # @return [Array<Row>] the largest change first
       def by(view, kind)
         before, after = [@base, @data].map do |data|
-          data.by(view, kind).to_h { |row| [row.name, row.estimate] }.tap { |hash| hash.default = Estimate.new }
+          data.by(view, kind).to_h { |row| [row.name, row] }
         end
         all = @data.total(view).bytes
         rows = (after.keys | before.keys).map do |name|
-          change = Change.new(after[name], before[name])
-          Row.new(name, change, all.zero? ? 0.0 : change.bytes / all)
+          one, other = [after, before].map { |side| side[name] || Row.new(name, Estimate.new) }
+          change = Change.new(one.estimate, other.estimate)
+          Row.new(name, change, all.zero? ? 0.0 : change.bytes / all, nil, one.beside || other.beside)
         end
         own_last(rows)
       end

@@ -10,8 +10,10 @@ module Culet
       # @param view [Symbol, String] one of VIEWS
       # @param by [Symbol, String, nil] one of KINDS: rows instead of sites
       # @param top [Integer, nil] number of rows or sites; nil: all
-      def initialize(data, view: :live, by: nil, top: nil)
+      # @param growth [Growth, nil] for the view growth
+      def initialize(data, view: :live, by: nil, top: nil, growth: nil)
         @data = data
+        @growth = growth || (Growth.new(data) if view.to_sym == :growth)
         @view = view
         @by = by
         @top = top
@@ -20,7 +22,7 @@ module Culet
       # @return [Hash{String => Object}] the keys of docs/json.md
       def to_h
         head = { "view" => @view.to_s, "sample_bytes" => @data.sample_bytes, **estimate(total, "total_"),
-                 "samples" => total.samples, "lost_samples" => @data.lost, **shared,
+                 "samples" => total.samples, "lost_samples" => @data.lost, **shared, **growth,
                  "processes" => @data.recordings.map { |recording| process(recording) } }
         @by ? head.merge("by" => @by.to_s, "rows" => rows) : head.merge("sites" => sites)
       end
@@ -33,6 +35,15 @@ module Culet
         found = @data.shared(@view)
         { "common_bytes" => (found.common.bytes.round if found),
           "inherited_bytes" => (found.inherited.bytes.round if found) }
+      end
+
+      def growth
+        return {} unless @growth
+
+        { "growth" => { "verdict" => @growth.verdict.to_s, "reason" => @growth.reason&.to_s,
+                        "rss_growth_bytes" => @growth.rss_growth_bytes, "explained_bytes" => @growth.explained_bytes,
+                        "levels" => @growth.levels, "span_seconds" => @growth.span_seconds,
+                        "detectable_bytes" => @growth.detectable_bytes } }
       end
 
       def first(list) = @top ? list.first(@top) : list
@@ -52,16 +63,22 @@ module Culet
       def rows
         first(@data.by(@view, @by)).map do |row|
           { "name" => row.name, **estimate(row), "blocks" => row.blocks.round, "samples" => row.samples,
-            "share" => row.share.round(6) }
+            "share" => row.share.round(6), **application(row), **grows(row) }
         end
       end
 
       def sites
         first(@data.sites(@view)).map do |site|
           { **estimate(site), "blocks" => site.blocks.round, "samples" => site.samples, "kind" => site.kind.to_s,
-            "class" => site.class_name, "labels" => site.labels, "frames" => site.frames.map { |frame| frame(frame) } }
+            "class" => site.class_name, "labels" => site.labels, "application" => site.application_frame&.place,
+            **(@growth ? { "grows" => @data.growing.include?(site.place) && !site.own? } : {}),
+            "frames" => site.frames.map { |frame| frame(frame) } }
         end
       end
+
+      def application(row) = @by.to_sym == :line ? { "application" => row.beside } : {}
+
+      def grows(row) = @growth ? { "grows" => row.grows? && !row.own? } : {}
 
       def frame(frame)
         { "file" => frame.file, "line" => frame.line, "method" => frame.method, "gem" => frame.gem,

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../errors"
+require_relative "births"
 require_relative "estimate"
 require_relative "../../system/input_file"
 
@@ -55,8 +56,8 @@ module Culet
       Mapping = Struct.new(:start, :end, :offset, :build_id, :path)
       # A Ruby frame: path, first line, label.
       RubyFrame = Struct.new(:path, :line, :label)
-      # A site: kind is :malloc or :object; sums: view => Estimate.
-      RawSite = Struct.new(:kind, :stack, :label, :type, :sums)
+      # A site: kind is :malloc or :object; sums: view => Estimate; births: Births, nil where there is no growth.
+      RawSite = Struct.new(:kind, :stack, :label, :type, :sums, :births)
 
       # What became of the samples since the start, each counted once: added to a site; those of them that were freed;
       # lost, for want of a site or a sample; due but not taken, inside the profile, in a thread that forks, and without
@@ -99,6 +100,10 @@ module Culet
       attr_reader :rss_bytes, :peak_rss_bytes
       # @return [Float] by which the sums of objects are multiplied
       attr_reader :object_scale
+
+      # @return [Boolean] whether the bytes of objects have those of their buffers in the transient heap
+      def buffers? = @buffers || false
+
       # @return [Array<Mapping>] sorted by address
       attr_reader :mappings
       # @return [Hash{Integer => RubyFrame}]
@@ -113,6 +118,11 @@ module Culet
       attr_reader :shared
       # @return [Time, nil] growth is what was allocated later; nil in older streams
       attr_reader :base_at
+      # @return [Float, nil] seconds from the base of growth until the last sample that could survive, 0: none could;
+      #   nil in older streams
+      attr_reader :span_seconds
+      # @return [Integer] resident bytes of the process at the base of growth, and at the end; 0: unknown
+      attr_reader :base_rss_bytes, :taken_rss_bytes
       # @return [Integer, nil] estimated bytes of large blocks, and what is resident of them; nil: not known, so all of
       #   them counts
       attr_reader :large_bytes, :large_resident_bytes
@@ -134,7 +144,7 @@ module Culet
         @depths = { 0 => 0 }
         @sites = []
         @shared = []
-        @rss_bytes = @peak_rss_bytes = 0
+        @rss_bytes = @peak_rss_bytes = @base_rss_bytes = @taken_rss_bytes = 0
         @object_scale = 1.0
         @bytes = text.bytesize
         read(text.dup.force_encoding(Encoding::BINARY))
@@ -142,6 +152,9 @@ module Culet
 
       # @return [Time, nil] when the process ended; nil: not known, or it runs
       def ended_at = %i[exited replaced].include?(state) ? taken_at : @ended_at
+
+      # @return [Integer, nil] by how much the resident memory has grown since the base of growth; nil: not known
+      def rss_growth_bytes = (taken_rss_bytes - base_rss_bytes if [taken_rss_bytes, base_rss_bytes].all?(&:positive?))
 
       # @param stack [Integer] number of a stack
       # @return [Array<Integer>] its words, innermost first
@@ -205,7 +218,7 @@ module Culet
         when "P " then process(line)
         when "A " then count_samples(line)
         when "R " then @rss_bytes, @peak_rss_bytes = numbers(line, 2)
-        when "O " then scale(*numbers(line, 2))
+        when "O " then objects(line)
         when "M " then mapping(line)
         when "F " then frame(line)
         when "L " then label(line)
@@ -213,7 +226,9 @@ module Culet
         when "K " then node(line)
         when "S " then site(line)
         when "I " then shared_sample(line)
-        when "G " then @base_at = time(*numbers(line, 1))
+        when "G " then base(line)
+        when "B " then births(line)
+        when "D " then change(line)
         when "U " then @large_bytes, @large_resident_bytes = numbers(line, 2)
         end
       end
@@ -233,9 +248,21 @@ module Culet
         @account = Account.new(*numbers(line, Account.members.size))
       end
 
-      def scale(allocated, estimated)
+      # Older streams have two numbers.
+      def objects(line)
+        allocated, estimated = numbers(line, 2)
         damaged("has objects that nothing estimates") if estimated.zero?
         @object_scale = allocated.fdiv(estimated)
+        @buffers = line.count(" ") > 2 && numbers(line, 3).last == 1
+      end
+
+      # Older streams have the time alone.
+      def base(line)
+        @base_at = time(*numbers(line, 1))
+        return unless line.count(" ") > 1
+
+        _, span, @base_rss_bytes, @taken_rss_bytes = numbers(line, 4)
+        @span_seconds = span / 1e9
       end
 
       def numbers(line, count)
@@ -319,10 +346,42 @@ module Culet
         @shared.push(site, decimal(id), decimal(inherited), real(weight), decimal(size))
       end
 
+      # When the survivors of a site were allocated.
+      def births(line)
+        number, site, groups = growth(line)
+        periods = groups.to_h { |group| [period(group.first), estimate(group)] }
+        former = site.births || Births.new
+        @sites[number - 1].births = Births.new(periods, former.born, former.dropped)
+      end
+
+      # What a site has gained and lost.
+      def change(line)
+        number, site, groups = growth(line)
+        sums = groups.to_h { |group| [group.first, estimate(group)] }
+        damaged("has a change without a sign") unless (sums.keys - %w[+ -]).empty?
+        @sites[number - 1].births =
+          Births.new(site.births ? site.births.periods : {}, *%w[+ -].map { |sign| sums[sign] || Estimate.new })
+      end
+
+      def growth(line)
+        _, site, *groups = line.split
+        site = decimal(site)
+        damaged("has growth without a site") unless site.between?(1, @sites.size)
+        damaged("has incomplete growth") unless (groups.size % SUMS).zero? && groups.size <= SUMS * Births::PERIODS
+        [site, @sites[site - 1], groups.each_slice(SUMS)]
+      end
+
+      def period(text)
+        number = decimal(text)
+        number < Births::PERIODS ? number : damaged("has a period beyond the last one")
+      end
+
       def sum(group)
         view = LETTERS.fetch(group.first) { damaged("has an unknown view") }
-        [view, Estimate.new(decimal(group[1]), *group[2, 3].map { |number| real(number) })]
+        [view, estimate(group)]
       end
+
+      def estimate(group) = Estimate.new(decimal(group[1]), *group[2, 3].map { |number| real(number) })
     end
 
     # The text that one process wrote (sampler/core/profile.h), and where it is from.

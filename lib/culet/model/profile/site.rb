@@ -39,19 +39,43 @@ module Culet
       attr_reader :labels
       # @return [Estimate]
       attr_reader :estimate
+      # @return [Births, nil] of the view growth; nil: not known
+      attr_reader :births
 
       # @param key [Array] frames, kind, class name, labels
       # @param estimate [Estimate]
-      def initialize(key, estimate)
+      # @param births [Births, nil]
+      def initialize(key, estimate, births = nil)
         @frames, @kind, @class_name, @labels = key
         @estimate = estimate
+        @births = births
       end
 
       # @return [Frame, nil] the innermost Ruby frame that has a file
       def ruby_frame = frames.find(&:ruby?)
 
+      # @return [Frame, nil] the innermost frame of the program's own code, outside of gems and Ruby's library
+      def application_frame = frames.find { |frame| frame.ruby? && frame.gem.nil? }
+
+      # @return [String] the line of the program that allocates; where it has none, a gem's, or the native function
+      def place = (application_frame || ruby_frame)&.place || outside
+
+      # The order of sites before their bytes. Of growth, what grows all the time is first, then what was allocated
+      # later than in the first period, which is that of a boot, and last that, and the collector's.
+      #
+      # @param grows [Boolean] whether the site grows all the time
+      # @return [Integer] 0 in other views
+      def rank(grows)
+        return 0 if births.nil? || grows
+
+        births.later? && !collector? ? 1 : 2
+      end
+
       # @return [Boolean] whether culet itself allocated it in the process
       def own? = Stacks.own?(frames)
+
+      # @return [Boolean] whether the collector allocated it, or other deferred work of Ruby
+      def collector? = Stacks.collector?(frames)
 
       # @return [Boolean] whether Ruby allocated it, and no Ruby frame is known
       def native_in_ruby?
@@ -69,6 +93,7 @@ module Culet
         case kind
         when :label then labels.empty? ? ["(no label)"] : labels.map { |name, value| "#{name}=#{value}" }
         when :class then [class_name || "(malloc)"]
+        when :place then [place]
         when :library then [frames.find(&:library)&.library || "(Ruby)"]
         else [name_of_ruby(kind)]
         end
@@ -95,9 +120,14 @@ module Culet
 
     # A line of a table: sums by name.
     #
-    # share: of the view's bytes.
-    Row = Struct.new(:name, :estimate, :share) do
+    # share: of the view's bytes. births: of its sites that are not the collector's. beside: of rows by line, the line
+    # of the program with most bytes of the row; of rows by :place, the innermost line with most. rank: order of rows
+    # before their bytes. nil where it does not apply.
+    Row = Struct.new(:name, :estimate, :share, :births, :beside, :rank) do
       include Estimated
+
+      # @return [Boolean] whether the row grows all the time
+      def grows? = births&.grows? || false
 
       # @return [Boolean] whether it is what culet itself holds
       def own? = name == Stacks::OWN.method

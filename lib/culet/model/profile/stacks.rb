@@ -10,10 +10,10 @@ module Culet
     class Stacks
       MARK = 2
       MARKS = { 1 => "(more frames)", 2 => "(in garbage collection)", 3 => "(without the GVL)", 4 => "(Ruby starts)",
-                5 => "(stack not recorded)", 6 => "(in a signal handler)" }.freeze
-      # culet's own code in a process: the extension and the allocator.
+                5 => "(stack not recorded)", 6 => "(in a signal handler)", 7 => "(deferred work of Ruby)" }.freeze
+      # culet's own code in a process: the extensions and the allocator.
       EXTENSION = "culet.so"
-      LIBRARIES = ["libculet.so", EXTENSION].freeze
+      LIBRARIES = ["libculet.so", EXTENSION, "culet_boot.so"].freeze
       # libruby, or a Ruby that contains it, and the collectors that it loads.
       RUBY_LIBRARY = /\A(?:lib)?ruby/
       # Libraries whose functions allocate for their caller.
@@ -54,6 +54,16 @@ module Culet
       # @param frames [Array<Frame>]
       # @return [Boolean] whether culet itself has allocated there
       def self.own?(frames) = frames.last.equal?(OWN)
+
+      # @param frames [Array<Frame>]
+      # @return [Boolean] whether it is deferred work of Ruby, which the code that ran has not asked for
+      def self.deferred?(frames) = frames.any? { |frame| frame.remark && frame.method == MARKS.fetch(7) }
+
+      # @param frames [Array<Frame>]
+      # @return [Boolean] whether Ruby itself allocated it for its heap: growth there follows from other growth
+      def self.collector?(frames)
+        deferred?(frames) || frames.any? { |frame| frame.remark && frame.method == MARKS.fetch(2) }
+      end
 
       # @param recording [Recording]
       # @param files [Hash] symbol tables that several recordings share
@@ -154,7 +164,7 @@ module Culet
         at = frames.index { |frame| !frame.library || DEFERRED.include?(frame.method) }
         return frames unless at && frames[at].library
 
-        [*frames.first(at + 1), @deferred ||= Frame.new(nil, nil, "(deferred work of Ruby)", nil, nil, true)]
+        [*frames.first(at + 1), @deferred ||= Frame.new(nil, nil, MARKS.fetch(7), nil, nil, true)]
       end
 
       # A return address is behind the call.

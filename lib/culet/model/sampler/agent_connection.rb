@@ -83,7 +83,6 @@ module Culet
         nil # it has none for this user, or it has ended
       end
 
-      # @return [nil]
       def lose
         close
         @text.clear

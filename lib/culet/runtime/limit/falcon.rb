@@ -86,8 +86,6 @@ module Culet
       end
 
       # The tasks that accept connections are parents of those that serve them, as of the one of a request.
-      #
-      # @return [Array<Async::Task>]
       def acceptors(task)
         task = task.parent until task.nil? || accepts?(task)
         task ? task.parent.children.to_a.select { |sibling| accepts?(sibling) } : []

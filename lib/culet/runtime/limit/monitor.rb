@@ -115,7 +115,6 @@ module Culet
         Limit.cluster.list if Limit.cluster && @source.kind == :pss
       end
 
-      # @return [void]
       def check_size
         used = used_bytes
         return unless used && used >= @source.bytes * Escalation::CRITICAL
@@ -175,7 +174,6 @@ module Culet
         end
       end
 
-      # @return [void]
       def reread
         return if Clock.now - @reread < REREAD
 

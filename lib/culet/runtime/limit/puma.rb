@@ -1,12 +1,39 @@
 # frozen_string_literal: true
 
 require_relative "../../text/size"
-require_relative "cluster"
 require_relative "request_throttle"
 require_relative "threads"
+require_relative "../../system/processes"
 
 module Culet
   module Limit
+    # The workers that a parent has forked. Their memory is added up by the extension (ext/culet/limit/cluster.h).
+    class Cluster
+      # @param memory [#rollup] as Processes::Memory
+      # @yield [Array<Integer>] the workers
+      def initialize(memory: Processes::Memory, &workers)
+        @memory = memory
+        @workers = workers
+      end
+
+      # Tells the extension which workers there are. A process that is forked meanwhile is in the next list.
+      #
+      # @return [void]
+      def list
+        forks = Limit.send(:forks)
+        Limit.send(:workers, @workers.call, forks)
+      end
+
+      # @return [Array(Integer, Integer), nil] the worker with the most private memory, and how much that is
+      def largest
+        @workers.call.map { |pid| [pid, private_bytes(pid)] }.max_by(&:last)
+      end
+
+      private
+
+      def private_bytes(pid) = @memory.rollup(pid).fetch("private_bytes", 0)
+    end
+
     # A Puma that keeps its memory limit. A single process ends gracefully, so that its supervisor starts it again. In a
     # cluster the master ends the worker with the most private memory by SIGTERM and starts another one: the worker
     # finishes its requests, and the other workers accept new ones. One worker at a time. Before that, each process

@@ -45,9 +45,6 @@ module Culet
         private
 
         # A step takes at most one part of so many of the time.
-        #
-        # @param used_share [Float]
-        # @return [Integer]
         def pause_factor(_used_share) = 10
       end
 

@@ -6,6 +6,26 @@ require "uri"
 
 module Culet
   module Warmup
+    # Closes connections that children must not inherit: those of Active Record. Other libraries' connections must be
+    # closed in a hook of the server.
+    module Connections
+      # From this version on, clear_all_connections! needs :all to clear the connections of all roles.
+      ALL_ROLES_SINCE = "7.1"
+      private_constant :ALL_ROLES_SINCE
+
+      # @return [true, nil] nil without Active Record
+      def self.close
+        return unless defined?(::ActiveRecord::Base)
+
+        handler = ::ActiveRecord::Base.connection_handler
+        all_roles? ? handler.clear_all_connections!(:all) : handler.clear_all_connections!
+        true
+      end
+
+      def self.all_roles? = ::ActiveRecord.gem_version >= Gem::Version.new(ALL_ROLES_SINCE)
+      private_class_method :all_roles?
+    end
+
     # Sends GET requests to a Rack application in this process, without a server: templates are compiled and caches
     # filled once instead of in every forked worker. A failed request is a warning.
     class Requests
@@ -66,7 +86,6 @@ module Culet
 
       private
 
-      # @return [String, nil]
       def request(uri)
         status, _headers, body = @app.call(environment(uri))
         read(body)

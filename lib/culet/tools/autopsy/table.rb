@@ -17,15 +17,11 @@ module Culet
       WITHOUT_REQUESTS = "No request or job is known (Culet::Profile::Rack and the like name them)."
       private_constant :TOP, :STEPS, :MOMENTS, :WITHOUT_PROFILE, :WITHOUT_REQUESTS
 
-      # @param findings [Findings]
-      # @param options [Hash] as for Text::View
-      def initialize(findings, **options)
-        super(**options)
-        @findings = findings
-        @box = findings.box
-      end
-
       private
+
+      def findings = @subject
+
+      def box = findings.box
 
       def sections
         [heading, levels, history, lines, work, steps, note_lines(notes)]
@@ -40,14 +36,14 @@ module Culet
       def seconds(value) = Text::Numbers.decimal(value, value < 10 ? 1 : 0)
 
       def heading
-        [wrap(bold("Process #{@box.pid} (#{printable(@box.program)}) #{printable(@findings.cause.text)}.")),
-         wrap("It started at #{@box.started_at.utc.strftime("%F %T")} UTC; the last record is of " \
-              "#{@box.last_at.utc.strftime("%F %T.%L")}#{against_limit}.")].join("\n")
+        [wrap(bold("Process #{box.pid} (#{printable(box.program)}) #{printable(findings.cause.text)}.")),
+         wrap("It started at #{box.started_at.utc.strftime("%F %T")} UTC; the last record is of " \
+              "#{box.last_at.utc.strftime("%F %T.%L")}#{against_limit}.")].join("\n")
       end
 
       def against_limit
-        limit = @findings.limit_bytes
-        used = @findings.used_bytes
+        limit = findings.limit_bytes
+        used = findings.used_bytes
         return "" unless used
         return "; its control group, without a limit, used #{size(used)}" unless limit
 
@@ -56,10 +52,10 @@ module Culet
       end
 
       def levels
-        return wrap("There are no figures: the process ended before the first were written.") unless @findings.reading
+        return wrap("There are no figures: the process ended before the first were written.") unless findings.reading
 
-        rss = @findings.reading.resident_bytes
-        rows = @findings.reading.levels
+        rss = findings.reading.resident_bytes
+        rows = findings.reading.levels
         grid([["level", [*rows.keys.map { |name| Levels::TITLES.fetch(name) }, "resident"], true],
               ["bytes", [*rows.map { |_, bytes| size(bytes) }, size(rss)], false],
               ["share", [*rows.map { |_, bytes| share(bytes, rss) }, "100.0 %"], false]])
@@ -69,7 +65,7 @@ module Culet
 
       # The last moments at growing distances.
       def history
-        all = @box.readings
+        all = box.readings
         return if all.size < 2
 
         last = all.last.at
@@ -84,13 +80,13 @@ module Culet
       end
 
       def lines
-        data = @findings.profile
+        data = findings.profile
         return wrap(WITHOUT_PROFILE) unless data
 
-        rows = @findings.lines.first(TOP)
+        rows = findings.lines.first(TOP)
         return wrap("The memory profile has sampled nothing.") if rows.empty?
 
-        all = @findings.profiled_bytes || data.total(:live).bytes
+        all = findings.profiled_bytes || data.total(:live).bytes
         grid([["line", rows.map { |row| printable(row.name) }, true],
               ["in use", rows.map { |row| size(row.bytes) }, false],
               ["share", rows.map { |row| share(row.bytes, all) }, false],
@@ -98,20 +94,20 @@ module Culet
       end
 
       def work
-        running = @findings.running.first(TOP)
-        finished = @findings.finished.first(TOP - [running.size, TOP / 2].min)
+        running = findings.running.first(TOP)
+        finished = findings.finished.first(TOP - [running.size, TOP / 2].min)
         list = running + finished
         return wrap(WITHOUT_REQUESTS) if list.empty?
 
         grid([["request or job", list.map { |one| printable(one.label) }, true],
               ["state", list.map { |one| one.ended_at ? "ended #{clock(one.ended_at)}" : "running" }, true],
-              ["seconds", list.map { |one| seconds((one.ended_at || @box.last_at) - one.started_at) }, false],
+              ["seconds", list.map { |one| seconds((one.ended_at || box.last_at) - one.started_at) }, false],
               ["growth", list.map { |one| signed(one.growth_bytes) }, false],
               ["objects", list.map { |one| one.objects ? Text::Numbers.grouped(one.objects) : "-" }, false]])
       end
 
       def steps
-        list = @box.notes.last(STEPS)
+        list = box.notes.last(STEPS)
         return if list.empty?
 
         grid([["at", list.map { |one| clock(one.at) }, true],
@@ -124,21 +120,21 @@ module Culet
       end
 
       def late
-        data = @findings.profile or return
-        age = @box.last_at - data.recordings.first.taken_at
+        data = findings.profile or return
+        age = box.last_at - data.recordings.first.taken_at
         "The largest sites are those of #{seconds(age)} s before the last record." if age > 1.5
       end
 
       def others
-        return if @findings.running.size <= 1
+        return if findings.running.size <= 1
 
-        "Growth is that of the whole process, and so of all #{@findings.running.size} that were running."
+        "Growth is that of the whole process, and so of all #{findings.running.size} that were running."
       end
 
       def unread_log
-        return if @findings.log.problem.nil? || @findings.cause.kind == "alive"
+        return if findings.log.problem.nil? || findings.cause.kind == "alive"
 
-        "The kernel's log was not read (#{@findings.log.problem}): root may, or any user where " \
+        "The kernel's log was not read (#{findings.log.problem}): root may, or any user where " \
           "kernel.dmesg_restrict is 0."
       end
     end

@@ -1,9 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "../../model/snapshot_levels"
-require_relative "page_ranges"
-require_relative "size_classes"
 require_relative "page_sharing"
+require_relative "size_classes"
 require_relative "../../scope/region"
 
 module Culet
@@ -112,7 +111,7 @@ module Culet
         live = used_bytes(region, from, to)
         add("ruby_objects", sharing, live)
         add("ruby_free_slots", sharing, to - from - live)
-        @pages.each(from, to) { |page, first, past| @slots[page.slot_bytes].add(sharing, past - first) }
+        @pages.each(from, to) { |page, first, past| @slots[page.name].add(sharing, past - first) }
       end
 
       def malloc(region, from, to, sharing)
@@ -133,13 +132,9 @@ module Culet
 
       def add(level, sharing, bytes) = @levels.fetch(level).add(sharing, bytes)
 
-      # A Ruby heap page as an address range.
-      PageRange = Struct.new(:start, :end, :slot_bytes)
-      private_constant :PageRange
-
       def pages
         ranges = @snapshot.ruby_pages.map do |page|
-          PageRange.new(page.address, page.address + @snapshot.ruby.page_bytes, page.slot_bytes)
+          AddressRange.new(page.address, page.address + @snapshot.ruby.page_bytes, page.slot_bytes)
         end
         ranges.sort_by(&:start)
       end

@@ -1,13 +1,48 @@
 # frozen_string_literal: true
 
 require_relative "../../../culet"
-require_relative "memory"
 require_relative "size_classes"
 require_relative "page_sharing"
 require_relative "writes"
+require_relative "../../errors"
+require_relative "../../system/processes"
+require_relative "../../scope/mapping"
 
 module Culet
   module Cow
+    # A process's memory through /proc/PID/mem. process_vm_readv pins pages, which unshares them in a forked process.
+    # Absent pages are not read, because a read would map them or swap them in.
+    class Memory
+      # @param snapshot [Scope::Snapshot] whose present pages are readable
+      # @yieldparam memory [Memory] open during the block
+      # @raise [Culet::Error] when the process has ended or is not readable
+      def self.open(snapshot)
+        memory = new(snapshot)
+        yield memory
+      ensure
+        memory&.close
+      end
+
+      # @return [Array<Array(Integer, Integer)>] start and end of each range of present pages
+      attr_reader :present
+
+      # @param snapshot [Scope::Snapshot]
+      # @raise [Culet::Error] as Memory.open
+      def initialize(snapshot)
+        @pid = snapshot.pid
+        @file = File.open("/proc/#{@pid}/mem", "rb")
+        @present = PageRanges.of(snapshot) { |bits| Scope::Mapping.resident?(bits) }
+      rescue *Processes::GONE_OR_FORBIDDEN
+        raise Error, "the memory of process #{@pid} is no longer readable"
+      end
+
+      # @return [Integer] the file descriptor
+      def fileno = @file.fileno
+
+      # @return [void]
+      def close = @file.close
+    end
+
     # Compares the contents of a process's unshared pages with the related process's pages at the same addresses. Both
     # keep running, so a change after the snapshots counts. The work is done in ext/culet/comparison.
     class Comparison
@@ -54,7 +89,6 @@ module Culet
                             @snapshot.process.page_bytes, @names&.old_bits.to_i, !@names.nil?)
       end
 
-      # @param snapshot [Scope::Snapshot]
       # @param memory [Memory] of the same process
       # @return [Hash] a side of PageComparison
       def side(snapshot, memory)
@@ -69,12 +103,7 @@ module Culet
           ruby_page_bytes: snapshot.ruby&.page_bytes.to_i, ruby_pages: pages.pack("Q*") }
       end
 
-      # @return [Array<Integer>] start and end of each range of unshared pages
-      def unshared
-        PageSharing.new(@snapshot, relative: @relative).to_enum.flat_map do |_, first, past, how|
-          how == :unshared ? [first, past] : []
-        end
-      end
+      def unshared = PageSharing.new(@snapshot, relative: @relative).unshared.flatten
 
       def regions
         @snapshot.regions.select(&:malloc?).flat_map do |region|

@@ -11,7 +11,7 @@ module Culet
     #
     #   Interpreter  a program and its script; Contender: an interpreter on an allocator; Variant: the work of parent
     #                and child
-    #   Plan         the runs and their order; Engine: executes it and makes the document
+    #   Plan         the runs, a Benchmark::Plan; Engine: executes it by Benchmark::Runner and makes the Document
     #   Run          one run of the script; both processes are measured after each phase
     #   Table, Page  the document for a terminal and as HTML
     module Experiment

@@ -32,7 +32,6 @@ module Culet
 
       private
 
-      # @param all [Hash{String => SharingBytes}]
       def sharing(title, all)
         rows = all.reject { |_, one| one.resident.zero? }.sort_by { |_, one| -one.resident }
         return if rows.empty?

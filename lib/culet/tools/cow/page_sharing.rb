@@ -1,10 +1,30 @@
 # frozen_string_literal: true
 
+require_relative "../../model/address_ranges"
 require_relative "../../scope/snapshot"
-require_relative "page_ranges"
 
 module Culet
   module Cow
+    # Address ranges of pages in a given state.
+    module PageRanges
+      module_function
+
+      # @param snapshot [Scope::Snapshot]
+      # @yieldparam bits [Integer] state of the pages, see Scope::Mapping
+      # @yieldreturn [Boolean] whether to include them
+      # @return [Array<Array(Integer, Integer)>] start and end of each range, sorted; adjacent ranges are joined
+      def of(snapshot)
+        bytes = snapshot.process.page_bytes
+        snapshot.mappings.each_with_object([]) do |mapping, found|
+          mapping.each_run(bytes) do |first, past, bits|
+            next unless yield(bits)
+
+            found.last&.last == first ? found.last[1] = past : found << [first, past]
+          end
+        end
+      end
+    end
+
     # Resident bytes by sharing with a related process.
     #
     # shared: other processes map the page too; unshared: private, and the related process has a page at the same
@@ -61,49 +81,39 @@ module Culet
       # @yieldparam past [Integer] address
       # @yieldparam sharing [Symbol] a member of SharingBytes
       def each(&block)
-        @at = 0
+        related = RangeCursor.new(@relative) if @relative
         @snapshot.mappings.each do |mapping|
-          first = mapping.start
-          mapping.page_runs.each do |count, bits|
-            past = first + (count * @page_bytes)
-            run(mapping, first, past, bits, &block) if bits & (Mapping::PRESENT | Mapping::ZERO) == Mapping::PRESENT
-            first = past
+          mapping.each_run(@page_bytes) do |first, past, bits|
+            next unless Mapping.resident?(bits)
+            next yield(mapping, first, past, :shared) if (bits & Mapping::EXCLUSIVE).zero?
+            next yield(mapping, first, past, :own) unless related
+
+            compare(related, mapping, first, past, &block)
           end
         end
       end
+
+      # @return [Array<Array(Integer, Integer)>] start and end of each range of unshared pages
+      def unshared = to_enum.filter_map { |_, first, past, how| [first, past] if how == :unshared }
 
       private
 
-      def run(mapping, first, past, bits, &block)
-        return yield(mapping, first, past, :shared) if (bits & Mapping::EXCLUSIVE).zero?
-        return yield(mapping, first, past, :own) unless @relative
-
-        compare(mapping, first, past, &block)
-      end
-
       # Runs come in address order: one pass over the related process's pages suffices.
-      def compare(mapping, first, past)
-        @at += 1 while @at < @relative.size && @relative[@at].last <= first
-        index = @at
-        while first < past
-          from, to = @relative[index]
-          if from.nil? || from >= past
-            yield mapping, first, past, :fresh
-            break
-          end
+      def compare(related, mapping, first, past)
+        related.each(first, past) do |_, from, to|
           yield mapping, first, from, :fresh if from > first
-          first = [first, from].max
-          yield mapping, first, [to, past].min, :unshared
-          first = [to, past].min
-          index += 1
+          yield mapping, from, to, :unshared
+          first = to
         end
+        yield mapping, first, past, :fresh if first < past
       end
 
       # Pages in memory or swapped out.
       def ranges(snapshot)
-        PageRanges.of(snapshot) do |bits|
+        found = PageRanges.of(snapshot) do |bits|
           bits & (Mapping::PRESENT | Mapping::SWAPPED) != 0 && (bits & Mapping::ZERO).zero?
         end
+        found.map { |first, past| AddressRange.new(first, past) }
       end
     end
   end

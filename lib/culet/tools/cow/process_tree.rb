@@ -4,12 +4,76 @@ require_relative "../../errors"
 require_relative "../../system/processes"
 require_relative "../../scope"
 require_relative "breakdown"
-require_relative "class_names"
 require_relative "comparison"
-require_relative "forked_process"
+require_relative "../../model/agent/inquiry"
 
 module Culet
   module Cow
+    # One process of a process tree.
+    #
+    # age_seconds: since the fork; forked: whether it runs its parent's program at the same addresses, and so shares the
+    # parent's memory; rss_bytes: nil where unknown; snapshot: nil for an unreadable process, with the reason in `why`.
+    ForkedProcess = Struct.new(:pid, :parent_pid, :name, :age_seconds, :forked, :rss_bytes, :snapshot, :why,
+                               keyword_init: true) do
+      # @return [Breakdown, nil]
+      attr_accessor :breakdown
+
+      # @return [Writes, nil] writes to its unshared pages; nil without a comparison
+      attr_accessor :writes
+
+      # @return [Scope::Snapshot, nil] of the related process that it is compared with
+      attr_accessor :relative
+
+      # @return [Boolean] whether the process was readable
+      def read? = !snapshot.nil?
+
+      # @return [Integer, nil]
+      def pss_bytes = snapshot&.process&.pss_bytes
+
+      # @return [Integer, nil]
+      def shared_bytes = snapshot&.process&.shared_bytes
+
+      # @return [Integer, nil]
+      def private_dirty_bytes = snapshot&.process&.private_dirty_bytes
+
+      # @return [Array<Array(Integer, Integer)>] start and end of each range of unshared pages
+      def unshared = PageSharing.new(snapshot, relative: relative).unshared
+
+      # @return [Integer, nil] bytes of pages that only this process maps, dirty or clean
+      def private_bytes = snapshot&.private_bytes
+    end
+
+    # Names of classes and the flag bits of old objects, from the agent in a process. Only parents are queried: children
+    # have the same classes at the same addresses, and a worker that answers unshares pages.
+    class ClassNames
+      # @param pids [Array<Integer>] the trees' first processes
+      # @raise [Culet::Error] without an agent or without its answer; the message gives reason and remedy
+      def initialize(pids)
+        @names = {}
+        pids.each { |pid| query(pid) }
+      end
+
+      # @param address [Integer] of a class
+      # @return [String, nil] nil for a class without a name or one created later
+      def [](address) = @names[address]
+
+      # @return [Integer] the bits of an object's first word that mark it as old; 0: unknown
+      attr_reader :old_bits
+
+      private
+
+      def query(pid)
+        answer = Agent::Inquiry.new(pid, data: false, classes: true).call.fact("classes")
+        unless answer
+          raise Error, "the agent in process #{pid} does not provide class names: " \
+                       "it is another version of culet, or its Ruby's objects cannot be walked"
+        end
+
+        @old_bits = answer["old_bits"].to_i
+        answer["names"].each { |address, name| @names[address] = name }
+      end
+    end
+
     # Snapshots of a process and all its descendants, taken one after the other while they run. A process that starts or
     # ends meanwhile may be missing.
     class ProcessTree

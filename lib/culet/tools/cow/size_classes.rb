@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../../scope/region"
-require_relative "page_ranges"
 require_relative "page_sharing"
 
 module Culet
@@ -12,9 +11,7 @@ module Culet
       EMPTY = "empty"
       METADATA = "metadata"
       SPECIAL = { Scope::Region::NO_BLOCKS => EMPTY, Scope::Region::LARGE_BLOCKS => LARGE }.freeze
-      # An address range of one size class.
-      AddressRange = Struct.new(:start, :end, :name)
-      private_constant :SPECIAL, :AddressRange
+      private_constant :SPECIAL
 
       # @param regions [Array<Scope::Region>]
       def initialize(regions)

@@ -13,17 +13,11 @@ module Culet
       MOST_CLASSES = 12
       private_constant :MOST_CLASSES
 
-      # @param tree [ProcessTree]
-      # @param options [Hash] as for Text::View
-      def initialize(tree, **options)
-        super(**options)
-        @tree = tree
-        @workers = tree.workers
-      end
-
       private
 
-      attr_reader :tree
+      def tree = @subject
+
+      def workers = @workers ||= tree.workers
 
       def sections
         [heading, processes, regions, classes, slots, *WritesTable.new(tree, unicode: @unicode).tables, verdicts,
@@ -64,24 +58,24 @@ module Culet
       end
 
       def regions
-        return if @workers.empty?
+        return if workers.empty?
 
-        levels = @workers.map do |worker|
+        levels = workers.map do |worker|
           worker.breakdown.levels.transform_keys { |name| Levels::TITLES.fetch(name) }
         end
         table("average worker", levels, total: true)
       end
 
       def slots
-        sizes = @workers.flat_map { |worker| worker.breakdown.slots.keys }.uniq
+        sizes = workers.flat_map { |worker| worker.breakdown.slots.keys }.uniq
         return if sizes.size < 2
 
-        table("Ruby pages by slot size", @workers.map { |worker| Labels.sizes(worker.breakdown.slots) })
+        table("Ruby pages by slot size", workers.map { |worker| Labels.sizes(worker.breakdown.slots) })
       end
 
       # The largest classes only: an allocator has about a hundred.
       def classes
-        all = @workers.map { |worker| worker.breakdown.classes }.reject(&:empty?)
+        all = workers.map { |worker| worker.breakdown.classes }.reject(&:empty?)
         return if all.empty?
 
         sums = all.reduce { |one, other| one.merge(other) { |_, bytes, more| bytes + more } }

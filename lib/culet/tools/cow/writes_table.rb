@@ -14,29 +14,24 @@ module Culet
                   "new malloc" => :malloc_made }.freeze
       private_constant :SMALL_SHARE, :MOST_TYPES, :COLUMNS
 
-      # @param tree [ProcessTree]
-      # @param options [Hash] as for Text::View
-      def initialize(tree, **options)
-        super(**options)
-        @members = tree.members.select(&:writes)
-      end
-
       # @return [Array<String>] empty where no pages were compared
       # @raise [Culet::Error] without the terminal-table gem
-      def tables = @members.empty? || sum.bytes.zero? ? [] : [categories, objects, classes].compact
+      def tables = members.empty? || sum.bytes.zero? ? [] : [categories, objects, classes].compact
 
       private
 
-      def sum = @sum ||= @members.map(&:writes).reduce(:+)
+      def members = @members ||= @subject.members.select(&:writes)
+
+      def sum = @sum ||= members.map(&:writes).reduce(:+)
 
       # The average of the workers.
-      def mega(bytes) = Text::Size.cell(bytes.fdiv(@members.size))
+      def mega(bytes) = Text::Size.cell(bytes.fdiv(members.size))
 
-      def subject = @members.size == 1 ? "process #{@members.first.pid}" : "#{@members.size} workers, average"
+      def title = members.size == 1 ? "process #{members.first.pid}" : "#{members.size} workers, average"
 
       def categories
         rows = Writes::CATEGORIES.select { |one| sum.touched(one).positive? }.sort_by { |one| -sum.touched(one) }
-        grid([["writes of #{subject}", rows.map { |one| Labels::WRITES.fetch(one) }, true],
+        grid([["writes of #{title}", rows.map { |one| Labels::WRITES.fetch(one) }, true],
               ["pages MB", rows.map { |one| mega(sum.touched(one)) }, false],
               ["only cause MB", rows.map { |one| mega(sum.only(one)) }, false]])
       end
@@ -45,7 +40,6 @@ module Culet
 
       def classes = table("by class", sum.classes.transform_keys { |name| printable(name) })
 
-      # @param holdings [Hash{String => Writes::Holding}]
       def table(title, holdings)
         all = holdings.sort_by { |_, one| -one.bytes }
         return if all.empty?

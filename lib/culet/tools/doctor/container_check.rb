@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../system/control_groups"
 require_relative "../../system/memory_group"
 require_relative "../../text/size"
 require_relative "finding"
@@ -9,11 +10,8 @@ module Culet
     # The limits of the control groups of the process (cgroups(7)), versions 2 and 1. Any group up to the root may have
     # a limit; the smallest counts.
     class ContainerCheck < Check
-      ROOT = "/sys/fs/cgroup"
       # Above this share of the limit, the next peak may trigger the out-of-memory killer.
       TIGHT = 0.9
-      # Version 1 writes the largest page-aligned number for "no limit".
-      UNLIMITED_BYTES = 1 << 60
 
       # @return [Array<Finding>]
       def findings = [memory, cpu]
@@ -22,7 +20,7 @@ module Culet
 
       def memory
         group = memory_groups.min_by(&:limit_bytes)
-        return unseen("memory limit", "memory", "memory") unless group || seen?("memory")
+        return unseen("memory limit", "memory") unless group || seen?("memory")
         return ok("memory limit", "the container has no memory limit") unless group
 
         limit = group.limit_bytes
@@ -41,21 +39,15 @@ module Culet
 
       # @return [Array<MemoryGroup>] those that have a limit; what counts as used is that of `culet limit`
       def memory_groups
-        { "" => 2, "memory" => 1 }.flat_map do |controller, version|
-          directories(controller).filter_map { |directory| limited(MemoryGroup.new(directory, version, nil)) }
+        folders("memory").filter_map do |folder, version|
+          bytes = MemoryGroup.limit(MemoryGroup.new(folder, version, nil).limit_file)
+          MemoryGroup.new(folder, version, bytes) if bytes
         end
-      end
-
-      def limited(group)
-        bytes = content(group.limit_file)
-        return unless bytes&.match?(/\A\d+\z/) && bytes.to_i < UNLIMITED_BYTES
-
-        MemoryGroup.new(group.folder, group.version, bytes.to_i)
       end
 
       def cpu
         cores = cpu_limits.min
-        return unseen("cpu limit", "CPU time", "cpu") unless cores || seen?("cpu")
+        return unseen("cpu limit", "CPU time") unless cores || seen?("cpu")
         return ok("cpu limit", "the container has no CPU limit, #{target.cores} cores") unless cores
 
         text = format("the container may use %<share>.4g of %<cores>d cores", share: cores, cores: target.cores)
@@ -65,68 +57,46 @@ module Culet
       end
 
       def cpu_limits
-        new_style = directories("").filter_map { |directory| content(File.join(directory, "cpu.max"))&.split }
-        old_style = directories("cpu").map do |directory|
-          %w[cpu.cfs_quota_us cpu.cfs_period_us].map { |file| content(File.join(directory, file)) }
-        end
-        (new_style + old_style).filter_map do |quota, period|
+        folders("cpu").filter_map do |folder, version|
+          names = version == 2 ? %w[cpu.max] : %w[cpu.cfs_quota_us cpu.cfs_period_us]
+          quota, period = names.flat_map { |name| content(File.join(folder, name)).to_s.split }
           quota.to_f / period.to_f if quota&.match?(/\A\d+\z/) && period.to_i.positive?
         end
       end
 
-      def unseen(topic, what, controller)
-        unknown(topic, "limit on #{what}",
-                "the control groups of the process (#{mount_point(hierarchy(controller))}) cannot be read")
+      def unseen(topic, what)
+        unknown(topic, "limit on #{what}", "the control groups of the process (/proc/#{target.live.pid}/cgroup, " \
+                                           "/proc/self/mountinfo) cannot be read")
       end
 
       # Whether a limit would be seen: without control groups there is none; else their file system must be mounted and
       # the files of each group readable.
       def seen?(controller)
-        name = hierarchy(controller)
-        return true if group(name).nil?
-        return false if name.empty? && !File.exist?(File.join(mount_point(name), "cgroup.controllers"))
+        return true if ControlGroups.membership(controller, pid: target.live.pid).nil?
 
-        found = directories(name)
-        found.any? && found.all? { |directory| readable?(directory) }
+        found = folders(controller)
+        found.any? && found.all? { |folder, _| readable?(folder) }
+      rescue SystemCallError
+        false
       end
 
       LIMIT_FILES = %w[memory.max memory.limit_in_bytes cpu.max cpu.cfs_quota_us].freeze
-      private_constant :LIMIT_FILES
+      # Every group has it.
+      MEMBERS = "cgroup.procs"
+      private_constant :LIMIT_FILES, :MEMBERS
 
-      def readable?(directory)
-        return false unless File.readable?(directory) && File.executable?(directory)
+      def readable?(folder)
+        return false unless File.executable?(folder) && File.exist?(File.join(folder, MEMBERS))
 
-        LIMIT_FILES.map { |name| File.join(directory, name) }.all? { |path| !File.exist?(path) || File.readable?(path) }
+        LIMIT_FILES.map { |name| File.join(folder, name) }.all? { |path| !File.exist?(path) || File.readable?(path) }
       end
 
-      # @return [String] the hierarchy of the controller: its own (version 1), or "" (version 2)
-      def hierarchy(controller) = group(controller) ? controller : ""
-
-      # The process's group of that controller ("" for version 2) and all above it. Inside a container the path may be
-      # that of the host; then the root of the mount is the container's group.
-      def directories(controller)
-        path = group(controller) or return []
-        mount = mount_point(controller)
-        path = "/" if path.include?("..") || !Dir.exist?(File.join(mount, path))
-        parts = path.split("/").reject(&:empty?)
-        paths = (0..parts.size).map { |count| File.join(mount, *parts.first(count)) }
-        paths.select { |directory| Dir.exist?(directory) }
+      # @return [Array<Array(String, Integer)>] of the process's group of that controller and all above it
+      def folders(controller)
+        ControlGroups.folders(controller, pid: target.live.pid)
+      rescue SystemCallError
+        []
       end
-
-      def mount_point(controller)
-        return File.join(ROOT, controller) unless controller.empty?
-
-        File.exist?(File.join(ROOT, "cgroup.controllers")) ? ROOT : File.join(ROOT, "unified")
-      end
-
-      def group(controller)
-        groups.each do |_number, names, path|
-          return path if names.split(",").include?(controller) || (controller.empty? && names.empty?)
-        end
-        nil
-      end
-
-      def groups = @groups ||= target.live.read("cgroup").each_line.map { |line| line.chomp.split(":", 3) }
     end
   end
 end

@@ -6,6 +6,8 @@ require_relative "../../system/processes/tree"
 require_relative "last_reading"
 require_relative "live"
 require_relative "../../model/profile/recording"
+require_relative "../../model/snapshot_levels"
+require_relative "../../scope/reader"
 
 module Culet
   module Profile
@@ -46,7 +48,7 @@ module Culet
         look { |live| live.start(@sample_bytes) }
         raise Error, @refused.values.first if @lives.empty?
 
-        @lives.each_value(&:booted) if @growth
+        @lives.each_value { |live| begin_growth(live) } if @growth
         @begun = true
         report_refused
         self
@@ -119,6 +121,17 @@ module Culet
         streams + @ended.slice!(0..)
       end
 
+      # @return [Hash{String => Integer}, nil] by how much the levels of the processes have grown since the base of
+      #   their growth; nil where one of them could not be read
+      def growth_levels
+        return if @levels.nil? || @levels.empty?
+
+        later = @levels.keys.to_h { |pid| [pid, alive?(pid) ? levels_of(pid) : nil] }
+        return unless later.each_value.all? && @levels.each_value.all?
+
+        Levels::TITLES.keys.to_h { |name| [name, later.sum { |pid, levels| levels[name] - @levels[pid][name] }] }
+      end
+
       # Stops the profiles that were started here, also in forked children.
       #
       # @return [void]
@@ -130,6 +143,20 @@ module Culet
       end
 
       private
+
+      def begin_growth(live)
+        live.booted
+        (@levels ||= {})[live.pid] = levels_of(live.pid)
+      end
+
+      # @return [Hash{String => Integer}, nil] nil: the process cannot be read as `culet report` reads it
+      def levels_of(pid)
+        SnapshotLevels.new(Scope::Reader.new(pid, chunks: 0).snapshot).levels
+      rescue Error => e
+        @notes.puts("culet: the levels of process #{pid} are not known: #{e.message}") unless @unread
+        @unread = true
+        nil
+      end
 
       def ended? = @lives.each_key.none? { |pid| alive?(pid) }
 

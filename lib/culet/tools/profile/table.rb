@@ -22,22 +22,81 @@ module Culet
       # @param view [Symbol, String] one of VIEWS
       # @param by [Symbol, String, nil] one of KINDS
       # @param top [Integer, nil] number of sites or rows
+      # @param growth [Growth, nil] for the view growth
       # @param options [Hash] as for Text::View
-      def initialize(data, view: :live, by: nil, top: nil, **options)
+      def initialize(data, view: :live, by: nil, top: nil, growth: nil, **options)
         super(**options)
         @data = data
         @view = view.to_s
         @by = by&.to_s
+        @growth = growth || (Growth.new(data) if @view == "growth")
         @top = top || TOP
       end
 
       private
 
       def sections
-        return [heading, nothing] if total.samples.zero?
+        return [heading, nothing, verdict, *resident].compact if total.samples.zero?
 
-        [heading, @by ? rows : sites, rest, own, note_lines(notes)]
+        [heading, verdict, @by ? rows : sites, rest, own, *resident, note_lines(notes)].compact
       end
+
+      # Whether the processes grow, in words.
+      def verdict
+        return unless @growth && !@data.difference?
+
+        wrap(case @growth.verdict
+             when :growth then growing
+             when :none then none
+             else UNKNOWN.fetch(@growth.reason)
+             end)
+      end
+
+      def growing
+        places = @data.growing
+        "#{count(places.size, "line")} of the program #{places.size == 1 ? "grows" : "grow"} all the time: " \
+          "#{places.size == 1 ? "its" : "their"} survivors were allocated in all parts of #{span}. What was " \
+          "allocated in a part of the time only comes after them."
+      end
+
+      def none
+        "No growth shown: no line of the program has survivors from all parts of #{span}. A leak of " \
+          "#{size(@growth.detectable_bytes)} or more in that time would be seen in 95 of 100 cases; a longer " \
+          "profile, or a smaller distance (--sample), shows smaller ones."
+      end
+
+      UNKNOWN = {
+        old: "Whether it grows is not known: this profile is of an older version of culet.",
+        young: "Whether it grows is not known: there were fewer than three major collections since the base. " \
+               "--collect runs them.",
+        spread: "Whether it grows is not known: no line alone has survivors from all parts of the time, but all " \
+                "together have. A longer profile, or a smaller distance (--sample), tells the lines apart.",
+        unsampled: "No growth shown of what malloc and Ruby allocate, but memory grows that is not sampled: see below."
+      }.freeze
+      private_constant :UNKNOWN
+
+      def span = "#{Text::Numbers.decimal(@growth.span_seconds, @growth.span_seconds < 10 ? 1 : 0)} s"
+
+      # What the profile does not see.
+      def resident
+        grown = @growth&.rss_growth_bytes
+        return [] unless grown && @growth.explained_bytes
+
+        heading = bold("Resident memory since then: #{signed(grown)}")
+        parts = [["allocated and in use, by these sites", @growth.explained_bytes], *unexplained]
+        return [heading] if parts.size < 2
+
+        [heading, grid([["", parts.map(&:first), true], ["bytes", parts.map { |_, bytes| signed(bytes) }, false]])]
+      end
+
+      def unexplained
+        left = @growth.unexplained_bytes
+        return [["everything else: free memory, stacks, libraries, what is not sampled", left]] unless @growth.levels
+
+        [["in use, in no site", left], *@growth.other_levels.map { |name, bytes| [Levels::TITLES.fetch(name), bytes] }]
+      end
+
+      def signed(bytes) = bytes.positive? ? "+#{size(bytes)}" : size(bytes)
 
       def total = @total ||= @data.total(@view)
 
@@ -91,33 +150,57 @@ module Culet
       end
 
       # The largest first: rows of a table, or sites.
-      def all = @all ||= @by ? @data.by(@view, @by).reject(&:own?) : places
+      def all
+        @all ||= if @by
+                   @data.by(@view, by_line? ? :place : @by).reject(&:own?)
+                 else
+                   places
+                 end
+      end
+
+      # The program's line is of more use than that of a library that allocates for it; the other one is beside it.
+      def by_line? = @by == "line"
 
       def shown = all.first(@top)
 
       # Sites that look the same here are one: their stacks differ in frames that are left out.
       def places
-        groups = @data.sites(@view).reject(&:own?).group_by { |site| [path(site), site.class_name, site.labels] }
-        groups.map { |key, list| Row.new(key, list.map(&:estimate).reduce(:+)) }.sort_by { |row| -row.bytes.abs }
+        sites = @data.sites(@view).reject(&:own?)
+        groups = sites.group_by do |site|
+          grows = grows?(site)
+          [path(site), site.class_name, site.labels, site.rank(grows), grows]
+        end
+        groups.map { |key, list| Row.new(key, list.map(&:estimate).reduce(:+)) }
+              .sort_by { |row| [row.name[3], -row.bytes.abs] }
       end
+
+      def grows?(site) = !@growth.nil? && @data.growing.include?(site.place)
+
+      def rank(row) = @by ? row.rank : row.name[3]
 
       def rows
         grid([[HEADINGS.fetch(@by), shown.map { |row| printable(row.name) }, true],
+              *([["grows", shown.map { |row| row.grows? ? "yes" : "" }, true]] if @growth),
               ["bytes", shown.map { |row| change(row.bytes) }, false],
               *([["share", shown.map { |row| share(row.bytes) }, false]] unless @data.difference?),
               ["95 % interval", shown.map { |row| range(row) }, false],
-              ["blocks", shown.map { |row| blocks(row) }, false]])
+              ["blocks", shown.map { |row| blocks(row) }, false],
+              *([["in", shown.map { |row| printable(inside(row)) }, true]] if shown.any? { |row| inside(row) })])
       end
+
+      # The library's line that allocates most for a line of the program.
+      def inside(row) = (row.beside if by_line? && row.beside != row.name)
 
       def sites
         shown.each_with_index.map { |row, at| site(row, at + 1) }
       end
 
       def site(row, rank)
-        path, class_name, labels = row.name
+        path, class_name, labels, _, grows = row.name
         what = class_name ? "#{printable(class_name)} object" : "block"
         labels = labels.map { |name, value| ", #{printable(name)}=#{printable(value)}" }.join
-        ["#{rank}. #{bold(change(row.bytes))} (#{[share(row.bytes), range(row)].compact.join("; ")}), " \
+        share = [share(row.bytes), range(row)].compact.join("; ")
+        ["#{rank}. #{"grows: " if grows}#{bold(change(row.bytes))} (#{share}), " \
          "#{blocks(row)} #{what}#{"s" unless row.blocks.round.abs == 1}#{labels}", *path].join("\n")
       end
 
@@ -253,7 +336,8 @@ module Culet
       # @return [Array<Array<Integer>>] numbers of rows; those of a group overlap with its first one
       def groups
         shown.each_with_index.with_object([]) do |(row, at), groups|
-          overlaps = groups.any? && row.high_bytes > shown[groups.last.first].low_bytes
+          first = shown[groups.last.first] if groups.any?
+          overlaps = first && rank(first) == rank(row) && row.high_bytes > first.low_bytes
           overlaps ? groups.last << at : groups << [at]
         end
       end

@@ -15,20 +15,15 @@ module Culet
       TITLES = { "peak_rss_bytes" => "peak", "mean_rss_bytes" => "mean", "cpu_seconds" => "CPU" }.freeze
       private_constant :NOTE, :TITLES
 
-      # @param document [Hash] of Runner
-      # @param options [Hash] color:, unicode: of Text::View
-      def initialize(document, **options)
-        super(**options)
-        @document = document
-      end
-
       private
+
+      def document = @subject
 
       def sections = [summary, (table if results.any?), exclusions, verdicts, wrap(NOTE)]
 
-      def trace = @document.fetch("trace")
+      def trace = document.fetch("trace")
 
-      def results = @document.fetch("results")
+      def results = document.fetch("results")
 
       def summary
         lines = ["#{bold(File.basename(trace["file"]))}: #{printable(trace["command"].join(" ")[0, 120])}",
@@ -104,7 +99,7 @@ module Culet
       end
 
       def exclusions
-        lines = @document["excluded"].map do |entry|
+        lines = document["excluded"].map do |entry|
           run = ", run #{entry["run"]}" if entry["run"]
           reason = [entry["reason"], entry["remedy"]].compact.join(". ")
           wrap("excluded: #{entry["allocator"]}#{run}: #{reason}", indent: 2)
@@ -114,8 +109,8 @@ module Culet
 
       # A line for each allocator other than the baseline.
       def verdicts
-        compared = @document["comparisons"].select { |one| TITLES.key?(one["metric"]) }
-                                           .group_by { |one| one["allocator"] }
+        compared = document["comparisons"].select { |one| TITLES.key?(one["metric"]) }
+                                          .group_by { |one| one["allocator"] }
         lines = compared.map { |allocator, list| wrap(verdict(allocator, list)) }
         lines << wrap(too_few) if too_few
         lines.join("\n") if lines.any?
@@ -138,9 +133,6 @@ module Culet
     # Resident and requested bytes over the time of the recorded program, as a plot for a terminal.
     class Curves
       REQUESTED = "requested"
-
-      # @return [Boolean] whether the terminal can show the plot
-      def self.supported?(io:, env: ENV) = Text::Plot.supported?(io: io, env: env)
 
       # @param document [Hash] of Runner
       # @param width [Integer] columns

@@ -16,16 +16,9 @@ module Culet
       LEAST_BYTES = 50_000
       private_constant :MOST, :LEAST_BYTES
 
-      # @param difference [Difference]
-      # @param options [Hash] color: and unicode: of Text::View
-      def initialize(difference, **options)
-        super(**options)
-        @difference = difference
-      end
-
       private
 
-      attr_reader :difference
+      def difference = @subject
 
       def sections = [heading, levels, objects, arenas, slots, mappings]
 

@@ -16,18 +16,10 @@ module Culet
       SMALL_SHARE = 0.01
       private_constant :MOST_TYPES, :MOST_DATA, :SMALL_SHARE
 
-      # @param memory [SnapshotLevels]
-      # @param options [Hash] color: and unicode: of Text::View
-      def initialize(memory, **options)
-        super(**options)
-        @memory = memory
-        @snapshot = memory.snapshot
-      end
-
       # @param level [String] the name of a level
       # @return [Array<Array(String, Integer)>] titles and bytes of the rows below it
       def rows(level)
-        holdings = Holdings.of(@memory)
+        holdings = Holdings.of(memory)
         return [] unless holdings && holdings.level == level
 
         shown, small = holdings.entries.partition { |entry| entry.bytes >= SMALL_SHARE * [holdings.ruby_bytes, 1].max }
@@ -41,7 +33,9 @@ module Culet
 
       private
 
-      def objects = @snapshot.objects
+      def memory = @subject
+
+      def objects = memory.snapshot.objects
 
       def types
         return unless objects&.counted?
@@ -82,7 +76,7 @@ module Culet
       def unsized = objects.types.find { |type| type.name == "T_DATA" }&.untold.to_i
 
       def statistics
-        name, figures = @snapshot.allocator_statistics.to_h.values_at("name", "figures")
+        name, figures = memory.snapshot.allocator_statistics.to_h.values_at("name", "figures")
         return unless figures.is_a?(Hash)
 
         numbers = figures.select { |_, value| value.is_a?(Integer) }

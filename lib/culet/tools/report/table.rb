@@ -13,17 +13,11 @@ module Culet
       OTHERS = 5
       private_constant :OTHERS
 
-      # @param snapshot [Scope::Snapshot]
-      # @param options [Hash] color: and unicode: of Text::View
-      def initialize(snapshot, **options)
-        super(**options)
-        @snapshot = snapshot
-        @memory = SnapshotLevels.new(snapshot)
-      end
-
       private
 
-      attr_reader :snapshot, :memory
+      def snapshot = @subject
+
+      def memory = @memory ||= SnapshotLevels.new(snapshot)
 
       def sections
         [heading, levels, others, slots, inside.sections,

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "forwardable"
 require_relative "../../model/origin"
 require_relative "group"
 
@@ -7,7 +8,18 @@ module Culet
   module Strings
     # The results of the analysis.
     class Findings
-      # Sums over strings. buffer_bytes: memory outside the slot; slack: bytes without text.
+      extend Forwardable
+
+      def_delegator :all, :count, :strings
+      def_delegator :all, :held_bytes, :string_bytes
+      def_delegators :all, :asked_bytes, :slot_slack_bytes, :capacity_slack_bytes
+
+      TITLES = { "embedded" => "embedded", "own" => "own buffer", "shared" => "shared buffer",
+                 "nofree" => "static, never freed" }.freeze
+      private_constant :TITLES
+
+      # Sums over strings. asked_bytes: of text, where the length is known; buffer_bytes: memory outside the slot;
+      # slack: bytes without text.
       Sum = Struct.new(:count, :asked_bytes, :slot_bytes, :buffer_bytes, :slot_slack_bytes, :capacity_slack_bytes,
                        keyword_init: true) do
         # @return [Integer] bytes of slots and buffers
@@ -22,6 +34,9 @@ module Culet
 
       # @return [Hash{String => Sum}] by storage: "embedded", "own", "shared", "nofree"
       attr_reader :places
+
+      # @return [Sum] all strings
+      attr_reader :all
 
       # @return [Sum] interned strings
       attr_reader :interned
@@ -49,6 +64,7 @@ module Culet
         @names = names
         @source = source
         @places = result[:places].to_h { |name, sum| [name.to_s, Sum.new(**sum)] }
+        @all = Sum.new(**Sum.members.to_h { |key| [key, places.values.sum(&key)] })
         @interned, @frozen, @roots, @untold =
           result.values_at(:interned, :frozen, :roots, :untold).map { |sum| Sum.new(**sum) }
         @shared_with = result[:shared_with].map do |count, owner|
@@ -56,20 +72,11 @@ module Culet
         end
       end
 
-      # @return [Integer]
-      def strings = places.values.sum(&:count)
-
-      # @return [Integer] bytes of slots and buffers
-      def string_bytes = places.values.sum(&:held_bytes)
-
-      # @return [Integer] bytes of text, where the length is known
-      def asked_bytes = places.values.sum(&:asked_bytes)
-
-      # @return [Integer] unused bytes of slots
-      def slot_slack_bytes = places.values.sum(&:slot_slack_bytes)
-
-      # @return [Integer] unused bytes of buffers
-      def capacity_slack_bytes = places.values.sum(&:capacity_slack_bytes)
+      # @return [Array<Array(String, Sum)>] with titles
+      def sums
+        [*places.transform_keys(TITLES).to_a, ["all", all], ["of which interned", interned], ["frozen", frozen],
+         ["shared roots", roots], ["unknown content", untold]]
+      end
 
       # @return [Integer] equal strings beyond the first
       def copies = @result[:duplicates][:strings]

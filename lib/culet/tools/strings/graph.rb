@@ -79,8 +79,6 @@ module Culet
         end
       end
 
-      # @param group [Group]
-      # @return [Row]
       def row(group, top)
         return BundleRow.new(group, top: top) if group.duplicate?
 

@@ -4,7 +4,6 @@ require_relative "../../render/html_page"
 require_relative "../../text/numbers"
 require_relative "../../text/size"
 require_relative "graph"
-require_relative "table"
 require_relative "verdicts"
 
 module Culet
@@ -37,13 +36,6 @@ module Culet
 
       def mega(bytes) = Text::Size.cell(bytes, digits: 3)
 
-      # @return [Array<Array(String, Findings::Sum)>]
-      def sums
-        [*findings.places.map { |name, sum| [Table::TITLES.fetch(name), sum] }, ["interned", findings.interned],
-         ["frozen", findings.frozen], ["shared roots", findings.roots], ["unknown content", findings.untold]]
-      end
-
-      # @return [Hash{String => Array<Findings::Place>}]
       def places
         return {} unless findings.sites?
 

@@ -7,8 +7,6 @@ module Culet
   module Strings
     # The findings, for a terminal.
     class Table < Text::View
-      TITLES = { "embedded" => "embedded", "own" => "own buffer", "shared" => "shared buffer",
-                 "nofree" => "static, never freed" }.freeze
       # Default rows of a table, and the longest name.
       LINES = 10
       NAME_COLUMNS = 60
@@ -49,9 +47,7 @@ module Culet
       end
 
       def places
-        rows = findings.places.map { |name, sum| [TITLES.fetch(name), sum] }
-        rows.push(["all", all(findings.places.values)], ["of which interned", findings.interned],
-                  ["frozen", findings.frozen], ["shared roots", findings.roots], ["unknown content", findings.untold])
+        rows = findings.sums
         grid([["strings", rows.map(&:first), true],
               ["count", rows.map { |_, sum| Text::Numbers.grouped(sum.count) }, false],
               ["text MB", rows.map { |_, sum| mega(sum.asked_bytes) }, false],
@@ -59,8 +55,6 @@ module Culet
               ["slot slack MB", rows.map { |_, sum| mega(sum.slot_slack_bytes) }, false],
               ["capacity slack MB", rows.map { |_, sum| mega(sum.capacity_slack_bytes) }, false]])
       end
-
-      def all(sums) = Findings::Sum.new(**Findings::Sum.members.to_h { |key| [key, sums.sum(&key)] })
 
       def gains = [duplicates, suffixes, remedies, *(sites if findings.sites?), roots].compact
 

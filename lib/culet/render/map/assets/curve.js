@@ -26,10 +26,10 @@ class Curve {
   colour(index) { return CURVE_COLOURS[index % CURVE_COLOURS.length]; }
 
   svg() {
-    const svg = this.make("svg", { viewBox: `0 0 ${CURVE.width} ${CURVE.height + CURVE.foot}`, role: "img", "aria-label": this.words() });
+    const svg = drawn("svg", { viewBox: `0 0 ${CURVE.width} ${CURVE.height + CURVE.foot}`, role: "img", "aria-label": this.words() });
     for (const part of [0, 0.5, 1]) {
       const y = this.y(part * this.highest);
-      svg.append(this.make("line", { x1: CURVE.left, x2: CURVE.width - CURVE.right, y1: y, y2: y, stroke: "var(--line)" }),
+      svg.append(drawn("line", { x1: CURVE.left, x2: CURVE.width - CURVE.right, y1: y, y2: y, stroke: "var(--line)" }),
         this.label(size(part * this.highest), CURVE.left - 4, y + 3, "end"));
     }
     svg.append(this.label("0 s", CURVE.left, CURVE.height + CURVE.foot - 4, "start"),
@@ -40,11 +40,8 @@ class Curve {
 
   line({ name, points }, index) {
     const path = points.map(([seconds, bytes]) => `${this.x(seconds).toFixed(1)},${this.y(bytes).toFixed(1)}`).join(" ");
-    const made = this.make("polyline", { points: path, fill: "none", stroke: this.colour(index), "stroke-width": 1.5, "stroke-linejoin": "round", "data-line": name });
-    const tip = this.make("title", {});
-    tip.textContent = name;
-    made.append(tip);
-    return made;
+    return drawn("polyline", { points: path, fill: "none", stroke: this.colour(index), "stroke-width": 1.5, "stroke-linejoin": "round", "data-line": name },
+      drawn("title", {}, name));
   }
 
   // The legend: names and last values.
@@ -59,17 +56,7 @@ class Curve {
 
   words() { return this.lines.map(({ name, points }) => `${name}: from ${size(points[0][1])} to ${size(points[points.length - 1][1])}`).join("; "); }
 
-  label(text, x, y, anchor) {
-    const made = this.make("text", { x, y, "text-anchor": anchor });
-    made.textContent = text;
-    return made;
-  }
-
-  make(name, attributes) {
-    const made = document.createElementNS(SVG, name);
-    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-    return made;
-  }
+  label(text, x, y, anchor) { return drawn("text", { x, y, "text-anchor": anchor }, text); }
 }
 
 // Shows the chart, if the page has one.

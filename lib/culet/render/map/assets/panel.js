@@ -1,6 +1,12 @@
 // The side panel: totals, legend and filters, sections, histograms.
 
-const SVG = "http://www.w3.org/2000/svg";
+// An element of a drawing.
+function drawn(name, attributes, ...children) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+}
 
 class Panel {
   // view: the View that filters and buttons control.
@@ -173,7 +179,7 @@ class Panel {
     this.part(name).closest("section").hidden = bars.length === 0;
     const [width, height, foot] = [300, 110, 16];
     const highest = Math.max(1, ...bars.map((bar) => bar.parts.reduce((sum, [, value]) => sum + value, 0)));
-    const svg = this.svg("svg", { viewBox: `0 0 ${width} ${height + foot}`, role: "img", "aria-label": `Histogram of ${what}: ${bars.map((bar) => bar.title).join("; ")}` });
+    const svg = drawn("svg", { viewBox: `0 0 ${width} ${height + foot}`, role: "img", "aria-label": `Histogram of ${what}: ${bars.map((bar) => bar.title).join("; ")}` });
     const wide = width / Math.max(bars.length, 1);
     bars.forEach((bar, index) => this.bar(svg, bar, { left: index * wide, wide, height, scale: (height - 4) / highest, labelled: this.labelled(index, bars.length), foot }));
     this.part(name).replaceChildren(svg);
@@ -183,29 +189,18 @@ class Panel {
   labelled(index, count) { return index % Math.max(1, Math.ceil(count / 5)) === 0; }
 
   bar(svg, { label, title, parts }, { left, wide, height, scale, labelled, foot }) {
-    const group = this.svg("g", {});
+    const group = drawn("g", {});
     let top = height;
     for (const [colour, value] of parts) {
       top -= value * scale;
-      if (value > 0) group.append(this.svg("rect", { x: left + 0.5, y: top, width: Math.max(wide - 1, 0.5), height: Math.max(value * scale, 0.5), fill: colour }));
+      if (value > 0) group.append(drawn("rect", { x: left + 0.5, y: top, width: Math.max(wide - 1, 0.5), height: Math.max(value * scale, 0.5), fill: colour }));
     }
-    group.append(this.svg("rect", { x: left, y: 0, width: wide, height, fill: "transparent" }));
-    const tip = this.svg("title", {});
-    tip.textContent = title;
-    group.append(tip);
+    group.append(drawn("rect", { x: left, y: 0, width: wide, height, fill: "transparent" }), drawn("title", {}, title));
     if (labelled) {
       // In the last fifth the label is aligned to the right.
       const late = left > 240;
-      const text = this.svg("text", { x: late ? left + wide - 1 : left + 1, y: height + foot - 4, "text-anchor": late ? "end" : "start" });
-      text.textContent = label;
-      group.append(text);
+      group.append(drawn("text", { x: late ? left + wide - 1 : left + 1, y: height + foot - 4, "text-anchor": late ? "end" : "start" }, label));
     }
     svg.append(group);
-  }
-
-  svg(name, attributes) {
-    const made = document.createElementNS(SVG, name);
-    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-    return made;
   }
 }

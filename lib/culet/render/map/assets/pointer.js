@@ -1,8 +1,40 @@
-// Input: wheel, drag, pinch, keys, and hovering.
+// Input: wheel, drag, pinch, keys, and hovering with its tooltip.
 
 const WHEEL_PIXELS = 500;
 const KEY_STEP = 0.2;
 const ZOOM_STEP = 1.6;
+
+// The lines of the tooltip of a cell.
+function describe(picture, found) {
+  const kind = picture.kinds[picture.kind(found.cell)];
+  const span = found.piece[3] === null ? null : picture.facts.mappings[found.piece[3]];
+  const lines = [];
+  if (found.block) {
+    const { address, bytes, state, what } = found.block;
+    lines.push(`${what} ${hex(address)}: ${grouped(bytes)} bytes, ${BLOCK_WORDS[state]}`);
+  }
+  lines.push(`page ${hex(found.address)}: ${describeState(picture, found.cell, kind)}`);
+  if (kind.key !== "returned") lines.push(describeSharing(picture, picture.states[found.cell]));
+  lines.push(found.strip.section.title);
+  if (span) lines.push([span.label, span.path && span.path !== span.label ? span.path : null].filter(Boolean).join(", "));
+  return lines.filter(Boolean);
+}
+
+function describeSharing(picture, state) {
+  if (picture.facts.sharing) return SHARINGS[Sharing.of(state)].title;
+  return state & PRIVATE ? "private" : "shared or file-backed";
+}
+
+function describeState(picture, cell, kind) {
+  if (kind.key === "heap" || kind.key === "ruby") {
+    const used = picture.used(cell);
+    const rest = picture.pageBytes - used;
+    const name = kind.key === "heap" ? "malloc" : "Ruby";
+    if (used === 0) return `${name}, free, resident`;
+    return rest === 0 ? `${name}, in use` : `${name}, ${grouped(used)} of ${grouped(picture.pageBytes)} bytes in use`;
+  }
+  return kind.text;
+}
 
 class Pointer {
   constructor(view, tip) {

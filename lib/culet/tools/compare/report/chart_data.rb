@@ -62,12 +62,10 @@ module Culet
 
         # @return [String] text alternative of the bars
         def bars_text(workload, metric)
-          symbol, size = workload.unit(metric)
-          parts = workload.candidates.select { |candidate| candidate.median(metric) }.map do |candidate|
-            bounds = candidate.bounds(metric)&.map { |bound| bound / size }
-            "#{candidate.allocator} #{Text::Numbers.interval(candidate.median(metric) / size, *bounds)}"
+          parts = workload.candidates.filter_map do |candidate|
+            workload.figure(candidate, metric)&.then { |text| "#{candidate.allocator} #{text}" }
           end
-          "#{metric.title} on #{workload.name}, #{symbol}, median and interval: #{parts.join("; ")}."
+          "#{metric.title} on #{workload.name}, #{workload.unit(metric).first}, median and interval: #{parts.join("; ")}."
         end
 
         # @return [String] text alternative of the ratios

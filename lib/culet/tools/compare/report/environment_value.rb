@@ -9,6 +9,10 @@ module Culet
       module EnvironmentValue
         module_function
 
+        # @param environment [Hash] of a document
+        # @return [Array<Array(String, String)>] name and text of each entry but the command
+        def rows(environment) = environment.except("command").map { |key, value| [name(key), text(key, value)] }
+
         # @param key [String] its key in the document; one that ends in `_bytes` is a size
         # @param value [Object]
         # @return [String]

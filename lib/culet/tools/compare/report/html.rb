@@ -88,12 +88,6 @@ module Culet
           end
         end
 
-        def figure(workload, candidate, metric)
-          size = workload.unit(metric).last
-          median = candidate.median(metric)
-          median ? Text::Numbers.interval(median / size, *candidate.bounds(metric)&.map { |bound| bound / size }) : "–"
-        end
-
         # The verdict's CSS class and its lines; a mark repeats the colour.
         def verdict(workload, candidate, metric)
           return ["neutral", ["baseline"]] if candidate.allocator == workload.baseline
@@ -142,16 +136,7 @@ module Culet
           Text::Numbers.significant(distances.sort[distances.size / 2] * 1000)
         end
 
-        def environment
-          model.environment.except("command").map do |key, value|
-            [EnvironmentValue.name(key), EnvironmentValue.text(key, value)]
-          end
-        end
-
-        def settings(entry)
-          variables = entry["environment"] || {}
-          variables.map { |name, value| value.nil? ? "#{name} unset" : "#{name}=#{value}" }.join(", ")
-        end
+        def environment = EnvironmentValue.rows(model.environment)
       end
     end
   end

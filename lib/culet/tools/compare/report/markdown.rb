@@ -34,23 +34,19 @@ module Culet
         end
 
         def figures(workload)
-          units = workload.metrics.to_h { |metric| [metric, workload.unit(metric)] }
-          titles = units.map do |metric, (symbol, _)|
-            metric.kind == :rate ? metric.title : "#{metric.title}, #{symbol}"
+          titles = workload.metrics.map do |metric|
+            metric.kind == :rate ? metric.title : "#{metric.title}, #{workload.unit(metric).first}"
           end
           headings = ["allocator", "runs", *titles]
           rows = workload.candidates.map do |candidate|
             [candidate.allocator, candidate.runs.size.to_s,
-             *units.map { |metric, (_, size)| figure(workload, candidate, metric, size) }]
+             *workload.metrics.map { |metric| figure(workload, candidate, metric) }]
           end
           table(headings, rows, figures: headings.size - 1)
         end
 
-        def figure(workload, candidate, metric, size)
-          median = candidate.median(metric)
-          return "–" unless median
-
-          text = Text::Numbers.interval(median / size, *candidate.bounds(metric)&.map { |bound| bound / size })
+        def figure(workload, candidate, metric)
+          text = workload.figure(candidate, metric) || "–"
           workload.best(metric).include?(candidate) ? Bold.new(text) : text
         end
 
@@ -95,20 +91,14 @@ module Culet
         def environment
           return if model.environment.empty?
 
-          rows = model.environment.except("command").map do |key, value|
-            [EnvironmentValue.name(key), EnvironmentValue.text(key, value)]
-          end
-          "## Environment\n\n#{table(%w[setting value], rows)}"
+          "## Environment\n\n#{table(%w[setting value], EnvironmentValue.rows(model.environment))}"
         end
 
         def allocators
           return if model.allocator_details.empty?
 
           rows = model.allocator_details.map do |entry|
-            settings = (entry["environment"] || {}).map do |name, value|
-              value.nil? ? "#{name} unset" : "#{name}=#{value}"
-            end
-            [entry["name"].to_s, entry["version"].to_s, entry["library"].to_s, settings.join(", ")]
+            [entry["name"].to_s, entry["version"].to_s, entry["library"].to_s, model.settings(entry)]
           end
           "## Allocators\n\n#{table(%w[allocator version library environment], rows)}"
         end

@@ -64,19 +64,12 @@ module Culet
         end
 
         def metric_column(workload, metric, interval)
-          symbol, size = workload.unit(metric)
           best = workload.best(metric)
           cells = workload.candidates.map do |candidate|
-            text = value(candidate, metric, size, interval)
+            text = workload.figure(candidate, metric, interval: interval) || "-"
             best.include?(candidate) ? painted(text, "1;32") : text
           end
-          ["#{metric.short}#{" " unless metric.kind == :rate}#{symbol}", cells]
-        end
-
-        def value(candidate, metric, size, interval)
-          median = candidate.median(metric)
-          bounds = candidate.bounds(metric) if interval
-          median ? Text::Numbers.interval(median / size, *bounds&.map { |bound| bound / size }) : "-"
+          ["#{metric.short}#{" " unless metric.kind == :rate}#{workload.unit(metric).first}", cells]
         end
 
         # Only a narrow terminal may cut the verdicts like names.

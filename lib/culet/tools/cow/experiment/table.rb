@@ -18,19 +18,14 @@ module Culet
                    "child_private_bytes" => "private memory of the child" }.freeze
         private_constant :COLUMNS, :TITLES
 
-        # @param document [Hash] of Engine
-        # @param options [Hash] as for Text::View
-        def initialize(document, **options)
-          super(**options)
-          @document = document
-        end
-
         private
 
-        def sections = [("The experiment was interrupted." unless @document["complete"]), variants, exclusions, note]
+        def document = @subject
+
+        def sections = [("The experiment was interrupted." unless document["complete"]), variants, exclusions, note]
 
         def variants
-          @document["results"].group_by { |result| result["variant"] }.map do |name, results|
+          document["results"].group_by { |result| result["variant"] }.map do |name, results|
             [bold(name), table(results), *verdicts(name)].join("\n")
           end
         end
@@ -49,7 +44,7 @@ module Culet
         end
 
         def verdicts(variant)
-          shown = @document["comparisons"].select do |one|
+          shown = document["comparisons"].select do |one|
             one["variant"] == variant && one["verdict"] != Statistics::NONE
           end
           shown.group_by { |one| one.values_at("contender", "baseline") }.map do |(contender, baseline), list|
@@ -59,23 +54,23 @@ module Culet
         end
 
         def exclusions
-          lines = @document["excluded"].map do |one|
+          lines = document["excluded"].map do |one|
             wrap("excluded: #{one["contender"]}, #{one["variant"]}: #{one["reason"]}", indent: 2)
           end
           lines.join("\n") if lines.any?
         end
 
         def note
-          return if @document["results"].empty?
+          return if document["results"].empty?
 
-          wrap("#{Text::Numbers.grouped(@document["strings"])} strings. " \
+          wrap("#{Text::Numbers.grouped(document["strings"])} strings. " \
                "RSS, shared and private bytes are measured after the second collection. " \
                "PSS divides shared pages among the processes that map them. MB = 1,000,000 bytes. " \
-               "Medians of #{count(@document["runs"], "run")}, " \
+               "Medians of #{count(document["runs"], "run")}, " \
                "95 % bootstrap intervals in parentheses.#{" #{few}" if few}")
         end
 
-        def few = (Statistics.too_few(@document["runs"]) if @document["results"].size > 1)
+        def few = (Statistics.too_few(document["runs"]) if document["results"].size > 1)
       end
     end
   end

@@ -1,0 +1,82 @@
+#include "internals/code.h"
+
+#include <dlfcn.h>
+#include <ruby/debug.h>
+#include <string.h>
+
+#include "common/active_malloc.h"
+#include "common/heap_walk.h"
+#include "reader/layouts/ruby_slot.h"
+
+/* Not in Ruby's headers. */
+typedef const char *internal_name_function(int kind);
+
+/* If Ruby names its kinds of T_IMEMO, the number must have the expected name. */
+static int kind_is_known(void)
+{
+    static int known = -1;
+
+    if (known < 0) {
+        void *pointer = dlsym(RTLD_DEFAULT, "rb_imemo_name");
+        AS_FUNCTION(internal_name_function, name, pointer);
+        known = pointer == NULL || strcmp(name(RUBY_SLOT_IMEMO_ISEQ), "iseq") == 0;
+    }
+    return known;
+}
+
+int culet_code_is(VALUE object)
+{
+    VALUE flags = RBASIC(object)->flags;
+
+    return ruby_slot_type(flags) == RUBY_SLOT_IMEMO && ruby_slot_imemo_kind(flags) == RUBY_SLOT_IMEMO_ISEQ &&
+           kind_is_known();
+}
+
+VALUE
+culet_code_path(VALUE object, int *eval)
+{
+    *eval = NIL_P(rb_profile_frame_absolute_path(object));
+    return rb_profile_frame_path(object);
+}
+
+struct visit {
+    void (*function)(VALUE object, void *data);
+    void *data;
+};
+
+static int visit_run(void *start, void *past, size_t slot_bytes, void *data)
+{
+    struct visit *visit = data;
+
+    for (char *slot = start; slot < (char *)past; slot += slot_bytes)
+        if (ruby_slot_is_live(RBASIC((VALUE)slot)->flags))
+            visit->function((VALUE)slot, visit->data);
+    return 0;
+}
+
+int culet_code_walk(void (*function)(VALUE object, void *data), void *data)
+{
+    struct visit visit = {function, data};
+    int failure;
+
+    if (!culet_heap_walk_is_possible())
+        return 0;
+    failure = culet_heap_walk(visit_run, &visit);
+    if (failure)
+        rb_jump_tag(failure);
+    return 1;
+}
+
+size_t culet_code_bytes(VALUE object)
+{
+    static culet_heap_memsize_function *memsize;
+    int type = (int)(RBASIC(object)->flags & RUBY_T_MASK);
+
+    if (memsize == NULL)
+        memsize = culet_heap_memsize();
+    if (memsize == NULL || !culet_heap_memsize_is_safe(type))
+        return 0;
+    if (type == T_DATA && !culet_heap_data_has_size(object))
+        return 0;
+    return memsize(object);
+}

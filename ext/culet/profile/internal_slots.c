@@ -1,0 +1,102 @@
+#include "profile/internal_slots.h"
+
+#include <stdio.h>
+#include <sys/mman.h>
+
+#include "common/imemo.h"
+#include "sampler/core/readable.h"
+
+#define WORDS 3 /* flags, and what identifies the slot */
+
+struct internal {
+    VALUE slot, words[WORDS];
+    uint32_t sample;
+};
+
+static struct {
+    struct internal *list;
+    size_t count, capacity;
+} internals;
+
+bool culet_internal_slots_has(VALUE slot)
+{
+    int type = RB_BUILTIN_TYPE(slot);
+
+    return type == T_IMEMO || type == T_ICLASS;
+}
+
+bool culet_internal_slots_same_kind(VALUE one, VALUE other)
+{
+    return culet_imemo_kind(RBASIC(one)->flags) == culet_imemo_kind(RBASIC(other)->flags);
+}
+
+size_t culet_internal_slots_name(VALUE slot, char *name, size_t size)
+{
+    if (RB_BUILTIN_TYPE(slot) == T_ICLASS)
+        return (size_t)snprintf(name, size, "T_ICLASS");
+
+    const char *known = culet_imemo_name(culet_imemo_kind(RBASIC(slot)->flags));
+    return (size_t)(known != NULL ? snprintf(name, size, "T_IMEMO (%s)", known) : snprintf(name, size, "T_IMEMO"));
+}
+
+bool culet_internal_slots_has_room(void)
+{
+    size_t capacity = internals.capacity == 0 ? 1024 : internals.capacity * 2,
+           bytes = capacity * sizeof(*internals.list);
+    void *list;
+
+    if (internals.count < internals.capacity)
+        return true;
+    list = internals.list == NULL
+               ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+               : mremap(internals.list, internals.capacity * sizeof(*internals.list), bytes, MREMAP_MAYMOVE);
+    if (list == MAP_FAILED)
+        return false;
+    internals.list = list;
+    internals.capacity = capacity;
+    return true;
+}
+
+void culet_internal_slots_add(VALUE slot, uint32_t sample)
+{
+    struct internal *internal = &internals.list[internals.count++];
+
+    internal->slot = slot;
+    internal->sample = sample;
+    memcpy(internal->words, (const void *)slot, sizeof(internal->words));
+}
+
+void culet_internal_slots_start(void)
+{
+    internals.count = 0;
+}
+
+static VALUE identity(VALUE flags)
+{
+    return (flags & RUBY_T_MASK) | (VALUE)culet_imemo_kind(flags) << 8;
+}
+
+/* The page of the slot may have been unmapped. */
+static bool is_there(const struct internal *internal)
+{
+    struct culet_readable readable = {{0}};
+    VALUE words[WORDS];
+
+    return culet_readable_copy(&readable, words, internal->slot, sizeof(words)) && words[1] == internal->words[1] &&
+           words[2] == internal->words[2] &&
+           ((internal->words[0] & RUBY_T_MASK) == T_ICLASS ? (words[0] & RUBY_T_MASK) == T_ICLASS
+                                                           : identity(words[0]) == identity(internal->words[0]));
+}
+
+void culet_internal_slots_check(const struct culet_profile_api *api)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < internals.count; i++) {
+        if (is_there(&internals.list[i]))
+            internals.list[kept++] = internals.list[i];
+        else
+            api->remove(internals.list[i].sample);
+    }
+    internals.count = kept;
+}
