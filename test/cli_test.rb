@@ -6,24 +6,22 @@ require "culet/cli"
 class CliTest < Minitest::Test
   def test_the_overview_names_every_verb
     [[], ["--help"], ["help"], ["-h"]].each do |words|
-      out, err, status = run_culet(*words)
-      assert_predicate status, :success?
-      assert_empty err
+      out, err, status = culet(*words)
+      assert_equal ["", 0], [err, status]
       Culet::CLI::VERBS.each_key { |verb| assert_match(/^  #{verb} /, out) }
     end
   end
 
   def test_version
-    assert_equal "culet #{Culet::VERSION}\n", run_culet("--version").first
+    assert_equal "culet #{Culet::VERSION}\n", culet("--version").first
   end
 
   def test_an_unknown_verb_is_wrong_usage
-    out, err, status = run_culet("nosuch")
-    assert_equal [2, ""], [status.exitstatus, out]
-    assert_equal "culet: there is no verb \"nosuch\"; `culet --help` lists them\n", err
+    assert_sentence("culet: there is no verb \"nosuch\"; `culet --help` lists them\n", "nosuch", status: 2)
   end
 
   Culet::CLI::VERBS.each_key do |verb|
+    # In a process of its own: what the verb loads gives no warning.
     define_method(:"test_#{verb}_has_help_with_examples_and_the_common_options") do
       out, err, status = run_culet(verb, "--help")
       assert_predicate status, :success?, err
@@ -33,9 +31,8 @@ class CliTest < Minitest::Test
     end
 
     define_method(:"test_#{verb}_refuses_an_unknown_option") do
-      out, err, status = run_culet(verb, "--no-such-option")
-      assert_equal [2, ""], [status.exitstatus, out]
-      assert_match(/\Aculet: invalid option: --no-such-option; (see `culet #{verb} --help`|did you mean `--no-\w+`\?)\n\z/, err)
+      advice = /\Aculet: invalid option: --no-such-option; (see `culet #{verb} --help`|did you mean `--no-\w+`\?)\n\z/
+      assert_sentence(advice, verb, "--no-such-option", status: 2)
     end
   end
 end

@@ -186,15 +186,12 @@ class DoctorTest < Minitest::Test
     assert_empty err
     assert_match(/^ok +allocator +glibc serves malloc/, out)
     refute_includes out, "\e["
-    assert_includes run_culet("doctor", "--color", env: NEUTRAL).first, "\e[32mok"
+    assert_includes culet("doctor", "--color").first, "\e[32mok"
   end
 
   def test_what_cannot_be_looked_at_is_one_sentence
-    { "" => 2, "0" => 2, "999999999" => 1, "culet-no-such-process" => 1 }.each do |pid, expected|
-      out, err, status = run_culet("doctor", pid)
-      assert_equal [expected, "", 1], [status.exitstatus, out, err.lines.size], err
-    end
-    assert_equal 2, run_culet("doctor", "1", "2").last.exitstatus
+    { "" => 2, "0" => 2, "999999999" => 1, "culet-no-such-process" => 1 }.each { |pid, status| assert_sentence(//, "doctor", pid, status: status) }
+    assert_equal 2, culet("doctor", "1", "2").last
   end
 
   def test_a_kernel_thread_is_one_sentence
@@ -205,8 +202,7 @@ class DoctorTest < Minitest::Test
     end
     skip "this container shows no kernel threads" unless kernel
 
-    _, err, status = run_culet("doctor", kernel)
-    assert_equal [1, "culet: process #{kernel} is a kernel thread, which has no memory\n"], [status.exitstatus, err]
+    assert_sentence("culet: process #{kernel} is a kernel thread, which has no memory\n", "doctor", kernel)
   end
 
   def test_another_users_process_is_one_sentence

@@ -14,30 +14,23 @@ class LibTest < Minitest::Test
   end
 
   def test_json
-    out, = run_culet("lib", "--json")
-    assert_equal run_culet("lib").first.chomp, JSON.parse(out)["path"]
+    out, = culet("lib", "--json")
+    assert_equal culet("lib").first.chomp, JSON.parse(out)["path"]
   end
 
   def test_parts_to_load
-    { "auto" => "#{ROOT}/lib/culet/auto.rb", "agent" => "#{ROOT}/lib/culet/agent.rb" }.each do |part, path|
-      out, err, = run_culet("lib", part)
-      assert_equal ["#{path}\n", ""], [out, err]
-    end
-    assert_equal "#{ROOT}/lib/culet/require.rb", JSON.parse(run_culet("lib", "require", "--json").first)["path"]
+    %w[auto agent].each { |part| assert_equal ["#{ROOT}/lib/culet/#{part}.rb\n", "", 0], culet("lib", part) }
+    assert_equal "#{ROOT}/lib/culet/require.rb", JSON.parse(culet("lib", "require", "--json").first)["path"]
   end
 
   # A name for LD_PRELOAD that stays, whichever version and processor the library is for.
   def test_a_link_to_the_library
     Dir.mktmpdir do |directory|
       path = File.join(directory, "lib/libculet.so")
-      2.times do
-        out, err, status = run_culet("lib", "--link", path)
-        assert_predicate status, :success?, err
-        assert_equal ["#{path}\n", ""], [out, err]
-      end
-      assert_equal run_culet("lib").first.chomp, File.readlink(path)
-      assert_equal "#{path}\n", run_culet("lib", "--link", File.dirname(path)).first
-      assert_equal path, JSON.parse(run_culet("lib", "--link", path, "--json").first)["path"]
+      2.times { assert_equal ["#{path}\n", "", 0], culet("lib", "--link", path) }
+      assert_equal culet("lib").first.chomp, File.readlink(path)
+      assert_equal "#{path}\n", culet("lib", "--link", File.dirname(path)).first
+      assert_equal path, JSON.parse(culet("lib", "--link", path, "--json").first)["path"]
       script = "require 'culet'; p Culet.allocator.values_at(:name, :active)"
       out, err, = run_program(RbConfig.ruby, "-I#{ROOT}/lib", "-e", script, env: NEUTRAL.merge("LD_PRELOAD" => path))
       assert_equal ["[\"culet\", true]\n", ""], [out, err]
@@ -49,22 +42,16 @@ class LibTest < Minitest::Test
     Dir.mktmpdir do |directory|
       path = File.join(directory, "file")
       File.write(path, "kept")
-      _, err, status = run_culet("lib", "--link", path)
-      assert_equal 1, status.exitstatus
-      assert_match(/is not a link; remove it, or choose another path/, err)
+      assert_sentence(/is not a link; remove it, or choose another path/, "lib", "--link", path)
       assert_equal "kept", File.read(path)
-      _, err, status = run_culet("lib", "--link", File.join(path, "x"))
-      assert_equal 1, status.exitstatus
-      assert_match(/cannot make the link .*: not a directory|cannot make the link .*: file exists/, err)
+      assert_sentence(/cannot make the link .*: (not a directory|file exists)/, "lib", "--link", File.join(path, "x"))
     end
-    [["--link", "/tmp/a b"], ["auto", "--link", "/tmp/x"]].each { |words| assert_equal 2, run_culet("lib", *words).last.exitstatus }
+    [["--link", "/tmp/a b"], ["auto", "--link", "/tmp/x"]].each { |words| assert_equal 2, culet("lib", *words).last }
   end
 
   def test_other_arguments_are_wrong_usage
     [%w[x], %w[auto agent], %w[-- true]].each do |words|
-      _, err, status = run_culet("lib", *words)
-      assert_equal 2, status.exitstatus
-      assert_match(/prints the path of libculet\.so; `culet lib PART` prints the path of a part/, err)
+      assert_sentence(/prints the path of libculet\.so; `culet lib PART` prints the path of a part/, "lib", *words, status: 2)
     end
   end
 end

@@ -78,18 +78,12 @@ class RunTest < Minitest::Test
     ["--nosuch", "--", "true"] => /invalid option: --nosuch/
   }.each do |words, message|
     define_method(:"test_wrong_usage_#{words.join("_")}") do
-      out, err, status = run_culet("run", *words)
-      assert_equal [2, ""], [status.exitstatus, out]
-      assert_equal 1, err.lines.size, err
-      assert_match message, err
+      assert_sentence(message, "run", *words, status: 2)
     end
   end
 
   def test_a_command_that_is_not_there_is_one_sentence
-    _, err, status = run_culet("run", "--", "no-such-program")
-    assert_equal [127, "culet: cannot run no-such-program: no such program\n"], [status.exitstatus, err]
-    _, err, status = run_culet("run", "--", "./no/such")
-    assert_equal [127, "culet: cannot run ./no/such: no such program\n"], [status.exitstatus, err]
+    %w[no-such-program ./no/such].each { |name| assert_sentence("culet: cannot run #{name}: no such program\n", "run", "--", name, status: 127) }
   end
 
   def test_what_cannot_be_run_is_one_sentence

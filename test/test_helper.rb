@@ -9,6 +9,8 @@ require "fileutils"
 require "io/wait"
 require "open3"
 require "rbconfig"
+require "stringio"
+require "timeout"
 require "tmpdir"
 
 # A signal that the tests were started to ignore (as by a shell's `&`) would be ignored by the programs they start.
@@ -36,6 +38,27 @@ module TestHelper
   # @return [Array(String, String, Process::Status)] stdout, stderr, status
   def run_culet(*argv, env: {}, stdin: "", chdir: ROOT)
     run_program(*culet_command, *argv, env: env, stdin: stdin, chdir: chdir)
+  end
+
+  # Runs the command line in this process, for calls that need no other.
+  #
+  # @return [Array(String, String, Integer)] stdout, stderr, exit status
+  def culet(*words)
+    require "culet/cli"
+    out = StringIO.new
+    err = StringIO.new
+    status = Culet::CLI.run(words, out: out, err: err)
+    [out.string, err.string, status]
+  end
+
+  # Asserts that the command line, in this process, ends with that status, one sentence and nothing else.
+  #
+  # @param pattern [Regexp, String] what the sentence has
+  def assert_sentence(pattern, *words, status: 1)
+    out, err, ended = culet(*words)
+    assert_equal [status, ""], [ended, out], "culet #{words.join(" ")}: #{err}"
+    assert_match(/\Aculet: .+\n\z/, err)
+    assert_match pattern, err
   end
 
   # @return [Array<String>] the words that start the command line
@@ -72,18 +95,31 @@ module TestHelper
   #
   # @param err [IO, String] where its standard error goes
   def with_program(*command, env: {}, err: $stderr)
-    reader, writer = IO.pipe
-    pid = spawn(env, *command.map(&:to_s), in: File::NULL, out: writer, err: err, pgroup: true)
-    writer.close
-    assert reader.wait_readable(PATIENCE_SECONDS), "#{command.first} printed nothing"
-    reader.gets
-    yield pid
-  ensure
-    if pid
-      end_group(pid)
-      Process.wait(pid)
+    with_started(*command, env: env, err: err) do |pid, out|
+      assert out.wait_readable(PATIENCE_SECONDS), "#{command.first} printed nothing"
+      out.gets
+      yield pid
     end
+  end
+
+  # Starts a program, and ends it with all that it started in its group when the block is done.
+  #
+  # @param options [Hash] of spawn: standard error, the directory
+  # @yieldparam pid [Integer] for which the block may wait
+  # @yieldparam out [IO] what the program prints
+  def with_started(*command, env: {}, **options)
+    reader, writer = IO.pipe
+    pid = spawn(env, *command.map(&:to_s), in: File::NULL, out: writer, pgroup: true, **options)
+    writer.close
+    yield pid, reader
+  ensure
+    end_started(pid) if pid
     [reader, writer].compact.each { |io| io.close unless io.closed? }
+  end
+
+  # @return [Process::Status] how a program of with_started ended
+  def await_end(pid)
+    Timeout.timeout(PATIENCE_SECONDS) { Process.wait2(pid).last }
   end
 
   # @return [Array<String>] the allocators that a test can run on: all that bin/setup installs must be there;
@@ -114,6 +150,13 @@ module TestHelper
     nil # the program ended without reading
   ensure
     io.close
+  end
+
+  def end_started(pid)
+    end_group(pid)
+    Process.wait(pid)
+  rescue Errno::ECHILD
+    nil # the test has waited for it
   end
 
   def end_group(pid)

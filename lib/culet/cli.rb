@@ -24,6 +24,7 @@ module Culet
       "cow" => [:Cow, "show which memory forked workers share with their parent"],
       "requires" => [:Requires, "measure each require; find code that never runs"],
       "strings" => [:Strings, "find duplicate strings and what sharing them would free"],
+      "retain" => [:Retain, "find out who keeps the memory of a program"],
       "profile" => [:Profile, "find the code that holds the memory of a program"],
       "autopsy" => [:Autopsy, "find out what killed a process, and what it held"],
       "top" => [:Top, "watch the memory of process trees on a terminal"],

@@ -12,9 +12,9 @@
 #define CULET_PERIODS 12
 
 struct culet_growth {
-    uint64_t base_ns, survival_ns;                       /* equal: no sample can count yet */
-    uint32_t *place;                                     /* by site: its index in `births`; 0: it has no growth */
-    struct culet_profile_sums *born;                     /* by site: what is live of this phase, survivors or not */
+    uint64_t base_ns, survival_ns;                      /* equal: no sample can count yet */
+    uint32_t *place;                                    /* by site: its index in `births`; 0: it has no growth */
+    struct culet_profile_sums *born;                    /* by site: what is live of this phase, survivors or not */
     struct culet_profile_sums (*births)[CULET_PERIODS]; /* from 1 */
     size_t site_bytes, birth_bytes;
 };

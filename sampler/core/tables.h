@@ -70,17 +70,17 @@ struct culet_tables {
     uint32_t samples;            /* in use or free, sample 0 among them */
     uint32_t free;               /* the first free one, or 0 */
     uint32_t epoch, generation;
-    uint32_t phase, fork_phase;  /* the present one; the first one of this process */
-    uint32_t next_id;            /* from a random number on, so that processes do not give out the others' */
-    bool forked;                 /* another process was forked from this one */
-    uint64_t base_ns;            /* when the phase began */
-    uint64_t phase_ns;           /* likewise, by a clock that is not set; 0: unknown */
-    uint64_t base_resident;      /* what was resident then; 0: unknown */
+    uint32_t phase, fork_phase; /* the present one; the first one of this process */
+    uint32_t next_id;           /* from a random number on, so that processes do not give out the others' */
+    bool forked;                /* another process was forked from this one */
+    uint64_t base_ns;           /* when the phase began */
+    uint64_t phase_ns;          /* likewise, by a clock that is not set; 0: unknown */
+    uint64_t base_resident;     /* what was resident then; 0: unknown */
     uint64_t epoch_ns[CULET_PROFILE_SURVIVALS]; /* when the last epochs began, by their number */
-    uint64_t added, freed;       /* samples of this profile */
-    uint64_t no_site, no_sample; /* those that found no room */
-    uint64_t skipped[CULET_SKIPS]; /* in copies, as the next one */
-    uint64_t taken_resident;       /* what is resident when the copy is made; 0: unknown */
+    uint64_t added, freed;                      /* samples of this profile */
+    uint64_t no_site, no_sample;                /* those that found no room */
+    uint64_t skipped[CULET_SKIPS];              /* in copies, as the next one */
+    uint64_t taken_resident;                    /* what is resident when the copy is made; 0: unknown */
     double live_bytes;
     uint64_t resident, peak_resident, peak_number;
     uint64_t sample_bytes, started_ns;

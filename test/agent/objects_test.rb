@@ -54,8 +54,7 @@ class AgentObjectsTest < Minitest::Test
       end
     end
     [%w[signal --help], %w[help signal]].each do |words|
-      out, err, = run_culet(*words)
-      assert_equal [run_culet("snapshot", "--help").first, said], [out, err], words
+      assert_equal [culet("snapshot", "--help").first, said, 0], culet(*words), words
     end
   end
 

@@ -193,10 +193,7 @@ class AutopsyBoxTest < Minitest::Test
   end
 
   def test_wrong_usage
-    { [] => 2, ["--kernel", "x"] => 2, [@folder] => 1 }.each do |words, number|
-      out, err, status = run_culet("autopsy", *words)
-      assert_equal ["", number, 1], [out, status.exitstatus, err.lines.size], words.inspect
-    end
+    { [] => 2, ["--kernel", "x"] => 2, [@folder] => 1 }.each { |words, number| assert_sentence(//, "autopsy", *words, status: number) }
   end
 
   private

@@ -117,20 +117,11 @@ class CliExitStatusTest < Minitest::Test
   # Ctrl-C to culet and what it started, once that has said something, or `ready` says so.
   def interrupted(*words, ready: nil)
     Dir.mktmpdir do |directory|
-      reader, writer = IO.pipe
-      pid = spawn(NEUTRAL, *culet_command, *words.map(&:to_s), in: File::NULL, out: writer, err: "#{directory}/err", pgroup: true, chdir: directory)
-      writer.close
-      ready ? Timeout.timeout(PATIENCE_SECONDS) { sleep 0.02 until ready.call } : reader.readpartial(1)
-      Process.kill(:INT, -pid)
-      ended = Timeout.timeout(PATIENCE_SECONDS) { Process.wait2(pid).last }
-      pid = nil
-      yield ended, File.read("#{directory}/err").lines.grep(/culet/).join
-    ensure
-      if pid
-        end_group(pid)
-        Process.wait(pid)
+      with_started(*culet_command, *words, env: NEUTRAL, err: "#{directory}/err", chdir: directory) do |pid, out|
+        ready ? Timeout.timeout(PATIENCE_SECONDS) { sleep 0.02 until ready.call } : out.readpartial(1)
+        Process.kill(:INT, -pid)
+        yield await_end(pid), File.read("#{directory}/err").lines.grep(/culet/).join
       end
-      reader&.close
     end
   end
 

@@ -3,7 +3,6 @@
 require "test_helper"
 require "json"
 require "pty"
-require "stringio"
 require "culet/cli"
 require "culet/system/processes"
 
@@ -266,13 +265,5 @@ class CliNamesTest < Minitest::Test
       end_group(process.pid)
       input.close
     end
-  end
-
-  # In this process, which is none of those that are looked for.
-  def culet(*words)
-    out = StringIO.new
-    err = StringIO.new
-    status = Culet::CLI.run(words, out: out, err: err)
-    [out.string, err.string, status]
   end
 end

@@ -2,7 +2,6 @@
 
 require "test_helper"
 require "json"
-require "stringio"
 require "culet/cli"
 require "culet/text/size"
 
@@ -16,7 +15,7 @@ class CliNumbersTest < Minitest::Test
   OPTIONS.each do |verb, flags|
     flags.each do |flag|
       define_method(:"test_#{verb.tr(" -", "_")}#{flag.tr("-", "_")}_is_bounded") do
-        HUGE.each { |text| assert_usage(/#{flag} takes /, *verb.split, "#{flag}=#{text}", "1") }
+        HUGE.each { |text| assert_sentence(/#{flag} takes /, *verb.split, "#{flag}=#{text}", "1", status: 2) }
       end
     end
   end
@@ -24,7 +23,7 @@ class CliNumbersTest < Minitest::Test
   def test_seeds_and_counts_may_be_nought_but_are_bounded
     { %w[compare --seed] => "", %w[replay --seed] => "", %w[cow experiment --seed] => "", %w[cow --writes] => "" }.each_key do |words|
       [HUGE[0], HUGE[1], "-1", "x"].each do |text|
-        assert_usage(/#{words.last} takes a whole number from 0 to \d+, not /, *words[0...-1], "#{words.last}=#{text}", "1")
+        assert_sentence(/#{words.last} takes a whole number from 0 to \d+, not /, *words[0...-1], "#{words.last}=#{text}", "1", status: 2)
       end
     end
   end
@@ -32,7 +31,7 @@ class CliNumbersTest < Minitest::Test
   def test_watching_is_bounded
     [HUGE[0], "1e400", "0", "often"].each do |text|
       %w[report cow].each do |verb|
-        assert_usage(/--watch takes a number above 0, at most/, verb, Process.pid.to_s, "--watch", text)
+        assert_sentence(/--watch takes a number above 0, at most/, verb, Process.pid.to_s, "--watch", text, status: 2)
       end
     end
   end
@@ -57,8 +56,8 @@ class CliNumbersTest < Minitest::Test
       assert_equal ["", 2, 1], [out, status.exitstatus, err.lines.size], err
       assert_match(/\Aculet: the word "caf\\xE9" is not valid UTF-8/, err)
     end
-    WORDS.each { |words| assert_usage(/is not valid UTF-8/, *words) }
-    WORDS.each { |words| assert_usage(/is not valid UTF-8/, *words.map { |word| word.dup.force_encoding(Encoding::US_ASCII) }) }
+    WORDS.each { |words| assert_sentence(/is not valid UTF-8/, *words, status: 2) }
+    WORDS.each { |words| assert_sentence(/is not valid UTF-8/, *words.map { |word| word.dup.force_encoding(Encoding::US_ASCII) }, status: 2) }
   end
 
   # The user's command gets its bytes, and what is told of it can be read.
@@ -87,7 +86,7 @@ class CliNumbersTest < Minitest::Test
   end
 
   def test_an_empty_word_is_wrong_usage
-    %w[doctor report map cow snapshot strings diff].each { |verb| assert_usage(/an argument is empty/, verb, "") }
+    %w[doctor report map cow snapshot strings diff].each { |verb| assert_sentence(/an argument is empty/, verb, "", status: 2) }
   end
 
   # `culet report $(pgrep x)` may name one twice.
@@ -97,22 +96,5 @@ class CliNumbersTest < Minitest::Test
     assert_equal Process.pid, JSON.parse(out)["pid"], err
     out, = culet("cow", pid, pid, "--json", "--writes", "0")
     assert_equal(1, JSON.parse(out)["processes"].count { |one| one["pid"] == Process.pid })
-  end
-
-  private
-
-  # In this process, since nothing of it needs another.
-  def culet(*words)
-    out = StringIO.new
-    err = StringIO.new
-    status = Culet::CLI.run(words, out: out, err: err)
-    [out.string, err.string, status]
-  end
-
-  def assert_usage(sentence, *words)
-    out, err, status = culet(*words)
-    assert_equal ["", 2], [out, status], "#{words.inspect}: #{err}"
-    assert_match sentence, err, words.inspect
-    assert_equal 1, err.lines.size, err
   end
 end

@@ -111,15 +111,9 @@ class CliWidthTest < Minitest::Test
       pid = spawn({ **NEUTRAL, "TERM" => "xterm", "LC_ALL" => "C.UTF-8", **env }, *culet_command, *words, in: File::NULL, out: slave, err: slave, chdir: chdir,
 pgroup: true)
       slave.close
-      text = Timeout.timeout(PATIENCE_SECONDS) { read_all(master) }
-      ended = Process.wait2(pid).last
-      pid = nil
-      [text, ended]
+      [Timeout.timeout(PATIENCE_SECONDS) { read_all(master) }, await_end(pid)]
     ensure
-      if pid
-        end_group(pid)
-        Process.wait(pid)
-      end
+      end_started(pid) if pid
     end
   end
 

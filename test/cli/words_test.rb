@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "stringio"
 require "culet/cli"
 require "culet/cli/manual"
 
@@ -138,11 +137,4 @@ class CliWordsTest < Minitest::Test
   end
 
   def program?(name) = ENV["PATH"].split(":").any? { |directory| File.executable?(File.join(directory, name)) }
-
-  def culet(*words)
-    out = StringIO.new
-    err = StringIO.new
-    status = Culet::CLI.run(words, out: out, err: err)
-    [out.string, err.string, status]
-  end
 end

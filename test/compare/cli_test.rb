@@ -10,18 +10,16 @@ class CompareCliTest < Minitest::Test
   QUICK = ["--allocators", "glibc,jemalloc", "--runs", "2", "--seed", "4"].freeze
 
   def test_help_names_the_default_workloads
-    out, err, status = run_culet("compare", "--help")
-    assert status.success?
-    assert_empty err
+    out, = culet("compare", "--help")
     assert_match(/threads, window, fragments, hash/, out)
     assert_match(/^ +trim=now/, out)
     assert_match(/^Examples:/, out)
   end
 
   def test_list
-    out, = run_culet("compare", "--list")
+    out, = culet("compare", "--list")
     assert_equal %w[threads window fragments mixed hash garbage cpu fork boot rack rails cluster cluster-warm], out.lines.map { |line| line[/\S+/] }
-    json, = run_culet("compare", "--list", "--json")
+    json, = culet("compare", "--list", "--json")
     assert_equal true, JSON.parse(json)["workloads"].find { |one| one["name"] == "rack" }["server"]
   end
 
@@ -81,35 +79,24 @@ class CompareCliTest < Minitest::Test
       %w[threads -- true] => /not both/, %w[--] => /no command after --/, %w[--url http://127.0.0.1:1/] => /goes after --/,
       %w[--url http://example.org/ -- true] => /must be an address of this machine/, %w[--frobnicate] => /invalid option/,
       %w[threads --seed x] => /--seed/ }.each do |words, message|
-      out, err, status = run_culet("compare", *words)
-      assert_equal 2, status.exitstatus, words.inspect
-      assert_empty out
-      assert_match message, err
-      assert_equal 1, err.lines.size, err
+      assert_sentence(message, "compare", *words, status: 2)
     end
   end
 
   def test_a_destination_that_cannot_be_written_is_refused_before_measuring
     Dir.mktmpdir do |directory|
       [File.join(directory, "none/report.html"), directory].each do |path|
-        out, err, status = run_culet("compare", "--html", path, "--", "sleep", "60")
-        assert_equal 1, status.exitstatus
-        assert_empty out
-        assert_match(/\Aculet: .*#{Regexp.escape(path)}.*\n\z/, err)
+        assert_sentence(path, "compare", "--html", path, "--", "sleep", "60")
       end
     end
   end
 
   def test_a_command_that_does_not_exist
-    _, err, status = run_culet("compare", "--", "culet-has-no-such-program")
-    assert_equal 127, status.exitstatus
-    assert_equal "culet: cannot run culet-has-no-such-program: no such program\n", err
+    assert_sentence("culet: cannot run culet-has-no-such-program: no such program\n", "compare", "--", "culet-has-no-such-program", status: 127)
   end
 
   def test_a_ruby_that_is_none
-    _, err, status = run_culet("compare", "hash", "--ruby", "/nonexistent/ruby", *QUICK)
-    assert_equal 1, status.exitstatus
-    assert_match(%r{\Aculet: .*/nonexistent/ruby.*\n\z}, err)
+    assert_sentence("/nonexistent/ruby", "compare", "hash", "--ruby", "/nonexistent/ruby", *QUICK)
   end
 
   def test_nothing_completed_exits_1_and_says_why

@@ -80,23 +80,14 @@ class CowOverTimeTest < Minitest::Test
   # Ctrl-C is for the command as well: it ends, and what was seen is told.
   def test_a_command_that_is_interrupted
     Dir.mktmpdir do |directory|
-      reader, writer = IO.pipe
-      pid = spawn(NEUTRAL, *culet_command, "cow", "--json", "--out", "#{directory}/cow.json", "--", *RUBY, "-e", WORKERS,
-                  in: File::NULL, out: writer, err: "#{directory}/err", pgroup: true)
-      writer.close
-      assert_equal "up\n", reader.gets
-      sleep 5
-      Process.kill(:INT, -pid)
-      status = Timeout.timeout(PATIENCE_SECONDS) { Process.wait2(pid).last }
-      pid = nil
-      assert_equal 130, status.exitstatus, File.read("#{directory}/err")
-      assert_operator JSON.parse(File.read("#{directory}/cow.json"))["processes"].size, :>=, 1
-    ensure
-      if pid
-        Process.kill(:KILL, -pid)
-        Process.wait(pid)
+      words = ["cow", "--json", "--out", "#{directory}/cow.json", "--", *RUBY, "-e", WORKERS]
+      with_started(*culet_command, *words, env: NEUTRAL, err: "#{directory}/err") do |pid, out|
+        assert_equal "up\n", out.gets
+        sleep 5
+        Process.kill(:INT, -pid)
+        assert_equal 130, await_end(pid).exitstatus, File.read("#{directory}/err")
       end
-      reader&.close
+      assert_operator JSON.parse(File.read("#{directory}/cow.json"))["processes"].size, :>=, 1
     end
   end
 

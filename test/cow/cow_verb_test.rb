@@ -71,20 +71,12 @@ class CowVerbTest < Minitest::Test
 
   def test_watching_until_interrupted
     with_family(*RUBY, "-e", WORKERS) do |pid|
-      reader, writer = IO.pipe
-      watcher = spawn(NEUTRAL, *culet_command, "cow", pid.to_s, "--json", "--watch", "0.1", in: File::NULL, out: writer, pgroup: true)
-      writer.close
-      documents = Array.new(2) { Timeout.timeout(PATIENCE_SECONDS) { JSON.parse(reader.gets) } }
-      documents.each { |document| assert_equal 4, document["processes"].size }
-      Process.kill(:INT, watcher)
-      assert_equal 130, Process.wait2(watcher).last.exitstatus
-      watcher = nil
-    ensure
-      if watcher
-        Process.kill(:KILL, -watcher)
-        Process.wait(watcher)
+      with_started(*culet_command, "cow", pid, "--json", "--watch", "0.1", env: NEUTRAL) do |watcher, out|
+        documents = Array.new(2) { Timeout.timeout(PATIENCE_SECONDS) { JSON.parse(out.gets) } }
+        documents.each { |document| assert_equal 4, document["processes"].size }
+        Process.kill(:INT, watcher)
+        assert_equal 130, await_end(watcher).exitstatus
       end
-      reader&.close
     end
   end
 
@@ -95,18 +87,14 @@ class CowVerbTest < Minitest::Test
       ["cow", "--every", "1s", "--for", "5s", "--", "ls"] => /--for cannot be used with a command/,
       ["cow", "1", "--max-private", "much"] => /takes a size, e\.g\. 80MB/, ["cow", "1", "--watch", "often"] => /--watch takes a number above 0/,
       ["cow", "1", "--writes", "some"] => /--writes takes a whole number/, ["cow", "1", "--live", "--stop"] => /cannot be combined/ }.each do |words, sentence|
-      out, err, status = run_culet(*words, env: NEUTRAL)
-      assert_equal [2, ""], [status.exitstatus, out], words.join(" ")
-      assert_match sentence, err
-      assert_equal 1, err.lines.size
+      assert_sentence(sentence, *words, status: 2)
     end
   end
 
   def test_no_such_process
     ended = spawn("true")
     Process.wait(ended)
-    out, err, status = run_culet("cow", ended.to_s, env: NEUTRAL)
-    assert_equal [1, "", "culet: there is no process #{ended}\n"], [status.exitstatus, out, err]
+    assert_sentence("culet: there is no process #{ended}\n", "cow", ended.to_s)
   end
 
   def test_a_family_of_one

@@ -98,23 +98,15 @@ class CowExperimentTest < Minitest::Test
   end
 
   def test_interrupted
-    reader, writer = IO.pipe
-    pid = spawn(NEUTRAL, *culet_command, "cow", "experiment", "--millions", "0.2", "--runs", "500", "--allocators", "glibc", "--json",
-                in: File::NULL, out: writer, err: %i[child out], pgroup: true)
-    writer.close
-    reader.gets # the first run is done
-    Process.kill(:INT, pid)
-    rest = reader.read
-    assert_equal 130, Process.wait2(pid).last.exitstatus
-    pid = nil
-    assert_includes rest, "\"complete\":false"
-    assert_includes rest, "culet: interrupted by SIGINT: the report has the results up to then"
-  ensure
-    if pid
-      Process.kill(:KILL, -pid)
-      Process.wait(pid)
+    words = %w[cow experiment --millions 0.2 --runs 500 --allocators glibc --json]
+    with_started(*culet_command, *words, env: NEUTRAL, err: %i[child out]) do |pid, out|
+      out.gets # the first run is done
+      Process.kill(:INT, pid)
+      rest = out.read
+      assert_equal 130, await_end(pid).exitstatus
+      assert_includes rest, "\"complete\":false"
+      assert_includes rest, "culet: interrupted by SIGINT: the report has the results up to then"
     end
-    reader&.close
   end
 
   def test_wrong_usage
@@ -123,14 +115,10 @@ class CowExperimentTest < Minitest::Test
       %w[--warm maybe] => /--warm takes no, yes or both/, %w[--millions 0] => /takes a number above 0/, %w[--runs 0] => /takes a whole number from 1 to/,
       %w[word] => /takes options only, not "word"/, ["--with", "ruby 'x"] => /has an unmatched quote/,
       %w[--allocators nosuch] => /no allocator "nosuch"/ }.each do |words, sentence|
-      out, err, status = run_culet("cow", "experiment", *words, env: NEUTRAL)
-      assert_equal [2, ""], [status.exitstatus, out], words.join(" ")
-      assert_match sentence, err
+      assert_sentence(sentence, "cow", "experiment", *words, status: 2)
     end
     { %w[--script /no/such.rb] => /there is no file/, %w[--html /no/where.html] => /cannot write/ }.each do |words, sentence|
-      _, err, status = run_culet("cow", "experiment", *words, env: NEUTRAL)
-      assert_equal 1, status.exitstatus
-      assert_match sentence, err
+      assert_sentence(sentence, "cow", "experiment", *words)
     end
   end
 

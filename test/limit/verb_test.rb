@@ -45,9 +45,7 @@ class LimitVerbTest < Minitest::Test
   def test_wrong_usage_and_no_such_process
     { %w[limit 1 2] => [2, /takes at most one process number/], %w[limit 999999999] => [1, /there is no process 999999999|has ended/],
       %w[limit 1 -- true] => [2, /takes at most one/] }.each do |words, (status, sentence)|
-      out, err, found = run_culet(*words)
-      assert_equal ["", status], [out, found.exitstatus], err
-      assert_match sentence, err
+      assert_sentence(sentence, *words, status: status)
     end
   end
 

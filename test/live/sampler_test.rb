@@ -153,15 +153,8 @@ class SamplerTest < Minitest::Test
     yield root, sampler, input[1]
   ensure
     sampler&.close
-    end_cluster(root)
+    end_started(root) if root
     [*input, *output].each { |io| io.close unless io.closed? }
-  end
-
-  def end_cluster(root)
-    Process.kill(:KILL, -root)
-    Process.wait(root)
-  rescue Errno::ESRCH, Errno::ECHILD
-    nil # the test has ended and waited for it
   end
 
   # @return [Hash] the first moment for which the block is true

@@ -18,17 +18,15 @@ class LiveVerbTest < Minitest::Test
         ["a.live"] => [1, /a.live is not a recording/], ["./none.live"] => [1, /there is no file .*none.live; give a recording/], ["999999999"] => [1, /there is no process 999999999/],
         ["no-process-of-this-name"] => [1, /no process has "no-process-of-this-name"/], [Process.pid.to_s, "--for", "x"] => [2, /--for takes a duration/],
         [Process.pid.to_s, "--record", "#{folder}/none/x"] => [1, /cannot write .*none/] }.each do |words, (code, sentence)|
-        out, err, status = run_culet("live", *words, chdir: folder)
-        assert_match sentence, err
-        assert_equal [code, "", 1], [status.exitstatus, out, err.lines.size], words.inspect
+        Dir.chdir(folder) { assert_sentence(sentence, "live", *words, status: code) }
       end
     end
   end
 
   def test_a_taken_port_is_a_sentence
     TCPServer.open("127.0.0.1", 0) do |other|
-      out, err, status = run_culet("live", Process.pid.to_s, "--port", other.addr[1].to_s)
-      assert_equal [1, "", "culet: port #{other.addr[1]} is in use; give another one, or leave --port out\n"], [status.exitstatus, out, err]
+      port = other.addr[1].to_s
+      assert_sentence("culet: port #{port} is in use; give another one, or leave --port out\n", "live", Process.pid.to_s, "--port", port)
     end
   end
 

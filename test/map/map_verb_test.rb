@@ -12,14 +12,6 @@ class MapVerbTest < Minitest::Test
 
   def with_holding_process(&block) = with_program(RbConfig.ruby, "-e", MapHelper::HOLDING, &block)
 
-  def assert_refused(status, sentence, *argv, **options)
-    out, err, ended = run_culet("map", *argv, **options)
-    assert_equal status, ended.exitstatus, err
-    assert_match sentence, err
-    assert_empty out
-    assert_equal 1, err.lines.size, err
-  end
-
   def test_a_running_process_as_page_picture_and_figures_of_one_snapshot
     skip "no browser to open the map with; install one with `apt-get install chromium`" unless Browser::PROGRAM
 
@@ -58,8 +50,8 @@ class MapVerbTest < Minitest::Test
 
   def test_without_options_it_writes_a_page_named_after_the_process
     with_snapshot_file(MapHelper.stream) do |path, folder|
-      out, err, status = run_culet("map", path, chdir: folder)
-      assert status.success?, err
+      out, err, status = Dir.chdir(folder) { culet("map", path) }
+      assert_equal 0, status, err
       assert_empty out
       assert_equal "culet: wrote culet-map-some.html\n", err
       assert_includes File.read("#{folder}/culet-map-some.html"), "<title>puma (process 4242), malloc of glibc: memory map</title>"
@@ -68,8 +60,8 @@ class MapVerbTest < Minitest::Test
 
   def test_figures_alone_write_no_file
     with_snapshot_file(MapHelper.stream) do |path, folder|
-      out, err, status = run_culet("map", path, "--json", chdir: folder)
-      assert status.success?, err
+      out, err, status = Dir.chdir(folder) { culet("map", path, "--json") }
+      assert_equal 0, status, err
       assert_equal Culet::Map::Totals.new(MapHelper.snapshot).to_h, JSON.parse(out)
       assert_equal ["some.snapshot"], Dir.children(folder)
     end
@@ -77,8 +69,8 @@ class MapVerbTest < Minitest::Test
 
   def test_two_snapshots_are_two_moments_of_one_page
     with_snapshot_file(MapHelper.stream) do |path, folder|
-      out, err, status = run_culet("map", path, path, "--json", "--html", "a.html", chdir: folder)
-      assert status.success?, err
+      out, err, status = Dir.chdir(folder) { culet("map", path, path, "--json", "--html", "a.html") }
+      assert_equal 0, status, err
       assert_equal 2, JSON.parse(out)["snapshots"].size
       assert_equal %w[facts-0 facts-1], File.read("#{folder}/a.html").scan(/id="(facts-\d)"/).flatten
     end
@@ -86,28 +78,28 @@ class MapVerbTest < Minitest::Test
 
   def test_a_series_gives_a_list_of_figures_and_the_last_picture
     with_snapshot_file(MapHelper.stream, MapHelper.stream(pages: 90)) do |path, folder|
-      out, err, status = run_culet("map", path, "--json", "--png", "a.png", chdir: folder)
-      assert status.success?, err
+      out, err, status = Dir.chdir(folder) { culet("map", path, "--json", "--png", "a.png") }
+      assert_equal 0, status, err
       assert_equal 2, JSON.parse(out)["snapshots"].size
       assert_includes err, "a.png shows the last of 2 snapshots"
     end
   end
 
   def test_wrong_use_is_one_sentence
-    assert_refused 2, /no process given/
-    assert_refused 2, /does not run a command/, "1", "--", "ls"
-    assert_refused 2, /invalid option: --frobnicate/, "--frobnicate"
+    assert_sentence(/no process given/, "map", status: 2)
+    assert_sentence(/does not run a command/, "map", "1", "--", "ls", status: 2)
+    assert_sentence(/invalid option: --frobnicate/, "map", "--frobnicate", status: 2)
   end
 
   def test_what_cannot_be_read_or_written_is_one_sentence
-    assert_refused 1, /no process/, "999999999"
-    assert_refused 1, /there is no file/, "no/such/file"
-    assert_refused 1, /is not a snapshot/, __FILE__
+    assert_sentence(/no process/, "map", "999999999")
+    assert_sentence(/there is no file/, "map", "no/such/file")
+    assert_sentence(/is not a snapshot/, "map", __FILE__)
     with_snapshot_file(MapHelper.stream) do |path, folder|
-      assert_refused 1, %r{cannot write #{folder}/none/a.html: No such file}, path, "--html", "#{folder}/none/a.html"
-      assert_refused 1, %r{cannot write /dev/full: No space left}, path, "--png", "/dev/full"
+      assert_sentence(%r{cannot write #{folder}/none/a.html: No such file}, "map", path, "--html", "#{folder}/none/a.html")
+      assert_sentence(%r{cannot write /dev/full: No space left}, "map", path, "--png", "/dev/full")
       File.binwrite(path, File.binread(path)[0..-40])
-      assert_refused 1, /is cut off/, path, chdir: folder
+      Dir.chdir(folder) { assert_sentence(/is cut off/, "map", path) }
       assert_equal ["some.snapshot"], Dir.children(folder)
     end
   end
@@ -115,7 +107,7 @@ class MapVerbTest < Minitest::Test
   def test_a_snapshot_with_a_histogram_that_is_none_is_refused
     [[[1, 2]], [["x"] * 5], { "a" => 1 }].each do |sizes|
       with_snapshot_file(Synthetic.new(sizes: sizes)) do |path, folder|
-        assert_refused 1, /#{path} is damaged: sizespart has no buckets/, path, chdir: folder
+        Dir.chdir(folder) { assert_sentence(/#{path} is damaged: sizespart has no buckets/, "map", path) }
         assert_equal ["some.snapshot"], Dir.children(folder)
       end
     end
@@ -125,7 +117,7 @@ class MapVerbTest < Minitest::Test
     process = Synthetic.new
     process.map(start: MapHelper::HEAP + 8, pages: 1, use: "other")
     with_snapshot_file(process) do |path, folder|
-      assert_refused 1, /the data read from #{path} is inconsistent: mapping 0 is not of whole pages/, path, chdir: folder
+      Dir.chdir(folder) { assert_sentence(/the data read from #{path} is inconsistent: mapping 0 is not of whole pages/, "map", path) }
       assert_equal ["some.snapshot"], Dir.children(folder)
     end
   end
@@ -141,8 +133,6 @@ class MapVerbTest < Minitest::Test
   end
 
   def test_help_has_examples
-    out, _, status = run_culet("map", "--help")
-    assert status.success?
-    assert_includes out, "culet map 4242 --png heap.png"
+    assert_includes culet("map", "--help").first, "culet map 4242 --png heap.png"
   end
 end

@@ -197,6 +197,97 @@ class ProfileModelTest < Minitest::Test
     count
   end
 
+  # Of 24 samples a leak has two in each period; the boot is larger, and of the first one.
+  def growing(maker = StreamMaker.new, base: 1_000_000, taken: 9_000_000, span: 60_000_000_000)
+    leak, boot = [[APP, 7, "leak"], ["/srv/shop/config/boot.rb", 1, "boot"]].map { |frame| maker.ruby(*frame) }
+    library = maker.ruby(GEM, 30, "Rack::Handler#call")
+    maker.growth(base: base, taken: taken, span: span)
+    maker.site([boot], { "l" => [500, 400], "g" => [500, 400] }).births(1, { 0 => 500 }, 400)
+    maker.site([library, leak], { "l" => [24, 400], "g" => [24, 400] }).births(2, (0..11).to_h { |at| [at, 2] }, 400, dropped: 2)
+  end
+
+  def test_a_leak_comes_before_a_larger_boot
+    found = data(growing)
+    assert_equal %w[leak boot], found.sites(:growth).map { |site| site.frames.last.method }
+    assert_equal [[0, true], [2, false]], found.by(:growth, :place).map { |row| [row.rank, row.grows?] }
+    assert_equal ["#{GEM}:30", "/srv/shop/config/boot.rb:1"], found.by(:growth, :line).map(&:name)
+    assert_equal %w[boot leak], found.sites(:live).map { |site| site.frames.last.method }
+  end
+
+  def test_the_verdict_in_json_and_words
+    document = Culet::Profile::Document.new(data(growing), view: :growth).to_h
+    assert_equal ["growth", nil, 8_000_000, (522 * 524_488).round(-6)],
+                 document["growth"].values_at("verdict", "reason", "rss_growth_bytes", "explained_bytes").then { |list| list.first(3) + [list[3].round(-6)] }
+    assert_equal [true, false], document["sites"].map { |site| site["grows"] }
+    assert_equal ["#{APP}:7", "/srv/shop/config/boot.rb:1"], document["sites"].map { |site| site["application"] }
+    refute Culet::Profile::Document.new(data(growing)).to_h.key?("growth")
+    text = table(data(growing), view: :growth).tr("\n", " ")
+    assert_match(/1 line of the program grows all the time: its survivors were allocated in all parts of 60 s\./, text)
+    assert_match(/1\. grows: 12\.6 MB .*2\. 262 MB/, text)
+    refute_match(/cannot be told apart/, text)
+    assert_match(/Resident memory since then: \+8\.00 MB.*by these sites +\+274 MB +everything else/, text)
+  end
+
+  def test_no_growth_and_reasons_to_be_unsure
+    boot = StreamMaker.new.growth(base: 1_000_000, taken: 2_000_000, span: 60_000_000_000)
+    boot.site([boot.ruby(APP, 1, "boot")], { "g" => [500, 400] }).births(1, { 0 => 500 }, 400)
+    none = data(boot)
+    assert_equal :none, Culet::Profile::Growth.new(none).verdict
+    assert_match(/No growth shown: no line of the program has survivors from all parts of 60 s\. A leak of 10\.5 MB or more/,
+                 table(none, view: :growth).tr("\n", " "))
+    levels = Culet::Levels::TITLES.keys.to_h { |name| [name, 0] }.merge("stacks" => 30_000_000, "malloc_free" => 5_000_000)
+    unsampled = Culet::Profile::Growth.new(none, levels: levels)
+    assert_equal [:unknown, :unsampled, 35_000_000, { "stacks" => 30_000_000, "malloc_free" => 5_000_000 }],
+                 [unsampled.verdict, unsampled.reason, unsampled.rss_growth_bytes, unsampled.other_levels]
+    young = StreamMaker.new.growth(base: 1, taken: 2, span: 0)
+    young.site([young.ruby(APP, 1, "boot")], { "l" => [500, 400] })
+    # 30 lines, each with one survivor of a period of its own
+    spread = StreamMaker.new.growth(base: 1, taken: 2, span: 60_000_000_000)
+    30.times { |at| spread.site([spread.ruby(APP, at + 1, "m")], { "g" => [1, 400] }).births(at + 1, { at % 12 => 1 }, 400) }
+    pairs = { young => :young, spread => :spread, shop => :old }.map { |maker, reason| [reason, Culet::Profile::Growth.new(data(maker))] }
+    pairs.each { |reason, growth| assert_equal [:unknown, reason], [growth.verdict, growth.reason] }
+    change = Culet::Profile::Growth.new(Culet::Profile::Difference.new(data(growing), data(growing)))
+    assert_equal [:unknown, :difference, nil, nil], [change.verdict, change.reason, change.rss_growth_bytes, change.explained_bytes]
+    assert_match(/fewer than three major collections/, table(data(young), view: :growth).tr("\n", " "))
+  end
+
+  # The collector allocates where objects do, and what deferred work copies counts with its objects.
+  def test_the_collectors_growth_is_no_line_of_the_program
+    maker = StreamMaker.new.growth(base: 1, taken: 2, span: 60_000_000_000)
+    all = (0..11).to_h { |at| [at, 9] }
+    maker.site([maker.mark(2)], { "g" => [108, 400] }).births(1, all, 400)
+    maker.site([maker.mark(7)], { "g" => [108, 400] }).births(2, all, 400)
+    found = data(maker)
+    assert_equal [[], [[2, false]] * 2], [found.growing, found.by(:growth, :line).map { |row| [row.rank, row.grows?] }]
+    lines = maker.to_s.lines
+    copied = Culet::Profile::Recording.parse([*lines[0..-2], "O 100 100 1\n", "E #{lines.size}\n"].join, name: "shop")
+    assert_equal ["(in garbage collection)"], Culet::Profile::Data.new([copied]).by(:growth, :line).map(&:name)
+  end
+
+  def test_the_line_of_the_program_comes_before_that_of_a_library
+    maker = StreamMaker.new
+    erb = maker.ruby("/usr/lib/ruby/3.1.0/erb.rb", 905, "ERB#result")
+    maker.site([erb, maker.ruby(APP, 20, "Order#page")], { "l" => [60, 400] })
+    maker.site([erb, maker.ruby(APP, 21, "Order#mail")], { "l" => [50, 400] })
+    maker.site([maker.ruby(APP, 20, "Order#page")], { "l" => [5, 400] })
+    found = data(maker)
+    assert_equal({ "#{APP}:20" => 65, "#{APP}:21" => 50 }, found.by(:live, :place).to_h { |row| [row.name, row.samples] })
+    rows = Culet::Profile::Document.new(found, by: :line).to_h["rows"]
+    assert_equal [["/usr/lib/ruby/3.1.0/erb.rb:905", "#{APP}:20"], ["#{APP}:20", "#{APP}:20"]], rows.map { |row| row.values_at("name", "application") }
+    assert_match(%r{order.rb:20 .* /usr/lib/ruby/3.1.0/erb.rb:905$}, table(found, by: :line))
+    refute Culet::Profile::Document.new(found, by: :gem).to_h["rows"].first.key?("application")
+  end
+
+  def test_growth_that_is_damaged
+    lines = growing.to_s.lines
+    { "B 9 0 1 1.000e0 1.000e0 1.000e0" => "growth without a site", "B 1 12 1 1.000e0 1.000e0 1.000e0" => "period beyond",
+      "B 1 0 1 1.000e0" => "incomplete growth", "D 1 * 1 1.000e0 1.000e0 1.000e0" => "change without a sign",
+      "G 1 2" => "incomplete line G" }.each do |line, sentence|
+      error = assert_raises(Culet::Error) { Culet::Profile::Recording.parse([*lines[0..-2], "#{line}\n", "E #{lines.size}\n"].join, name: "shop") }
+      assert_match(/\Ashop has .*#{sentence}/, error.message)
+    end
+  end
+
   def test_bytes_that_are_not_utf8_and_escapes
     maker = StreamMaker.new
     maker.site([maker.ruby("/tmp/a\\x0ab\\x5c.rb", 1, "caf\\xc3\\xa9 \\xff")], { "l" => [1, 40] })

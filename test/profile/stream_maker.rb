@@ -53,12 +53,26 @@ class StreamMaker
 
   # @param views [Hash{String => Array(Integer, Integer)}] letter => samples, size of each
   def site(words, views, kind: "m", labels: {}, type: nil)
-    sums = views.map do |letter, (samples, size)|
-      weight = 1 / (1 - Math.exp(-size / @sample_bytes.to_f))
-      format("%s %d %.3fe0 %.3fe0 %.3fe0", letter, samples, samples * weight, samples * weight * size, samples * weight * (weight - 1) * size * size)
-    end
+    sums = views.map { |letter, (samples, size)| sums(letter, samples, size) }
     stack = stack(words)
     @lines << "S #{kind} #{stack} #{label(labels)} #{type(type)} #{sums.join(" ")}"
+    self
+  end
+
+  # The base of growth: resident bytes then and at the end; span in nanoseconds.
+  def growth(base:, taken:, span:)
+    @lines << "G 1790000000000000000 #{span} #{base} #{taken}"
+    self
+  end
+
+  # When the survivors of a site were added.
+  #
+  # @param site [Integer] its number, from 1 on
+  # @param periods [Hash{Integer => Integer}] period => samples
+  # @param dropped [Integer] samples that were live at the base and are gone
+  def births(site, periods, size, dropped: 0)
+    @lines << "B #{site} #{periods.map { |period, samples| sums(period, samples, size) }.join(" ")}"
+    @lines << "D #{site} #{sums("+", periods.values.sum, size)}#{" #{sums("-", dropped, size)}" if dropped.positive?}"
     self
   end
 
@@ -70,6 +84,11 @@ class StreamMaker
     weight = 1 / (1 - Math.exp(-size / @sample_bytes.to_f))
     ids.each { |id| @lines << format("I %d %d %d %.3fe0 %d", site, id, inherited ? 1 : 0, weight, size) }
     self
+  end
+
+  def sums(name, samples, size)
+    weight = 1 / (1 - Math.exp(-size / @sample_bytes.to_f))
+    format("%s %d %.3fe0 %.3fe0 %.3fe0", name, samples, samples * weight, samples * weight * size, samples * weight * (weight - 1) * size * size)
   end
 
   def to_s

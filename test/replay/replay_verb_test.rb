@@ -12,9 +12,7 @@ class ReplayVerbTest < Minitest::Test
     [] => /no trace given/, %w[a b] => /no trace given/, ["a", "--", "ls"] => /does not run a command/, ["a", "--runs", "0"] => /--runs takes a whole number/
   }.each do |words, message|
     define_method(:"test_wrong_usage_#{words.join("_")}") do
-      out, err, status = run_culet("replay", *words)
-      assert_equal [2, "", 1], [status.exitstatus, out, err.lines.size], err
-      assert_match message, err
+      assert_sentence(message, "replay", *words, status: 2)
     end
   end
 
@@ -25,15 +23,12 @@ class ReplayVerbTest < Minitest::Test
     ["--samples", "0"] => /--samples takes/, ["--list", "--json"] => /--list prints plain lines/
   }.each do |words, message|
     define_method(:"test_wrong_option_#{words.join("_")}") do
-      _, err, status = run_culet("replay", JOB, *words)
-      assert_equal [2, 1], [status.exitstatus, err.lines.size], err
-      assert_match message, err
+      assert_sentence(message, "replay", JOB, *words, status: 2)
     end
   end
 
   def test_help_has_examples
-    out, err, status = run_culet("replay", "--help")
-    assert_predicate status, :success?, err
+    out, = culet("replay", "--help")
     ["Examples:", "--paced", "--touch", "culet trace -o job.trace"].each { |word| assert_includes out, word }
   end
 
@@ -55,7 +50,7 @@ class ReplayVerbTest < Minitest::Test
     assert_includes out, "t.trace: #{second} --port"
     assert_includes out.gsub(/\s+/, " "), "The process executed 2 programs, one after the other: replayed is the last one."
     assert_includes out.gsub(/\s+/, " "), "1 other process of the recording not replayed: #{files.last}."
-    facts = JSON.parse(run_culet("replay", path, "--info", "--json", env: NEUTRAL).first)
+    facts = JSON.parse(culet("replay", path, "--info", "--json").first)
     assert_equal [2, [path(files.last)]], facts.values_at("programs", "other_traces")
   end
 
@@ -114,7 +109,7 @@ class ReplayVerbTest < Minitest::Test
     end
     run_culet(*words, "4", env: NEUTRAL)
     refute_match(/too few/, File.read(path("report")))
-    assert_match(/at least 4 to show a\s+difference/, run_culet("replay", "--help").first)
+    assert_match(/at least 4 to show a\s+difference/, culet("replay", "--help").first)
   end
 
   def test_a_report_in_a_file
@@ -138,19 +133,19 @@ class ReplayVerbTest < Minitest::Test
   end
 
   def test_what_is_in_a_trace
-    out, err, status = run_culet("replay", JOB, "--info", "--json")
-    assert_predicate status, :success?, err
+    out, err, status = culet("replay", JOB, "--info", "--json")
+    assert_equal 0, status, err
     facts = JSON.parse(out)
     assert_equal info(JOB)["operations"], facts["operations"]
     assert_equal JOB, facts["file"]
-    out, = run_culet("replay", JOB, "--info")
+    out, = culet("replay", JOB, "--info")
     assert_match(/^operations +#{facts["operations"]}$/, out)
     assert_match(/^command +ruby --disable-gems -rjson -e /, out)
   end
 
   def test_its_operations_line_by_line
-    out, err, status = run_culet("replay", JOB, "--list")
-    assert_predicate status, :success?, err
+    out, err, status = culet("replay", JOB, "--list")
+    assert_equal 0, status, err
     assert_equal info(JOB)["operations"], out.lines.size
     assert_match(/\A0 0 (malloc|calloc|aligned) 0 \d+$/, out)
   end

@@ -115,10 +115,7 @@ module RealProcesses
     settle(pid)
     yield line.match?(/\A\d+\n\z/) ? line.to_i : pid
   ensure
-    if pid
-      end_group(pid)
-      Process.wait(pid)
-    end
+    end_started(pid) if pid
     [output, child_output, child_input, to_child].compact.each { |io| io.close unless io.closed? }
   end
 
@@ -131,10 +128,7 @@ module RealProcesses
     settle(pid)
     yield pid
   ensure
-    if pid
-      end_group(pid)
-      Process.wait(pid)
-    end
+    end_started(pid) if pid
   end
 
   private

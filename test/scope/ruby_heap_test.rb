@@ -138,17 +138,13 @@ class ScopeRubyHeapTest < Minitest::Test
   # @yieldparam snapshot [Culet::Scope::Snapshot]
   # @yieldparam figures [Hash{String => Integer}] GC.stat
   def with_frozen_ruby(command, env: {})
-    reader, writer = IO.pipe
-    pid = spawn(TestHelper::NEUTRAL.merge(env), *command, "-e", SCRIPT, in: File::NULL, out: writer, pgroup: true)
-    writer.close
-    eventually { File.read("/proc/#{pid}/stat")[/\) (\S)/, 1] == "T" }
-    snapshot = read(pid)
-    Process.kill(:CONT, pid)
-    words = reader.each_line.take_while { |line| line != "end\n" }.map(&:split)
-    yield snapshot, words.select { |line| line.size == 2 }.to_h.transform_values(&:to_i), words.last.first
-  ensure
-    end_group(pid) && Process.wait(pid) if pid
-    [reader, writer].compact.each { |io| io.close unless io.closed? }
+    with_started(*command, "-e", SCRIPT, env: TestHelper::NEUTRAL.merge(env)) do |pid, out|
+      eventually { File.read("/proc/#{pid}/stat")[/\) (\S)/, 1] == "T" }
+      snapshot = read(pid)
+      Process.kill(:CONT, pid)
+      words = out.each_line.take_while { |line| line != "end\n" }.map(&:split)
+      yield snapshot, words.select { |line| line.size == 2 }.to_h.transform_values(&:to_i), words.last.first
+    end
   end
 
   # From 3.2 on Ruby tells the slots of each size.

@@ -2,7 +2,6 @@
 
 require "test_helper"
 require "json"
-require "stringio"
 require "zlib"
 require "culet/cli"
 require "culet/scope"
@@ -76,17 +75,5 @@ module ScopeHelper
     out, err, status = run_culet(*words, "--json", env: TestHelper::NEUTRAL.merge(env))
     assert_predicate status, :success?, err
     JSON.parse(out)
-  end
-
-  # Asserts that the command line ends with that status, one sentence and nothing else. It runs in this process: a sentence
-  # needs no other.
-  def assert_sentence(pattern, *words, status: 1)
-    out = StringIO.new
-    err = StringIO.new
-    ended = Culet::CLI.run(words, out: out, err: err)
-    assert_match(/\Aculet: .+\n\z/, err.string)
-    assert_equal 1, err.string.lines.size, err.string
-    assert_match pattern, err.string
-    assert_equal [status, ""], [ended, out.string]
   end
 end

@@ -28,24 +28,15 @@ module TargetHelper
   # @yieldparam lines [Array<String>] what it printed up to there
   # @yieldparam output [IO] what it prints later
   def with_talker(*command, env: {}, last: "end")
-    reader, writer = IO.pipe
-    pid = spawn(TestHelper::NEUTRAL.merge(env), *command.map(&:to_s), in: File::NULL, out: writer, pgroup: true)
-    writer.close
-    lines = []
-    until last === lines.last
-      assert reader.wait_readable(TestHelper::PATIENCE_SECONDS), "#{command.first} printed nothing more after #{lines.last.inspect}"
-      line = reader.gets
-      unless line
-        _, status = Process.wait2(pid)
-        pid = nil
-        flunk "#{command.join(" ")} ended after #{lines.last(3).inspect}: #{status}"
+    with_started(*command, env: TestHelper::NEUTRAL.merge(env)) do |pid, out|
+      lines = []
+      until last === lines.last
+        assert out.wait_readable(TestHelper::PATIENCE_SECONDS), "#{command.first} printed nothing more after #{lines.last.inspect}"
+        line = out.gets or flunk "#{command.join(" ")} ended after #{lines.last(3).inspect}: #{await_end(pid)}"
+        lines << line.chomp
       end
-      lines << line.chomp
+      yield pid, lines, out
     end
-    yield pid, lines, reader
-  ensure
-    end_group(pid) && Process.wait(pid) if pid
-    [reader, writer].compact.each { |io| io.close unless io.closed? }
   end
 
   # Starts a program that prints until a line `last` and then stops itself; yields, as with_talker does, once it has

@@ -113,8 +113,7 @@ class StringsLiveTest < Minitest::Test
     assert_equal "[false, 1, 0]\n", reader.gets
   ensure
     feed&.close
-    end_group(pid) if pid
-    Process.wait(pid) if pid
+    end_started(pid) if pid
     reader&.close
   end
 

@@ -9,9 +9,7 @@ class StringsVerbTest < Minitest::Test
   MANY = "$kept = Array.new(9000) { |i| 'a text of which there are thousands of' + ' copies' }"
 
   def test_help_and_wrong_usage
-    out, _, status = run_culet("strings", "--help")
-    assert_predicate status, :success?
-    assert_match(/Examples:\n  RUBYOPT=-r\$\(culet lib agent\)/, out)
+    assert_match(/Examples:\n  RUBYOPT=-r\$\(culet lib agent\)/, culet("strings", "--help").first)
     { [] => /no process given/, %w[1 2] => /one process number, dump or command/,
       ["1", "--", "true"] => /one process number, dump or command/, ["--"] => /no command given/,
       ["1", "--trace"] => /--trace needs a command/, ["1", "--top", "0"] => /--top takes a whole number/,
@@ -28,8 +26,7 @@ class StringsVerbTest < Minitest::Test
       assert_equal [2, 158, 79, 79], told.values_at("strings", "string_bytes", "duplicate_bytes", "shareable_bytes")
       assert_equal [{ "kind" => "duplicate", "count" => 2, "held_bytes" => 158, "gain_bytes" => 79 }],
                    told["groups"].map { |one| one.slice("kind", "count", "held_bytes", "gain_bytes") }
-      out, err, status = run_culet("strings", path, "--json", "--out", File.join(folder, "told.json"))
-      assert_equal [true, "", "culet: wrote #{folder}/told.json\n"], [status.success?, out, err]
+      assert_equal ["", "culet: wrote #{folder}/told.json\n", 0], culet("strings", path, "--json", "--out", File.join(folder, "told.json"))
       assert_equal told, JSON.parse(File.read(File.join(folder, "told.json")))
     end
   end
@@ -54,13 +51,13 @@ class StringsVerbTest < Minitest::Test
     in_directory do |folder|
       path = File.join(folder, "heap.json")
       File.write(path, dump(*["a text that is there ten thousand times, more or less\e[2J"] * 10_000))
-      out, err, status = run_culet("strings", path, env: TestHelper::NEUTRAL)
-      assert_equal [true, ""], [status.success?, err]
+      out, err, status = culet("strings", path)
+      assert_equal [0, ""], [status, err]
       assert_match(/10,000 strings, 0\.\d+ MB/, out)
       assert_match(/^sharing: sharing would save 9\d\d kB of 9\d\d kB \(100\.0 %\)/, out)
       assert_match(/"a text that is there ten thousand times.*10,000/, out)
       refute_includes out, "\e"
-      assert_includes run_culet("strings", path, "--color", env: TestHelper::NEUTRAL).first, "\e[1m"
+      assert_includes culet("strings", path, "--color").first, "\e[1m"
     end
   end
 
@@ -70,12 +67,12 @@ class StringsVerbTest < Minitest::Test
       path = File.join(folder, "heap.json")
       texts = Array.new(40) { |number| "a text that is there twice and is long, number #{number + 10}" }
       File.write(path, dump(*texts, *texts))
-      out, = run_culet("strings", path, env: TestHelper::NEUTRAL)
+      out, = culet("strings", path)
       assert_match(/^40 groups of equal strings not shown, \S+ kB savable \(--top 30 shows more\)$/, out)
-      out, = run_culet("strings", path, "--top", "30", env: TestHelper::NEUTRAL)
+      out, = culet("strings", path, "--top", "30")
       assert_equal 30, out.scan(/^"a text that is there twice.* 2 +0\.\d +0\.1$/).size
       assert_match(/^10 groups of equal strings not shown, [\d.]+ \w+ savable \(--top 40 shows more\)$/, out)
-      out, = run_culet("strings", path, "--top", "40", "--no-content", env: TestHelper::NEUTRAL)
+      out, = culet("strings", path, "--top", "40", "--no-content")
       assert_equal 40, out.scan(/^49 bytes #(\h{8}) +2 /).uniq.size
       refute_match(/not shown/, out)
     end

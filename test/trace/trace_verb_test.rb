@@ -11,15 +11,12 @@ class TraceVerbTest < Minitest::Test
     ["--allocator", "nosuch", "--", "true"] => /no allocator "nosuch"/, ["--nosuch", "--", "true"] => /invalid option/
   }.each do |words, message|
     define_method(:"test_wrong_usage_#{words.join("_")}") do
-      out, err, status = run_culet("trace", *words, chdir: @directory)
-      assert_equal [2, "", 1], [status.exitstatus, out, err.lines.size], err
-      assert_match message, err
+      assert_sentence(message, "trace", *words, status: 2)
     end
   end
 
   def test_help_has_examples
-    out, err, status = run_culet("trace", "--help")
-    assert_predicate status, :success?, err
+    out, = culet("trace", "--help")
     ["Examples:", "--limit", "culet replay job.trace"].each { |word| assert_includes out, word }
   end
 

@@ -10,8 +10,9 @@
 #include "agent/process_reading.h"
 #include "reading/clock.h"
 
-#define SEND_MS 10000 /* for the client to receive the answer */
-#define KEEP_MS 60000 /* for the next request for figures to arrive */
+#define SEND_MS 10000                    /* for the client to receive the answer */
+#define PROGRESS_BYTES ((size_t)1 << 20) /* as many received at once give the client more time */
+#define KEEP_MS 60000                    /* for the next request for figures to arrive */
 
 short culet_client_events(const struct culet_client *client)
 {
@@ -46,7 +47,7 @@ void culet_client_read(struct culet_client *client)
 
 static void begin_to_send(struct culet_client *client)
 {
-    client->sent = 0;
+    client->sent = client->noted = 0;
     client->stage = CLIENT_SENDING;
     client->until = culet_clock_milliseconds() + SEND_MS;
     culet_client_send(client);
@@ -87,6 +88,15 @@ static void begin_to_read(struct culet_client *client)
     client->until = client->since + KEEP_MS;
 }
 
+/* A large answer may take longer, as long as it is being received. */
+static void note_progress(struct culet_client *client)
+{
+    if (client->sent - client->noted < PROGRESS_BYTES)
+        return;
+    client->noted = client->sent;
+    client->until = culet_clock_milliseconds() + SEND_MS;
+}
+
 void culet_client_send(struct culet_client *client)
 {
     size_t whole = client->head_length + client->buffer.length;
@@ -97,12 +107,14 @@ void culet_client_send(struct culet_client *client)
             in_head ? client->head + client->sent : client->buffer.bytes + (client->sent - client->head_length);
         size_t length = in_head ? client->head_length - client->sent : whole - client->sent;
         ssize_t sent = send(client->connection, from, length, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (sent > 0)
+        if (sent > 0) {
             client->sent += (size_t)sent;
-        else if (errno == EAGAIN)
+        } else if (errno == EAGAIN) {
+            note_progress(client);
             return;
-        else if (errno != EINTR)
+        } else if (errno != EINTR) {
             break; /* the client is gone */
+        }
     }
     if (client->sent == whole && client->request.kind == CULET_FIGURES)
         begin_to_read(client);

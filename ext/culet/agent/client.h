@@ -38,7 +38,7 @@ struct culet_client {
     pid_t copy_pid;                           /* 0: not known yet */
     int copy_status;                          /* a culet_copy_status; 0: the copy still works */
     char head[CULET_READING_JSON_BYTES + 16]; /* first line of the answer; the whole one, of a reading */
-    size_t head_length, sent;
+    size_t head_length, sent, noted;          /* noted: when the time was last extended */
     struct culet_buffer buffer;
 };
 

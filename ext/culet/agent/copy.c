@@ -20,6 +20,7 @@
 
 #include "common/filter.h"
 #include "common/io.h"
+#include "common/vm_lock.h"
 #include "reading/clock.h"
 
 #define SPARE_SECONDS 15 /* from the limit of CPU time to the end of a copy that waits for a lock */
@@ -78,7 +79,6 @@ static void lower_priority(void)
 static void write_answer(const struct culet_copy_task *task, const long *pids, double fork_seconds, int output,
                          int status_pipe)
 {
-    struct culet_buffer answer = {NULL, 0, 0, 0};
     pid_t own = getpid();
     const char *problem;
     char status = CULET_COPY_ANSWER;
@@ -93,50 +93,71 @@ static void write_answer(const struct culet_copy_task *task, const long *pids, d
     (void)prctl(PR_SET_NAME, task->name, 0, 0, 0);
     if (culet_write_all(status_pipe, &own, sizeof(own)) != 0)
         return;
-    problem = task->make(task, pids, fork_seconds, &answer);
-    if (problem == NULL && answer.failed)
-        problem = "no memory is left for the answer";
-    if (problem != NULL)
+    problem = task->make(task, pids, fork_seconds, output);
+    if (problem != NULL) {
         status = CULET_COPY_ERROR;
-    if (culet_write_all(output, problem != NULL ? problem : answer.bytes,
-                        problem != NULL ? strlen(problem) : answer.length) == 0)
-        (void)culet_write_all(status_pipe, &status, 1);
+        if (ftruncate(output, 0) != 0 || lseek(output, 0, SEEK_SET) != 0 ||
+            culet_write_all(output, problem, strlen(problem)) != 0)
+            return;
+    }
+    (void)culet_write_all(status_pipe, &status, 1);
 }
 
 /* ---- in the program ---- */
 
-static pid_t fork_copy(const struct culet_copy_task *task, int output, int status_pipe)
+struct forking {
+    const struct culet_copy_task *task;
+    int output, status_pipe;
+    pid_t half; /* the first child; -1: it could not be forked */
+};
+
+static void fork_copy(void *data)
 {
+    struct forking *forking = data;
     const long pids[] = {getpid(), getppid()};
     double start = culet_clock_seconds(CLOCK_MONOTONIC), fork_seconds;
-    pid_t half = fork();
 
-    if (half != 0)
-        return half;
+    forking->half = fork();
+    if (forking->half != 0)
+        return;
     fork_seconds = culet_seconds_since(start);
     if (fork() == 0)
-        write_answer(task, pids, fork_seconds, output, status_pipe);
+        write_answer(forking->task, pids, fork_seconds, forking->output, forking->status_pipe);
     _exit(0);
 }
 
-/* With signals blocked, the program's handlers do not run in the copy. */
+/*
+ * With signals blocked, the program's handlers do not run in the copy. Other Ractors are stopped: one that had a lock of
+ * the VM would keep it in the copy.
+ */
 static pid_t fork_undisturbed(const struct culet_copy_task *task, int output, int status_pipe)
 {
+    struct forking forking = {task, output, status_pipe, -1};
     sigset_t all, before;
-    pid_t half;
-    int was_off;
+    int was_off, several = culet_vm_several_ractors();
 
     sigfillset(&all);
     was_off = RTEST(rb_gc_disable()); /* also finishes a sweep in progress */
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    half = fork_copy(task, output, status_pipe);
-    if (half > 0)
-        while (waitpid(half, NULL, 0) < 0 && errno == EINTR)
+    if (several)
+        culet_vm_locked(fork_copy, &forking);
+    else
+        fork_copy(&forking);
+    if (forking.half > 0)
+        while (waitpid(forking.half, NULL, 0) < 0 && errno == EINTR)
             continue;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!was_off)
         rb_gc_enable();
-    return half;
+    return forking.half;
+}
+
+/* A file without a name for the answer. Returns -1 without one. */
+static int open_output(const struct culet_copy_task *task)
+{
+    int file = task->is_large ? open("/var/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
+
+    return file >= 0 ? file : memfd_create(task->name, MFD_CLOEXEC);
 }
 
 const char *culet_copy_start(struct culet_copy *copy, const struct culet_copy_task *task)
@@ -144,7 +165,7 @@ const char *culet_copy_start(struct culet_copy *copy, const struct culet_copy_ta
     int ends[2];
     pid_t half;
 
-    copy->output = memfd_create(task->name, MFD_CLOEXEC);
+    copy->output = open_output(task);
     if (copy->output < 0)
         return "no descriptor or memory is left for the answer";
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {

@@ -4,19 +4,17 @@
 
 #include <ruby.h>
 
-#include "common/buffer.h"
-
 /* What a copy does. */
 struct culet_copy_task {
     const char *name;     /* of the copy's process */
     double limit_seconds; /* of CPU time */
     int runs_ruby;        /* Ruby code may run in the copy; then other threads' stacks keep no objects there */
+    int is_large;         /* the answer is written to the disk where that is possible, not to memory */
     /*
-     * In the copy: makes the answer. pids: the process and its parent; fork_seconds: how long the fork took. Returns
-     * NULL, or a sentence on why there is no answer.
+     * In the copy: writes the answer to a descriptor. pids: the process and its parent; fork_seconds: how long the fork
+     * took. Returns NULL, or a sentence on why there is no answer.
      */
-    const char *(*make)(const struct culet_copy_task *task, const long *pids, double fork_seconds,
-                        struct culet_buffer *answer);
+    const char *(*make)(const struct culet_copy_task *task, const long *pids, double fork_seconds, int output);
     const void *request;
 };
 

@@ -13,7 +13,7 @@
 #include "agent/clients.h"
 #include "agent/state.h"
 
-#define MAX_ANSWER_BYTES ((off_t)1 << 30)
+#define MAX_ANSWER_BYTES ((off_t)16 << 30)
 
 static void close_copy(struct culet_client *client)
 {

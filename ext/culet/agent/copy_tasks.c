@@ -1,6 +1,7 @@
 #include "agent/copy_tasks.h"
 
 #include "agent/unused_reporter.h"
+#include "common/io.h"
 #include "retain/retain.h"
 
 #define UNUSED_SECONDS 60
@@ -14,8 +15,7 @@ static VALUE call_document(VALUE numbers)
     return rb_funcall(culet_unused_reporter(), rb_intern("document"), 2, LONG2NUM(pids[0]), LONG2NUM(pids[1]));
 }
 
-static const char *make_unused(const struct culet_copy_task *task, const long *pids, double fork_seconds,
-                               struct culet_buffer *answer)
+static const char *make_unused(const struct culet_copy_task *task, const long *pids, double fork_seconds, int output)
 {
     int failure = 0;
     VALUE document = rb_protect(call_document, (VALUE)pids, &failure);
@@ -24,8 +24,9 @@ static const char *make_unused(const struct culet_copy_task *task, const long *p
     (void)fork_seconds;
     if (failure)
         return "the report on its code failed";
-    culet_buffer_add(answer, RSTRING_PTR(document), (size_t)RSTRING_LEN(document));
-    return NULL;
+    return culet_write_all(output, RSTRING_PTR(document), (size_t)RSTRING_LEN(document)) != 0
+               ? "no memory is left for the answer"
+               : NULL;
 }
 
 /* Whether culet/unused is active in the program. */
@@ -52,16 +53,18 @@ static const char *start_unused(struct culet_copy *copy)
 
 /* ---- who keeps the memory ---- */
 
-static const char *make_retain(const struct culet_copy_task *task, const long *pids, double fork_seconds,
-                               struct culet_buffer *answer)
+static const char *make_retain(const struct culet_copy_task *task, const long *pids, double fork_seconds, int output)
 {
-    return culet_retain_process(task->request, pids[0], fork_seconds, answer);
+    return culet_retain_process(task->request, pids[0], fork_seconds, output);
 }
 
 static const char *start_retain(struct culet_copy *copy, const struct culet_retain_options *options)
 {
-    const struct culet_copy_task task = {
-        .name = "culet-retain", .limit_seconds = options->limit_seconds, .make = make_retain, .request = options};
+    const struct culet_copy_task task = {.name = "culet-retain",
+                                         .limit_seconds = options->limit_seconds,
+                                         .is_large = options->heapsnapshot,
+                                         .make = make_retain,
+                                         .request = options};
     const char *obstacle = culet_retain_obstacle();
 
     return obstacle != NULL ? obstacle : culet_copy_start(copy, &task);

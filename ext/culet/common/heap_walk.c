@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 
 #include "common/active_malloc.h"
+#include "common/vm_lock.h"
 
 /* Not in Ruby's headers, and looked up, so that the extension loads into a Ruby without it. */
 typedef void each_function(culet_heap_walk_function *function, void *data);
@@ -33,15 +34,6 @@ static void walk_slots(void *data)
     struct walk *walk = data;
 
     walk->each(walk->function, walk->data);
-}
-
-/* Other Ractors change their objects during the walk. */
-static int several_ractors(void)
-{
-    ID ractor = rb_intern("Ractor");
-
-    return rb_const_defined(rb_cObject, ractor) &&
-           NUM2INT(rb_funcall(rb_const_get(rb_cObject, ractor), rb_intern("count"), 0)) > 1;
 }
 
 culet_heap_memsize_function *culet_heap_memsize(void)
@@ -101,7 +93,7 @@ const char *culet_heap_walk_obstacle(void)
 {
     if (!culet_heap_walk_is_possible() || culet_heap_memsize() == NULL)
         return "this Ruby does not support counting its objects";
-    return several_ractors() ? "several Ractors run, and objects cannot be counted meanwhile" : NULL;
+    return culet_vm_several_ractors() ? "several Ractors run, and objects cannot be counted meanwhile" : NULL;
 }
 
 /* rb_gc_disable returns whether GC was disabled before. */

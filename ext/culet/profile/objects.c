@@ -228,7 +228,7 @@ static uint32_t type_of(VALUE object)
 {
     char name[NAME_BYTES + 32], escaped[4 * sizeof(name)];
     size_t length = culet_internal_slots_has(object) ? culet_internal_slots_name(object, name, sizeof(name))
-                                                : class_name(rb_class_real(CLASS_OF(object)), name, sizeof(name));
+                                                     : class_name(rb_class_real(CLASS_OF(object)), name, sizeof(name));
     uint32_t number;
 
     length = culet_interned_escape(escaped, sizeof(escaped), name, length, 0);

@@ -225,10 +225,13 @@ static void find_many(struct culet_analysis *analysis)
 
 /* ---- */
 
+/* What finds common dominators is not needed any more. */
 static bool reserve(struct culet_analysis *analysis)
 {
     size_t groups = analysis->graph->holders.count + analysis->sets.sets.count;
 
+    culet_numbers_free(analysis->memory, &analysis->walk.tree.jump);
+    culet_numbers_free(analysis->memory, &analysis->walk.tree.label);
     if (!culet_retained_list_reserve(analysis->memory, &analysis->of_node, analysis->walk.tree.count + 1) ||
         !culet_retained_list_reserve(analysis->memory, &analysis->of_group, groups) ||
         !culet_numbers_reserve(analysis->memory, &analysis->graph->wanted, analysis->graph->ids / 32 + 1))

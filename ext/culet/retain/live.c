@@ -6,6 +6,7 @@
 #include "common/active_malloc.h"
 #include "common/heap_walk.h"
 #include "common/object_bytes.h"
+#include "common/vm_lock.h"
 #include "retain/internals.h"
 #include "retain/live_names.h"
 #include "retain/live_roots.h"
@@ -240,9 +241,12 @@ static culet_reachable_function *reachable_function(void)
 
 const char *culet_live_obstacle(void)
 {
-    if (reachable_function() == NULL || dlsym(RTLD_DEFAULT, "rb_objspace_reachable_objects_from_root") == NULL)
+    if (reachable_function() == NULL || dlsym(RTLD_DEFAULT, "rb_objspace_reachable_objects_from_root") == NULL ||
+        !culet_heap_walk_is_possible() || culet_heap_memsize() == NULL)
         return "this Ruby does not support following its references";
-    return culet_heap_walk_obstacle();
+    return culet_vm_several_ractors() && !culet_vm_lock_exists()
+               ? "several Ractors run, and this Ruby has no lock to stop them"
+               : NULL;
 }
 
 bool culet_live_open(struct culet_live *live, struct culet_memory *memory)
@@ -272,5 +276,6 @@ void culet_live_close(struct culet_live *live)
     culet_numbers_free(memory, &live->deferred);
     culet_values_free(memory, &live->met);
     culet_loose_codes_free(memory, &live->loose);
+    culet_finalizers_free(memory, &live->finalizers);
     culet_values_free(memory, &live->threads);
 }

@@ -13,8 +13,15 @@ struct culet_loose_code {
     uint32_t target;
 };
 
+/* The blocks of an object that has finalizers. */
+struct culet_finalizer {
+    VALUE code; /* of the last block; 0: it has none */
+    uint32_t target;
+};
+
 CULET_LIST(culet_values, VALUE)
 CULET_LIST(culet_loose_codes, struct culet_loose_code)
+CULET_LIST(culet_finalizers, struct culet_finalizer)
 
 typedef void culet_reachable_function(VALUE object, void (*found)(VALUE, void *), void *data);
 
@@ -27,7 +34,8 @@ struct culet_live {
     struct culet_numbers deferred; /* bits by id: its holder exists already, or it is a class that was met */
     struct culet_values met;       /* classes whose holders are still to be added */
     struct culet_loose_codes loose;
-    struct culet_values threads; /* that are alive */
+    struct culet_finalizers finalizers; /* to be added, one holder for each block's code */
+    struct culet_values threads;        /* that are alive */
     culet_reachable_function *reachable;
     VALUE last_class; /* of is_leaf */
     bool last_class_named;

@@ -128,6 +128,71 @@ static void write_code_place(VALUE code, struct culet_buffer *file, long *line)
     (void)culet_internals_code_label(code, line);
 }
 
+struct place {
+    VALUE class, name; /* a Symbol */
+};
+
+/* The method of Module, whatever the class has for it. */
+static VALUE constant_place(VALUE data)
+{
+    const struct place *place = (const struct place *)data;
+    VALUE method = rb_funcall(rb_cModule, rb_intern("instance_method"), 1, ID2SYM(rb_intern("const_source_location")));
+
+    return rb_funcall(method, rb_intern("bind_call"), 3, place->class, place->name, Qfalse);
+}
+
+/* Where a constant of the class has been set; nothing for those of Ruby itself. */
+static void write_constant_place(VALUE class, ID name, struct culet_buffer *file, long *line)
+{
+    struct place place = {class, ID2SYM(name)};
+    int failure = 0;
+    VALUE found = rb_protect(constant_place, (VALUE)&place, &failure);
+
+    if (failure) {
+        rb_set_errinfo(Qnil);
+        return;
+    }
+    if (!RB_TYPE_P(found, T_ARRAY) || RARRAY_LEN(found) != 2 || !RB_TYPE_P(rb_ary_entry(found, 0), T_STRING))
+        return;
+    culet_buffer_add(file, RSTRING_PTR(rb_ary_entry(found, 0)), (size_t)RSTRING_LEN(rb_ary_entry(found, 0)));
+    if (FIXNUM_P(rb_ary_entry(found, 1)))
+        *line = FIX2LONG(rb_ary_entry(found, 1));
+}
+
+/* The constant of a module; 0 where it is to be loaded, or is no module. */
+static VALUE read_module(VALUE data)
+{
+    const struct place *place = (const struct place *)data;
+    ID name = rb_intern_str(place->name);
+    VALUE value;
+
+    if (!rb_is_const_id(name) || !NIL_P(rb_autoload_p(place->class, name)) || !rb_const_defined_at(place->class, name))
+        return 0;
+    value = rb_const_get_at(place->class, name);
+    return RB_TYPE_P(value, T_CLASS) || RB_TYPE_P(value, T_MODULE) ? value : 0;
+}
+
+/* Where a class has been defined first: the place of the constant that has it now. */
+static void write_class_place(VALUE class, struct culet_buffer *file, long *line)
+{
+    VALUE path = rb_mod_name(class), around = rb_cObject;
+
+    for (const char *rest = NIL_P(path) ? NULL : RSTRING_PTR(path); rest != NULL;) {
+        const char *end = strstr(rest, "::");
+        struct place place = {around, end != NULL ? rb_str_new(rest, end - rest) : rb_str_new_cstr(rest)};
+        int failure = 0;
+        VALUE found = rb_protect(read_module, (VALUE)&place, &failure);
+        if (failure)
+            rb_set_errinfo(Qnil);
+        if (failure || found == 0)
+            return;
+        if (end == NULL && found == class)
+            write_constant_place(around, rb_intern_str(place.name), file, line);
+        around = found;
+        rest = end != NULL ? end + 2 : NULL;
+    }
+}
+
 static VALUE proc_of(const struct culet_graph *graph, const struct culet_holder *holder)
 {
     VALUE object;
@@ -277,12 +342,14 @@ void culet_live_write_holder(struct culet_graph *graph, const struct culet_holde
             write_text(text, "::");
         }
         write_id(text, holder->name);
+        write_constant_place(object, (ID)holder->name, file, line);
         return;
     case HOLDER_CLASS_VARIABLE:
     case HOLDER_INSTANCE_VARIABLE:
         write_module(text, object);
         write_text(text, " ");
         write_id(text, holder->name);
+        write_class_place(object, file, line);
         return;
     case HOLDER_THREAD_LOCAL:
     case HOLDER_FIBER_LOCAL:
@@ -316,6 +383,7 @@ void culet_live_write_holder(struct culet_graph *graph, const struct culet_holde
     case HOLDER_METHOD:
         if (object != 0) {
             write_module(text, object);
+            write_class_place(object, file, line);
         } else if (holder->name != 0 && RB_TYPE_P((VALUE)holder->name, T_STRING)) {
             write_text(text, "code of ");
             culet_buffer_add(text, RSTRING_PTR(holder->name), (size_t)RSTRING_LEN(holder->name));

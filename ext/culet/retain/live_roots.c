@@ -7,11 +7,13 @@
 #include "retain/live_roots.h"
 
 #include <dlfcn.h>
+#include <ruby/st.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/active_malloc.h"
 #include "retain/internals.h"
+#include "retain/root_category.h"
 
 typedef void root_function(void (*found)(const char *category, VALUE object, void *data), void *data);
 
@@ -51,11 +53,18 @@ struct class_walk {
     struct culet_values *values; /* that have a holder */
 };
 
+/* The local variables of the main program are the stack's as well: what a constant or another variable has is theirs. */
+static bool is_of_main_program(const struct class_walk *walk, ID name)
+{
+    return walk->class == rb_cObject && name == rb_intern("TOPLEVEL_BINDING");
+}
+
 static void add_reference(struct class_walk *walk, enum culet_holder_kind kind, ID name, VALUE value)
 {
     if (RB_SPECIAL_CONST_P(value))
         return;
-    add_single(walk->live, kind, LAYER_DURABLE, walk->class, name, value);
+    add_single(walk->live, kind, is_of_main_program(walk, name) ? LAYER_NATIVE : LAYER_DURABLE, walk->class, name,
+               value);
     (void)culet_values_add(walk->live->graph.memory, walk->values, value);
 }
 
@@ -92,16 +101,30 @@ static VALUE list_constants(VALUE class)
     return rb_mod_constants(1, &own, class);
 }
 
-/* rb_mod_constants leaves private ones out; the undocumented functions behind it do not. */
+static int add_name(st_data_t name, st_data_t entry, st_data_t names)
+{
+    (void)entry;
+    rb_ary_push((VALUE)names, ID2SYM((ID)name));
+    return ST_CONTINUE;
+}
+
+/* rb_mod_constants leaves private constants out; the function behind it, which is not in Ruby's headers, does not. */
 static VALUE all_constants(VALUE class)
 {
-    typedef void *at_function(VALUE module, void *table);
-    typedef VALUE list_function(void *table);
-    void *at_pointer = dlsym(RTLD_DEFAULT, "rb_mod_const_at"), *list_pointer = dlsym(RTLD_DEFAULT, "rb_const_list");
-    AS_FUNCTION(at_function, at, at_pointer);
-    AS_FUNCTION(list_function, list, list_pointer);
+    typedef void *table_function(VALUE module, void *table);
+    void *pointer = dlsym(RTLD_DEFAULT, "rb_mod_const_at");
+    AS_FUNCTION(table_function, table_of, pointer);
+    VALUE names = rb_ary_new();
+    st_table *table;
 
-    return at != NULL && list != NULL ? list(at(class, NULL)) : list_constants(class);
+    if (table_of == NULL)
+        return list_constants(class);
+    table = table_of(class, NULL);
+    if (table == NULL)
+        return names;
+    st_foreach(table, add_name, (st_data_t)names);
+    st_free_table(table);
+    return names;
 }
 
 static void add_constants(struct class_walk *walk)
@@ -256,8 +279,6 @@ void culet_live_add_loose_code(struct culet_live *live)
 
 /* ---- threads ---- */
 
-enum category { ROOT_VM, ROOT_FINALIZERS, ROOT_STACK, ROOT_VARIABLE, ROOT_AT_EXIT, ROOT_GLOBAL, ROOT_SYMBOLS };
-
 struct root {
     VALUE object;
     uint64_t category;
@@ -334,26 +355,12 @@ static void add_thread(struct culet_live *live, VALUE thread, const struct root_
 
 /* ---- roots ---- */
 
-static enum category category_of(const char *name)
-{
-    static const struct {
-        const char *name;
-        enum category category;
-    } categories[] = {{"finalizers", ROOT_FINALIZERS}, {"machine_context", ROOT_STACK},
-                      {"global_list", ROOT_VARIABLE},  {"end_proc", ROOT_AT_EXIT},
-                      {"global_tbl", ROOT_GLOBAL},     {"global_symbols", ROOT_SYMBOLS}};
-
-    for (size_t i = 0; name != NULL && i < sizeof(categories) / sizeof(categories[0]); i++)
-        if (strcmp(name, categories[i].name) == 0)
-            return categories[i].category;
-    return ROOT_VM;
-}
-
 static void note_root(const char *category, VALUE object, void *data)
 {
     struct root_list *list = data;
 
-    (void)roots_add(list->memory, &list->roots, (struct root){object, category_of(category)});
+    (void)roots_add(list->memory, &list->roots,
+                    (struct root){object, culet_root_category_of(category, category != NULL ? strlen(category) : 0)});
 }
 
 static bool is_hidden_array(VALUE object)
@@ -381,6 +388,37 @@ static bool is_finalizer(VALUE object)
            rb_obj_is_proc(RARRAY_AREF(object, RARRAY_LEN(object) - 1));
 }
 
+static void note_finalizer(struct culet_live *live, VALUE list)
+{
+    VALUE code = is_finalizer(list) ? culet_internals_proc_code(RARRAY_AREF(list, RARRAY_LEN(list) - 1)) : 0;
+    uint32_t id = culet_live_id(live, list);
+
+    (void)culet_finalizers_add(live->graph.memory, &live->finalizers, (struct culet_finalizer){code, id});
+}
+
+static int by_code(const void *one, const void *other)
+{
+    const struct culet_finalizer *a = one, *b = other;
+
+    if (a->code != b->code)
+        return a->code < b->code ? -1 : 1;
+    return (a->target > b->target) - (a->target < b->target);
+}
+
+/* Thousands of objects may have finalizers by one line of code. */
+static void add_finalizers(struct culet_live *live)
+{
+    const struct culet_finalizer *list = live->finalizers.items;
+
+    if (live->finalizers.count > 0)
+        qsort(live->finalizers.items, live->finalizers.count, sizeof(*list), by_code);
+    for (size_t i = 0; i < live->finalizers.count; i++) {
+        if (i == 0 || list[i].code != list[i - 1].code)
+            culet_graph_add_holder(&live->graph, HOLDER_FINALIZER, LAYER_DURABLE, 0, 0);
+        culet_graph_add_target(&live->graph, list[i].target);
+    }
+}
+
 static bool is_native(VALUE object)
 {
     const char *name;
@@ -394,7 +432,7 @@ static bool is_native(VALUE object)
 static void add_vm_root(struct culet_live *live, VALUE object)
 {
     if (is_finalizer(object))
-        add_single(live, HOLDER_FINALIZER, LAYER_DURABLE, object, 0, object);
+        note_finalizer(live, object);
     else if (is_symbol_table(object))
         add_single(live, HOLDER_SYMBOL_TABLE, LAYER_NATIVE, 0, 0, object);
     else if (is_hidden_array(object)) /* lists of what C code has registered, each of which is a root itself */
@@ -407,13 +445,13 @@ static void add_root(struct culet_live *live, const struct root *root)
 {
     if (culet_live_id(live, root->object) == CULET_NO_ID || RB_BUILTIN_TYPE(root->object) == T_NONE)
         return;
-    switch ((enum category)root->category) {
+    switch ((enum culet_root_category)root->category) {
     case ROOT_FINALIZERS:
-        add_single(live, HOLDER_FINALIZER, LAYER_DURABLE, root->object, 0, root->object);
+        note_finalizer(live, root->object);
         return;
     case ROOT_STACK:
         return;
-    case ROOT_VARIABLE:
+    case ROOT_C_VARIABLE:
         add_single(live, HOLDER_NATIVE, LAYER_NATIVE, root->object, 0, root->object);
         return;
     case ROOT_AT_EXIT:
@@ -454,6 +492,7 @@ void culet_live_add_roots(struct culet_live *live)
     for (size_t i = 0; i < list.roots.count; i++)
         if (i == 0 || by_root(&list.roots.items[i - 1], &list.roots.items[i]) != 0)
             add_root(live, &list.roots.items[i]);
+    add_finalizers(live);
     for (size_t i = 0; i < live->threads.count; i++)
         add_thread(live, live->threads.items[i], &list);
     roots_free(live->graph.memory, &list.roots);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "reading/clock.h"
+#include "retain/duplicates.h"
 #include "retain/paths.h"
 #include "retain/tree.h"
 
@@ -484,8 +486,7 @@ static void write_head(struct report *report, const struct culet_report_facts *f
         culet_buffer_json_string(report->out, facts->ruby, strlen(facts->ruby));
     else
         culet_buffer_text(report->out, "null");
-    culet_buffer_format(report->out, ",\"source\":\"%s\",\"cpu_seconds\":%.6f,\"fork_seconds\":%.6f", facts->source,
-                        facts->cpu_seconds, facts->fork_seconds);
+    culet_buffer_format(report->out, ",\"source\":\"%s\",\"fork_seconds\":%.6f", facts->source, facts->fork_seconds);
     culet_buffer_format(report->out, ",\"peak_bytes\":%zu,\"objects\":%" PRIu64 ",\"slot_bytes\":%" PRIu64,
                         analysis->memory->peak_bytes, analysis->objects, analysis->slot_bytes);
     culet_buffer_format(report->out, ",\"malloc_bytes\":%" PRIu64 ",\"total_bytes\":%" PRIu64, analysis->beyond_bytes,
@@ -508,8 +509,11 @@ const char *culet_report_write(struct culet_analysis *analysis, const struct cul
         write_sets(&report);
         culet_tree_write(analysis, &report.holders, &report.sets, &report.ids, out);
         problem = write_selected(&report);
+        if (options->duplicates)
+            culet_duplicates_write(analysis, options, &report.ids, out);
         write_classes(&report);
-        culet_buffer_text(out, "}");
+        culet_buffer_format(out, ",\"cpu_seconds\":%.6f}",
+                            culet_clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - facts->cpu_start);
     }
     culet_numbers_free(analysis->memory, &report.holders);
     culet_numbers_free(analysis->memory, &report.sets);

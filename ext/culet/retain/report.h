@@ -10,7 +10,8 @@ struct culet_report_facts {
     long pid;
     const char *ruby;   /* version; NULL: not known */
     const char *source; /* "process" or "dump" */
-    double cpu_seconds, fork_seconds;
+    double cpu_start;   /* the process's CPU time before the analysis, in seconds */
+    double fork_seconds;
 };
 
 /* Writes the report. Returns NULL, or a sentence on why not. */

@@ -1,11 +1,16 @@
 #include "retain/retain.h"
 
+#include <ruby/thread.h>
 #include <ruby/version.h>
+#include <stdio.h>
 
+#include "common/io.h"
 #include "common/object_bytes.h"
 #include "reading/clock.h"
+#include "retain/dump.h"
 #include "retain/live.h"
 #include "retain/report.h"
+#include "retain/snapshot.h"
 
 static struct culet_memory memory_of(const struct culet_retain_options *options)
 {
@@ -13,17 +18,24 @@ static struct culet_memory memory_of(const struct culet_retain_options *options)
                                  .deadline = culet_clock_seconds(CLOCK_PROCESS_CPUTIME_ID) + options->limit_seconds};
 }
 
-/* Analyses a graph that is open. */
+/* Analyses a graph that is open, and writes what was asked for to a descriptor. */
 static const char *analyse(struct culet_graph *graph, const struct culet_retain_options *options,
-                           struct culet_report_facts *facts, struct culet_buffer *out)
+                           const struct culet_report_facts *facts, int output)
 {
     struct culet_analysis analysis;
-    double start = culet_clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
-    const char *problem = culet_analysis_run(&analysis, graph);
+    struct culet_buffer report = {NULL, 0, 0, 0};
+    const char *problem;
 
-    facts->cpu_seconds += culet_clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - start;
-    if (problem == NULL)
-        problem = culet_report_write(&analysis, options, facts, out);
+    graph->show_contents = options->content != 0;
+    problem = culet_analysis_run(&analysis, graph);
+    if (problem == NULL && options->heapsnapshot) {
+        problem = culet_snapshot_write(&analysis, output);
+    } else if (problem == NULL) {
+        problem = culet_report_write(&analysis, options, facts, &report);
+        if (problem == NULL && culet_write_all(output, report.bytes, report.length) != 0)
+            problem = "no memory is left for the answer";
+    }
+    culet_buffer_free(&report);
     culet_analysis_free(&analysis);
     return problem;
 }
@@ -34,30 +46,81 @@ const char *culet_retain_obstacle(void)
     return culet_live_obstacle();
 }
 
-const char *culet_retain_process(const struct culet_retain_options *options, long pid, double fork_seconds,
-                                 struct culet_buffer *out)
+const char *culet_retain_process(const struct culet_retain_options *options, long pid, double fork_seconds, int output)
 {
     struct culet_memory memory = memory_of(options);
-    struct culet_report_facts facts = {
-        .pid = pid, .ruby = ruby_version, .source = "process", .fork_seconds = fork_seconds};
+    struct culet_report_facts facts = {.pid = pid,
+                                       .ruby = ruby_version,
+                                       .source = "process",
+                                       .fork_seconds = fork_seconds,
+                                       .cpu_start = culet_clock_seconds(CLOCK_PROCESS_CPUTIME_ID)};
     struct culet_live live;
     const char *problem;
 
     rb_gc_disable();
     *rb_ruby_verbose_ptr() = Qnil; /* what is read here warns nobody */
-    facts.cpu_seconds = -culet_clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
     if (!culet_live_open(&live, &memory)) {
         culet_live_close(&live);
         return culet_memory_problem(&memory);
     }
-    facts.cpu_seconds += culet_clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
-    live.graph.show_contents = options->content != 0;
-    problem = analyse(&live.graph, options, &facts, out);
+    problem = analyse(&live.graph, options, &facts, output);
     culet_live_close(&live);
     return problem;
 }
 
+/* ---- dumps ---- */
+
+struct dump_call {
+    int fd;
+    struct culet_retain_options options;
+    int output;
+    const char *problem;
+};
+
+static void *analyse_dump(void *data)
+{
+    struct dump_call *call = data;
+    struct culet_memory memory = memory_of(&call->options);
+    struct culet_report_facts facts = {.source = "dump", .cpu_start = culet_clock_seconds(CLOCK_PROCESS_CPUTIME_ID)};
+    struct culet_dump dump;
+
+    call->problem = culet_dump_open(&dump, &memory, call->fd, call->options.content || call->options.duplicates);
+    if (call->problem == NULL)
+        call->problem = analyse(&dump.graph, &call->options, &facts, call->output);
+    culet_dump_close(&dump);
+    return NULL;
+}
+
+/*
+ * Culet::Retention.analyse_dump(descriptor, output, options): analyses a dump and writes the report, or a heap snapshot, to
+ * the descriptor `output`. options: [content, duplicates, heapsnapshot, class_name, address, limit_seconds, limit_bytes].
+ * Raises Culet::Error.
+ */
+static VALUE retention_analyse_dump(VALUE self, VALUE descriptor, VALUE output, VALUE options)
+{
+    struct dump_call call = {.fd = NUM2INT(descriptor), .output = NUM2INT(output)};
+    VALUE class_name;
+
+    Check_Type(options, T_ARRAY);
+    class_name = rb_ary_entry(options, 3);
+    StringValue(class_name);
+    call.options = (struct culet_retain_options){.content = RTEST(rb_ary_entry(options, 0)),
+                                                 .duplicates = RTEST(rb_ary_entry(options, 1)),
+                                                 .heapsnapshot = RTEST(rb_ary_entry(options, 2)),
+                                                 .address = NUM2ULL(rb_ary_entry(options, 4)),
+                                                 .limit_seconds = NUM2DBL(rb_ary_entry(options, 5)),
+                                                 .limit_bytes = NUM2ULL(rb_ary_entry(options, 6))};
+    snprintf(call.options.class_name, sizeof(call.options.class_name), "%.*s", (int)RSTRING_LEN(class_name),
+             RSTRING_PTR(class_name));
+    rb_thread_call_without_gvl(analyse_dump, &call, NULL, NULL);
+    if (call.problem != NULL)
+        rb_raise(rb_path2class("Culet::Error"), "%s", call.problem);
+    return Qnil;
+}
+
 void culet_init_retain(VALUE culet)
 {
-    (void)culet;
+    VALUE retention = rb_define_module_under(culet, "Retention");
+
+    rb_define_singleton_method(retention, "analyse_dump", retention_analyse_dump, 3);
 }

@@ -6,21 +6,19 @@
 
 #include <ruby.h>
 
-#include "common/buffer.h"
 #include "retain/options.h"
 
 /* Why this process cannot be analysed, or NULL. Before it is forked. May raise. */
 const char *culet_retain_obstacle(void);
 
 /*
- * Analyses this process, which is a forked copy of the program, and writes the report.
+ * Analyses this process, which is a forked copy of the program, and writes the report, or a heap snapshot.
  *
- * pid: of the program; fork_seconds: how long the fork took
+ * pid: of the program; fork_seconds: how long the fork took; output: a descriptor
  *
  * Returns NULL, or a sentence on why not.
  */
-const char *culet_retain_process(const struct culet_retain_options *options, long pid, double fork_seconds,
-                                 struct culet_buffer *out);
+const char *culet_retain_process(const struct culet_retain_options *options, long pid, double fork_seconds, int output);
 
 void culet_init_retain(VALUE culet);
 

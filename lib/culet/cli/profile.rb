@@ -34,7 +34,7 @@ module Culet
                   collapsed: :Collapsed }.freeze
       # Options of a report, which continuous mode does not write.
       REPORT = [*EXPORTS.keys, :html, :view, :by, :top, :save, :base, :collect].freeze
-      private_constant :TOP, :PROFILE_SECONDS, :INTERVAL_SECONDS, :KEEP, :MOST_KEPT, 
+      private_constant :TOP, :PROFILE_SECONDS, :INTERVAL_SECONDS, :KEEP, :MOST_KEPT,
                        :UNITS, :GROWTH_SAMPLE_BYTES, :SIZE, :MOST_SAMPLE_BYTES,
                        :EXPORTS, :REPORT
 
@@ -92,12 +92,14 @@ module Culet
                                                         "peak: in use at the largest resident size; growth: " \
                                                         "allocated after the boot (the start of the profile, the " \
                                                         "fork, or the first request), with --for after its begin, " \
-                                                        "and still in use after three major collections") do |v|
+                                                        "and still in use after three major collections; first what " \
+                                                        "grows all the time") do |v|
           options[:view] = v.to_sym
         end
         parser.on("--collect", "run three major collections in each process before the reading; the process " \
                                "does nothing else meanwhile") { options[:collect] = true }
-        parser.on("--by KIND", Culet::Profile::KINDS, "add up by #{Culet::Profile::KINDS.join(", ")}") do |v|
+        parser.on("--by KIND", Culet::Profile::KINDS, "add up by #{Culet::Profile::KINDS.join(", ")}; line: of the " \
+                                                      "program's own code, with that of the library beside it") do |v|
           options[:by] = v.to_sym
         end
         parser.on("--top N", "lines of the report (default: #{TOP})") do |v|

@@ -15,10 +15,12 @@ module Culet
     # @param environment [Hash{String => String, nil}] changes to the environment of the command
     # @param program [String] path of its first word
     # @param command [Array<String>]
-    def initialize(environment, program, command)
+    # @param on_signal [Hash{String => #call}] signals that the command does not get; called in the handler with its pid
+    def initialize(environment, program, command, on_signal: {})
       @environment = environment
       @program = program
       @command = command
+      @on_signal = on_signal
     end
 
     # @param status [Process::Status]
@@ -61,7 +63,7 @@ module Culet
     end
 
     def send_on(name, pid)
-      Process.kill(name, pid)
+      @on_signal.fetch(name) { ->(one) { Process.kill(name, one) } }.call(pid)
     rescue Errno::ESRCH
       nil # it has just ended
     end

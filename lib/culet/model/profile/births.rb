@@ -6,20 +6,21 @@ module Culet
   module Profile
     # When the survivors of a site or row were allocated, and whether that is growth.
     #
-    # The time from the base to the last survivors is divided into twelve periods. What a boot, a cache or a burst leaves
-    # is of a few of them; what requests, sessions and queues hold at the moment is of the last ones; a leak has survivors
-    # of all. So the first and the last period do not count, and it is growth when
+    # The time from the base to the last survivors is divided into twelve periods. What a boot, a cache or a burst
+    # leaves is of a few of them; what requests, sessions and queues hold at the moment is of the last ones; a leak has
+    # survivors of all. So the first and the last period do not count, and it is growth when
     #
-    # 1. at least six of the ten periods between have survivors: what was allocated in at most half of the time is never
-    #    growth, however much it is;
-    # 2. the second half of these periods has not significantly less than a third of the samples (one-sided binomial test,
-    #    at a level of 5 %): a cache that fills up has fewer and fewer. A program that grows becomes slower, so not half;
-    # 3. more was added than was freed of what was there at the base, by three standard deviations (0.13 %): a pool or a
-    #    cache of limited size replaces what it has.
+    # 1. at least six of the ten periods between have survivors: what was allocated in at most half of the time is
+    #    never growth, however much it is;
+    # 2. the second half of these periods has not significantly less than a third of the samples (one-sided binomial
+    #    test, at a level of 5 %): a cache that fills up has fewer and fewer. A program that grows becomes slower, so
+    #    it is not half;
+    # 3. more was added than was freed of what was there at the base, by three standard deviations (0.13 %): a pool or
+    #    a cache of limited size replaces what it has.
     #
     # A constant leak is found in 95 of 100 cases from DETECTABLE samples on (the occupancy distribution of its samples
-    # over the periods; test/profile/births_test.rb). A single buffer that grows by reallocation was born at the last one,
-    # so it is no growth by this rule.
+    # over the periods; test/profile/births_test.rb). A single buffer that grows by reallocation was born at the last
+    # one, so it is no growth by this rule.
     class Births
       # As CULET_PERIODS in sampler/core/growth.h.
       PERIODS = 12

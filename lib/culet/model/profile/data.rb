@@ -43,8 +43,7 @@ module Culet
       def difference? = false
 
       # @param view [Symbol, String] one of VIEWS
-      # @return [Array<Site>] the largest first; of growth those first that grow all the time, and last those of the first
-      #   period
+      # @return [Array<Site>] the largest first; of growth in the order of Site#rank
       def sites(view)
         @sites[view.to_sym] ||= begin
           sites = merged(view.to_sym)

@@ -63,7 +63,7 @@ module Culet
       def rows
         first(@data.by(@view, @by)).map do |row|
           { "name" => row.name, **estimate(row), "blocks" => row.blocks.round, "samples" => row.samples,
-            "share" => row.share.round(6), **(@by.to_sym == :line ? { "application" => row.beside } : {}), **grows(row) }
+            "share" => row.share.round(6), **application(row), **grows(row) }
         end
       end
 
@@ -75,6 +75,8 @@ module Culet
             "frames" => site.frames.map { |frame| frame(frame) } }
         end
       end
+
+      def application(row) = @by.to_sym == :line ? { "application" => row.beside } : {}
 
       def grows(row) = @growth ? { "grows" => row.grows? && !row.own? } : {}
 

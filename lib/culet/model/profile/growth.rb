@@ -18,9 +18,9 @@ module Culet
 
       # @return [Symbol] :growth; :none; :unknown
       attr_reader :verdict
-      # @return [Symbol, nil] why the verdict is unknown: :difference, :old (a stream without births), :young (fewer than
-      #   three major collections), :spread (no line alone grows, but all together), :unsampled (memory that is not
-      #   sampled grows)
+      # @return [Symbol, nil] why the verdict is unknown: :difference, :old (a stream without births), :young (fewer
+      #   than three major collections), :spread (no line alone grows, but all together), :unsampled (memory that is
+      #   not sampled grows)
       attr_reader :reason
 
       # @param data [Data]
@@ -72,13 +72,13 @@ module Culet
       private
 
       def judge
-        return [:unknown, :difference] if @data.difference?
-        return [:unknown, :old] unless @data.recordings.all?(&:span_seconds)
+        return %i[unknown difference] if @data.difference?
+        return %i[unknown old] unless @data.recordings.all?(&:span_seconds)
         return [:growth, nil] if @data.growing.any?
-        return [:unknown, :young] unless span_seconds.positive?
-        return [:unknown, :spread] if @data.births(own: false).reduce(Births.new, :+).grows?
+        return %i[unknown young] unless span_seconds.positive?
+        return %i[unknown spread] if @data.births(own: false).reduce(Births.new, :+).grows?
 
-        unsampled? ? [:unknown, :unsampled] : [:none, nil]
+        unsampled? ? %i[unknown unsampled] : [:none, nil]
       end
 
       def unsampled?

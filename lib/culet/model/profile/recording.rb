@@ -100,6 +100,7 @@ module Culet
       attr_reader :rss_bytes, :peak_rss_bytes
       # @return [Float] by which the sums of objects are multiplied
       attr_reader :object_scale
+
       # @return [Boolean] whether the bytes of objects have those of their buffers in the transient heap
       def buffers? = @buffers || false
 
@@ -117,8 +118,8 @@ module Culet
       attr_reader :shared
       # @return [Time, nil] growth is what was allocated later; nil in older streams
       attr_reader :base_at
-      # @return [Float, nil] seconds from the base of growth until the last sample that could survive, 0: none could; nil in
-      #   older streams
+      # @return [Float, nil] seconds from the base of growth until the last sample that could survive, 0: none could;
+      #   nil in older streams
       attr_reader :span_seconds
       # @return [Integer] resident bytes of the process at the base of growth, and at the end; 0: unknown
       attr_reader :base_rss_bytes, :taken_rss_bytes
@@ -347,18 +348,19 @@ module Culet
 
       # When the survivors of a site were allocated.
       def births(line)
-        site, groups = growth(line)
+        number, site, groups = growth(line)
         periods = groups.to_h { |group| [period(group.first), estimate(group)] }
         former = site.births || Births.new
-        site.births = Births.new(periods, former.born, former.dropped)
+        @sites[number - 1].births = Births.new(periods, former.born, former.dropped)
       end
 
       # What a site has gained and lost.
       def change(line)
-        site, groups = growth(line)
+        number, site, groups = growth(line)
         sums = groups.to_h { |group| [group.first, estimate(group)] }
         damaged("has a change without a sign") unless (sums.keys - %w[+ -]).empty?
-        site.births = Births.new(site.births ? site.births.periods : {}, *%w[+ -].map { |sign| sums[sign] || Estimate.new })
+        @sites[number - 1].births =
+          Births.new(site.births ? site.births.periods : {}, *%w[+ -].map { |sign| sums[sign] || Estimate.new })
       end
 
       def growth(line)
@@ -366,7 +368,7 @@ module Culet
         site = decimal(site)
         damaged("has growth without a site") unless site.between?(1, @sites.size)
         damaged("has incomplete growth") unless (groups.size % SUMS).zero? && groups.size <= SUMS * Births::PERIODS
-        [@sites[site - 1], groups.each_slice(SUMS)]
+        [site, @sites[site - 1], groups.each_slice(SUMS)]
       end
 
       def period(text)

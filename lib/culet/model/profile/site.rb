@@ -54,14 +54,14 @@ module Culet
       # @return [Frame, nil] the innermost Ruby frame that has a file
       def ruby_frame = frames.find(&:ruby?)
 
-      # @return [Frame, nil] the innermost Ruby frame of the program's own code, outside of gems and Ruby's library
+      # @return [Frame, nil] the innermost frame of the program's own code, outside of gems and Ruby's library
       def application_frame = frames.find { |frame| frame.ruby? && frame.gem.nil? }
 
-      # @return [String] the line of the program that allocates; where it has none, that of a gem, or the native function
+      # @return [String] the line of the program that allocates; where it has none, a gem's, or the native function
       def place = (application_frame || ruby_frame)&.place || outside
 
-      # The order of sites before their bytes. Of growth, what grows all the time is first, then what was allocated later
-      # than in the first period, which is that of a boot, and last that, and the collector's.
+      # The order of sites before their bytes. Of growth, what grows all the time is first, then what was allocated
+      # later than in the first period, which is that of a boot, and last that, and the collector's.
       #
       # @param grows [Boolean] whether the site grows all the time
       # @return [Integer] 0 in other views
@@ -120,9 +120,9 @@ module Culet
 
     # A line of a table: sums by name.
     #
-    # share: of the view's bytes. births: of its sites that are not the collector's. beside: of rows by line, the line of
-    # the program with most bytes of the row; of rows by :place, the innermost line with most. rank: order of rows before
-    # their bytes. nil where it does not apply.
+    # share: of the view's bytes. births: of its sites that are not the collector's. beside: of rows by line, the line
+    # of the program with most bytes of the row; of rows by :place, the innermost line with most. rank: order of rows
+    # before their bytes. nil where it does not apply.
     Row = Struct.new(:name, :estimate, :share, :births, :beside, :rank) do
       include Estimated
 

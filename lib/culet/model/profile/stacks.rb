@@ -61,7 +61,9 @@ module Culet
 
       # @param frames [Array<Frame>]
       # @return [Boolean] whether Ruby itself allocated it for its heap: growth there follows from other growth
-      def self.collector?(frames) = deferred?(frames) || frames.any? { |frame| frame.remark && frame.method == MARKS.fetch(2) }
+      def self.collector?(frames)
+        deferred?(frames) || frames.any? { |frame| frame.remark && frame.method == MARKS.fetch(2) }
+      end
 
       # @param recording [Recording]
       # @param files [Hash] symbol tables that several recordings share

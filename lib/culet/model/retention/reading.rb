@@ -1,27 +1,48 @@
 # frozen_string_literal: true
 
+require "tempfile"
+require "zlib"
+require_relative "../../../culet"
 require_relative "../../errors"
 require_relative "../../system/agent/conversation"
 require_relative "../../system/foreign_json"
+require_relative "../../system/input_file"
 require_relative "../../system/shape"
 
 module Culet
   # Who keeps the memory of a Ruby process.
   module Retention
-    # Asks for an analysis of all objects of a process, or reads a dump of ObjectSpace.dump_all. The analysis is made in C
-    # (ext/culet/retain/DESIGN.md).
+    # Asks for an analysis of all objects of a process, or reads a dump of ObjectSpace.dump_all. The analysis is made in
+    # C (ext/culet/retain/DESIGN.md).
     module Reading
       # Default limits: CPU time in seconds, and memory of the analysis in bytes.
-      LIMIT_SECONDS = 60.0
+      LIMIT_SECONDS = 30.0
       LIMIT_BYTES = 4 << 30
-      # Largest answer, in bytes.
+      # Longest wait for the main thread of the process, in seconds.
+      WAIT_SECONDS = 10.0
+      # CPU time for a heap snapshot, in seconds.
+      SNAPSHOT_SECONDS = 300.0
+      # CPU time for a dump, in seconds: reading its lines takes most of it.
+      DUMP_SECONDS = 600.0
+      # A dump's packed file begins with it. It may unpack to so many times its size, and so many bytes more.
+      GZIP = "\x1f\x8b".b.freeze
+      MOST_RATIO = 100
+      FREE_BYTES = 1 << 20
+      # Largest answers, in bytes.
       MOST_BYTES = 64 << 20
+      MOST_SNAPSHOT_BYTES = 16 << 30
+      # Longest name of a class, in bytes; CULET_CLASS_BYTES of ext/culet/retain/options.h.
+      MOST_NAME = 159
+      # Of the sentence about a copy that hung.
+      LATE = "forked copy did not finish in time"
       # Deepest nesting of an answer: a path in a list in a holder in a list.
       NESTING = 12
       # The figures that identify an analysis; what is shown of it is checked where it is used.
       SHAPE = { "version" => 1, "source" => Shape.one_of("process", "dump"), "total_bytes" => Shape::COUNT,
-                "holders" => [{ "id" => Shape::COUNT, "kind" => Shape::TEXT }], "sets" => [{ "bytes" => Shape::COUNT }] }.freeze
-      private_constant :MOST_BYTES, :NESTING, :SHAPE
+                "holders" => [{ "id" => Shape::COUNT, "kind" => Shape::TEXT }],
+                "sets" => [{ "bytes" => Shape::COUNT }] }.freeze
+      private_constant :GZIP, :MOST_RATIO, :FREE_BYTES, :MOST_BYTES, :MOST_SNAPSHOT_BYTES, :MOST_NAME, :LATE,
+                       :NESTING, :SHAPE
 
       module_function
 
@@ -35,26 +56,126 @@ module Culet
       # @param wait_seconds [Float] longest wait for the main thread of the process
       # @return [Hash{String => Object}] the analysis
       # @raise [Culet::Error] when the process has no agent, or cannot be analysed
-      def of_process(pid, content: false, duplicates: false, class_name: nil, address: nil,
-                     limit_seconds: LIMIT_SECONDS, limit_bytes: LIMIT_BYTES, wait_seconds: 10.0)
+      def of_process(pid, limit_seconds: LIMIT_SECONDS, wait_seconds: WAIT_SECONDS, **options)
         conversation = Agent::Conversation.new(pid, verb: "retain", most_bytes: MOST_BYTES)
-        question = request(content: content, duplicates: duplicates, class_name: class_name, address: address,
-                           limit_bytes: limit_bytes)
-        text = conversation.ask(question, limit_seconds: limit_seconds, wait_seconds: wait_seconds)
-        Shape.check(ForeignJson.parse(text, max_nesting: NESTING), SHAPE, name: "the answer of process #{conversation.pid}")
+        text = ask(conversation, request(**options), limit_seconds: limit_seconds, wait_seconds: wait_seconds)
+        check(text, "the answer of process #{conversation.pid}")
       rescue JSON::ParserError
         raise Error, conversation.strange
       end
 
+      # Writes all objects of a process in the format of V8's heap snapshots, which Chrome's DevTools open.
+      #
+      # @param pid [Integer, String] a process number
+      # @param file [File] receives the snapshot
+      # @param content [Boolean] whether contents and keys of strings are written
+      # @param limit_seconds [Float] as of of_process, as the others
+      # @return [void]
+      # @raise [Culet::Error] as of_process
+      def heapsnapshot_of_process(pid, file, content: false, limit_seconds: SNAPSHOT_SECONDS,
+                                  limit_bytes: LIMIT_BYTES, wait_seconds: WAIT_SECONDS)
+        conversation = Agent::Conversation.new(pid, verb: "retain", most_bytes: MOST_SNAPSHOT_BYTES)
+        question = request(content: content, heapsnapshot: true, limit_bytes: limit_bytes)
+        ask(conversation, question, limit_seconds: limit_seconds, wait_seconds: wait_seconds, into: file)
+        file.flush
+      end
+
+      # @param path [String] a file of ObjectSpace.dump_all, plain or gzipped
+      # @param content [Boolean] as of of_process, as the others
+      # @return [Hash{String => Object}] the analysis; its "pid" is 0
+      # @raise [Culet::Error] when the file is no dump, or is cut or damaged
+      def of_dump(path, limit_seconds: DUMP_SECONDS, **options)
+        Tempfile.create("culet-retain") do |answer|
+          File.unlink(answer.path)
+          read_dump(path, answer, limit_seconds: limit_seconds, **options)
+          raise Error, "the analysis is too large" if answer.size > MOST_BYTES
+
+          answer.rewind
+          check(answer.read, "the analysis of #{path}")
+        end
+      end
+
+      # @param path [String] as of of_dump
+      # @param file [File] receives the snapshot
+      # @return [void]
+      # @raise [Culet::Error] as of_dump
+      def heapsnapshot_of_dump(path, file, content: false, limit_seconds: DUMP_SECONDS, limit_bytes: LIMIT_BYTES)
+        file.flush
+        read_dump(path, file, content: content, heapsnapshot: true, limit_seconds: limit_seconds,
+                              limit_bytes: limit_bytes)
+      end
+
+      def check(text, name) = Shape.check(ForeignJson.parse(text, max_nesting: NESTING), SHAPE, name: name)
+      private_class_method :check
+
+      # A copy that was made while another thread had a library's lock may wait for that lock; the next one is made at
+      # another moment.
+      def ask(conversation, question, **limits)
+        retried = false
+        begin
+          conversation.ask(question, **limits)
+        rescue Error => e
+          raise if retried || !e.message.include?(LATE)
+
+          retried = true
+          retry
+        end
+      end
+      private_class_method :ask
+
       # @return [String] the request, without its limits of time
-      def request(content:, duplicates:, class_name:, address:, limit_bytes:, heapsnapshot: false)
-        raise Error, "a class's name has no spaces" if class_name.to_s.match?(/[[:space:]]/)
+      def request(content: false, duplicates: false, heapsnapshot: false, class_name: nil, address: nil,
+                  limit_bytes: LIMIT_BYTES)
+        name = class_name.to_s
+        raise Error, "no class has the name #{name.inspect}" if name.match?(/[[:space:]]/) || name.bytesize > MOST_NAME
 
         bits = { "content" => content, "duplicates" => duplicates, "heapsnapshot" => heapsnapshot }
-        ["retain", *bits.map { |name, bit| "#{name}=#{bit ? 1 : 0}" }, "limit_bytes=#{Integer(limit_bytes)}",
-         format("path=0x%x", address || 0), "class=#{class_name.nil? || class_name.empty? ? "-" : class_name}"].join(" ")
+        ["retain", *bits.map { |bit, value| "#{bit}=#{value ? 1 : 0}" }, "limit_bytes=#{Integer(limit_bytes)}",
+         format("path=0x%x", address || 0), "class=#{name.empty? ? "-" : name}"].join(" ")
       end
       private_class_method :request
+
+      def read_dump(path, answer, limit_seconds:, content: false, duplicates: false, heapsnapshot: false,
+                    class_name: nil, address: nil, limit_bytes: LIMIT_BYTES)
+        raise Error, Native.missing_reason("culet.so") unless Culet.native?
+
+        InputFile.open(path, what: "a dump of ObjectSpace.dump_all") do |file|
+          unpacked(file) do |dump|
+            Retention.analyse_dump(dump.fileno, answer.fileno, [content, duplicates, heapsnapshot, class_name.to_s,
+                                                                address || 0, limit_seconds, limit_bytes])
+          end
+        end
+      rescue Error => e
+        raise Error, e.message.include?(path) ? e.message : "#{path}: #{e.message}"
+      end
+      private_class_method :read_dump
+
+      # @yieldparam file [File] plain, at its start
+      def unpacked(file)
+        packed = file.read(GZIP.bytesize) == GZIP
+        file.rewind
+        file.sysseek(0)
+        return yield(file) unless packed
+
+        Tempfile.create("culet-retain") do |plain|
+          File.unlink(plain.path)
+          unpack(file, plain)
+          plain.flush
+          plain.sysseek(0)
+          yield plain
+        end
+      rescue Zlib::Error => e
+        raise Error, "it cannot be unpacked: #{e.message}"
+      end
+      private_class_method :unpacked
+
+      def unpack(file, plain)
+        most = (MOST_RATIO * file.size) + FREE_BYTES
+        return if IO.copy_stream(Zlib::GzipReader.new(file), plain, most) < most
+
+        raise Error, "it unpacks to more than a dump of its size has"
+      end
+      private_class_method :unpack
     end
   end
 end

@@ -42,10 +42,12 @@ module Culet
       # @param question [String] the request, without a newline
       # @param limit_seconds [Float] time limit of the agent's work
       # @param wait_seconds [Float] longest wait for the main thread of the process
-      # @return [String] the answer, in bytes
+      # @param into [File, nil] receives the answer, which replaces what it has; nil: the answer is returned
+      # @return [String, File] the answer, in bytes
       # @raise [Culet::Error] when the process has no agent or does not answer
-      def ask(question, limit_seconds:, wait_seconds:)
+      def ask(question, limit_seconds:, wait_seconds:, into: nil)
         check_running
+        @into = into
         @hung_up = false
         @deadline = Clock.now + limit_seconds + (2 * wait_seconds) + GRACE_SECONDS
         line = "culet-agent 1 #{question} limit_ms=#{milliseconds(limit_seconds)} " \
@@ -142,9 +144,20 @@ module Culet
       def body(socket, bytes)
         raise ArgumentError unless bytes.between?(0, @most_bytes)
 
-        text = +"".b
-        text << receive(socket, [bytes - text.bytesize, BLOCK_BYTES].min) while text.bytesize < bytes
+        text = @into ? emptied(@into) : +"".b
+        rest = bytes
+        while rest.positive?
+          text << (block = receive(socket, [rest, BLOCK_BYTES].min))
+          rest -= block.bytesize
+        end
         text
+      end
+
+      # An earlier attempt may have begun to write.
+      def emptied(file)
+        file.truncate(0)
+        file.rewind
+        file
       end
 
       def receive(socket, bytes)

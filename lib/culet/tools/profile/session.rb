@@ -121,8 +121,8 @@ module Culet
         streams + @ended.slice!(0..)
       end
 
-      # @return [Hash{String => Integer}, nil] by how much the levels of the processes have grown since the base of their
-      #   growth; nil where one of them could not be read
+      # @return [Hash{String => Integer}, nil] by how much the levels of the processes have grown since the base of
+      #   their growth; nil where one of them could not be read
       def growth_levels
         return if @levels.nil? || @levels.empty?
 

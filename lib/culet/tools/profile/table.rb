@@ -55,22 +55,22 @@ module Culet
       def growing
         places = @data.growing
         "#{count(places.size, "line")} of the program #{places.size == 1 ? "grows" : "grow"} all the time: " \
-          "#{places.size == 1 ? "its" : "their"} survivors were allocated in all parts of #{span}. What was allocated " \
-          "in a part of the time only comes after them."
+          "#{places.size == 1 ? "its" : "their"} survivors were allocated in all parts of #{span}. What was " \
+          "allocated in a part of the time only comes after them."
       end
 
       def none
         "No growth shown: no line of the program has survivors from all parts of #{span}. A leak of " \
-          "#{size(@growth.detectable_bytes)} or more in that time would be seen in 95 of 100 cases; a longer profile, or " \
-          "a smaller distance (--sample), shows smaller ones."
+          "#{size(@growth.detectable_bytes)} or more in that time would be seen in 95 of 100 cases; a longer " \
+          "profile, or a smaller distance (--sample), shows smaller ones."
       end
 
       UNKNOWN = {
         old: "Whether it grows is not known: this profile is of an older version of culet.",
-        young: "Whether it grows is not known: there were fewer than three major collections since the base. --collect " \
-               "runs them.",
-        spread: "Whether it grows is not known: no line alone has survivors from all parts of the time, but all together " \
-                "have. A longer profile, or a smaller distance (--sample), tells the lines apart.",
+        young: "Whether it grows is not known: there were fewer than three major collections since the base. " \
+               "--collect runs them.",
+        spread: "Whether it grows is not known: no line alone has survivors from all parts of the time, but all " \
+                "together have. A longer profile, or a smaller distance (--sample), tells the lines apart.",
         unsampled: "No growth shown of what malloc and Ruby allocate, but memory grows that is not sampled: see below."
       }.freeze
       private_constant :UNKNOWN
@@ -150,7 +150,13 @@ module Culet
       end
 
       # The largest first: rows of a table, or sites.
-      def all = @all ||= @by ? @data.by(@view, by_line? ? :place : @by).reject(&:own?) : places
+      def all
+        @all ||= if @by
+                   @data.by(@view, by_line? ? :place : @by).reject(&:own?)
+                 else
+                   places
+                 end
+      end
 
       # The program's line is of more use than that of a library that allocates for it; the other one is beside it.
       def by_line? = @by == "line"
@@ -160,12 +166,17 @@ module Culet
       # Sites that look the same here are one: their stacks differ in frames that are left out.
       def places
         sites = @data.sites(@view).reject(&:own?)
-        groups = sites.group_by { |site| [path(site), site.class_name, site.labels, site.rank(grows?(site)), grows?(site)] }
+        groups = sites.group_by do |site|
+          grows = grows?(site)
+          [path(site), site.class_name, site.labels, site.rank(grows), grows]
+        end
         groups.map { |key, list| Row.new(key, list.map(&:estimate).reduce(:+)) }
               .sort_by { |row| [row.name[3], -row.bytes.abs] }
       end
 
       def grows?(site) = !@growth.nil? && @data.growing.include?(site.place)
+
+      def rank(row) = @by ? row.rank : row.name[3]
 
       def rows
         grid([[HEADINGS.fetch(@by), shown.map { |row| printable(row.name) }, true],
@@ -188,7 +199,8 @@ module Culet
         path, class_name, labels, _, grows = row.name
         what = class_name ? "#{printable(class_name)} object" : "block"
         labels = labels.map { |name, value| ", #{printable(name)}=#{printable(value)}" }.join
-        ["#{rank}. #{"grows: " if grows}#{bold(change(row.bytes))} (#{[share(row.bytes), range(row)].compact.join("; ")}), " \
+        share = [share(row.bytes), range(row)].compact.join("; ")
+        ["#{rank}. #{"grows: " if grows}#{bold(change(row.bytes))} (#{share}), " \
          "#{blocks(row)} #{what}#{"s" unless row.blocks.round.abs == 1}#{labels}", *path].join("\n")
       end
 
@@ -324,7 +336,8 @@ module Culet
       # @return [Array<Array<Integer>>] numbers of rows; those of a group overlap with its first one
       def groups
         shown.each_with_index.with_object([]) do |(row, at), groups|
-          overlaps = groups.any? && row.high_bytes > shown[groups.last.first].low_bytes
+          first = shown[groups.last.first] if groups.any?
+          overlaps = first && rank(first) == rank(row) && row.high_bytes > first.low_bytes
           overlaps ? groups.last << at : groups << [at]
         end
       end

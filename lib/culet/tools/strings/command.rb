@@ -13,28 +13,13 @@ module Culet
   module Strings
     # Runs a command and reads the strings of its Ruby process at its end, or on a signal.
     class Command
-      # A foreground command; one signal is handled here instead of being forwarded.
-      class Attended < Foreground
-        # @param signal [String] its name
-        # @yield in the signal's handler
-        def initialize(environment, program, command, signal:, &handler)
-          super(environment, program, command)
-          @signal = signal
-          @handler = handler
-        end
-
-        private
-
-        def send_on(name, pid) = name == @signal ? @handler.call(pid) : super
-      end
-
       FEATURE = "culet/runtime/strings/at_exit"
       # Requests the strings at once.
       SIGNAL = "USR1"
       # The shape of Slices#reading.
       READING = { "slices" => Shape::COUNT, "pause_seconds" => Shape::SECONDS,
                   "longest_pause_seconds" => Shape::SECONDS, "collection_seconds" => Shape::SECONDS }.freeze
-      private_constant :Attended, :READING
+      private_constant :READING
 
       # @return [Process::Status] of the command
       attr_reader :status
@@ -85,7 +70,8 @@ module Culet
 
       def run(folder)
         requests = Queue.new
-        foreground = Attended.new(environment(folder), @program, @command, signal: SIGNAL) { |pid| requests << pid }
+        foreground = Foreground.new(environment(folder), @program, @command,
+                                    on_signal: { SIGNAL => ->(pid) { requests << pid } })
         reader = Thread.new { read_live(folder, requests) }
         @status = foreground.call(**@redirections)
         @pid = foreground.pid

@@ -1,0 +1,58 @@
+#include "common/vm_lock.h"
+
+#include <dlfcn.h>
+
+#include "common/active_malloc.h"
+
+/* Not in Ruby's headers: the first with a barrier, the others up to Ruby 3.3. */
+typedef VALUE with_barrier_function(VALUE (*function)(void *), void *data);
+typedef void level_function(unsigned *level);
+
+struct call {
+    void (*function)(void *data);
+    void *data;
+};
+
+static VALUE call_it(void *data)
+{
+    struct call *call = data;
+
+    call->function(call->data);
+    return Qnil;
+}
+
+int culet_vm_several_ractors(void)
+{
+    ID ractor = rb_intern("Ractor");
+
+    return rb_const_defined(rb_cObject, ractor) &&
+           NUM2INT(rb_funcall(rb_const_get(rb_cObject, ractor), rb_intern("count"), 0)) > 1;
+}
+
+int culet_vm_lock_exists(void)
+{
+    return dlsym(RTLD_DEFAULT, "rb_vm_lock_with_barrier") != NULL ||
+           (dlsym(RTLD_DEFAULT, "rb_vm_lock_enter_body") != NULL &&
+            dlsym(RTLD_DEFAULT, "rb_vm_lock_leave_body") != NULL);
+}
+
+void culet_vm_locked(void (*function)(void *data), void *data)
+{
+    void *barrier = dlsym(RTLD_DEFAULT, "rb_vm_lock_with_barrier");
+    void *enter = dlsym(RTLD_DEFAULT, "rb_vm_lock_enter_body"), *leave = dlsym(RTLD_DEFAULT, "rb_vm_lock_leave_body");
+    AS_FUNCTION(with_barrier_function, with_barrier, barrier);
+    AS_FUNCTION(level_function, lock, enter);
+    AS_FUNCTION(level_function, unlock, leave);
+    struct call call = {function, data};
+    unsigned level = 0;
+
+    if (with_barrier != NULL) {
+        with_barrier(call_it, &call);
+    } else if (lock != NULL && unlock != NULL) {
+        lock(&level);
+        function(data);
+        unlock(&level);
+    } else {
+        function(data);
+    }
+}

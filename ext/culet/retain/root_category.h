@@ -1,0 +1,20 @@
+/* retain/root_category.h - the categories that Ruby has for its roots. */
+#ifndef CULET_RETAIN_ROOT_CATEGORY_H
+#define CULET_RETAIN_ROOT_CATEGORY_H
+
+#include <stddef.h>
+
+enum culet_root_category {
+    ROOT_VM,
+    ROOT_FINALIZERS,
+    ROOT_STACK,
+    ROOT_C_VARIABLE,
+    ROOT_AT_EXIT,
+    ROOT_GLOBAL,
+    ROOT_SYMBOLS
+};
+
+/* The category with a name; ROOT_VM for all others. */
+enum culet_root_category culet_root_category_of(const char *name, size_t length);
+
+#endif

@@ -1,0 +1,426 @@
+/*
+ * Nodes are the root, the holders that were walked, and all reachable objects by their ids. Objects are asked for their
+ * references twice: V8's format has the number of each node's edges before all edges.
+ */
+#include "retain/snapshot.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/io.h"
+
+#define BLOCK_BYTES 65536
+#define NODE_FIELDS 7
+#define MOST_NAMED 256     /* references of an object that get their names; those of larger ones are numbered */
+#define MOST_TEXTS 1000000 /* different names; further ones are "..." */
+#define OTHER_TEXT 1
+#define CLOCK_EVERY 0xffff
+
+enum node_type {
+    NODE_ARRAY = 1,
+    NODE_STRING = 2,
+    NODE_OBJECT = 3,
+    NODE_CODE = 4,
+    NODE_CLOSURE = 5,
+    NODE_SYNTHETIC = 9
+};
+enum edge_type { EDGE_ELEMENT = 1, EDGE_PROPERTY = 2, EDGE_INTERNAL = 3 };
+
+/* The texts of nodes and edges, each once. */
+struct texts {
+    struct culet_buffer bytes;
+    struct culet_numbers first; /* where a text begins; one more than there are texts */
+    struct culet_numbers table; /* hash table: number of the text + 1 */
+};
+
+struct name {
+    uint32_t id, text;
+};
+
+struct snapshot {
+    struct culet_analysis *analysis;
+    struct texts texts;
+    struct culet_numbers position; /* by id: number of its node */
+    struct name names[MOST_NAMED]; /* of the references of one object */
+    size_t name_count;
+    uint64_t nodes, edges;
+    uint32_t counted; /* edges of one object */
+    int fd, first, failed;
+    size_t filled;
+    char block[BLOCK_BYTES];
+};
+
+/* ---- output ---- */
+
+static void flush(struct snapshot *snapshot)
+{
+    if (!snapshot->failed && culet_write_all(snapshot->fd, snapshot->block, snapshot->filled) != 0)
+        snapshot->failed = 1;
+    snapshot->filled = 0;
+}
+
+static void write_bytes(struct snapshot *snapshot, const char *bytes, size_t length)
+{
+    while (length > 0) {
+        size_t room = BLOCK_BYTES - snapshot->filled, part = length < room ? length : room;
+        memcpy(snapshot->block + snapshot->filled, bytes, part);
+        snapshot->filled += part;
+        bytes += part;
+        length -= part;
+        if (snapshot->filled == BLOCK_BYTES)
+            flush(snapshot);
+    }
+}
+
+__attribute__((format(printf, 2, 3))) static void print(struct snapshot *snapshot, const char *format, ...)
+{
+    char line[512];
+    va_list arguments;
+    int length;
+
+    va_start(arguments, format);
+    length = vsnprintf(line, sizeof(line), format, arguments);
+    va_end(arguments);
+    write_bytes(snapshot, line, (size_t)length);
+}
+
+/* ---- texts ---- */
+
+static uint32_t hash_of(const char *bytes, size_t length)
+{
+    uint32_t hash = 2166136261u;
+
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)bytes[i]) * 16777619u;
+    return hash;
+}
+
+static uint32_t text_count(const struct texts *texts)
+{
+    return (uint32_t)texts->first.count - 1;
+}
+
+static bool is_text(const struct texts *texts, uint32_t number, const char *bytes, size_t length)
+{
+    uint32_t first = texts->first.items[number];
+
+    return texts->first.items[number + 1] - first == length && memcmp(texts->bytes.bytes + first, bytes, length) == 0;
+}
+
+static bool grow(struct culet_memory *memory, struct texts *texts)
+{
+    size_t capacity = texts->table.count == 0 ? 4096 : texts->table.count * 2;
+
+    culet_numbers_free(memory, &texts->table);
+    if (!culet_numbers_reserve(memory, &texts->table, capacity))
+        return false;
+    texts->table.count = capacity;
+    for (uint32_t i = 0; i < text_count(texts); i++) {
+        uint32_t first = texts->first.items[i];
+        uint32_t at = hash_of(texts->bytes.bytes + first, texts->first.items[i + 1] - first) & ((uint32_t)capacity - 1);
+        while (texts->table.items[at] != 0)
+            at = (at + 1) & ((uint32_t)capacity - 1);
+        texts->table.items[at] = i + 1;
+    }
+    return true;
+}
+
+/* The number of a text. */
+static uint32_t text_of(struct snapshot *snapshot, const char *bytes, size_t length)
+{
+    struct texts *texts = &snapshot->texts;
+    struct culet_memory *memory = snapshot->analysis->memory;
+    uint32_t mask, at, found;
+
+    if (text_count(texts) * 2 >= texts->table.count && !grow(memory, texts))
+        return OTHER_TEXT;
+    mask = (uint32_t)texts->table.count - 1;
+    for (at = hash_of(bytes, length) & mask; (found = texts->table.items[at]) != 0; at = (at + 1) & mask)
+        if (is_text(texts, found - 1, bytes, length))
+            return found - 1;
+    if (text_count(texts) >= MOST_TEXTS)
+        return OTHER_TEXT;
+    culet_buffer_add(&texts->bytes, bytes, length);
+    if (texts->bytes.failed || !culet_numbers_add(memory, &texts->first, (uint32_t)texts->bytes.length)) {
+        snapshot->failed = 1;
+        return OTHER_TEXT;
+    }
+    texts->table.items[at] = text_count(texts);
+    return text_count(texts) - 1;
+}
+
+static void write_texts(struct snapshot *snapshot)
+{
+    const struct texts *texts = &snapshot->texts;
+    struct culet_buffer text = {NULL, 0, 0, 0};
+
+    write_bytes(snapshot, "\"strings\":[", 11);
+    for (uint32_t i = 0; i < text_count(texts); i++) {
+        uint32_t first = texts->first.items[i];
+        text.length = 0;
+        culet_buffer_json_string(&text, texts->bytes.bytes + first, texts->first.items[i + 1] - first);
+        if (i > 0)
+            write_bytes(snapshot, ",\n", 2);
+        write_bytes(snapshot, text.bytes, text.length);
+    }
+    snapshot->failed |= text.failed;
+    culet_buffer_free(&text);
+    write_bytes(snapshot, "]}\n", 3);
+}
+
+/* ---- nodes ---- */
+
+static uint32_t walked_holders(const struct snapshot *snapshot)
+{
+    return (uint32_t)snapshot->analysis->graph->holders.count;
+}
+
+static void count_edge(void *data, uint32_t target)
+{
+    struct snapshot *snapshot = data;
+
+    snapshot->counted += snapshot->analysis->walk.entries.items[target] != 0;
+}
+
+static uint32_t edges_of(struct snapshot *snapshot, uint32_t id)
+{
+    struct culet_analysis *analysis = snapshot->analysis;
+    uint32_t entry = analysis->walk.entries.items[id];
+
+    snapshot->counted = 0;
+    if ((entry & CULET_LEAF) == 0)
+        analysis->graph->functions->references(analysis->graph, id, culet_walk_layer(&analysis->walk, entry),
+                                               count_edge, snapshot);
+    return snapshot->counted;
+}
+
+/* Numbers the nodes, and counts the edges. */
+static bool count(struct snapshot *snapshot)
+{
+    struct culet_analysis *analysis = snapshot->analysis;
+
+    if (!culet_numbers_reserve(analysis->memory, &snapshot->position, analysis->graph->ids))
+        return false;
+    snapshot->nodes = 1 + walked_holders(snapshot);
+    snapshot->edges = walked_holders(snapshot);
+    for (size_t i = 0; i < analysis->graph->holders.count; i++)
+        snapshot->edges += analysis->graph->holders.items[i].targets;
+    for (uint32_t id = 0; id < analysis->graph->ids; id++) {
+        if (analysis->walk.entries.items[id] == 0)
+            continue;
+        snapshot->position.items[id] = (uint32_t)snapshot->nodes++;
+        snapshot->edges += edges_of(snapshot, id);
+        if ((id & CLOCK_EVERY) == 0 && culet_memory_exhausted(analysis->memory))
+            return false;
+    }
+    return true;
+}
+
+static void write_node(struct snapshot *snapshot, enum node_type type, uint32_t text, uint32_t number, uint64_t bytes,
+                       uint64_t edges)
+{
+    print(snapshot, "%s%d,%u,%u,%" PRIu64 ",%" PRIu64 ",0,0\n", snapshot->first ? "" : ",", type, text, number * 2 + 1,
+          bytes, edges);
+    snapshot->first = 0;
+}
+
+static void write_holder_node(struct snapshot *snapshot, uint32_t index)
+{
+    struct culet_graph *graph = snapshot->analysis->graph;
+    const struct culet_holder *holder = &graph->holders.items[index];
+    struct culet_buffer text = {NULL, 0, 0, 0}, file = {NULL, 0, 0, 0};
+    long line = 0;
+
+    culet_buffer_format(&text, "(%s) ", culet_holder_kind_name(holder->kind));
+    graph->functions->write_holder(graph, holder, &text, &file, &line);
+    write_node(snapshot, NODE_SYNTHETIC, text_of(snapshot, text.bytes, text.length), index + 1, 0, holder->targets);
+    culet_buffer_free(&text);
+    culet_buffer_free(&file);
+}
+
+static enum node_type type_of(const char *name, size_t length)
+{
+    static const struct {
+        const char *name;
+        enum node_type type;
+    } types[] = {
+        {"Array", NODE_ARRAY}, {"String", NODE_STRING}, {"Proc", NODE_CLOSURE}, {"(internal iseq)", NODE_CODE}};
+
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+        if (strlen(types[i].name) == length && memcmp(types[i].name, name, length) == 0)
+            return types[i].type;
+    return NODE_OBJECT;
+}
+
+static void write_object_node(struct snapshot *snapshot, uint32_t id)
+{
+    struct culet_graph *graph = snapshot->analysis->graph;
+    struct culet_buffer name = {NULL, 0, 0, 0};
+    uint64_t slot, beyond;
+    size_t length;
+    const char *content = graph->show_contents ? graph->functions->content(graph, id, &length) : NULL;
+    enum node_type type;
+
+    graph->functions->write_class(graph, graph->functions->class_of(graph, id), &name);
+    graph->functions->bytes(graph, id, &slot, &beyond);
+    type = type_of(name.bytes, name.length);
+    if (type == NODE_STRING && content != NULL) {
+        name.length = 0;
+        culet_buffer_add(&name, content, length < 100 ? length : 100);
+    }
+    write_node(snapshot, type, text_of(snapshot, name.bytes, name.length), snapshot->position.items[id], slot + beyond,
+               edges_of(snapshot, id));
+    culet_buffer_free(&name);
+}
+
+static void write_nodes(struct snapshot *snapshot)
+{
+    struct culet_analysis *analysis = snapshot->analysis;
+
+    write_bytes(snapshot, "\"nodes\":[", 9);
+    snapshot->first = 1;
+    write_node(snapshot, NODE_SYNTHETIC, 0, 0, 0, walked_holders(snapshot));
+    for (uint32_t i = 0; i < walked_holders(snapshot); i++)
+        write_holder_node(snapshot, i);
+    for (uint32_t id = 0; id < analysis->graph->ids && !snapshot->failed; id++) {
+        if (analysis->walk.entries.items[id] != 0)
+            write_object_node(snapshot, id);
+        if ((id & CLOCK_EVERY) == 0 && culet_memory_exhausted(analysis->memory))
+            return;
+    }
+    write_bytes(snapshot, "],\n", 3);
+}
+
+/* ---- edges ---- */
+
+static void write_edge(struct snapshot *snapshot, enum edge_type type, uint32_t name_or_index, uint32_t node)
+{
+    print(snapshot, "%s%d,%u,%" PRIu64 "\n", snapshot->first ? "" : ",", type, name_or_index,
+          (uint64_t)node * NODE_FIELDS);
+    snapshot->first = 0;
+}
+
+static void note_name(void *data, uint32_t target, const char *name, size_t length)
+{
+    struct snapshot *snapshot = data;
+
+    for (size_t i = 0; i < snapshot->name_count; i++)
+        if (snapshot->names[i].id == target)
+            return;
+    if (snapshot->name_count < MOST_NAMED)
+        snapshot->names[snapshot->name_count++] = (struct name){target, text_of(snapshot, name, length)};
+}
+
+static void write_reference(void *data, uint32_t target)
+{
+    struct snapshot *snapshot = data;
+
+    if (snapshot->analysis->walk.entries.items[target] == 0)
+        return;
+    for (size_t i = 0; i < snapshot->name_count; i++)
+        if (snapshot->names[i].id == target) {
+            write_edge(snapshot, EDGE_PROPERTY, snapshot->names[i].text, snapshot->position.items[target]);
+            return;
+        }
+    write_edge(snapshot, EDGE_ELEMENT, snapshot->counted++, snapshot->position.items[target]);
+}
+
+static void write_edges_of(struct snapshot *snapshot, uint32_t id)
+{
+    struct culet_analysis *analysis = snapshot->analysis;
+    uint32_t entry = analysis->walk.entries.items[id];
+
+    if (entry & CULET_LEAF)
+        return;
+    snapshot->name_count = 0;
+    if (edges_of(snapshot, id) <= MOST_NAMED)
+        analysis->graph->functions->named_references(analysis->graph, id, note_name, snapshot);
+    snapshot->counted = 0;
+    analysis->graph->functions->references(analysis->graph, id, culet_walk_layer(&analysis->walk, entry),
+                                           write_reference, snapshot);
+}
+
+static void write_edges(struct snapshot *snapshot)
+{
+    struct culet_analysis *analysis = snapshot->analysis;
+    const struct culet_graph *graph = analysis->graph;
+
+    write_bytes(snapshot, "\"edges\":[", 9);
+    snapshot->first = 1;
+    for (uint32_t i = 0; i < walked_holders(snapshot); i++)
+        write_edge(snapshot, EDGE_ELEMENT, i, i + 1);
+    for (uint32_t i = 0; i < walked_holders(snapshot); i++)
+        for (size_t j = 0; j < graph->holders.items[i].targets; j++)
+            write_edge(snapshot, EDGE_ELEMENT, (uint32_t)j,
+                       snapshot->position.items[graph->targets.items[graph->holders.items[i].first + j]]);
+    for (uint32_t id = 0; id < graph->ids && !snapshot->failed; id++) {
+        if (analysis->walk.entries.items[id] != 0)
+            write_edges_of(snapshot, id);
+        if ((id & CLOCK_EVERY) == 0 && culet_memory_exhausted(analysis->memory))
+            return;
+    }
+    write_bytes(snapshot, "],\n", 3);
+}
+
+/* ---- */
+
+static const char head[] =
+    "{\"snapshot\":{\"meta\":{\"node_fields\":[\"type\",\"name\",\"id\",\"self_size\",\"edge_count\",\"trace_node_id\","
+    "\"detachedness\"],\"node_types\":[[\"hidden\",\"array\",\"string\",\"object\",\"code\",\"closure\",\"regexp\","
+    "\"number\",\"native\",\"synthetic\",\"concatenated string\",\"sliced string\",\"symbol\",\"bigint\","
+    "\"object shape\"],\"string\",\"number\",\"number\",\"number\",\"number\",\"number\"],\"edge_fields\":[\"type\","
+    "\"name_or_index\",\"to_node\"],\"edge_types\":[[\"context\",\"element\",\"property\",\"internal\",\"hidden\","
+    "\"shortcut\",\"weak\"],\"string_or_number\",\"node\"],\"trace_function_info_fields\":[\"function_id\",\"name\","
+    "\"script_name\",\"script_id\",\"line\",\"column\"],\"trace_node_fields\":[\"id\",\"function_info_index\","
+    "\"count\","
+    "\"size\",\"children\"],\"sample_fields\":[\"timestamp_us\",\"last_assigned_id\"],\"location_fields\":["
+    "\"object_index\",\"script_id\",\"line\",\"column\"]},";
+
+static const char lists[] = "\"trace_function_infos\":[],\n\"trace_tree\":[],\n\"samples\":[],\n\"locations\":[],\n";
+
+static void write_all(struct snapshot *snapshot)
+{
+    struct culet_memory *memory = snapshot->analysis->memory;
+    struct culet_graph *graph = snapshot->analysis->graph;
+
+    if (!culet_numbers_add(memory, &snapshot->texts.first, 0))
+        return;
+    (void)text_of(snapshot, "", 0);
+    (void)text_of(snapshot, "...", 3); /* OTHER_TEXT */
+    memset(graph->wanted.items, 0xff, (graph->ids / 32 + 1) * sizeof(uint32_t));
+    if (!count(snapshot))
+        return;
+    write_bytes(snapshot, head, sizeof(head) - 1);
+    print(snapshot, "\"node_count\":%" PRIu64 ",\"edge_count\":%" PRIu64 ",\"trace_function_count\":0},\n",
+          snapshot->nodes, snapshot->edges);
+    write_nodes(snapshot);
+    write_edges(snapshot);
+    write_bytes(snapshot, lists, sizeof(lists) - 1);
+    write_texts(snapshot);
+    flush(snapshot);
+}
+
+const char *culet_snapshot_write(struct culet_analysis *analysis, int fd)
+{
+    struct culet_array room = {NULL, 0};
+    struct snapshot *snapshot;
+    int failed;
+
+    if (!culet_array_reserve(analysis->memory, &room, 1, sizeof(*snapshot)))
+        return culet_memory_problem(analysis->memory);
+    snapshot = room.items;
+    snapshot->analysis = analysis;
+    snapshot->fd = fd;
+    write_all(snapshot);
+    failed = snapshot->failed;
+    culet_buffer_free(&snapshot->texts.bytes);
+    culet_numbers_free(analysis->memory, &snapshot->texts.first);
+    culet_numbers_free(analysis->memory, &snapshot->texts.table);
+    culet_numbers_free(analysis->memory, &snapshot->position);
+    culet_array_free(analysis->memory, &room);
+    if (culet_memory_exhausted(analysis->memory))
+        return culet_memory_problem(analysis->memory);
+    return failed ? "the snapshot cannot be written: the disk or memory is full" : NULL;
+}

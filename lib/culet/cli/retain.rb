@@ -1,0 +1,244 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "command"
+require_relative "numbers"
+require_relative "process_arguments"
+require_relative "program"
+require_relative "../model/retention/reading"
+require_relative "../system/interruption"
+require_relative "../system/ruby_options"
+require_relative "../tools/retain"
+
+module Culet
+  module CLI
+    # `culet retain`: who keeps the memory of a program.
+    class Retain < Command
+      include ProcessArguments
+
+      GROWTH_SECONDS = 30.0
+      KINDS = %w[holder class gem].freeze
+      ADDRESS = /\A0x\h{1,16}\z/
+      # A longer name is no class's.
+      LONGEST_NAME = 200
+      NAME = /\A[A-Z]\w*(?:::[A-Z]\w*)*\z/
+      # Of one process or dump.
+      SINGLE = { html: "--html", heapsnapshot: "--heapsnapshot", address: "--path" }.freeze
+      private_constant :GROWTH_SECONDS, :KINDS, :ADDRESS, :LONGEST_NAME, :NAME, :SINGLE
+
+      # @return [String] the usage of the verb
+      def banner = "culet retain PID|NAME ... | DUMP | -- COMMAND ..."
+
+      # @return [Array<String>] examples for --help
+      def examples
+        ["#{RubyOptions.advice("agent")} bundle exec puma    load the agent",
+         "culet retain puma                     a server by name, with its workers",
+         "culet retain 4242 --growth --for 5m   what keeps more and more",
+         "culet retain 4242 --by gem",
+         "culet retain 4242 --class User        what keeps the instances of a class",
+         "culet retain 4242 --path 0x7f3a2c     what keeps one object",
+         "culet retain 4242 --html retain.html --heapsnapshot app.heapsnapshot",
+         "culet retain -- ruby job.rb           a command, at its end",
+         "culet retain heap.json                a dump by ObjectSpace.dump_all"]
+      end
+
+      # @return [Integer] exit status
+      def execute(words, command)
+        check(words, command)
+        options.values_at(:html, :heapsnapshot, :out).compact.each { |path| AtomicFile.check(path) }
+        return run(command) if command
+
+        @interruption = Culet::Interruption.new
+        report(sources(words))
+        @interruption.exit_status || EXIT_OK
+      end
+
+      private
+
+      def define(parser)
+        parser.separator("Says which constants, variables, closures and other roots keep how much memory. A running " \
+                         "process must have loaded culet/agent; it stands still while it is forked, and all else " \
+                         "happens in the copy. Texts of Strings stay in the process without --content.")
+        parser.separator("")
+        define_names(parser)
+        define_views(parser)
+        define_growth(parser)
+        parser.on("--html FILE", "write an HTML page with a treemap") { |v| options[:html] = v }
+        parser.on("--heapsnapshot FILE", "write all objects for Chrome's DevTools (Memory, Load)") do |v|
+          options[:heapsnapshot] = v
+        end
+        parser.on("--content", "show the texts of Strings and keys; files are private then (mode 0600)") do
+          options[:content] = true
+        end
+      end
+
+      def define_views(parser)
+        parser.on("--by KIND", KINDS, "add up by #{KINDS.join(", ")} (default: holder)") { |v| options[:by] = v.to_sym }
+        parser.on("--top N", "lines of each list (default: 10 holders, 20 classes)") do |v|
+          options[:top] = whole("--top", v, most: Numbers::MOST_LINES)
+        end
+        parser.on("--classes", "list the instances of each class, too") { options[:classes] = true }
+        parser.on("--class NAME", "show what keeps the instances of one class") { |v| options[:class_name] = v }
+        parser.on("--path ADDRESS", "show what keeps one object (0x7f..., as in --json)") { |v| options[:address] = v }
+        parser.on("--duplicates", "list equal Strings and what keeps them") { options[:duplicates] = true }
+      end
+
+      def define_growth(parser)
+        parser.on("--growth", "look #{Culet::Retention::Growth::LOOKS} times and show what keeps more and more") do
+          options[:growth] = true
+        end
+        parser.on("--for TIME", "time of --growth (5m, 1h; default: #{GROWTH_SECONDS.round}s)") do |v|
+          options[:for] = Duration.seconds("--for", v)
+        end
+      end
+
+      def check(words, command)
+        raise UsageError, "give a process, a dump or a command, not two of them" if words.any? && command
+        if command && command.empty?
+          raise UsageError, "no command given; write it after --, e.g. `culet retain -- ruby job.rb`"
+        end
+        if words.empty? && command.nil?
+          raise UsageError, "no process given; write `culet retain PID`, `culet retain heap.json` or " \
+                            "`culet retain -- COMMAND`"
+        end
+        check_views(command)
+      end
+
+      def check_views(command)
+        if options[:class_name] && !(options[:class_name].size <= LONGEST_NAME && options[:class_name].match?(NAME))
+          raise UsageError, "--class takes the name of a class, e.g. User or Shop::Page, not " \
+                            "#{shortened(options[:class_name])}"
+        end
+        if options[:address] && !options[:address].match?(ADDRESS)
+          raise UsageError, "--path takes an address, e.g. 0x7f3a2c10, not #{shortened(options[:address])}"
+        end
+        raise UsageError, "--class and --path cannot be combined" if options[:class_name] && options[:address]
+        raise UsageError, "--for needs --growth" if options[:for] && !options[:growth]
+        return unless options[:growth]
+        raise UsageError, "--growth needs a running process" if command
+        return unless options[:class_name] || options[:address] || options[:duplicates] || options[:by]
+
+        raise UsageError, "--growth has its own list; --by, --class, --path and --duplicates cannot be combined with it"
+      end
+
+      # @return [Array<Integer, String>] process numbers, and one dump at most
+      def sources(words)
+        words = all_named(words).map { |word| word.match?(/\A\d+\z/) ? word.to_i : word }
+        return words if words.size == 1
+
+        flag = SINGLE.find { |key, _| options[key] }&.last
+        raise UsageError, "#{flag} is about one process; give its number, e.g. #{words.first}" if flag
+        raise UsageError, "give one dump, or processes" if words.any?(String)
+
+        words
+      end
+
+      def report(sources)
+        raise UsageError, "--growth needs a running process" if options[:growth] && sources.first.is_a?(String)
+
+        results = @interruption.watch { sources.filter_map { |source| result(source, alone: sources.size == 1) } }
+        raise Error, "none of these processes could be asked" if results.empty?
+
+        write_files(results.first, sources.first)
+        deliver(render(results), secret: content?)
+      end
+
+      # @param alone [Boolean] whether a failure is one of the whole; else it is a message
+      # @return [Culet::Retention::Analysis, Culet::Retention::Growth, nil]
+      def result(source, alone:)
+        return look(source) unless options[:growth]
+
+        Culet::Retain::Looks.new(seconds: options.fetch(:for, GROWTH_SECONDS), interruption: @interruption,
+                                 notes: err) do
+          look(source)
+        end.call
+      rescue Error => e
+        raise if alone
+
+        err.puts("culet: #{e.message}")
+        nil
+      end
+
+      # @return [Culet::Retention::Analysis]
+      def look(source)
+        asked = { content: content?, duplicates: options.fetch(:duplicates, false), class_name: options[:class_name],
+                  address: options[:address]&.hex }
+        if source.is_a?(String)
+          raise Error, Native.missing_reason("culet.so") unless Culet.native?
+
+          document = Culet::Retention::Reading.of_dump(source, **asked)
+          return Culet::Retention::Analysis.new(document, name: source)
+        end
+
+        title = Processes::Identity.new(source).title
+        document = Culet::Retention::Reading.of_process(source, **asked)
+        Culet::Retention::Analysis.new(document, name: "process #{source} (#{title})")
+      end
+
+      def content? = options.fetch(:content, false)
+
+      def run(command)
+        program = Program.find(command.first)
+        [out, err].each(&:flush)
+        ended = Culet::Retain::Command.new(command: command, program: program.path, notes: err,
+                                           redirections: options[:json] ? { out: :err } : {}) do |pid|
+          write_snapshot(pid)
+          look(pid)
+        end
+        analysis = ended.call
+        write_page(analysis)
+        deliver(render([analysis]), secret: content?)
+        err.puts("culet: the command #{ending(ended.status)}") unless ended.status.success?
+        status_of(ended.status)
+      end
+
+      def write_files(result, source)
+        write_page(result.is_a?(Culet::Retention::Growth) ? result.analysis : result)
+        write_snapshot(source)
+      end
+
+      def write_page(analysis)
+        return unless options[:html]
+
+        AtomicFile.write(options[:html], Culet::Retain::Html.new(analysis).to_s, secret: content?)
+        err.puts("culet: wrote #{options[:html]}")
+      end
+
+      def write_snapshot(source)
+        path = options[:heapsnapshot] or return
+        draft = AtomicFile.start(path, secret: content?)
+        if source.is_a?(String) then Culet::Retention::Reading.heapsnapshot_of_dump(source, draft.io, content: content?)
+        else
+          Culet::Retention::Reading.heapsnapshot_of_process(source, draft.io, content: content?)
+        end
+        draft.commit
+        err.puts("culet: wrote #{path}")
+      rescue SystemCallError, IOError => e
+        raise Error, "cannot write #{path}: #{e.message.sub(/ @ .*/, "")}"
+      ensure
+        draft&.discard
+      end
+
+      def render(results)
+        if options[:json]
+          documents = results.map { |one| document(one) }
+          return JSON.generate(documents.size == 1 ? documents.first : { "processes" => documents })
+        end
+
+        fitted { results.map { |one| table(one).to_s }.join("\n") }
+      end
+
+      def document(result)
+        growth = result if result.is_a?(Culet::Retention::Growth)
+        Culet::Retain::Document.new(growth ? growth.analysis : result, top: options[:top], growth: growth).to_h
+      end
+
+      def table(result)
+        shared = { top: options[:top], classes: options.fetch(:classes, false), color: color? }
+        return Culet::Retain::GrowthTable.new(result, **shared) if result.is_a?(Culet::Retention::Growth)
+
+        Culet::Retain::Table.new(result, by: options.fetch(:by, :holder), **shared)
+      end
+    end
+  end
+end

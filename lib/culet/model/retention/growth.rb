@@ -1,0 +1,228 @@
+# frozen_string_literal: true
+
+require_relative "analysis"
+
+module Culet
+  module Retention
+    # Which holders keep more and more, by several looks at one process.
+    #
+    # A holder grows where all of this is true of the looks:
+    # - it keeps more in all steps from one look to the next but one, and in the last one;
+    # - no step takes away more than a tenth of what the steps add up to;
+    # - the last step adds at least a quarter of the average one, and the second half of them a quarter of all: a cache
+    #   that is being filled slows down;
+    # - the sum is at least 64 KiB, and 0.05 % of all that is retained.
+    #
+    # One buffer that is filled without end grows by leaps, as Ruby doubles it. So a holder whose objects stay as many
+    # grows also where it leaps three times, once in the second half, and never shrinks.
+    #
+    # What the load does by chance goes up and down: of seven figures in a random order, fewer than one in 1,000 pass
+    # for growth. A cache without a bound that is not full yet looks like a leak, and a longer time tells them apart.
+    class Growth
+      # Looks at a process; fewer tell a cache that is filled from a leak only by chance.
+      LOOKS = 7
+      LEAST_LOOKS = 5
+      LEAST_BYTES = 64 << 10
+      LEAST_SHARE = 0.0005
+      # Instances of a class.
+      LEAST_OBJECTS = 50
+      # Parts of the sum that a step may take away, that the second half must add, and of the average step the last one.
+      MOST_LOST = 0.1
+      LEAST_LATE = 0.25
+      LEAST_LAST = 0.25
+      # Leaps of a buffer: their number, and the factor of each.
+      LEAST_LEAPS = 3
+      LEAST_LEAP = 1.4
+      # Classes of a row.
+      CLASSES = 10
+      private_constant :LEAST_LOOKS, :LEAST_BYTES, :LEAST_SHARE, :LEAST_OBJECTS, :MOST_LOST, :LEAST_LATE, :LEAST_LAST,
+                       :LEAST_LEAPS, :LEAST_LEAP, :CLASSES
+
+      # at: seconds on the monotonic clock
+      Look = Struct.new(:at, :analysis)
+
+      # What the holders of one key keep in each of the looks. keeper: the largest of them in the last look; count:
+      # their number then; classes: changes by class.
+      Row = Struct.new(:keeper, :count, :bytes, :objects, :classes) do
+        # @return [Integer] from the first look to the last
+        def growth_bytes = bytes.last - bytes.first
+
+        # @return [Integer]
+        def growth_objects = objects.last - objects.first
+      end
+
+      # Changes of a class; bytes and objects in each of the looks.
+      ClassRow = Struct.new(:name, :bytes, :objects) do
+        # @return [Integer] from the first look to the last
+        def growth_bytes = bytes.last - bytes.first
+
+        # @return [Integer]
+        def growth_objects = objects.last - objects.first
+      end
+
+      # Holders or sets beyond the listed ones.
+      Rest = Struct.new(:title, :bytes) do
+        def name = title
+
+        def kind = "other"
+
+        def path = nil
+
+        def place = nil
+      end
+
+      # Sums over the holders of one key in one look.
+      Sum = Struct.new(:bytes, :objects, :keepers, :classes)
+      private_constant :Rest, :Sum
+
+      # @return [Array<Look>]
+      attr_reader :looks
+
+      # @param looks [Array<Look>] in the order of time
+      def initialize(looks)
+        raise ArgumentError, "there is no look" if looks.empty?
+
+        @looks = looks
+      end
+
+      # @return [Analysis] of the last look
+      def analysis = looks.last.analysis
+
+      # @return [Float] from the first look to the last
+      def seconds = looks.last.at - looks.first.at
+
+      # @return [String] "growth", "none", or "unknown" where the looks are too few
+      def verdict
+        return "unknown" if looks.size < LEAST_LOOKS || !seconds.positive?
+
+        rows.empty? ? "none" : "growth"
+      end
+
+      # @return [Integer] of all that is retained, from the first look to the last
+      def total_growth_bytes = analysis.total_bytes - looks.first.analysis.total_bytes
+
+      # @return [Integer] the smallest growth that counts
+      def least_bytes = [LEAST_BYTES, (LEAST_SHARE * analysis.total_bytes).ceil].max
+
+      # @param amount [Integer] of the whole time
+      # @return [Float]
+      def per_minute(amount) = seconds.positive? ? 60.0 * amount / seconds : 0.0
+
+      # @return [Array<Row>] holders and sets that grow, the fastest first
+      def rows
+        @rows ||= all.select { |row| grows?(row) }.sort_by { |row| -row.growth_bytes }
+      end
+
+      # @return [Array<ClassRow>] classes whose instances grow in number, the most bytes first
+      def classes
+        @classes ||= by_class.select { |row| Growth.steady?(row.objects, LEAST_OBJECTS) }
+                             .sort_by { |row| [-row.growth_bytes, -row.growth_objects] }
+      end
+
+      # @param figures [Array<Integer>] one of each look
+      # @param least [Integer] the smallest sum that counts
+      # @return [Boolean] whether they grow all the time
+      def self.steady?(figures, least)
+        return false if figures.size < LEAST_LOOKS
+
+        steps = figures.each_cons(2).map { |one, other| other - one }
+        sum = figures.last - figures.first
+        late = steps.last(steps.size / 2).sum
+        sum >= least && steps.count(&:positive?) >= steps.size - 1 && steps.min >= -MOST_LOST * sum &&
+          late >= LEAST_LATE * sum && steps.last >= LEAST_LAST * sum / steps.size
+      end
+
+      # @param figures [Array<Integer>] one of each look
+      # @param least [Integer] the smallest sum that counts
+      # @return [Boolean] whether they rise in leaps, as the size of a buffer does, and never fall
+      def self.leaping?(figures, least)
+        pairs = figures.each_cons(2).to_a
+        leaps = pairs.reject { |one, other| one == other }
+        figures.size >= LEAST_LOOKS && figures.last - figures.first >= least && leaps.size >= LEAST_LEAPS &&
+          leaps.all? { |one, other| other >= LEAST_LEAP * one } && pairs.last(pairs.size / 2).intersect?(leaps)
+      end
+
+      private
+
+      def grows?(row)
+        Growth.steady?(row.bytes, least_bytes) ||
+          (row.objects.uniq.size == 1 && Growth.leaping?(row.bytes, least_bytes))
+      end
+
+      def all
+        sums = looks.map { |look| sums(look.analysis) }
+        sums.last.map { |key, last| row(key, sums, last) }
+      end
+
+      def row(key, sums, last)
+        found = sums.each_with_index.map { |one, at| one.fetch(key) { absent(looks[at].analysis, last) } }
+        changes = last.classes.map do |name, (objects, bytes)|
+          before = found.first.classes.fetch(name, [0, 0])
+          Instances.new(name, objects - before[0], bytes - before[1])
+        end
+        largest = changes.select { |one| one.bytes.positive? }.max_by(CLASSES, &:bytes)
+        Row.new(last.keepers.max_by(&:bytes), last.keepers.size, found.map(&:bytes), found.map(&:objects), largest)
+      end
+
+      # Of a holder that was not listed: it had no more than the smallest of those that were.
+      def absent(analysis, last)
+        most = analysis.other_holders.count.zero? ? 0 : analysis.holders.last&.bytes.to_i
+        Sum.new([most, last.bytes].min, 0, [], {})
+      end
+
+      def sums(analysis)
+        found = Hash.new do |all, key|
+          all[key] = Sum.new(0, 0, [], Hash.new do |classes, name|
+            classes[name] = [0, 0]
+          end)
+        end
+        analysis.holders.each { |one| add(found[key(one)], one) }
+        analysis.sets.each { |set| add_set(found, set) }
+        { "other holders" => analysis.other_holders,
+"sets of other holders" => analysis.other_sets }.each do |title, rest|
+          found[[title]] = Sum.new(rest.bytes, rest.objects, [Rest.new(title, rest.bytes)], {}) if rest.count.positive?
+        end
+        found
+      end
+
+      # What a constant keeps together with a stack, which is running through it, is the constant's.
+      def add_set(found, set)
+        lasting = set.holders.reject(&:stale?)
+        if set.holders.size == set.size && lasting.size == 1 then add(found[key(lasting.first)], set, lasting.first)
+        else
+          add(found[["set", *lasting.map { |one| key(one) }.sort_by(&:inspect)]], set)
+        end
+      end
+
+      def add(sum, keeper, shown = keeper)
+        sum.bytes += keeper.bytes
+        sum.objects += keeper.objects
+        sum.keepers |= [shown]
+        keeper.classes.each do |one|
+          sum.classes[one.name][0] += one.objects
+          sum.classes[one.name][1] += one.bytes
+        end
+      end
+
+      # Closures of one line are alike, and names that differ by a number.
+      def key(holder)
+        name = holder.name.gsub(/\d+/, "0")
+        if %w[closure
+              method].include?(holder.kind) && holder.place
+          [holder.kind,
+           holder.place]
+        else
+          [holder.kind, name, holder.place]
+        end
+      end
+
+      def by_class
+        counts = looks.map { |look| look.analysis.classes.to_h { |one| [one.name, one] } }
+        counts.last.keys.map do |name|
+          found = counts.map { |one| one[name] || Instances.new(name, 0, 0) }
+          ClassRow.new(name, found.map(&:bytes), found.map(&:objects))
+        end
+      end
+    end
+  end
+end

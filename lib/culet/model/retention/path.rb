@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+require_relative "../../text/lines"
+
+module Culet
+  module Retention
+    # A chain of references from a holder to an object, as a Ruby programmer says it:
+    # `Shop::CACHE -> Hash -> "GET /a/1" -> Page @body -> String`.
+    class Path
+      # One reference: `edge` leads to an object of the class.
+      Step = Struct.new(:edge, :class_name, :address)
+
+      # Parts of a sentence; more are left out in the middle.
+      MOST_PARTS = 14
+      # Of those left out, so many of the beginning stay.
+      FIRST_PARTS = 7
+      # Characters of one part.
+      MOST_CHARACTERS = 80
+      # A key of a Hash that is a name or a text; a class in brackets is a key whose text is not known.
+      KEY = /\A\[([":].*)\]\z/m
+      private_constant :MOST_PARTS, :FIRST_PARTS, :MOST_CHARACTERS, :KEY
+
+      # @return [Array<Step>] from the holder on
+      attr_reader :steps
+
+      # @param steps [Array<Hash{String => String}>] "edge", "class", "address"
+      def initialize(steps)
+        @steps = steps.map { |step| Step.new(*step.values_at("edge", "class", "address")) }
+      end
+
+      # The parts of the sentence. A member (`@body`, `[3]`) stands behind the class that has it, a key alone. What
+      # repeats itself, as a linked list does, is one part with a count.
+      #
+      # @return [Array<String>] none of which has control characters
+      def parts
+        @parts ||= cut(folded(words))
+      end
+
+      # @return [String]
+      def to_s = parts.join(" -> ")
+
+      private
+
+      def words
+        found = []
+        @steps.each_with_index do |step, index|
+          key = step.edge[KEY, 1]
+          if index.zero? || key || found.empty? then found << shortened(key || step.edge)
+          else
+            found[-1] = "#{found.last} #{shortened(step.edge)}".strip
+          end
+          found << shortened(step.class_name)
+        end
+        found.reject(&:empty?)
+      end
+
+      def folded(list)
+        list.chunk_while { |one, other| one == other }
+            .map { |same| same.size > 1 ? "#{same.first} (#{same.size} times)" : same.first }
+      end
+
+      def cut(list)
+        return list if list.size <= MOST_PARTS
+
+        last = MOST_PARTS - FIRST_PARTS - 1
+        [*list.first(FIRST_PARTS), "(#{list.size - FIRST_PARTS - last} more)", *list.last(last)]
+      end
+
+      def shortened(text)
+        text = Text::Lines.printable(text)
+        text.size > MOST_CHARACTERS ? "#{text[0, MOST_CHARACTERS - 3]}..." : text
+      end
+    end
+  end
+end

@@ -1,0 +1,131 @@
+# frozen_string_literal: true
+
+require "socket"
+require "tmpdir"
+require_relative "../../errors"
+require_relative "../../system/foreground"
+require_relative "../../system/ruby_options"
+require_relative "../../text/numbers"
+
+module Culet
+  module Retain
+    # Runs a command and looks at its Ruby process at its end, or on a signal.
+    class Command
+      FEATURE = "culet/runtime/retention/at_exit"
+      # Looks at once.
+      SIGNAL = "USR1"
+      private_constant :FEATURE
+
+      # @return [Process::Status] of the command
+      attr_reader :status
+
+      # @param command [Array<String>]
+      # @param program [String] path of the program
+      # @param notes [#puts] gets a line for what went wrong with one of several processes
+      # @param redirections [Hash] as for Process.spawn
+      # @yieldparam pid [Integer] of a process that waits for the look, or runs
+      # @yieldreturn [Retention::Analysis]
+      def initialize(command:, program:, notes:, redirections: {}, &look)
+        @command = command
+        @program = program
+        @notes = notes
+        @redirections = redirections
+        @look = look
+        @found = {}
+      end
+
+      # @return [Retention::Analysis] of the last signal; else of the command's own process, or of the one that keeps
+      #   most
+      # @raise [Culet::Error] when the command cannot be started, or none of its processes could be looked at
+      def call
+        Dir.mktmpdir("culet-retain") { |folder| run(File.join(folder, "socket")) }
+        raise Foreground.error(@problem || nothing, status) if @found.empty?
+
+        found = @requested || @found[@pid] || @found.values.max_by(&:total_bytes)
+        others = @found.size - 1
+        more = Text::Numbers.count(others, "more Ruby process", "more Ruby processes")
+        @notes.puts("culet: #{more} of the command ended; the report covers one") if others.positive?
+        found
+      end
+
+      private
+
+      def run(path)
+        requests = Queue.new
+        foreground = Foreground.new(environment(path), @program, @command,
+                                    on_signal: { SIGNAL => ->(pid) { requests << pid } })
+        answers = Thread.new { answer(requests) }
+        serving(path, foreground) { @status = foreground.call(**@redirections) }
+        @pid = foreground.pid
+      rescue SystemCallError => e
+        raise Error.new("cannot run #{@program}: #{e.message.sub(/ - .*/, "").downcase}",
+                        exit_status: e.is_a?(Errno::ENOENT) ? 127 : 126)
+      ensure
+        requests&.close
+        answers&.join
+      end
+
+      def environment(path)
+        { "RUBYOPT" => RubyOptions.loading(FEATURE, ENV.fetch("RUBYOPT", nil)), "CULET_RETAIN" => path }
+      end
+
+      # Looks at the processes that connect, until the block ends. Those that still wait then see the end of the stream.
+      def serving(path, foreground)
+        server = listen(path)
+        ended, ending = IO.pipe
+        thread = Thread.new do
+          serve(server, foreground) until IO.select([server, ended]).first.include?(ended)
+        end
+        yield
+      ensure
+        ending&.close
+        thread&.join
+        [server, ended].each { |io| io&.close }
+      end
+
+      def listen(path)
+        UNIXServer.new(path)
+      rescue ArgumentError
+        raise Error, "the path of the folder for temporary files is too long for a socket; set TMPDIR to a shorter one"
+      end
+
+      # Once the command's own process has been looked at, the others need not wait.
+      def serve(server, foreground)
+        socket = server.accept_nonblock(exception: false)
+        return unless socket.is_a?(UNIXSocket)
+
+        pid = socket.getsockopt(:SOCKET, :PEERCRED).data.unpack1("i")
+        take(pid) unless @requested || @found.key?(foreground.pid)
+      ensure
+        socket.close if socket.is_a?(UNIXSocket)
+      end
+
+      def take(pid)
+        @found[pid] = @look.call(pid)
+      rescue Error => e
+        @problem = e.message
+      end
+
+      # The last answer counts.
+      def answer(requests)
+        while (pid = requests.pop)
+          begin
+            @requested = @found[pid] = @look.call(pid)
+          rescue Error => e
+            @notes.puts("culet: #{e.message}")
+          end
+        end
+      end
+
+      def nothing
+        if @status.signaled?
+          return "#{@command.first} was killed by SIG#{::Signal.signame(@status.termsig)} before culet could look at " \
+                 "it; send SIG#{SIGNAL} to culet before that"
+        end
+
+        "no Ruby process could be looked at: #{@command.first} ran none, or none that loads culet, or it ended by " \
+          "exit!; send SIG#{SIGNAL} to culet while the command runs"
+      end
+    end
+  end
+end

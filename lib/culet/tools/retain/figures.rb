@@ -1,0 +1,34 @@
+# frozen_string_literal: true
+
+require_relative "../../text/numbers"
+require_relative "../../text/size"
+require_relative "../../text/lines"
+
+module Culet
+  module Retain
+    # Sizes and classes as the tables write them.
+    module Figures
+      # Classes of a line.
+      FEW = 4
+      private_constant :FEW
+
+      private
+
+      def size(bytes) = Text::Size.human(bytes.round)
+
+      def signed(bytes) = "#{"+" if bytes.round.positive?}#{size(bytes)}"
+
+      def number(value) = Text::Numbers.grouped(value.round)
+
+      def share(bytes, total) = "#{Text::Numbers.decimal(total.zero? ? 0 : 100.0 * bytes / total, 1)} %"
+
+      # "120,000 String 96.0 MB; 4,000 Page 640 kB"
+      def classes(list)
+        list.first(FEW).map { |one| "#{number(one.objects)} #{name(one.name)} #{size(one.bytes)}" }.join("; ")
+      end
+
+      # An object without a class is internal to Ruby.
+      def name(class_name) = class_name.empty? ? "(internal)" : Text::Lines.printable(class_name)
+    end
+  end
+end

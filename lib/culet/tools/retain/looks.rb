@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+require_relative "../../errors"
+require_relative "../../model/retention/growth"
+require_relative "../../system/clock"
+
+module Culet
+  module Retain
+    # Several looks at one process, at equal distances.
+    class Looks
+      # @param seconds [Float] from the first look to the last
+      # @param count [Integer] of looks
+      # @param interruption [Interruption] ends the series early
+      # @param notes [#puts] gets a line when it ends early for another reason
+      # @yieldreturn [Retention::Analysis] of one look
+      def initialize(seconds:, interruption:, notes:, count: Retention::Growth::LOOKS, &look)
+        @seconds = seconds
+        @count = count
+        @interruption = interruption
+        @notes = notes
+        @look = look
+        @taken = []
+      end
+
+      # @return [Retention::Growth]
+      # @raise [Culet::Error] when the first look fails
+      def call
+        start = Clock.now
+        @count.times do |number|
+          due = start + (@seconds * number / (@count - 1))
+          break if @interruption.wait([due - Clock.now, 0].max) && @taken.any?
+
+          take or break
+        end
+        Retention::Growth.new(@taken)
+      end
+
+      private
+
+      # A look that fails, of a process that has ended, leaves those before it.
+      def take
+        at = Clock.now
+        @taken << Retention::Growth::Look.new(at, @look.call)
+      rescue Error => e
+        raise if @taken.empty?
+
+        @notes.puts("culet: #{e.message}; the report has the #{@taken.size} looks until then")
+        nil
+      end
+    end
+  end
+end

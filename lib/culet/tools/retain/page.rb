@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require_relative "../../render/html_page"
+require_relative "../../text/numbers"
+require_relative "../../text/size"
+require_relative "../../version"
+require_relative "figures"
+require_relative "page_data"
+
+module Culet
+  module Retain
+    # Who keeps the memory of one process or dump, as a page.
+    class Html < HtmlPage
+      include Figures
+
+      FOLDER = File.expand_path("page", __dir__)
+      SCRIPTS = [*COMMON, "heap", "treemap", "tables", "main"].freeze
+      # Rows of a table without JavaScript.
+      TOP = 50
+      private_constant :TOP
+
+      # @param analysis [Retention::Analysis]
+      def initialize(analysis)
+        super()
+        @analysis = analysis
+      end
+
+      private
+
+      attr_reader :analysis
+
+      def packed = PageData.new(analysis).packed
+
+      def title = "Memory retained in #{analysis.name}"
+
+      def lead
+        "#{Text::Numbers.count(analysis.objects, "object")}: #{size(analysis.slot_bytes)} in Ruby's slots and " \
+          "#{size(analysis.malloc_bytes)} of malloc. Each byte counts once: for the holder without which it would be " \
+          "free, or for the set of holders that keep it together."
+      end
+
+      # @return [Array<Array>] of holders and sets: title, bytes, objects, path
+      def rows
+        holders = analysis.holders.map { |one| [one.title, one.bytes, one.objects, one.path.to_s] }
+        sets = analysis.sets.map { |set| ["#{set.title} together", set.bytes, set.objects, set.paths.first.to_s] }
+        [*holders, *sets].max_by(TOP) { |row| row[1] }
+      end
+
+      def notes
+        ["What a stack keeps may be left over from a call that has returned.",
+         "MB = 1,000,000 bytes. This page works offline. culet #{VERSION}"]
+      end
+    end
+  end
+end

@@ -1,0 +1,256 @@
+// A treemap on a canvas: the area of a box is its bytes, what it keeps is inside. Boxes are close to squares (Bruls,
+// Huizing, van Wijk, "Squarified Treemaps", 2000).
+
+const HEADER = 18;
+const GAP = 2;
+const LEAST = 3; // pixels of a side that is drawn
+const LABEL_WIDTH = 30;
+const MOST_BOXES = 12000;
+
+class Colours {
+  constructor() { this.read(); }
+
+  // Reads the theme's colours; again when the theme has changed.
+  read() {
+    for (const name of ["paper", "panel", "ink", "muted", "focus", "line"]) this[name] = styled(`--${name}`);
+    this.kinds = KINDS.map((_, kind) => styled(`--kind-${kind}`));
+    this.onBox = styled("--on-box");
+    this.found = styled("--found");
+    this.font = `12px ${styled("--sans")}`;
+  }
+}
+
+// Rectangles for sizes in descending order that fill a place: [left, top, width, height] each.
+function squarify(sizes, left, top, width, height) {
+  const total = sizes.reduce((sum, one) => sum + one, 0);
+  const places = [];
+  if (total <= 0) return places;
+  const scale = width * height / total;
+  let at = 0;
+  while (at < sizes.length) {
+    const side = Math.max(Math.min(width, height), 1e-6);
+    let end = at + 1, sum = sizes[at] * scale, worst = Infinity;
+    const ratio = (area, count) => Math.max(side * side * sizes[at] * scale / (area * area), area * area / (side * side * Math.max(sizes[count - 1] * scale, 1e-9)));
+    worst = ratio(sum, end);
+    while (end < sizes.length) {
+      const next = sum + sizes[end] * scale;
+      const better = ratio(next, end + 1);
+      if (better > worst) break;
+      [sum, worst] = [next, better];
+      end++;
+    }
+    const thick = sum / side;
+    let along = 0;
+    for (let one = at; one < end; one++) {
+      const long = thick > 0 ? sizes[one] * scale / thick : 0;
+      places.push(width >= height ? [left, top + along, thick, long] : [left + along, top, long, thick]);
+      along += long;
+    }
+    if (width >= height) [left, width] = [left + thick, Math.max(width - thick, 0)];
+    else [top, height] = [top + thick, Math.max(height - thick, 0)];
+    at = end;
+  }
+  return places;
+}
+
+class Treemap {
+  // options: tip, onSelect(node), onZoom(node)
+  constructor(root, heap, options) {
+    Object.assign(this, { root, heap, options });
+    this.colours = new Colours();
+    this.canvas = element("canvas");
+    root.append(this.canvas);
+    this.context = this.canvas.getContext("2d");
+    [this.zoomed, this.selected, this.hovered, this.found] = [0, 0, -1, null];
+    this.boxes = [];
+    this.listen();
+    this.resize();
+  }
+
+  resize() {
+    const ratio = window.devicePixelRatio || 1;
+    this.width = this.root.clientWidth;
+    this.height = this.root.clientHeight;
+    this.canvas.width = Math.round(this.width * ratio);
+    this.canvas.height = Math.round(this.height * ratio);
+    this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    this.arrange();
+  }
+
+  // The boxes of all nodes within the zoomed one that can be seen, outer ones first.
+  arrange() {
+    this.boxes = [{ node: this.zoomed, left: 0, top: 0, width: this.width, height: this.height, depth: 0 }];
+    this.places = new Map([[this.zoomed, this.boxes[0]]]);
+    for (let at = 0; at < this.boxes.length && this.boxes.length < MOST_BOXES; at++) this.fill(this.boxes[at]);
+    this.draw();
+  }
+
+  fill(box) {
+    const { heap } = this;
+    const children = heap.children[box.node];
+    const header = this.headed(box) ? HEADER : GAP;
+    const [width, height] = [box.width - 2 * GAP, box.height - header - GAP];
+    if (children.length === 0 || width < LEAST || height < LEAST) return;
+    const sizes = children.map((node) => heap.bytes(node));
+    const rest = heap.bytes(box.node) - sizes.reduce((sum, one) => sum + one, 0);
+    // What is too small to be a node of its own has its place at the end.
+    const all = rest > 0 ? [...sizes, rest].sort((one, other) => other - one) : sizes;
+    const blank = rest > 0 ? all.indexOf(rest) : -1;
+    const places = squarify(all, box.left + GAP, box.top + header, width, height).filter((_, at) => at !== blank);
+    places.forEach(([left, top, wide, high], at) => {
+      if (wide < LEAST || high < LEAST) return;
+      const inner = { node: children[at], left, top, width: wide, height: high, depth: box.depth + 1 };
+      this.boxes.push(inner);
+      this.places.set(children[at], inner);
+    });
+  }
+
+  headed(box) { return box.width >= LABEL_WIDTH && box.height >= HEADER; }
+
+  draw() {
+    const { context, colours } = this;
+    context.clearRect(0, 0, this.width, this.height);
+    context.font = colours.font;
+    context.textBaseline = "middle";
+    this.boxes.forEach((box) => this.box(box));
+    for (const [node, colour] of [[this.hovered, colours.ink], [this.selected > 0 || this.root.matches(":focus-visible") ? this.selected : -1, colours.focus]]) {
+      const box = this.places.get(node);
+      if (box) this.outline(box, colour);
+    }
+  }
+
+  box(box) {
+    const { context, colours, heap } = this;
+    const faint = this.found && !this.found[box.node];
+    const frame = heap.kind(box.node) === 4;
+    context.globalAlpha = faint ? 0.35 : 1;
+    context.fillStyle = this.found && this.found[box.node] ? colours.found : colours.kinds[heap.kind(box.node)];
+    context.fillRect(box.left, box.top, Math.max(box.width - 1, 1), Math.max(box.height - 1, 1));
+    // Deeper boxes of one colour differ by their edges.
+    context.strokeStyle = colours.paper;
+    context.lineWidth = 1;
+    if (box.width > 6 && box.height > 6) context.strokeRect(box.left + 0.5, box.top + 0.5, box.width - 1, box.height - 1);
+    if (this.headed(box)) {
+      context.fillStyle = frame && !(this.found && this.found[box.node]) ? colours.ink : colours.onBox;
+      this.label(box);
+    }
+    context.globalAlpha = 1;
+  }
+
+  label(box) {
+    const { context, heap } = this;
+    const middle = box.top + HEADER / 2 + 1;
+    const room = box.width - 10;
+    const figure = size(heap.bytes(box.node));
+    const name = this.fit(heap.label(box.node), room);
+    context.fillText(name, box.left + 5, middle);
+    const used = context.measureText(name).width;
+    const wide = context.measureText(figure).width;
+    if (room - used > wide + 12) {
+      context.textAlign = "right";
+      context.fillText(figure, box.left + box.width - 6, middle);
+      context.textAlign = "left";
+    } else if (heap.children[box.node].length === 0 && box.height >= 2 * HEADER && wide <= room) {
+      context.fillText(figure, box.left + 5, middle + HEADER - 3);
+    }
+  }
+
+  // The text, shortened to the room with an ellipsis.
+  fit(text, room) {
+    const whole = this.context.measureText(text).width;
+    if (whole <= room) return text;
+    let length = Math.floor(text.length * room / whole);
+    while (length > 0 && this.context.measureText(`${text.slice(0, length)}…`).width > room) length--;
+    return length > 1 ? `${text.slice(0, length)}…` : "";
+  }
+
+  outline(box, colour) {
+    this.context.strokeStyle = colour;
+    this.context.lineWidth = 2.5;
+    this.context.strokeRect(box.left + 1.5, box.top + 1.5, Math.max(box.width - 4, 1), Math.max(box.height - 4, 1));
+  }
+
+  // The innermost node at a position relative to the canvas; -1 without one.
+  at(x, y) {
+    for (let at = this.boxes.length - 1; at >= 0; at--) {
+      const box = this.boxes[at];
+      if (x >= box.left && x < box.left + box.width && y >= box.top && y < box.top + box.height) return box.node;
+    }
+    return -1;
+  }
+
+  zoom(node) {
+    this.zoomed = node;
+    this.selected = node;
+    this.hovered = -1;
+    this.arrange();
+    this.options.onZoom(node);
+    this.options.onSelect(node);
+  }
+
+  // Selects a node; one that is not within the zoomed part, or too small to be seen there, is zoomed to.
+  select(node) {
+    if (!this.places.has(node)) {
+      this.zoom(node);
+      return;
+    }
+    this.selected = node;
+    this.draw();
+    this.options.onSelect(node);
+  }
+
+  // found: 1 for each node that the search has found; null without a search
+  mark(found) {
+    this.found = found;
+    this.draw();
+  }
+
+  listen() {
+    const { root, canvas } = this;
+    const position = (event) => {
+      const box = canvas.getBoundingClientRect();
+      return this.at(event.clientX - box.left, event.clientY - box.top);
+    };
+    root.addEventListener("focus", () => this.draw());
+    root.addEventListener("blur", () => this.draw());
+    root.addEventListener("keydown", (event) => this.press(event));
+    canvas.addEventListener("pointermove", (event) => this.hover(position(event), event));
+    canvas.addEventListener("pointerleave", () => this.hover(-1));
+    canvas.addEventListener("click", (event) => {
+      const node = position(event);
+      if (node >= 0 && node === this.selected) this.zoom(node === this.zoomed ? Math.max(0, this.heap.parent(node)) : node);
+      else if (node >= 0) this.select(node);
+    });
+  }
+
+  hover(node, event) {
+    if (node !== this.hovered) {
+      this.hovered = node;
+      this.canvas.style.cursor = node < 0 ? "default" : "pointer";
+      this.draw();
+    }
+    this.options.tip.show(node < 0 ? null : this.heap.describe(node), event);
+  }
+
+  press(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const { heap } = this;
+    const moves = { ArrowUp: () => heap.parent(this.selected), ArrowDown: () => heap.children[this.selected][0] ?? -1, ArrowLeft: () => this.neighbour(-1), ArrowRight: () => this.neighbour(1) };
+    if (moves[event.key]) {
+      const next = moves[event.key]();
+      if (next >= 0) this.select(next);
+    } else if (event.key === "Enter" || event.key === " ") this.zoom(this.selected);
+    else if (event.key === "Escape" || event.key === "Home") this.zoom(0);
+    else if (event.key === "Backspace") this.zoom(Math.max(0, heap.parent(this.zoomed)));
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  neighbour(step) {
+    const parent = this.heap.parent(this.selected);
+    if (parent < 0) return -1;
+    const siblings = this.heap.children[parent];
+    return siblings[siblings.indexOf(this.selected) + step] ?? -1;
+  }
+}

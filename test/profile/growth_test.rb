@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+require_relative "verb_helper"
+
+# Whether running programs grow: those with a leak, those without one, and what the profile does not see.
+class ProfileGrowthTest < Minitest::Test
+  include ProfileVerbHelper
+
+  PROGRAM = File.join(__dir__, "growth_program.rb")
+  LEAK = File.readlines(PROGRAM).index { |line| line.end_with?("# LEAK\n") } + 1
+
+  def test_a_leak_comes_before_the_boot
+    document = growth("leak")
+    assert_equal "growth", document["growth"]["verdict"], document["growth"].inspect
+    first = rows(document).first
+    assert_equal ["#{PROGRAM}:#{LEAK}", true, "#{PROGRAM}:#{LEAK}"], first.values_at("name", "grows", "application")
+    assert_equal([true], rows(document).take_while { |row| row["grows"] }.map { |row| row["grows"] })
+  end
+
+  # With all: what is tried by default is the one that is nearest to a leak.
+  %w[traffic fill pool garbage rack].each do |name|
+    define_method("test_#{name}_is_no_growth") do
+      skip_unless_all unless name == "traffic"
+      document = growth(name)
+      assert_equal ["none", nil], document["growth"].values_at("verdict", "reason"), rows(document).first(3).inspect
+      assert_empty(rows(document).select { |row| row["grows"] })
+    end
+  end
+
+  def test_stacks_are_not_sampled_and_are_named
+    document = growth("stacks")
+    found = document["growth"]
+    levels = found["levels"] or skip "the process cannot be read here: #{@err}"
+    assert_equal found["rss_growth_bytes"], levels.values.sum
+    assert_operator levels["stacks"], :>, 0.5 * found["rss_growth_bytes"]
+    assert_operator found["explained_bytes"], :<, 0.5 * found["rss_growth_bytes"]
+    assert_equal %w[unknown unsampled], found.values_at("verdict", "reason") unless found["verdict"] == "growth"
+  end
+
+  private
+
+  # @return [Hash] of a report by line on a program under load
+  def growth(name)
+    command = [on_culet, RbConfig.ruby, "-I#{LIBRARY}", "-rculet/profile", PROGRAM, name]
+    IO.popen(command, err: File::NULL) do |program|
+      program.gets
+      return profile(program.pid.to_s, "--view", "growth", "--for", "6s", "--collect", "--sample", "4k", "--by", "line")
+    ensure
+      Process.kill(:KILL, program.pid)
+    end
+  end
+end

@@ -1,0 +1,120 @@
+# frozen_string_literal: true
+
+require_relative "reading_helper"
+
+# What holders and objects retain, against removing each of them and walking again, on dumps made of random graphs.
+class RetainDominatorsTest < Minitest::Test
+  include RetentionReadingHelper
+
+  # The nodes of the tree have at least so many bytes: with as many, each object is one.
+  SLOT = 4096
+  SHARED_BY = 4
+
+  # A graph: numbers of objects => those they refer to; roots by category.
+  Graph = Struct.new(:edges, :bytes, :roots) do
+    def address(number) = format("0x%x", 0x10000 + (number * 0x40))
+
+    def references(list) = list.map { |one| "\"#{address(one)}\"" }.join(", ")
+
+    def lines
+      roots.map { |category, list| "{\"type\":\"ROOT\", \"root\":\"#{category}\", \"references\":[#{references(list)}]}\n" } +
+        edges.map { |number, list| line(number, list) }
+    end
+
+    def line(number, list)
+      "{\"address\":\"#{address(number)}\", \"type\":\"OBJECT\", \"slot_size\":40, " \
+        "\"references\":[#{references(list)}], \"memsize\":#{bytes[number]}, \"flags\":{\"wb_protected\":true}}\n"
+    end
+
+    # @return [Hash{Integer => true}] what is reached from some objects without another one
+    def reach(from, without: nil, within: nil)
+      seen = {}
+      stack = from - [without]
+      until stack.empty?
+        number = stack.pop
+        next if seen[number] || (within && !within[number])
+
+        seen[number] = true
+        stack.concat(edges[number] - [without])
+      end
+      seen
+    end
+
+    def sum(numbers) = numbers.sum { |number| bytes[number] }
+  end
+
+  SHAPES = {
+    sparse: ->(random, number, count) { Array.new(random.rand(3)) { random.rand(count) } + [(number + 1) % count] },
+    dense: ->(random, _, count) { Array.new(random.rand(8)) { random.rand(count) } },
+    tree: ->(random, number, count) { [(2 * number) + 1, (2 * number) + 2].select { |one| one < count } + (random.rand(6).zero? ? [random.rand(count)] : []) },
+    chain: ->(random, number, count) { [number + 1 < count ? number + 1 : nil, number.positive? ? number - 1 : nil, random.rand(20).zero? ? random.rand(count) : nil].compact },
+    forest: ->(random, number, count) { random.rand(3).zero? ? Array.new(random.rand(5)) { [number + 1 + random.rand(9), count - 1].min } : [] }
+  }.freeze
+
+  SHAPES.each_key do |shape|
+    define_method("test_#{shape}_graphs") { 12.times { |seed| check(graph(shape, Random.new(seed), 20 + (seed * 15))) } }
+  end
+
+  def test_a_chain_that_is_referred_to_from_its_head_all_along
+    count = 30_000
+    edges = (0...count).to_h { |number| [number, number.zero? ? (1...count).step(3).to_a : [number + 1].select { |one| one < count }] }
+    document = read_dump(Graph.new(edges, Hash.new(40), { "global_tbl" => [0] }).lines)
+    assert_equal [[count * 40, count]], document["holders"].map { |one| one.values_at("bytes", "objects") }
+  end
+
+  def test_layers_of_roots
+    20.times do |seed|
+      random = Random.new(seed)
+      graph = graph(:sparse, random, 60)
+      graph.roots = { "global_tbl" => [3, 7], "machine_context" => [3, 11, 40] }
+      document = read_dump(graph.lines)
+      durable = graph.reach([3, 7])
+      stack = graph.reach([11, 40], within: graph.edges.to_h { |number, _| [number, !durable[number]] })
+      of_stack = document["holders"].select { |one| one["kind"] == "stack" }
+      assert_equal graph.sum(stack.keys), of_stack.sum { |one| one["bytes"] }
+      assert_equal graph.sum(graph.reach([3, 7, 11, 40]).keys), document["total_bytes"]
+    end
+  end
+
+  private
+
+  def graph(shape, random, count)
+    edges = (0...count).to_h { |number| [number, SHAPES[shape].call(random, number, count)] }
+    Graph.new(edges, Hash.new { |bytes, number| bytes[number] = SLOT + random.rand(1_000) },
+              { "global_tbl" => Array.new(1 + random.rand(7)) { random.rand(count) }.uniq })
+  end
+
+  def check(graph)
+    document = read_dump(graph.lines)
+    roots = graph.roots["global_tbl"]
+    all = graph.reach(roots)
+    assert_equal [all.size, graph.sum(all.keys)], document.values_at("objects", "total_bytes")
+    assert_equal graph.edges.size - all.size, document["unreachable_objects"]
+    check_tree(document, graph, roots, all)
+    check_holders(document, graph, roots, all)
+  end
+
+  # Each object: what is lost without it.
+  def check_tree(document, graph, roots, all)
+    objects = document["tree"].select { |one| one[4] }
+    assert_equal all.keys.map { |number| graph.address(number) }.sort, objects.map { |one| one[4] }.sort
+    objects.each do |_, _, _, _, address, own, retained, count|
+      number = (address.hex - 0x10000) / 0x40
+      lost = all.keys - graph.reach(roots, without: number).keys
+      assert_equal [graph.bytes[number], graph.sum(lost), lost.size], [own, retained, count], "object #{number}"
+    end
+  end
+
+  # Each root: what it alone reaches. Each set: what just these roots reach.
+  def check_holders(document, graph, roots, all)
+    reached = roots.to_h { |root| [root, graph.reach([root])] }
+    expected = all.keys.group_by { |number| roots.select { |root| reached[root][number] } }
+    shared, many = expected.partition { |holders, _| holders.size.between?(2, SHARED_BY) }.then { |some, rest| [some.to_h, rest.to_h.select { |holders, _| holders.size > SHARED_BY }] }
+    by_root = document["holders"].to_h { |one| [one["id"], (one["address"].hex - 0x10000) / 0x40] }
+    document["holders"].each { |one| assert_equal graph.sum(expected[[by_root[one["id"]]]] || []), one["bytes"] }
+    found = document["sets"].to_h { |one| [by_root.values_at(*one["holders"]).sort, one["bytes"]] }
+    shared.each { |holders, numbers| assert_equal graph.sum(numbers), found.delete(holders.sort) } if many.empty?
+    assert_equal many.values.flatten.then { |numbers| graph.sum(numbers) }, found.values.sum if many.empty?
+    assert_equal graph.sum(expected.reject { |holders, _| holders.size == 1 }.values.flatten), document["sets"].sum { |one| one["bytes"] }
+  end
+end

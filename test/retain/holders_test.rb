@@ -1,0 +1,151 @@
+# frozen_string_literal: true
+
+require_relative "reading_helper"
+
+# Programs that keep megabytes in one place each: who keeps it is in the first or second row.
+class RetainHoldersTest < Minitest::Test
+  include RetentionReadingHelper
+
+  BIG = "def big = Array.new(30_000) { |number| \"kept string \#{number}\" * 3 }"
+  # What is kept => code, and what a row has: the kind and the name, and part of the path.
+  PLANTED = {
+    constant: ["module Shop; CACHE = big; end", /constant Shop::CACHE/, /Shop::CACHE Array > \[\d+\] String/],
+    private_constant: ["module Shop; CACHE = big; private_constant :CACHE; end", /constant Shop::CACHE/],
+    class_variable: ["class Shop; @@cache = big; end", /class_variable Shop @@cache/],
+    instance_variable: ["class Shop; @cache = big; end", /instance_variable Shop @cache/],
+    module_variable: ["module Shop; @cache = { list: big }; end", /instance_variable Shop @cache/, /Hash > \[:list\] Array/],
+    global: ["$cache = big", /global \$cache/],
+    fiber_local: ["Thread.current[:cache] = big", /fiber_local main thread\[:cache\]/],
+    thread_local: ["Thread.current.thread_variable_set(:cache, big)", /thread_local main thread variable :cache/],
+    another_threads_local: ["Thread.new { Thread.current[:cache] = big; sleep }; sleep 0.1 until Thread.list.all? { |one| one == Thread.main || one.status == \"sleep\" }",
+                            /fiber_local thread\[:cache\]/],
+    stack_of_a_thread: ["Thread.new { list = big; sleep; list }; sleep 0.1 until Thread.list.last.status == \"sleep\"", /stack stack of the thread/],
+    define_method: ["class Shop; end; def keep(list) = Shop.define_method(:list) { list.size }; keep(big)", /closure Shop#list/, /block \(internal env\) > captured Array/],
+    singleton_define_method: ["class Shop; end; def keep(list) = Shop.define_singleton_method(:list) { list.size }; keep(big)", /closure Shop\.list/],
+    lambda: ["HANDLERS = []; def keep(list) = HANDLERS << -> { list.size }; keep(big)", /constant HANDLERS/, /Array > \[0\] Proc/],
+    symbols: ["30_000.times { |number| \"kept_symbol_\#{number}\".to_sym.to_proc }; 30_000.times { |number| Kernel.define_method(\"kept_symbol_\#{number}\", Object.instance_method(:to_s)) rescue nil; }",
+              /symbol_table symbols|method Kernel/],
+    finalizer: ["KEPT = Object.new; def keep(list) = ObjectSpace.define_finalizer(KEPT, proc { list.size }); keep(big)", /finalizer define_finalizer/],
+    at_exit: ["def keep(list) = at_exit { list.size }; keep(big)", /closure at_exit/],
+    enumerator: ["LIST = []; def keep(list) = LIST << Enumerator.new { |to| list.each { |one| to << one } }.tap(&:next); keep(big)", /constant LIST/, /Enumerator/],
+    fiber: ["LIST = []; def keep = LIST << Fiber.new { list = big; Fiber.yield; list.size }.tap(&:resume); keep", /constant LIST/, /Fiber/],
+    struct: ["Row = Struct.new(:cells); LIST = [Row.new(big)]", /constant LIST/, /Row > cells Array/],
+    object: ["class Page; def initialize(list) = @list = list; end; LIST = [Page.new(big)]", /constant LIST/, /Page > @list Array/],
+    generic_variable: ["LIST = [+\"text\"]; LIST.first.instance_variable_set(:@list, big)", /constant LIST/, /String > @list (?:\(internal fields\)|Array)/],
+    hash_keys: ["INDEX = big.to_h { |one| [one.to_s, 1] }", /constant INDEX/, /key String/],
+    singleton_class: ["LIST = [Object.new]; def keep(list) = LIST.first.define_singleton_method(:list) { list.size }; keep(big)", /constant LIST/],
+    class_without_name: ["LIST = [Class.new]; LIST.first.const_set(:CACHE, big)", /constant LIST/, /Class > internal Array/],
+    subclass: ["class Shop; end; class Sub < Shop; @cache = big; end", /instance_variable Sub @cache/],
+    set: ["require \"set\"; SET = Set.new(big)", /constant SET/],
+    native: ["require \"stringio\"; IO_LIST = [StringIO.new(big.join)]", /constant IO_LIST/, /StringIO > \S+ String/],
+    ractor: ["Ractor.new { list = Array.new(30_000) { |number| \"kept string \#{number}\" * 3 }; Ractor.receive; list.size }; sleep 0.5", /constant TOPLEVEL_BINDING|vm Ractor|native .*Ractor|stack/, /./]
+  }.freeze
+  WEAK = "class Page; def initialize(text) = @text = text; end; MAP = ObjectSpace::WeakMap.new; KEYS = []; " \
+         "30_000.times { |number| MAP[Page.new(number.to_s * 20)] = KEYS }"
+
+  # Those that run each time.
+  FIRST = %i[constant private_constant fiber_local define_method enumerator generic_variable].freeze
+
+  PLANTED.each do |name, (code, holder, way)|
+    define_method("test_#{name}") do
+      skip_unless_all unless FIRST.include?(name)
+      assert_kept(code, holder, way)
+    end
+  end
+
+  def test_two_registries
+    check_registries
+  end
+
+  def test_weak_references_keep_nothing
+    with_objects("#{WEAK}\n#{UP}") do |pid|
+      refute(read(pid)["classes"].any? { |name, objects, _| name == "Page" && objects > 100 })
+    end
+  end
+
+  # An object that code, a stack and a constant refer to belongs to the constant.
+  def test_a_constant_comes_before_code_and_stacks
+    code = "#{BIG}\nLIST = big\ndef read = LIST.size\n3.times { read }\nlocal = LIST\n#{UP}\nlocal"
+    with_objects(code) { |pid| assert_match(/\Aconstant LIST\z/, rows(read(pid)).first[1].join(",")) }
+  end
+
+  def test_keys_of_strings_are_shown_on_request_only
+    code = "#{BIG}\nINDEX = { \"secret\" => big }\n#{UP}"
+    with_objects(code) do |pid|
+      plain = read(pid)
+      refute_includes JSON.generate(plain), "secret"
+      assert_equal "[String]", plain["holders"].first["path"][1]["edge"]
+      assert_equal "[\"secret\"]", read(pid, content: true)["holders"].first["path"][1]["edge"]
+    end
+  end
+
+  def test_instances_of_a_class_and_the_paths_of_one
+    code = "class Page; def initialize(text) = @text = text; end; CACHE = Array.new(500) { |number| Page.new(number.to_s * 30) }\n#{UP}"
+    with_objects(code) do |pid|
+      selected = read(pid, class_name: "Page")["selected"]
+      assert_equal ["Page", 500], selected.values_at("class", "objects")
+      assert_equal 500, selected["holders"].sum { |one| one[1] }
+      address = selected["paths"].first.last["address"].hex
+      object = read(pid, address: address)["selected"]
+      assert_equal ["Page", address], [object["class"], object["address"].hex]
+      assert_match(/\ACACHE Array > \[\d+\] Page\z/, path(object["paths"].first))
+      assert_operator object["retained_bytes"], :>, object["bytes"]
+    end
+  end
+
+  def test_equal_strings
+    with_objects("LIST = Array.new(1_000) { \"equal text \" * 10 }\n#{UP}") do |pid|
+      first = read(pid, duplicates: true)["duplicates"].first
+      assert_equal [110, nil], first.values_at("length", "content")
+      assert_operator first["copies"], :>=, 1_000
+      assert_equal "equal text " * 10, read(pid, duplicates: true, content: true)["duplicates"].first["content"]
+    end
+  end
+
+  # The counts of the agent are made in another way (agent/objects.c).
+  def test_the_sum_is_that_of_the_objects
+    with_objects("#{BIG}\nLIST = big\n#{UP}") do |pid|
+      document = read(pid)
+      require "culet/model/agent/inquiry"
+      counted = Culet::Agent::Inquiry.new(pid).call.fact("objects")
+      expected = counted["slot_bytes"] + counted["malloc_bytes"]
+      assert_in_delta expected, document["total_bytes"] + document["unreachable_bytes"], 0.02 * expected
+    end
+  end
+
+  private
+
+  def assert_kept(code, holder, way, **ruby)
+    with_objects("#{BIG}\n#{code}\n#{UP}", **ruby) do |pid|
+      first = rows(read(pid)).first(2)
+      found = first.find { |_, names, _| names.join(", ").match?(holder) }
+      assert found, first.inspect
+      assert_match way, found[2] if way
+    end
+  end
+
+  def check_registries(**ruby)
+    code = "class Order; def initialize(text) = @text = text; end\nLIST = []; INDEX = {}\n" \
+           "20_000.times { |number| order = Order.new(number.to_s * 20); LIST << order; INDEX[number] = order }\n#{UP}"
+    with_objects(code, **ruby) do |pid|
+      _, names, way = rows(read(pid)).first
+      assert_equal ["constant INDEX", "constant LIST"], names.sort
+      assert_match(/LIST Array > \[\d+\] Order/, way)
+      assert_match(/INDEX Hash > \[\d+\] Order/, way)
+    end
+  end
+
+  public
+
+  # The Rubies beside the one that runs the tests.
+  Rubies.all.drop(1).each_with_index do |ruby, index|
+    define_method("test_all_on_another_ruby_#{index}") do
+      skip_unless_all
+      Dir.mktmpdir do |folder|
+        lib = ruby.library(folder)
+        PLANTED.each { |_, (code, holder, way)| assert_kept(code, holder, way, ruby: ruby.path, lib: lib) }
+        check_registries(ruby: ruby.path, lib: lib)
+      end
+    end
+  end
+end
