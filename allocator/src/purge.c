@@ -114,7 +114,8 @@ static void fill_slice(struct culet_arena *arena, struct cursor *at)
             next = slab->next;
             if (next)
                 prefetch(next);
-            if (slab == arena->current[at->klass].slab) { /* visit_current has left it: nothing in it is to be returned yet */
+            if (slab ==
+                arena->current[at->klass].slab) { /* visit_current has left it: nothing in it is to be returned yet */
                 at->slabs++;
                 continue;
             }

@@ -279,7 +279,8 @@ TEST(a_listed_current_slab_without_a_free_page_leaves_nothing)
     culet_purge(true);
     CHECK(slab->available, "the slab is not listed");
     struct culet_purged done = culet_purge(true);
-    CHECK(!done.left && !done.bytes, "%zu bytes were returned, %s is left", done.bytes, done.left ? "something" : "nothing");
+    CHECK(!done.left && !done.bytes, "%zu bytes were returned, %s is left", done.bytes,
+          done.left ? "something" : "nothing");
 }
 
 TEST(purges_collect_what_other_threads_freed)
