@@ -4,8 +4,10 @@ require_relative "../extension"
 
 Extension.check
 have_const("RSTRING_FSTR", "ruby.h")
-have_const("RUBY_FL_EXIVAR", "ruby.h") # up to Ruby 3.4
-have_func("rb_class_attached_object", "ruby.h") # Ruby 3.2 and later
+# Up to Ruby 3.4, which flag says that an object has instance variables; later it is 0.
+FLAG = "#include <ruby.h>\nint check[RUBY_FL_EXIVAR != 0 ? 1 : -1];"
+$defs << "-DHAVE_VARIABLES_FLAG" if try_compile(FLAG)
+have_func("rb_class_attached_object", "ruby.h") # from 3.2
 have_func("rb_thread_atfork", "ruby.h") # for the agent's forked copy
 have_func("rb_postponed_job_preregister", "ruby/debug.h") # Ruby 3.3 and later
 if try_link("extern __thread void *ruby_current_ec;\nint main(void) { return ruby_current_ec != 0; }")

@@ -23,7 +23,7 @@ class RetainHoldersTest < Minitest::Test
     define_method: ["class Shop; end; def keep(list) = Shop.define_method(:list) { list.size }; keep(big)", /closure Shop#list/, /block \(internal env\) > captured Array/],
     singleton_define_method: ["class Shop; end; def keep(list) = Shop.define_singleton_method(:list) { list.size }; keep(big)", /closure Shop\.list/],
     lambda: ["HANDLERS = []; def keep(list) = HANDLERS << -> { list.size }; keep(big)", /constant HANDLERS/, /Array > \[0\] Proc/],
-    symbols: ["30_000.times { |number| \"kept_symbol_\#{number}\".to_sym.to_proc }; 30_000.times { |number| Kernel.define_method(\"kept_symbol_\#{number}\", Object.instance_method(:to_s)) rescue nil; }",
+    symbols: ["30_000.times { |number| Kernel.define_method(\"kept_symbol_\#{number}\", Object.instance_method(:to_s)) rescue nil; }",
               /symbol_table symbols|method Kernel/],
     finalizer: ["KEPT = Object.new; def keep(list) = ObjectSpace.define_finalizer(KEPT, proc { list.size }); keep(big)", /finalizer define_finalizer/],
     at_exit: ["def keep(list) = at_exit { list.size }; keep(big)", /closure at_exit/],
@@ -38,7 +38,8 @@ class RetainHoldersTest < Minitest::Test
     subclass: ["class Shop; end; class Sub < Shop; @cache = big; end", /instance_variable Sub @cache/],
     set: ["require \"set\"; SET = Set.new(big)", /constant SET/],
     native: ["require \"stringio\"; IO_LIST = [StringIO.new(big.join)]", /constant IO_LIST/, /StringIO > \S+ String/],
-    ractor: ["Ractor.new { list = Array.new(30_000) { |number| \"kept string \#{number}\" * 3 }; Ractor.receive; list.size }; sleep 0.5", /constant TOPLEVEL_BINDING|vm Ractor|native .*Ractor|stack/, /./]
+    ractor: ["Ractor.new { list = Array.new(30_000) { |number| \"kept string \#{number}\" * 3 }; Ractor.receive; list.size }; sleep 0.5",
+             /constant TOPLEVEL_BINDING|vm Ractor|native .*Ractor|stack/, /./]
   }.freeze
   WEAK = "class Page; def initialize(text) = @text = text; end; MAP = ObjectSpace::WeakMap.new; KEYS = []; " \
          "30_000.times { |number| MAP[Page.new(number.to_s * 20)] = KEYS }"
@@ -143,7 +144,7 @@ class RetainHoldersTest < Minitest::Test
       skip_unless_all
       Dir.mktmpdir do |folder|
         lib = ruby.library(folder)
-        PLANTED.each { |_, (code, holder, way)| assert_kept(code, holder, way, ruby: ruby.path, lib: lib) }
+        PLANTED.each_value { |code, holder, way| assert_kept(code, holder, way, ruby: ruby.path, lib: lib) }
         check_registries(ruby: ruby.path, lib: lib)
       end
     end

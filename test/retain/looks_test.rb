@@ -25,7 +25,8 @@ class RetainLooksTest < Minitest::Test
 
   # The copy is no child of the program: Process.wait and SIGCHLD do not see it.
   def test_the_program_does_not_meet_the_copy
-    code = "seen = 0; trap(:CHLD) { seen += 1 }; trap(:USR1) { waited = begin; Process.waitall; rescue Errno::ECHILD; []; end; File.write(ENV.fetch(\"ANSWER\"), [seen, waited.size].inspect) }\n#{UP}"
+    code = "seen = 0; trap(:CHLD) { seen += 1 }; " \
+           "trap(:USR1) { waited = begin; Process.waitall; rescue Errno::ECHILD; []; end; File.write(ENV.fetch(\"ANSWER\"), [seen, waited.size].inspect) }\n#{UP}"
     Dir.mktmpdir do |folder|
       answer = File.join(folder, "answer")
       with_program(*CARRYING, "-e", code, env: TestHelper::NEUTRAL.merge("ANSWER" => answer)) do |pid|

@@ -35,7 +35,7 @@ VALUE culet_internals_attached(VALUE singleton);
 /* Whether an object with these flags, no T_OBJECT, may have instance variables. */
 static inline bool culet_internals_has_variables(VALUE flags)
 {
-#ifdef HAVE_CONST_RUBY_FL_EXIVAR
+#ifdef HAVE_VARIABLES_FLAG
     return (flags & RUBY_FL_EXIVAR) != 0;
 #else
     return flags >> 32 != 0; /* the number of its shape; that without variables is 0 */

@@ -225,8 +225,12 @@ static void note_used(struct culet_live *live)
         uint32_t id = run->first;
         for (uintptr_t at = run->start; at + run->slot_bytes <= run->past; at += run->slot_bytes, id++) {
             int type = (int)(RBASIC(at)->flags & RUBY_T_MASK);
-            if (type != T_NONE && type != T_MOVED && type != T_ZOMBIE)
-                (void)culet_live_set(&live->used, id);
+            if (type == T_NONE || type == T_MOVED || type == T_ZOMBIE)
+                continue;
+            (void)culet_live_set(&live->used, id);
+            live->has_finalizers |= (RBASIC(at)->flags & RUBY_FL_FINALIZE) != 0;
+            if (type == T_ARRAY && RBASIC(at)->klass == 0 && culet_live_is_finalizer((VALUE)at))
+                (void)culet_values_add(live->graph.memory, &live->block_lists, (VALUE)at);
         }
     }
 }
@@ -278,4 +282,5 @@ void culet_live_close(struct culet_live *live)
     culet_loose_codes_free(memory, &live->loose);
     culet_finalizers_free(memory, &live->finalizers);
     culet_values_free(memory, &live->threads);
+    culet_values_free(memory, &live->block_lists);
 }

@@ -57,3 +57,9 @@ void culet_live_meet_class(struct culet_live *live, VALUE class)
     if (!culet_live_set(&live->deferred, culet_live_id(live, class)))
         (void)culet_values_add(live->graph.memory, &live->met, class);
 }
+
+bool culet_live_is_finalizer(VALUE object)
+{
+    return RB_BUILTIN_TYPE(object) == T_ARRAY && RBASIC(object)->klass == 0 && RARRAY_LEN(object) > 0 &&
+           rb_obj_is_proc(RARRAY_AREF(object, RARRAY_LEN(object) - 1));
+}

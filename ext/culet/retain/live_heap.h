@@ -36,6 +36,8 @@ struct culet_live {
     struct culet_loose_codes loose;
     struct culet_finalizers finalizers; /* to be added, one holder for each block's code */
     struct culet_values threads;        /* that are alive */
+    struct culet_values block_lists;    /* that look like those of finalizers */
+    bool has_finalizers;                /* an object has one */
     culet_reachable_function *reachable;
     VALUE last_class; /* of is_leaf */
     bool last_class_named;
@@ -49,6 +51,9 @@ bool culet_live_is_named(struct culet_live *live, VALUE object);
 
 /* Notes that the holders of a named class are to be added, once. A singleton class counts as its class. */
 void culet_live_meet_class(struct culet_live *live, VALUE class);
+
+/* Whether it is a list of blocks as finalizers have: hidden, with a Proc at the end. */
+bool culet_live_is_finalizer(VALUE object);
 
 /* Whether it is the singleton class of a class or module. */
 bool culet_live_is_singleton(VALUE class);

@@ -381,16 +381,9 @@ static bool is_symbol_table(VALUE object)
     return RB_TYPE_P(RARRAY_AREF(part, 0), T_STRING) || NIL_P(RARRAY_AREF(part, 0));
 }
 
-/* Arrays of blocks, as finalizers are kept; where Ruby has no category of its own for them. */
-static bool is_finalizer(VALUE object)
-{
-    return is_hidden_array(object) && RARRAY_LEN(object) > 0 &&
-           rb_obj_is_proc(RARRAY_AREF(object, RARRAY_LEN(object) - 1));
-}
-
 static void note_finalizer(struct culet_live *live, VALUE list)
 {
-    VALUE code = is_finalizer(list) ? culet_internals_proc_code(RARRAY_AREF(list, RARRAY_LEN(list) - 1)) : 0;
+    VALUE code = culet_live_is_finalizer(list) ? culet_internals_proc_code(RARRAY_AREF(list, RARRAY_LEN(list) - 1)) : 0;
     uint32_t id = culet_live_id(live, list);
 
     (void)culet_finalizers_add(live->graph.memory, &live->finalizers, (struct culet_finalizer){code, id});
@@ -431,7 +424,7 @@ static bool is_native(VALUE object)
 
 static void add_vm_root(struct culet_live *live, VALUE object)
 {
-    if (is_finalizer(object))
+    if (culet_live_is_finalizer(object))
         note_finalizer(live, object);
     else if (is_symbol_table(object))
         add_single(live, HOLDER_SYMBOL_TABLE, LAYER_NATIVE, 0, 0, object);
@@ -478,6 +471,16 @@ static int by_root(const void *one, const void *other)
     return (a->category > b->category) - (a->category < b->category);
 }
 
+/* Where Ruby does not report its finalizers as roots (4.0 and later), the lists that are in the heap are taken for them. */
+static void note_block_lists(struct culet_live *live, const struct root_list *list)
+{
+    for (size_t i = 0; i < list->roots.count; i++)
+        if (list->roots.items[i].category == ROOT_FINALIZERS)
+            return;
+    for (size_t i = 0; live->has_finalizers && i < live->block_lists.count; i++)
+        note_finalizer(live, live->block_lists.items[i]);
+}
+
 /* The stacks are read before this function makes objects. */
 void culet_live_add_roots(struct culet_live *live)
 {
@@ -492,6 +495,7 @@ void culet_live_add_roots(struct culet_live *live)
     for (size_t i = 0; i < list.roots.count; i++)
         if (i == 0 || by_root(&list.roots.items[i - 1], &list.roots.items[i]) != 0)
             add_root(live, &list.roots.items[i]);
+    note_block_lists(live, &list);
     add_finalizers(live);
     for (size_t i = 0; i < live->threads.count; i++)
         add_thread(live, live->threads.items[i], &list);
