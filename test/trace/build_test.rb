@@ -25,7 +25,8 @@ class TraceBuildTest < Minitest::Test
 
   def test_the_gem_has_the_sources
     files = Gem::Specification.load("#{ROOT}/culet.gemspec").files
-    %w[replay/Makefile replay/format.h replay/interposer/api.c replay/recorder/hooks.h sampler/preload/live.c replay/player/main.c lib/culet/tools/trace.rb lib/culet/cli/replay.rb].each do |file|
+    %w[replay/Makefile replay/format.h replay/interposer/api.c replay/recorder/hooks.h replay/player/main.c sampler/preload/live.c
+       lib/culet/tools/trace.rb lib/culet/cli/replay.rb].each do |file|
       assert_includes files, file
     end
     assert_empty files.grep(%r{\A(?:replay|sampler)/(?:build|test)|\.trace\z})
