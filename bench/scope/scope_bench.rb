@@ -28,7 +28,7 @@ module ScopeBench
     def call(names)
       kinds = kinds(names)
       Dir.mktmpdir("culet-bench-scope") do |folder|
-        built = Bench::Build.call("reader", folder)
+        built = Bench::Build.call("scope", folder)
         copied = copying(built)
         puts format("The kernel alone copies %.2f GB of another process a second.\n\n", copied / 1e9)
         puts "| #{COLUMNS.join(" | ")} |", "|#{" --- |" * COLUMNS.size}"

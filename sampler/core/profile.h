@@ -63,7 +63,7 @@
  *   S kind stack label type view sums...        a site: kind m (malloc) or o (object); for each view with samples, its letter
  *                                               (a, l, p, g, i), samples, blocks, bytes, variance; blocks and what follows
  *                                               are floating-point
- *   B site period sums...                      of the site of the Nth line S (N: 1, 2, ...), the view growth by when its samples
+ *   W site period sums...                      of the site of the Nth line S (N: 1, 2, ...), the view growth by when its samples
  *                                               were added: for each period with samples, its number, samples, blocks,
  *                                               bytes, variance. Twelve periods of one length, 0 to 11, are the span of G
  *   D site sign sums...                         the site's growth since the base: + what was added and is live, survivors

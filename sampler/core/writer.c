@@ -326,7 +326,7 @@ static void write_births(struct writer *w, const struct culet_growth *growth, ui
 {
     char period[8];
 
-    put_text(w, "B");
+    put_text(w, "W");
     put_number(w, site);
     for (unsigned i = 0; i < CULET_PERIODS; i++) {
         snprintf(period, sizeof period, " %u", i);

@@ -121,7 +121,7 @@ static const struct line {
     {'M', "^M [0-9a-f]+ [0-9a-f]+ [0-9a-f]+ (([0-9a-f][0-9a-f])+|-) [^\t]+$"},
     {'K', "^K [0-9]+ [0-9]+ [0-9a-f]+$"},
     {'S', "^S [mo] [0-9]+ [0-9]+ [0-9]+( [alpgi] [0-9]+( [0-9]+\\.[0-9]+e[0-9]+){3})*$"},
-    {'B', "^B [0-9]+( ([0-9]|1[01]) [0-9]+( [0-9]+\\.[0-9]+e[0-9]+){3})+$"},
+    {'W', "^W [0-9]+( ([0-9]|1[01]) [0-9]+( [0-9]+\\.[0-9]+e[0-9]+){3})+$"},
     {'D', "^D [0-9]+( [+-] [0-9]+( [0-9]+\\.[0-9]+e[0-9]+){3}){1,2}$"},
     {'I', "^I [0-9]+ [0-9]+ [01] [0-9]+\\.[0-9]+e[0-9]+ [0-9]+$"},
 };
@@ -189,7 +189,7 @@ static void read_stack(const char *line)
     found.word[id] = word;
 }
 
-/* The lines B and D of a site. */
+/* The lines W and D of a site. */
 static void read_growth(const char *line)
 {
     struct culet_profile_sums sums;
@@ -258,7 +258,7 @@ static void read_stream(void)
             read_stack(line);
         if (line[0] == 'S')
             read_site(line);
-        if (line[0] == 'B' || line[0] == 'D')
+        if (line[0] == 'W' || line[0] == 'D')
             read_growth(line);
     }
     CHECK_EQUAL(found.pid, getpid());

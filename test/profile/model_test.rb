@@ -280,8 +280,8 @@ class ProfileModelTest < Minitest::Test
 
   def test_growth_that_is_damaged
     lines = growing.to_s.lines
-    { "B 9 0 1 1.000e0 1.000e0 1.000e0" => "growth without a site", "B 1 12 1 1.000e0 1.000e0 1.000e0" => "period beyond",
-      "B 1 0 1 1.000e0" => "incomplete growth", "D 1 * 1 1.000e0 1.000e0 1.000e0" => "change without a sign",
+    { "W 9 0 1 1.000e0 1.000e0 1.000e0" => "growth without a site", "W 1 12 1 1.000e0 1.000e0 1.000e0" => "period beyond",
+      "W 1 0 1 1.000e0" => "incomplete growth", "D 1 * 1 1.000e0 1.000e0 1.000e0" => "change without a sign",
       "G 1 2" => "incomplete line G" }.each do |line, sentence|
       error = assert_raises(Culet::Error) { Culet::Profile::Recording.parse([*lines[0..-2], "#{line}\n", "E #{lines.size}\n"].join, name: "shop") }
       assert_match(/\Ashop has .*#{sentence}/, error.message)

@@ -71,7 +71,7 @@ class StreamMaker
   # @param periods [Hash{Integer => Integer}] period => samples
   # @param dropped [Integer] samples that were live at the base and are gone
   def births(site, periods, size, dropped: 0)
-    @lines << "B #{site} #{periods.map { |period, samples| sums(period, samples, size) }.join(" ")}"
+    @lines << "W #{site} #{periods.map { |period, samples| sums(period, samples, size) }.join(" ")}"
     @lines << "D #{site} #{sums("+", periods.values.sum, size)}#{" #{sums("-", dropped, size)}" if dropped.positive?}"
     self
   end

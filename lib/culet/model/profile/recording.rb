@@ -227,7 +227,7 @@ module Culet
         when "S " then site(line)
         when "I " then shared_sample(line)
         when "G " then base(line)
-        when "B " then births(line)
+        when "W " then births(line)
         when "D " then change(line)
         when "U " then @large_bytes, @large_resident_bytes = numbers(line, 2)
         end
