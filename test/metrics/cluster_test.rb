@@ -102,6 +102,27 @@ class MetricsClusterTest < Minitest::Test
     assert_equal 1, pids(parse(out)).size
   end
 
+  # It closes the question that it has, then the one that waits, then its own end.
+  def test_a_collector_that_ends_while_it_is_asked_is_none
+    ours, theirs = UNIXSocket.pair(:SEQPACKET)
+    collector = Thread.new do
+      2.times { theirs.recvmsg(scm_rights: true).last.unix_rights.each(&:close) }
+      theirs.close
+    end
+    assert_nil Culet::Metrics::CollectorSocket.new(ours).text(:prometheus)
+    collector.join
+  end
+
+  # One that lacks descriptors closes each question.
+  def test_a_collector_that_refuses_says_so
+    ours, theirs = UNIXSocket.pair(:SEQPACKET)
+    collector = Thread.new { loop { theirs.recvmsg(scm_rights: true).last.unix_rights.each(&:close) } }
+    error = assert_raises(Culet::Error) { Culet::Metrics::CollectorSocket.new(ours).text(:prometheus) }
+    assert_match(/cannot do so at the moment/, error.message)
+  ensure
+    collector.kill.join
+  end
+
   # What a process sends is checked: it may be confused, or another program's by now.
   def test_an_invalid_answer_ends_a_membership
     collector = Culet::Metrics::Collector.new(worker_names: -> { {} }).start

@@ -43,17 +43,17 @@ module Culet
       # @return [String, nil] the text of a scrape; nil if there is no collector any more
       # @raise [Culet::Error] when it does not answer in time, or one of the processes lacks descriptors
       def text(format)
-        mine, theirs = UNIXSocket.pair
-        pass(format.to_s, theirs)
-        read(mine)
+        TRIES.times do
+          found = ask(format)
+          return found if found
+        end
+        raise Error, REFUSAL
       rescue *ENDED
         nil
       rescue IO::WaitWritable
         raise Error, SILENCE
       rescue SystemCallError => e
         raise Error, "the metrics cannot be collected at the moment: #{e.message}"
-      ensure
-        mine&.close
       end
 
       # A process that is forked meanwhile has the socket too, so the end of a text is not the end of the stream.
@@ -67,17 +67,28 @@ module Culet
       SILENCE = "the process that collects the metrics does not answer"
       # It lacks descriptors, for example.
       REFUSAL = "the process that collects the metrics cannot do so at the moment"
+      # A collector that ends while it answers closes the question, then the next one that waits, then its own socket.
+      TRIES = 3
       SIZE_BYTES = 8
-      private_constant :SILENCE, :REFUSAL, :SIZE_BYTES
+      private_constant :SILENCE, :REFUSAL, :TRIES, :SIZE_BYTES
 
       private
 
+      def ask(format)
+        mine, theirs = UNIXSocket.pair
+        pass(format.to_s, theirs)
+        read(mine)
+      ensure
+        mine&.close
+      end
+
+      # @return [String, nil] nil if the other end was closed without an answer
       def read(socket)
         bytes = "".b
         deadline = Clock.now + PATIENCE
         until complete?(bytes)
           part = socket.read_nonblock(1 << 18, exception: false)
-          raise Error, REFUSAL if part.nil?
+          return if part.nil?
           raise Error, SILENCE if Clock.now >= deadline
 
           part == :wait_readable ? socket.wait_readable(0.1) : bytes << part
