@@ -32,6 +32,14 @@ module Culet
     # @return [Error] with the exit status of the command, at least 1
     def self.error(message, status) = Error.new(message, exit_status: [exit_status(status), 1].max)
 
+    # @param program [String] that could not be started
+    # @param cause [SystemCallError]
+    # @return [Error] with the exit status of a shell
+    def self.refused(program, cause)
+      Error.new("cannot run #{program}: #{cause.message.sub(/ - .*/, "").downcase}",
+                exit_status: cause.is_a?(Errno::ENOENT) ? 127 : 126)
+    end
+
     # @return [Integer] the command's process number, once it has been started
     attr_reader :pid
 

@@ -76,8 +76,7 @@ module Culet
         @status = foreground.call(**@redirections)
         @pid = foreground.pid
       rescue SystemCallError => e
-        raise Error.new("cannot run #{@program}: #{e.message.sub(/ - .*/, "").downcase}",
-                        exit_status: e.is_a?(Errno::ENOENT) ? 127 : 126)
+        raise Foreground.refused(@program, e)
       ensure
         requests&.close
         reader&.join
