@@ -18,6 +18,8 @@ module Culet
     STYLES = ["page.css"].freeze
     # The colours and fonts of all pages.
     STYLE = File.expand_path("page/page.css", __dir__)
+    # Of pages that explore memory; named in STYLES.
+    EXPLORER = File.expand_path("page/explorer.css", __dir__)
     private_constant :STYLE
 
     # The template of a page without its lines up to the styles, which `head` writes.

@@ -14,6 +14,7 @@ module Culet
       include Figures
 
       FOLDER = File.expand_path("page", __dir__)
+      STYLES = [EXPLORER, "page.css"].freeze
       SCRIPTS = [*COMMON, "heap", "treemap", "tables", "main"].freeze
       # Rows of a table without JavaScript.
       TOP = 50
