@@ -3,7 +3,7 @@
 require_relative "../culet"
 return if Culet::Native.another_copy?(__FILE__, "culet/limits")
 
-require_relative "tools/cow/breakdown"
+require_relative "model/sharing/breakdown"
 require_relative "tools/limits/private_memory"
 require_relative "tools/report"
 require_relative "scope"

@@ -5,6 +5,7 @@ require_relative "command"
 require_relative "numbers"
 require_relative "process_arguments"
 require_relative "program"
+require_relative "../model/retention/looks"
 require_relative "../model/retention/reading"
 require_relative "../system/interruption"
 require_relative "../system/ruby_options"
@@ -148,8 +149,8 @@ module Culet
       def result(source, alone:)
         return look(source) unless options[:growth]
 
-        Culet::Retain::Looks.new(seconds: options.fetch(:for, GROWTH_SECONDS), interruption: @interruption,
-                                 notes: err) do
+        Culet::Retention::Looks.new(seconds: options.fetch(:for, GROWTH_SECONDS), interruption: @interruption,
+                                    notes: err) do
           look(source)
         end.call
       rescue Error => e

@@ -2,7 +2,7 @@
 
 require_relative "../../errors"
 require_relative "../../system/clock"
-require_relative "process_tree"
+require_relative "../../model/sharing/process_tree"
 require_relative "history"
 
 module Culet

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "../../text/numbers"
-require_relative "size_classes"
-require_relative "writes"
+require_relative "../../model/sharing/size_classes"
+require_relative "../../model/sharing/writes"
 
 module Culet
   module Cow

@@ -6,7 +6,7 @@ require_relative "../../model/gain"
 require_relative "../../model/snapshot_verdicts"
 require_relative "../../text/numbers"
 require_relative "../../text/size"
-require_relative "process_tree"
+require_relative "../../model/sharing/process_tree"
 require_relative "labels"
 
 module Culet

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../../model/snapshot_levels"
+require_relative "../snapshot_levels"
 require_relative "page_sharing"
 require_relative "size_classes"
 require_relative "../../scope/region"

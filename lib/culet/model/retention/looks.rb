@@ -1,19 +1,19 @@
 # frozen_string_literal: true
 
 require_relative "../../errors"
-require_relative "../../model/retention/growth"
 require_relative "../../system/clock"
+require_relative "growth"
 
 module Culet
-  module Retain
+  module Retention
     # Several looks at one process, at equal distances.
     class Looks
       # @param seconds [Float] from the first look to the last
       # @param count [Integer] of looks
       # @param interruption [Interruption] ends the series early
       # @param notes [#puts] gets a line when it ends early for another reason
-      # @yieldreturn [Retention::Analysis] of one look
-      def initialize(seconds:, interruption:, notes:, count: Retention::Growth::LOOKS, &look)
+      # @yieldreturn [Analysis] of one look
+      def initialize(seconds:, interruption:, notes:, count: Growth::LOOKS, &look)
         @seconds = seconds
         @count = count
         @interruption = interruption
@@ -22,7 +22,7 @@ module Culet
         @taken = []
       end
 
-      # @return [Retention::Growth]
+      # @return [Growth]
       # @raise [Culet::Error] when the first look fails
       def call
         start = Clock.now
@@ -32,7 +32,7 @@ module Culet
 
           take or break
         end
-        Retention::Growth.new(@taken)
+        Growth.new(@taken)
       end
 
       private
@@ -40,7 +40,7 @@ module Culet
       # A look that fails, of a process that has ended, leaves those before it.
       def take
         at = Clock.now
-        @taken << Retention::Growth::Look.new(at, @look.call)
+        @taken << Growth::Look.new(at, @look.call)
       rescue Error => e
         raise if @taken.empty?
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../../model/address_ranges"
+require_relative "../address_ranges"
 require_relative "../../scope/snapshot"
 
 module Culet

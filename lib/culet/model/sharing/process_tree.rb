@@ -5,7 +5,7 @@ require_relative "../../system/processes"
 require_relative "../../scope"
 require_relative "breakdown"
 require_relative "comparison"
-require_relative "../../model/agent/inquiry"
+require_relative "../agent/inquiry"
 
 module Culet
   module Cow
