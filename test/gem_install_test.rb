@@ -153,7 +153,7 @@ class GemInstallTest < Minitest::Test
       pid = pid.to_s
       [["lib"], ["env"], ["completion", "bash"], ["run", "--", "true"], ["doctor", pid], ["report", pid], ["map", pid],
        ["snapshot", pid, "--out", snapshots[0]], ["snapshot", pid, "--objects", "--out", snapshots[1]], ["diff", *snapshots], ["cow", pid],
-       ["strings", pid], ["retain", pid], ["requires", "--unused", pid], ["requires", "--", RbConfig.ruby, "-e", "require 'set'"],
+       ["strings", pid], ["retain", pid], ["explain", pid, "--for", "1s"], ["requires", "--unused", pid], ["requires", "--", RbConfig.ruby, "-e", "require 'set'"],
        ["compare", "--runs", "1", "--allocators", "glibc,culet", "--", RbConfig.ruby, "-e", "sleep 0.5"],
        ["profile", "--", RbConfig.ruby, "-e", "1"], ["limit", pid], ["top", pid], ["live", pid, "--for", "1s"], ["autopsy", "--kernel"],
        ["trace", "-o", trace, "--", RbConfig.ruby, "-e", "1"],

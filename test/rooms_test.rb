@@ -15,7 +15,7 @@ class RoomsTest < Minitest::Test
                    "culet/feature_index" => %r{\Alib/culet/(?:feature_index|native|errors)\.rb\z},
                    "culet/unused" => %r{\Alib/culet(?:/(?:unused|rails_hook|native|errors|agent|version)|/system/clock)?\.rb\z|\Alib/culet/culet\.so\z} }.freeze
   # The files of lib that know boot: what programs require by name, and the verbs.
-  KNOW_BOOT = [*BOOT_ENTRIES.keys.map { |entry| "#{entry}.rb" }, *Dir.glob("culet/cli/require*.rb", base: LIBRARY)].freeze
+  KNOW_BOOT = [*BOOT_ENTRIES.keys.map { |entry| "#{entry}.rb" }, *Dir.glob("culet/cli/{explain,require*}.rb", base: LIBRARY)].freeze
   ROOMS = %w[system runtime scope model text render allocators benchmark tools cli].freeze
   # A room => the rooms that its files may require beside itself.
   ALLOWED = { "system" => [], "runtime" => %w[system model text], "scope" => %w[system], "model" => %w[system scope text], "text" => [], "render" => %w[scope text],

@@ -9,7 +9,7 @@ class Reader
   ROOT = File.expand_path("../..", __dir__)
   FIXTURES = File.join(ROOT, "test/fixtures/docs")
   # Verbs that take a process by its name.
-  NAMED = /\b(culet (?:report|map|snapshot|diff|cow|strings|retain|doctor|profile|limit|top|live|requires --unused)) puma\b/
+  NAMED = /\b(culet (?:explain|report|map|snapshot|diff|cow|strings|retain|doctor|profile|limit|top|live|requires --unused)) puma\b/
   NUMBER = /\b4242\b/
   # What takes minutes in a page takes a moment here.
   SHORTER = { /--every \w+ --for \w+/ => "--every 1s --for 2s", /--for (?:60s|5m)\b/ => "--for 1s" }.freeze

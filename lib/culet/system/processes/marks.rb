@@ -15,6 +15,14 @@ module Culet
       module_function
 
       # @param pid [Integer]
+      # @return [Boolean] whether it has loaded culet/profile; false where it has ended or may not be read
+      def profile?(pid)
+        File.read("/proc/#{LivingThread.of(pid)}/maps").include?(PROFILE)
+      rescue *GONE_OR_FORBIDDEN
+        false
+      end
+
+      # @param pid [Integer]
       # @return [String, nil] how `culet/auto` trims: "background" or "now", as in CULET_TRIM; nil where it is not at
       #   work, or the process has ended or may not be read
       def trimming(pid)

@@ -1,0 +1,125 @@
+# frozen_string_literal: true
+
+require_relative "command"
+require_relative "process_arguments"
+require_relative "../system/interruption"
+require_relative "../system/processes"
+require_relative "../model/profile"
+require_relative "../tools/explain"
+require_relative "../tools/profile/session"
+require_relative "../../../boot/lib/report/unused"
+
+module Culet
+  module CLI
+    # `culet explain`: one verdict on a process tree, and what to do.
+    class Explain < Command
+      include ProcessArguments
+
+      SECONDS = 60.0
+      private_constant :SECONDS
+
+      BANNER = "culet explain PID|NAME"
+      EXAMPLES = ["culet explain puma                        a server and its workers, watched for a minute",
+                  "culet explain 4242 --for 10m              longer, to tell a leak from a cache",
+                  "culet explain puma --html explain.html    a page for colleagues",
+                  "culet explain puma --json --out before.json",
+                  "culet explain puma --check before.json    after a change: what it saved"].freeze
+
+      # The profile of processes that carry culet/profile, from the start of the watch to its end.
+      class ProfileSession
+        # @param session [Culet::Profile::Session] not started yet
+        def initialize(session)
+          @session = session.start
+        end
+
+        # @return [Array(Culet::Profile::Data, Culet::Profile::Growth), nil] nil: no process is left
+        def finish
+          streams = @session.read
+          levels = @session.growth_levels
+          return if streams.empty?
+
+          data = Culet::Profile::Data.new(streams.map(&:recording))
+          [data, Culet::Profile::Growth.new(data, levels: levels)]
+        ensure
+          @session.stop
+        end
+      end
+      private_constant :ProfileSession
+
+      private
+
+      def execute(words, command)
+        check(words, command)
+        check_destinations(:html)
+        before = Culet::Explain::PredictionCheck.load(options[:check]) if options[:check]
+        @interruption = Culet::Interruption.new
+        diagnosis = @interruption.watch { diagnose(Integer(one_named(words.first, files: false), 10)) }
+        write_page(diagnosis) if options[:html]
+        deliver(render(diagnosis, before))
+        @interruption.exit_status || EXIT_OK
+      end
+
+      def define(parser)
+        paragraph(parser, "Watches a process and its descendants, and says why they use as much memory as they do: " \
+                          "a leak, memory that malloc or Ruby keeps free, sharing lost after a fork, code that never " \
+                          "runs, or the work itself. Then it lists what to change, by the bytes that this saves. It " \
+                          "tells more of a program that has loaded culet/agent or culet/profile.")
+        define_names(parser)
+        duration(parser, "--for TIME", "watch for TIME (30s, 10m; default: #{SECONDS.round}s)")
+        option(parser, "--html FILE", "write a page with the verdict, the levels over time, and the remedies")
+        option(parser, "--check FILE", "compare with the predictions of an earlier --json document")
+      end
+
+      def check(words, command)
+        raise UsageError, "`culet explain` does not run a command; give a process number or a name" if command
+        raise UsageError, "no process given; write `culet explain PID` or `culet explain puma`" if words.empty?
+        raise UsageError, "give one process; its descendants are looked at, too" if words.size > 1
+      end
+
+      def diagnose(pid)
+        pid = Processes::Live.find(pid).pid
+        seconds = options.fetch(:for, SECONDS)
+        err.puts("culet: watching process #{pid} for #{seconds.round} s; Ctrl-C reports now")
+        watch = Culet::Explain::Watch.new(pid, seconds: seconds, interruption: @interruption, session: profile(pid))
+        observation = watch.call
+        Culet::Diagnosis.new(observation, unused: unused(observation))
+      end
+
+      # Only of processes that have loaded culet/profile.
+      def profile(pid)
+        carrying = Processes::Tree.new(pid).pids.select { |one| Processes::Marks.profile?(one) }
+        return if carrying.empty?
+
+        session = Culet::Profile::Session.new(sample_bytes: nil, stop: @interruption.method(:requested?), notes: err,
+                                              growth: true) { carrying }
+        ProfileSession.new(session)
+      rescue Error => e
+        err.puts("culet: #{e.message}")
+        nil
+      end
+
+      # Only of processes that have loaded culet/unused, which all others refuse at once.
+      def unused(observation)
+        largest = observation.processes.first or return
+        Culet::Boot::Unused.new([Culet::Boot::UnusedInquiry.new(largest.pid, patience: 2.0).call]).to_h
+      rescue Error
+        nil # it does not record which code runs
+      end
+
+      def render(diagnosis, before)
+        compared = before&.compare(diagnosis)
+        if options[:json]
+          document = Culet::Explain::Document.new(diagnosis).to_h
+          return JSON.generate(compared ? document.merge("check" => compared) : document)
+        end
+
+        text = fitted { Culet::Explain::Table.new(diagnosis, color: color?).to_s }
+        compared ? "#{text}\n#{before.sentence(compared)}\n" : text
+      end
+
+      def write_page(diagnosis)
+        write_file(options[:html], Culet::Explain::Html.new(diagnosis).to_s)
+      end
+    end
+  end
+end

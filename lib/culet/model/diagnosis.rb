@@ -1,0 +1,149 @@
+# frozen_string_literal: true
+
+require_relative "../text/lines"
+require_relative "../text/numbers"
+require_relative "../text/size"
+require_relative "diagnosis/observation"
+require_relative "diagnosis/growth"
+require_relative "diagnosis/causes"
+require_relative "diagnosis/remedies"
+
+module Culet
+  # Why the processes of a tree are as large as they are, and what to do: one verdict, the figures that decide, and the
+  # remedies by what they save.
+  #
+  #   Observation   what was read while the tree was watched
+  #   Growth        whether memory in use grows all the time, and of which kind it is
+  #   Causes        what else makes the processes larger than their work
+  #   Remedies      what to change, the largest saving first
+  class Diagnosis
+    # In the order of the manual; the key of --json.
+    VERDICTS = %w[ruby_leak native_leak bloat malloc_free ruby_heap sharing code limit none unknown].freeze
+    # Of the memory limit, from here on.
+    CLOSE = 0.9
+    EVIDENCE = 3
+    private_constant :CLOSE, :EVIDENCE
+
+    # @return [Observation]
+    attr_reader :observation
+    # @return [Growth]
+    attr_reader :growth
+    # @return [Causes]
+    attr_reader :causes
+
+    # @param observation [Observation]
+    # @param unused [Hash, nil] as of `culet requires --unused --json`
+    def initialize(observation, unused: nil)
+      @observation = observation
+      @growth = Growth.new(observation)
+      @causes = Causes.new(observation, unused: unused)
+    end
+
+    # @return [String] one of VERDICTS
+    def verdict
+      return { ruby: "ruby_leak", native: "native_leak" }.fetch(growth.verdict, "unknown") if growing?
+      return "limit" if close?
+
+      causes.list.first&.name || "none"
+    end
+
+    # @return [String] the verdict in a sentence
+    def sentence
+      return growing if growing?
+      return limit if close?
+
+      causes.list.first&.sentence || nothing
+    end
+
+    # @return [Array<Evidence>] the figures that decide
+    def evidence
+      return growth_evidence if growing?
+
+      found = causes.list.first&.evidence || [figure("total_bytes", observation.total_bytes), *in_use]
+      if close?
+        found = [figure("limit_bytes", observation.limit["limit_bytes"]),
+                 figure("used_bytes", observation.limit["used_bytes"]), *found]
+      end
+      found.first(EVIDENCE)
+    end
+
+    # @return [Array<String>] what speaks against the verdict, and what else would show more
+    def remarks = [*slowing, *observation.problems]
+
+    # @return [Array<Remedy>] the best first
+    def remedies = @remedies ||= Remedies.new(observation, growth: growth, causes: causes).list
+
+    # @return [String, nil] what to do to learn more, where the verdict is open
+    def next_step
+      return unless verdict == "unknown"
+      return "watch longer: culet explain #{root} --for #{longer}" if growth.verdict == :undecided
+
+      "load the agent, which tells what keeps memory: #{RubyOptions.advice("agent")} COMMAND"
+    end
+
+    private
+
+    def growing? = growth.verdict != :none
+
+    def root = observation.members.first.pid
+
+    def longer = "#{[(observation.seconds / 60 * 5).ceil, 5].max}m"
+
+    def close?
+      limit = observation.limit
+      limit && limit["used_bytes"] && limit["used_bytes"] >= CLOSE * limit["limit_bytes"]
+    end
+
+    def human(bytes) = Text::Size.human(bytes.round)
+
+    def growing
+      rate = growth.per_minute.first
+      subject = "the memory in use of process #{growth.process.pid} grows by #{human(rate)} a minute"
+      case growth.verdict
+      when :ruby then "a leak of Ruby objects: #{keeper || subject}"
+      when :native then "a leak of native memory: #{subject}#{site}, and no Ruby object keeps it"
+      when :unclear then "cannot tell yet: #{subject} all the time, and whether Ruby objects keep it is not known"
+      else "cannot tell yet: #{subject}, but more slowly, or at a rising load; a boot and a cache look like that"
+      end
+    end
+
+    def keeper
+      row = growth.holder or return
+      "#{row.keeper.title} keeps #{human(growth.per_minute.first)} more a minute#{site}"
+    end
+
+    def site = (", allocated in #{growth.site.name}" if growth.site)
+
+    def limit
+      used, most = observation.limit.values_at("used_bytes", "limit_bytes")
+      why = causes.list.first
+      "close to the limit: #{human(used)} of #{human(most)} are in use; " \
+        "#{why ? why.sentence : "the program needs them"}"
+    end
+
+    def nothing
+      "nothing is wrong: the program needs #{human(observation.total_bytes)}"
+    end
+
+    def growth_evidence
+      rate, low, high = growth.per_minute
+      [Evidence.new(name: "growth_bytes_per_minute", value: rate, low: low, high: high), *in_use,
+       figure("total_bytes", observation.total_bytes)].first(EVIDENCE)
+    end
+
+    def in_use
+      last = growth.trend.points.last or return []
+      [figure("in_use_bytes", last.last)]
+    end
+
+    def figure(name, value) = Evidence.new(name: name, value: value)
+
+    # What a verdict of none cannot exclude.
+    def slowing
+      return [] if verdict != "none" || observation.retention || growth.trend.points.size < Trend::LEAST_POINTS
+
+      ["a growth of less than #{human(growth.detectable_per_minute)} a minute would not show in " \
+       "#{observation.seconds.round} s"]
+    end
+  end
+end

@@ -1,0 +1,193 @@
+# frozen_string_literal: true
+
+require_relative "../../text/numbers"
+require_relative "../../text/size"
+require_relative "observation"
+
+module Culet
+  class Diagnosis
+    # A figure that decides: name, value, and the 95 % interval where it has one.
+    Evidence = Struct.new(:name, :value, :low, :high, keyword_init: true) do
+      # @return [Boolean] whether it has an interval
+      def bounded? = [low, high].all? { |bound| bound&.finite? }
+
+      # @return [Hash{String => Object}] for JSON, without bounds that are not finite
+      def document = { "name" => name, "value" => whole(value), "low" => whole(low), "high" => whole(high) }
+
+      private
+
+      def whole(number)
+        return number unless number.is_a?(Float)
+
+        number.finite? ? number.round : nil
+      end
+    end
+
+    # Why processes are larger than their work needs. name: a verdict; bytes: what is at stake; sentence: the verdict in
+    # words; evidence: the figures that decide.
+    Cause = Struct.new(:name, :bytes, :sentence, :evidence, keyword_init: true)
+
+    # The causes that a process tree shows, beside growth.
+    class Causes
+      # What a cause must have at stake to be the verdict: bytes, and a part of the memory of all processes. A
+      # server's memory varies by some 5 % within an hour; half as much again may be its allocator's usual reserve.
+      LEAST_BYTES = 8_000_000
+      LEAST_SHARE = 0.15
+      # Free memory that any malloc keeps, as a part of what is in use.
+      RESERVE = 0.08
+      # Free slots that a collector leaves, as a part of the live ones: RUBY_GC_HEAP_FREE_SLOTS_MIN_RATIO is 0.2.
+      SLOT_RESERVE = 0.25
+      # Swings of the memory in use that garbage between collections does not explain: Ruby collects after some 32 MB of
+      # malloc at most (RUBY_GC_MALLOC_LIMIT_MAX).
+      SWING_BYTES = 32_000_000
+      SWING_SHARE = 0.25
+      # A worker that was not forked from a loaded application could share so much of what it has in use.
+      SHAREABLE = 0.5
+      # Workers of one kind differ by less.
+      ALIKE = 0.5
+      RUBY = %w[ruby_free_slots ruby_page_overhead].freeze
+      private_constant :LEAST_BYTES, :LEAST_SHARE, :RESERVE, :SWING_BYTES, :SWING_SHARE, :SHAREABLE, :ALIKE,
+                       :RUBY
+
+      # @param observation [Observation]
+      # @param unused [Hash, nil] as of `culet requires --unused --json`
+      def initialize(observation, unused: nil)
+        @observation = observation
+        @unused = unused
+      end
+
+      # @return [Array<Cause>] those with enough at stake for a verdict, the largest first
+      def list = all.select { |cause| cause.bytes >= least }.sort_by { |cause| -cause.bytes }
+
+      # @return [Array<Cause>] all, the largest first
+      def all = @all ||= [bloat, malloc_free, ruby_heap, sharing, code].compact.sort_by { |cause| -cause.bytes }
+
+      # @return [Integer] bytes that a verdict takes
+      def least = [LEAST_BYTES, LEAST_SHARE * @observation.total_bytes].max
+
+      private
+
+      def cause(name, bytes, sentence, *evidence)
+        figures = evidence.map { |title, value| Evidence.new(name: title, value: value) }
+        Cause.new(name: name, bytes: bytes.round, sentence: sentence, evidence: figures)
+      end
+
+      def human(bytes) = Text::Size.human(bytes.round)
+
+      def total = @observation.total_bytes
+
+      # The work itself needs much more now and then.
+      def bloat
+        peak, usual = [*in_use_swings, resident_swing].compact.max_by { |high, low| high - low }
+        return unless peak && peak - usual >= [SWING_BYTES, SWING_SHARE * peak].max
+
+        cause("bloat", peak - usual,
+              "bloat: the work itself needs #{human(peak - usual)} more at its peaks (#{human(peak)}) than usually " \
+              "(#{human(usual)})",
+              ["peak_bytes", peak], ["usual_bytes", usual], ["total_bytes", total])
+      end
+
+      def in_use_swings = @observation.processes.select(&:blocks?).map { |process| swing(process.in_use) }
+
+      def resident_swing = swing(@observation.resident)
+
+      # @return [Array(Integer, Integer), nil] the highest value, and the lowest behind it or before
+      def swing(trend)
+        values = trend.points.map(&:last)
+        return if values.size < 4
+
+        # A rise that stays is growth, not a swing: the peak must be left again, or have been reached from above.
+        peak = values.each_index.max_by { |at| values[at] }
+        after = values.drop(peak).min
+        [values[peak], after]
+      end
+
+      def malloc_free
+        free = @observation.private_bytes("malloc_free")
+        used = @observation.private_bytes("malloc_used")
+        return if free.zero?
+
+        cause("malloc_free", free - (RESERVE * used),
+              "malloc keeps #{human(free)} of free memory, #{percent(free)} of all that the processes use#{between}",
+              ["malloc_free_bytes", free], ["malloc_used_bytes", used], ["total_bytes", total])
+      end
+
+      # culet returns all else within a second.
+      def between
+        ", between blocks in use" if @observation.members.all? { |member| member.snapshot.allocator.name == "culet" }
+      end
+
+      def ruby_heap
+        free = @observation.private_bytes(*RUBY)
+        live = @observation.private_bytes("ruby_objects")
+        return if free.zero?
+
+        cause("ruby_heap", free - (SLOT_RESERVE * live),
+              "the Ruby heap is sparse: #{human(free)} of its pages are free slots, beside #{human(live)} of objects" \
+              "#{settings_note}",
+              ["ruby_free_bytes", free], ["ruby_objects_bytes", live], ["total_bytes", total])
+      end
+
+      def settings_note
+        names = heap_settings
+        "; #{Text::Lines.list(names)} #{names.size == 1 ? "is" : "are"} set" if names.any?
+      end
+
+      def heap_settings
+        @observation.settings.each_value.compact.flat_map { |settings| settings.keys.grep(/\ARUBY_GC_HEAP_/) }.uniq.sort
+      end
+
+      def sharing = lost_sharing || never_shared
+
+      def lost_sharing
+        workers = @observation.workers
+        return if workers.empty?
+
+        totals = workers.map { |worker| worker.breakdown.total }
+        lost = totals.sum(&:unshared)
+        inherited = totals.sum(&:inherited)
+        cause("sharing", lost,
+              "sharing is lost after the fork: #{Text::Numbers.count(workers.size, "worker")} copied " \
+              "#{human(lost)} of the #{human(inherited)} they inherited",
+              ["unshared_bytes", lost], ["inherited_bytes", inherited], ["total_bytes", total])
+      end
+
+      # Siblings that each load the program by themselves, as Puma's workers do without preload_app!.
+      def never_shared
+        group = siblings or return
+        sizes = group.map { |member| in_use(member) }.sort
+        could = SHAREABLE * sizes.first * (group.size - 1)
+        cause("sharing", could,
+              "nothing is shared: each of the #{group.size} workers loaded the program by itself, " \
+              "#{human(sizes.first)} or more each",
+              ["workers", group.size], ["in_use_bytes", sizes.first], ["total_bytes", total])
+      end
+
+      def siblings
+        groups = @observation.members.group_by(&:parent_pid).values.select { |group| group.size > 1 }
+        groups.map { |group| group.select { |member| member.snapshot.ruby&.pages.to_i.positive? } }
+              .find { |group| group.size > 1 && group.none?(&:forked) && alike?(group) && fork_shares_little?(group) }
+      end
+
+      def alike?(group)
+        sizes = group.map { |member| in_use(member) }.sort
+        sizes.first >= ALIKE * sizes.last
+      end
+
+      def fork_shares_little?(group) = group.all? { |member| member.private_bytes > 0.5 * member.rss_bytes }
+
+      def in_use(member) = SnapshotLevels.new(member.snapshot).levels.values_at(*ObservedProcess::IN_USE).sum
+
+      def code
+        return unless @unused
+
+        bytes = @unused["unused_bytes"]
+        cause("code", bytes,
+              "#{human(bytes)} of #{human(@unused["iseq_bytes"])} of compiled code never ran",
+              ["unused_bytes", bytes], ["iseq_bytes", @unused["iseq_bytes"]], ["total_bytes", total])
+      end
+
+      def percent(bytes) = "#{total.zero? ? 0 : (100 * bytes.fdiv(total)).round} %"
+    end
+  end
+end

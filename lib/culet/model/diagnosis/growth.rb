@@ -1,0 +1,144 @@
+# frozen_string_literal: true
+
+require_relative "../../text/size"
+require_relative "observation"
+
+module Culet
+  class Diagnosis
+    # Whether the memory in use of a process grows all the time, and of which kind that memory is.
+    #
+    # What counts is proven in this order: holders that keep more in each of several looks (Retention::Growth), lines
+    # that allocate survivors in all periods (Profile::Growth), and the trend of what malloc and Ruby have in use. A
+    # trend alone must last in the second half of the watch, at a load that does not rise; a boot and a cache that is
+    # being filled slow down.
+    class Growth
+      # A smaller growth within the watch is none.
+      LEAST_BYTES = 512 << 10
+      LEAST_SHARE = 0.005
+      # Spans of time whose lowest readings stand for what is in use after a collection.
+      FLOORS = 6
+      # The rate of the second half, at least, as a part of that of the first; and the load at most.
+      LASTING = 1 / 3.0
+      MOST_LOAD = 1.5
+      # An object has a slot, and rarely more blocks of malloc than this.
+      BLOCKS_PER_OBJECT = 4
+      # Of growth in bytes, where the number of blocks is not known.
+      LEAST_SLOTS_SHARE = 0.05
+      private_constant :LEAST_BYTES, :LEAST_SHARE, :FLOORS, :LASTING, :MOST_LOAD, :BLOCKS_PER_OBJECT, :LEAST_SLOTS_SHARE
+
+      # @return [Observation]
+      attr_reader :observation
+
+      # @param observation [Observation]
+      def initialize(observation)
+        @observation = observation
+      end
+
+      # @return [Symbol] :ruby, :native, :unclear (it grows, and of which kind is not known), :undecided (it may be a
+      #   boot, a cache that is being filled, or a higher load) or :none
+      def verdict = @verdict ||= holders? ? :ruby : by_profile || by_trend
+
+      # @return [Boolean] whether it is a leak, of whichever kind
+      def leak? = %i[ruby native unclear].include?(verdict)
+
+      # @return [ObservedProcess, nil] the process that grows fastest
+      def process = @process ||= observation.processes.max_by { |one| trend_of(one).rate }
+
+      # @return [Trend] of its memory in use
+      def trend = @trend ||= process ? trend_of(process) : Trend.new([])
+
+      # @return [Array(Float, Float, Float)] bytes per minute, with the bounds of the 95 % interval
+      def per_minute
+        found = holders? ? kept : trend
+        [found.rate, *found.interval].map { |bytes| bytes * 60 }
+      end
+
+      # @return [Retention::Growth::Row, nil] the holder that grows fastest, but for stacks
+      def holder = rows.first
+
+      # @return [Profile::Row, nil] the line of the program that grows fastest
+      def site
+        return unless observation.profile && observation.growth.verdict == :growth
+
+        @site ||= observation.profile.by(:growth, :place).find(&:grows?)
+      end
+
+      # @return [Float] the smallest growth per minute that would have been found in most cases
+      def detectable_per_minute = [trend.interval.last - trend.rate, least / [trend.seconds, 1].max].max * 60
+
+      private
+
+      def trend_of(process)
+        found = process.in_use
+        found.points.size >= 2 * FLOORS ? found.floors(FLOORS) : found
+      end
+
+      def rows = @rows ||= observation.retention ? observation.retention.rows.reject { |row| stale?(row.keeper) } : []
+
+      def stale?(keeper) = keeper.respond_to?(:stale?) && keeper.stale?
+
+      def holders? = rows.any?
+
+      # @return [Trend] of what the growing holders keep
+      def kept
+        looks = observation.retention.looks
+        @kept ||= Trend.new(looks.each_with_index.map { |look, at| [look.at, rows.sum { |row| row.bytes[at] }] })
+      end
+
+      def by_profile
+        return unless site
+
+        released? || !ruby_site? ? :native : :ruby
+      end
+
+      # Whether looks show that no holder keeps more: what grows is not Ruby's then.
+      def released? = observation.retention&.verdict == "none"
+
+      # Objects, and buffers that Ruby itself allocates for them.
+      def ruby_site?
+        raw = observation.profile.sites(:growth).find { |one| one.place == site.name }
+        raw.kind == :object || raw.frames.first&.library.to_s.match?(Profile::Stacks::RUBY_LIBRARY)
+      end
+
+      def by_trend
+        return :none unless grew?
+        return :undecided unless lasting?
+
+        kind
+      end
+
+      def grew? = trend.rising? && trend.rate * trend.seconds >= least
+
+      def least = [LEAST_BYTES, LEAST_SHARE * trend.points.last&.last.to_i].max
+
+      def lasting?
+        first, second = trend.halves.map(&:rate)
+        second >= LASTING * first && !load_rises?
+      end
+
+      def load_rises?
+        load = observation.load
+        load.size == 3 && load == load.sort && load.last > MOST_LOAD * load.first
+      end
+
+      def kind
+        return :native if released?
+
+        process.blocks? ? by_blocks : by_slots
+      end
+
+      def by_blocks
+        blocks = process.blocks.floors(FLOORS).rate
+        slots = process.slots.floors(FLOORS)
+        return :ruby if slots.rising? || slots.rate * BLOCKS_PER_OBJECT >= blocks
+
+        slots.interval.last * BLOCKS_PER_OBJECT < blocks ? :native : :unclear
+      end
+
+      def by_slots
+        objects = process.trend("ruby_objects").floors(FLOORS)
+        objects.rising? && objects.rate >= LEAST_SLOTS_SHARE * trend.rate ? :ruby : :unclear
+      end
+    end
+  end
+end

@@ -1,0 +1,106 @@
+# frozen_string_literal: true
+
+require_relative "../snapshot_levels"
+require_relative "../trend"
+
+module Culet
+  class Diagnosis
+    # What was read of one process while it was watched: its levels again and again, and its whole memory at the end.
+    class ObservedProcess
+      # Memory that the program has not freed.
+      IN_USE = %w[ruby_objects malloc_used].freeze
+      # One reading. at: seconds since the watch began; levels: bytes by name; blocks, slots: how many are in use.
+      Reading = Struct.new(:at, :levels, :blocks, :slots)
+
+      # @return [Integer]
+      attr_reader :pid
+      # @return [String]
+      attr_reader :title
+      # @return [Array<Reading>] in the order of time
+      attr_reader :readings
+      # @return [Scope::Snapshot, nil] the last one
+      attr_reader :snapshot
+
+      # @param pid [Integer]
+      # @param title [String]
+      def initialize(pid, title)
+        @pid = pid
+        @title = title
+        @readings = []
+      end
+
+      # @param at [Float] seconds since the watch began
+      # @param snapshot [Scope::Snapshot]
+      # @return [void]
+      def add(at, snapshot)
+        @snapshot = snapshot
+        blocks = snapshot.sizes ? snapshot.sizes["buckets"].sum { |bucket| bucket[1] } : 0
+        slots = snapshot.ruby&.slots.to_a.sum { |one| one["live"] }
+        @readings << Reading.new(at, SnapshotLevels.new(snapshot).levels, blocks, slots)
+      end
+
+      # @return [Boolean] whether used and free memory of its malloc are told apart
+      def blocks? = snapshot.allocator.blocks?
+
+      # @param names [Array<String>] levels
+      # @return [Trend] their sum over time
+      def trend(*names) = Trend.new(readings.map { |one| [one.at, one.levels.values_at(*names).sum] })
+
+      # @return [Trend] of the memory that is in use, or of what malloc and Ruby have, where that is not known
+      def in_use = blocks? ? trend(*IN_USE) : trend("ruby_objects", "malloc_unsplit")
+
+      # @return [Trend] of the number of live objects, those included that were not collected yet
+      def slots = Trend.new(readings.map { |one| [one.at, one.slots] })
+
+      # @return [Trend] of the number of blocks of malloc in use
+      def blocks = Trend.new(readings.map { |one| [one.at, one.blocks] })
+    end
+
+    # What was read of a process tree while it was watched.
+    #
+    # seconds: how long; moments: Hashes of Live::Sampler, one a second; processes: ObservedProcess, the largest first;
+    # tree: a Cow::ProcessTree of the end; settings: by process number, its environment, or nil where that is unknown;
+    # retention: Retention::Growth of a process that grew, or nil; profile: Profile::Data, or nil; growth:
+    # Profile::Growth of it, or nil; server: a name of Remedies::SERVERS, or nil; problems: sentences.
+    Observation = Struct.new(:seconds, :moments, :processes, :tree, :settings, :retention, :profile, :growth, :server,
+                             :problems, keyword_init: true) do
+      # @return [Integer] bytes of all processes at the end, shared pages counted once
+      def total_bytes = tree.total_pss_bytes
+
+      # @return [Array<Cow::ForkedProcess>] the processes whose memory could be read
+      def members = tree.read_members
+
+      # @return [Array<Cow::ForkedProcess>] those that share what their parent had at the fork
+      def workers = members.select(&:forked)
+
+      # @param names [Array<String>] levels
+      # @return [Integer] bytes of all processes, without what they share with their parent
+      def private_bytes(*names)
+        members.sum do |member|
+          shares = member.breakdown.levels.values_at(*names).compact
+          member.forked ? shares.sum(&:private) : shares.sum(&:resident)
+        end
+      end
+
+      # @return [Trend] of the resident memory of all processes, shared pages counted once
+      def resident
+        Trend.new(moments.filter_map do |moment|
+          bytes = moment["total"]["pss_bytes"]
+          [moment["at"] - moments.first["at"], bytes] if bytes
+        end)
+      end
+
+      # @return [Array<Float>] processor time per second in each third of the watch
+      def load
+        sums = moments.map { |moment| [moment["at"], moment["processes"].sum { |one| one["cpu_seconds"] }] }
+        return [] if sums.size < 4
+
+        marks = (0..3).map { |third| sums[third * (sums.size - 1) / 3] }
+        marks.each_cons(2).map { |(from, first), (to, last)| (last - first) / (to - from) }
+      end
+
+      # @return [Hash, nil] of Live::Limits, of the last moment that has it
+      def limit = moments.reverse_each.filter_map { |moment| moment["limit"] }.first
+    end
+  end
+end

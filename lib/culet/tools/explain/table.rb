@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+require_relative "../../text/view"
+require_relative "../../model/diagnosis"
+
+module Culet
+  module Explain
+    # A diagnosis for a terminal.
+    class Table < Text::View
+      TITLES = { "growth_bytes_per_minute" => "growth per minute", "in_use_bytes" => "in use",
+                 "total_bytes" => "all processes",
+                 "malloc_free_bytes" => "malloc: free", "malloc_used_bytes" => "malloc: in use",
+                 "ruby_free_bytes" => "Ruby: free slots", "ruby_objects_bytes" => "Ruby: objects",
+                 "unshared_bytes" => "copied by workers", "inherited_bytes" => "inherited by workers",
+                 "workers" => "workers",
+                 "peak_bytes" => "at the peak", "usual_bytes" => "usually", "unused_bytes" => "code that never ran",
+                 "iseq_bytes" => "compiled code", "limit_bytes" => "limit", "used_bytes" => "in use of it" }.freeze
+
+      private
+
+      def diagnosis = @subject
+
+      def sections
+        [heading, wrap(capital(diagnosis.sentence)), next_step, evidence, remedies, note_lines(diagnosis.remarks)]
+      end
+
+      def heading
+        observation = diagnosis.observation
+        first = observation.members.first
+        others = observation.members.size - 1
+        more = " and #{count(others, "other process", "other processes")}" if others.positive?
+        bold("Process #{first.pid} (#{printable(first.name)})#{more}, #{observation.seconds.round} s: " \
+             "#{human(observation.total_bytes)}")
+      end
+
+      def capital(text) = text[0].upcase + text[1..] + (text.end_with?(".") ? "" : ".")
+
+      def next_step = diagnosis.next_step && wrap("Next: #{diagnosis.next_step}")
+
+      def evidence
+        rows = diagnosis.evidence.map { |one| [TITLES.fetch(one.name, one.name), amount(one), interval(one)] }
+        bounds = ["95 % interval", rows.map(&:last), true] if rows.any?(&:last)
+        grid([["what decides", rows.map(&:first), true], ["value", rows.map { |row| row[1] }, false], bounds].compact)
+      end
+
+      def amount(one) = one.name == "workers" ? one.value.to_s : human(one.value)
+
+      def interval(one) = (range(one.low, one.high) if one.bounded?)
+
+      def range(low, high) = "#{human(low)} to #{human(high)}"
+
+      def human(bytes) = Text::Size.human(bytes.round)
+
+      def remedies
+        return wrap("No change of a setting would make it much smaller.") if diagnosis.remedies.empty?
+
+        lines = diagnosis.remedies.each_with_index.map { |one, at| remedy(one, at + 1) }
+        "#{bold("What to do, the largest saving first")}\n#{lines.join("\n")}"
+      end
+
+      def remedy(one, number)
+        saves = "#{human(one.saves_bytes)} (#{range(one.low_bytes, one.high_bytes)})"
+        [wrap("#{number}. #{capital(printable(one.text)).chomp(".")}: saves #{saves}", indent: 3),
+         "     #{printable(one.line)}",
+         wrap("   in #{printable(one.file)}; costs: #{one.cost}; to undo: #{one.undo}", indent: 3)].join("\n")
+      end
+    end
+  end
+end

@@ -1,0 +1,171 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "../test_helper"
+
+# `culet explain` on programs of known cause.
+class ExplainVerbTest < Minitest::Test
+  LIST = "$list = []\nkeep = Array.new(50_000) { |i| \"kept \#{i}\" * 3 }\nputs :up; $stdout.flush\n" \
+         "loop { 100.times { |i| $list << \"leaked \#{i}\" * 20 }; sleep 0.02 }"
+  STEADY = "keep = Array.new(50_000) { |i| \"kept \#{i}\" * 3 }\nputs :up; $stdout.flush\n" \
+           "loop { 100.times { |i| \"garbage \#{i}\" * 20 }; sleep 0.02 }"
+  # Free memory in the arenas of threads that live on.
+  ARENAS = "threads = Array.new(4) { Thread.new { all = Array.new(60_000) { |i| 'x' * (100 + i % 900) }\n  " \
+           "kept = all.each_slice(40).map(&:first); all = nil; Thread.current[:done] = true; sleep; kept } }\n" \
+           "Thread.pass until threads.all? { |one| one[:done] }\nGC.start; GC.start\nputs :up; $stdout.flush; sleep"
+  SPARSE = "all = Array.new(2_000_000) { Object.new }\nkept = all.each_slice(400).map(&:first); all = nil\nGC.start; GC.start\nputs :up; $stdout.flush; sleep"
+  # Workers that write to what they inherited.
+  WRITERS = "all = Array.new(400_000) { |i| \"text \#{i}\" * 5 }\nGC.start\nready, done = IO.pipe\n" \
+            "2.times { fork { all.each { |one| one.setbyte(0, 33) }; done.write('.'); sleep } }\n2.times { ready.read(1) }\nputs :up; $stdout.flush; sleep"
+  # Blocks of C that nobody frees.
+  NATIVE = "require 'fiddle'\nkeep = Array.new(50_000) { |i| \"kept \#{i}\" * 3 }\nputs :up; $stdout.flush\n" \
+           "def lose = 50.times { Fiddle.malloc(2_000) }\nloop { 20.times { lose; sleep 0.02 }; GC.start }"
+  AGENT = ["-I#{ROOT}/lib", "-rculet/agent"].freeze
+  # Seven looks.
+  SECONDS = "6s"
+
+  def test_a_leak_of_ruby_objects_names_its_holder
+    with_ruby(LIST, *AGENT) do |pid|
+      found = explain(pid)
+      assert_equal "ruby_leak", found["verdict"], found
+      assert_match(/\Aa leak of Ruby objects: global variable \$list keeps .* more a minute\z/, found["sentence"])
+      rate = found["evidence"].first
+      assert_equal "growth_bytes_per_minute", rate["name"]
+      assert_operator rate["low"], :<=, rate["value"]
+      assert_equal ["code", "$list"], found["remedies"].first.values_at("name", "line")
+    end
+  end
+
+  def test_a_leak_of_native_memory
+    with_ruby(NATIVE, *AGENT) do |pid|
+      found = explain(pid)
+      assert_equal "native_leak", found["verdict"], found
+      assert_match(/\Aa leak of native memory: .* and no Ruby object keeps it\z/, found["sentence"])
+    end
+  end
+
+  def test_the_line_of_a_native_leak_by_the_profile
+    Dir.mktmpdir do |folder|
+      File.write("#{folder}/lose.rb", NATIVE)
+      env = { "LD_PRELOAD" => "#{ROOT}/allocator/build/libculet.so", "CULET_PROFILE" => "64k" }
+      with_program(RbConfig.ruby, "-I#{ROOT}/lib", "-rculet/profile", "#{folder}/lose.rb", env: TestHelper::NEUTRAL.merge(env)) do |pid|
+        found = explain(pid)
+        assert_equal "native_leak", found["verdict"], found
+        assert_match(/, allocated in .*lose\.rb:4/, found["sentence"])
+        assert_match(/lose\.rb:4\z/, found["remedies"].first["line"])
+      end
+    end
+  end
+
+  def test_a_program_in_balance_is_no_leak
+    with_ruby(STEADY, *AGENT) do |pid|
+      found = explain(pid)
+      assert_equal "none", found["verdict"], found
+      assert_match(/\Anothing is wrong: the program needs /, found["sentence"])
+      assert_empty found["remedies"]
+    end
+  end
+
+  def test_free_memory_of_malloc
+    with_ruby(ARENAS) do |pid|
+      found = explain(pid, "2s")
+      assert_equal "malloc_free", found["verdict"], found
+      names = found["remedies"].map { |one| one["name"] }
+      assert_empty %w[allocator trim arenas] - names
+      allocator = found["remedies"].find { |one| one["name"] == "allocator" }
+      assert_operator allocator["low_bytes"], :<=, allocator["saves_bytes"]
+      assert_operator allocator["saves_bytes"], :<=, found["total_bytes"]
+      assert_equal found["remedies"], found["remedies"].sort_by { |one| -one["saves_bytes"] }
+    end
+  end
+
+  def test_a_remedy_in_place_is_not_advised
+    with_ruby(ARENAS, env: { "MALLOC_ARENA_MAX" => "2" }) do |pid|
+      refute_includes explain(pid, "2s")["remedies"].map { |one| one["name"] }, "arenas"
+    end
+    with_ruby(ARENAS, env: { "LD_PRELOAD" => "#{ROOT}/allocator/build/libculet.so" }) do |pid|
+      found = explain(pid, "2s")
+      assert_empty found["remedies"].map { |one| one["name"] } & %w[allocator trim arenas], found
+      assert_operator found["total_bytes"], :<, 80_000_000
+    end
+  end
+
+  def test_a_sparse_ruby_heap
+    with_ruby(SPARSE) do |pid|
+      found = explain(pid, "2s")
+      assert_equal "ruby_heap", found["verdict"], found
+      assert_includes found["remedies"].map { |one| one["name"] }, "compact"
+    end
+    with_ruby(SPARSE, env: { "RUBY_GC_HEAP_INIT_SLOTS" => "20000" }) do |pid|
+      found = explain(pid, "2s")
+      assert_includes found["sentence"], "RUBY_GC_HEAP_INIT_SLOTS is set"
+      assert_includes found["remedies"].map { |one| one["line"] }, "unset RUBY_GC_HEAP_INIT_SLOTS"
+    end
+  end
+
+  def test_sharing_that_workers_lose
+    with_ruby(WRITERS) do |pid|
+      found = explain(pid, "2s")
+      assert_equal ["sharing", 3], found.values_at("verdict", "processes"), found
+      assert_includes found["remedies"].map { |one| one["name"] }, "warmup"
+    end
+  end
+
+  def test_the_report_the_page_and_the_check
+    with_ruby(ARENAS) do |pid|
+      Dir.mktmpdir do |folder|
+        out, err, status = run_culet("explain", pid, "--for", "2s", "--html", "#{folder}/page.html", env: TestHelper::NEUTRAL)
+        assert_predicate status, :success?, err
+        assert_match(/^Malloc keeps .* of free memory/, out)
+        assert_match(/^1\. Use culet's allocator, .*: saves .* \(.* to .*\)$/, out)
+        assert_match(/^     culet run -- COMMAND$/, out)
+        page = File.read("#{folder}/page.html")
+        assert_match(%r{<h1>Malloc keeps .*</h1>}, page)
+        assert_operator page.scan("<polygon").size, :>=, 3
+        refute_match(/<script|http-equiv="refresh"|src=/, page)
+        check(pid, folder)
+      end
+    end
+  end
+
+  def test_bad_input
+    assert_sentence(/no process given/, "explain", status: 2)
+    assert_sentence(/give one process/, "explain", "1", "2", status: 2)
+    assert_sentence(/does not run a command/, "explain", "--", "true", status: 2)
+    assert_sentence(/there is no file|no such/i, "explain", "1", "--check", "/no/such/file")
+    Dir.mktmpdir do |folder|
+      File.write("#{folder}/a.json", "{}")
+      assert_sentence(/total_bytes|not/, "explain", "1", "--check", "#{folder}/a.json")
+      File.write("#{folder}/b.json", "no")
+      assert_sentence(/is no document of `culet explain --json`/, "explain", "1", "--check", "#{folder}/b.json")
+    end
+    gone = spawn("true")
+    Process.wait(gone)
+    _, err, status = run_culet("explain", gone)
+    assert_equal [1, 1], [status.exitstatus, err.lines.size]
+  end
+
+  private
+
+  def with_ruby(code, *options, env: {}, &block)
+    with_program(RbConfig.ruby, *options, "-e", code, env: TestHelper::NEUTRAL.merge(env), &block)
+  end
+
+  def explain(pid, seconds = SECONDS)
+    out, err, status = run_culet("explain", pid, "--for", seconds, "--json", env: TestHelper::NEUTRAL)
+    assert_predicate status, :success?, err
+    assert_operator out.bytesize, :<=, 4096
+    JSON.parse(out)
+  end
+
+  # The prediction of a program that has not changed.
+  def check(pid, folder)
+    out, err, status = run_culet("explain", pid, "--for", "1s", "--json", "--out", "#{folder}/before.json", env: TestHelper::NEUTRAL)
+    assert_predicate status, :success?, out + err
+    out, err, status = run_culet("explain", pid, "--for", "1s", "--check", "#{folder}/before.json", "--json", env: TestHelper::NEUTRAL)
+    assert_predicate status, :success?, err
+    found = JSON.parse(out)["check"]
+    assert_empty found["applied"]
+    assert_in_delta 0, found["saved_bytes"], 2_000_000
+  end
+end
