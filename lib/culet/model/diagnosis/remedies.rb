@@ -31,6 +31,8 @@ module Culet
       # What culet itself keeps of free memory and metadata, as a part of the memory in use: docs/benchmarks.md, the
       # workloads of threads and fragments.
       CULET_RESERVE = 0.06
+      # Which part of the blocks that workers copied stays shared on culet, whose frees do not write into blocks.
+      CULET_SHARED = 0.8
       # Which part of what a remedy could save it does save: expected, lowest, highest. Measured on the workloads of
       # culet compare and on Redmine (docs/decisions/explain.md).
       SHARES = { "allocator" => [1.0, 0.7, 1.15], "trim" => [0.85, 0.5, 1.0], "arenas" => [0.6, 0.3, 0.9],
@@ -42,7 +44,7 @@ module Culet
       LEAK_MINUTES = 60
       MOST_TIMES = 4
       PROGRAM = "the program"
-      private_constant :OTHERS, :ENVIRONMENT, :CULET_RESERVE, :SHARES, :HEAP, :LEAK_MINUTES, :MOST_TIMES, :PROGRAM
+      private_constant :OTHERS, :ENVIRONMENT, :CULET_RESERVE, :CULET_SHARED, :SHARES, :HEAP, :LEAK_MINUTES, :MOST_TIMES, :PROGRAM
 
       # @param observation [Observation]
       # @param growth [Growth]
@@ -57,10 +59,24 @@ module Culet
       def list
         found = [code, allocator, trim, arenas, warmup, preload, collector, compact, unused].compact
         leak, others = found.partition { |one| one.name == "code" }
-        leak + others.select { |one| worth?(one) }.sort_by { |one| -one.saves_bytes }
+        leak + joined(others).select { |one| worth?(one) }.sort_by { |one| -one.saves_bytes }
       end
 
       private
+
+      # What one line does is one remedy. Its parts overlap, so that the least of it is the largest part alone.
+      def joined(remedies)
+        remedies.group_by { |one| [one.line, one.file] }.each_value.map do |same|
+          next same.first if same.size == 1
+
+          first = same.max_by(&:saves_bytes)
+          first.dup.tap do |one|
+            one.text = same.map(&:text).join(", and ")
+            one.low_bytes = same.map(&:low_bytes).max
+            one.saves_bytes, one.high_bytes = %i[saves_bytes high_bytes].map { |name| same.sum(&name) }
+          end
+        end
+      end
 
       def worth?(remedy) = Gain.new(remedy.saves_bytes, of: @observation.total_bytes).worth?
 
@@ -115,7 +131,8 @@ module Culet
 
         free = @observation.private_bytes("malloc_free", "malloc_metadata")
         kept = CULET_RESERVE * @observation.private_bytes("malloc_used")
-        remedy("allocator", (free - kept).round, "use culet's allocator, which returns what is free",
+        copied = @observation.workers.sum { |worker| worker.breakdown.levels["malloc_used"]&.unshared.to_i }
+        remedy("allocator", (free - kept + (CULET_SHARED * copied)).round, "use culet's allocator, which returns what is free",
                "culet run -- COMMAND", ENVIRONMENT, cost: "none, or a few percent less CPU", undo: "remove the prefix")
       end
 
