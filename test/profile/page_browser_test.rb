@@ -88,7 +88,7 @@ class ProfilePageBrowserTest < Minitest::Test
       assert_equal node, at_row(browser, 4)
       assert_equal 0, at_row(browser, 0)
       assert_equal depth - 3, browser.evaluate("culetProfile.graph.picture.tree.depths[#{at_row(browser, 1)}]")
-      assert_match(/frames/, text(browser, "path"))
+      assert_match(/… \d+ more …/, text(browser, "path"))
     end
   end
 
@@ -278,7 +278,7 @@ class ProfilePageBrowserTest < Minitest::Test
   def names(browser, graph = "graph")
     browser.evaluate(<<~JAVASCRIPT)
       (function () { var graph = culetProfile.#{graph}, found = [];
-        for (var node of graph.picture.walk()) if (graph.picture.bytes(node) > 0) found.push(graph.name(node).replace(/:\\d+$/, ""));
+        for (var node of graph.picture.walk()) if (graph.picture.weights[node] > 0) found.push(graph.picture.name(node).replace(/:\\d+$/, ""));
         return found; }())
     JAVASCRIPT
   end
@@ -287,7 +287,7 @@ class ProfilePageBrowserTest < Minitest::Test
   def box(browser, name)
     browser.evaluate(<<~JAVASCRIPT)
       (function () { var graph = culetProfile.graph, place = graph.canvas.getBoundingClientRect();
-        for (var node of graph.picture.walk()) if (graph.name(node).replace(/:\\d+$/, "") === #{JSON.generate(name)}) break;
+        for (var node of graph.picture.walk()) if (graph.picture.name(node).replace(/:\\d+$/, "") === #{JSON.generate(name)}) break;
         var extent = graph.extent(node), top = graph.top(graph.picture.tree.depths[node]);
         return { left: extent[0], width: extent[1], x: place.left + extent[0] + extent[1] / 2, y: place.top + top + 10, inner: [extent[0] + extent[1] / 2, top + 3] }; }())
     JAVASCRIPT
@@ -311,7 +311,7 @@ class ProfilePageBrowserTest < Minitest::Test
 
   def at_row(browser, row) = browser.evaluate("culetProfile.graph.at(10, #{(row * 20) + 5})")
 
-  def zoomed(browser) = browser.evaluate("culetProfile.graph.name(culetProfile.graph.zoomed)").sub(/:\d+\z/, "")
+  def zoomed(browser) = browser.evaluate("culetProfile.graph.picture.name(culetProfile.graph.zoomed)").sub(/:\d+\z/, "")
 
   def total(browser) = browser.evaluate("culetProfile.graph.picture.total")
 
