@@ -110,7 +110,7 @@ class RetainPageBrowserTest < Minitest::Test
     one = holder(0, name, 900, file: name, path: steps, classes: [[name, 1, 900]])
     tree = [[0, nil, name, name, name, 0, 900, 1], [1, 0, name, name, name, 40, 800, 1]]
     with_page(read(document(holders: [one], sets: [], tree: tree, classes: [[name, 1, 900]]), name: name)) do |browser|
-      browser.evaluate("culetRetain.map.zoom(2); culetRetain.look('script'); document.querySelector('#classes tbody button').click()")
+      browser.evaluate("culetRetain.map.zoom(2); culetRetain.find.look('script'); document.querySelector('#classes tbody button').click()")
       assert_equal [false, 0], browser.evaluate("[window.pwned === 1, document.images.length]")
       assert_includes browser.evaluate("document.querySelector('h1').textContent"), "<script>window.pwned=1</script>"
     end
