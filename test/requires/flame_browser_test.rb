@@ -1,21 +1,20 @@
 # frozen_string_literal: true
 
 require_relative "requires_helper"
-require "map/layout"
+require "map/in_browser"
 
 # The flame graph in a real browser, without a network.
 class RequiresFlameBrowserTest < Minitest::Test
   include RequiresHelper
-  include Layout
+  include InBrowser
+
+  READY = "document.documentElement.dataset.requires"
 
   def test_the_page
-    skip "there is no Chromium" unless Browser::PROGRAM
     write("outer.rb" => "require 'inner'; require 'big'; sleep 0.05; HELD = '</script><b>' * 1000",
           "inner.rb" => "sleep 1; begin; require 'absent'; rescue LoadError; end", "big.rb" => "BIG = Array.new(5_000) { |one| one.to_s * 30 }")
     record(*ruby("-e", "require 'outer'"), options: ["--html", path("page.html")])
-    Browser.use do |browser|
-      assert_equal "drawn", browser.open(path("page.html"), ready: "document.documentElement.dataset.requires")
-      assert_equal [["file://#{path("page.html")}"], []], [browser.requests, browser.complaints]
+    showing(path("page.html"), ready: READY) do |browser|
       assert_operator width(browser, "inner"), :>, width(browser, "big")
       assert_operator width(browser, "outer"), :>, width(browser, "inner")
       assert_equal [1, "absent [LoadError]"], of(browser, "absent", "[graph.picture.failed[node], graph.picture.name(node)]")
@@ -26,26 +25,24 @@ class RequiresFlameBrowserTest < Minitest::Test
       whole = width(browser, "all requires")
       browser.drag(*[middle(browser, "big")] * 2)
       assert_in_delta whole, width(browser, "big"), 2
-      assert_match(/big\.rbthe program.*memory retained/, browser.evaluate("document.getElementById('tip').textContent"))
-      assert_equal ["all requires", "outer"], browser.evaluate("Array.from(document.querySelectorAll('#path button'), function (one) { return one.textContent; })")
+      assert_match(/big\.rbthe program.*memory retained/, browser.text("tip"))
+      assert_equal ["all requires", "outer"], browser.texts("#path button")
       browser.key("Escape")
       assert_operator width(browser, "big"), :<, whole
       choose(browser, 0)
-      browser.evaluate("(function () { var one = document.getElementById('find'); one.value = 'inner'; one.dispatchEvent(new Event('input')); }())")
+      browser.fill("find", "inner")
       assert_equal 1, browser.evaluate("culetRequires.graph.found.reduce(function (sum, one) { return sum + one; })")
-      assert_match(/found: 1,0\d\d ms, \d\d\.\d %/, browser.evaluate("document.getElementById('matches').textContent"))
+      assert_match(/found: 1,0\d\d ms, \d\d\.\d %/, browser.text("matches"))
       assert_match(/the program/, browser.evaluate("document.querySelector('#gems tbody').textContent"))
     end
   end
 
   # Fifteen libraries that stand side by side and below one another: no two neighbours look alike.
   def test_neighbours_have_colours_that_differ
-    skip "there is no Chromium" unless Browser::PROGRAM
     gems = Array.new(15) { |number| "gems/lib#{number}-1.0/lib/lib#{number}" }
     gems.each_with_index { |name, number| write("#{name}.rb" => "sleep #{0.003 * (number + 1)}#{"\nrequire '#{path(gems[number - 3])}'" if number % 3 == 2}") }
     record(*ruby("-e", gems.map { |name| "require '#{path(name)}'" }.reverse.join(";")), options: ["--html", path("page.html")])
-    Browser.use do |browser|
-      assert_equal "drawn", browser.open(path("page.html"), ready: "document.documentElement.dataset.requires")
+    showing(path("page.html"), ready: READY) do |browser|
       [0, 2].each do |figure|
         choose(browser, figure)
         boxes = browser.evaluate(BOXES)
@@ -56,7 +53,7 @@ class RequiresFlameBrowserTest < Minitest::Test
           assert_operator distance(one["colour"], other["colour"]), :>, 40, [one, other].inspect
         end
       end
-      assert_layout(path("page.html"), ready: "document.documentElement.dataset.requires")
+      assert_layout(path("page.html"), ready: READY)
     end
   end
 
@@ -86,9 +83,7 @@ class RequiresFlameBrowserTest < Minitest::Test
   private
 
   # @param figure [Integer] which of the page's list is the width
-  def choose(browser, figure)
-    browser.evaluate("(function () { var one = document.getElementById('figure'); one.value = #{figure}; one.dispatchEvent(new Event('change')); }())")
-  end
+  def choose(browser, figure) = browser.fill("figure", figure, event: "change")
 
   NODE = "requires.name.findIndex(function (one) { return one.split('/').pop() === %p; })"
   private_constant :NODE
