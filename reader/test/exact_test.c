@@ -6,9 +6,7 @@ static const char *const modes[] = {"", "--stop", "--live"};
 
 static void check_mode(const struct target *target, const char *mode)
 {
-    struct result result = read_process(mode, target->pid);
-
-    check_complete(&result);
+    struct result result = read_complete(mode, target->pid);
     uint64_t used = number_of(&result, "malloc", 0, "used_bytes"),
              cached = number_of(&result, "malloc", 0, "tcache_bytes");
     CHECK_EQUAL(used + cached, printed(target, "uordblks"));
@@ -138,10 +136,8 @@ TEST(caches_of_threads)
 TEST(max_chunks)
 {
     struct target target = start_frozen("heap small 2 10");
-    struct result with = read_process("--stop", target.pid),
+    struct result with = read_complete("--stop", target.pid),
                   without = read_process("--stop --max-chunks 10", target.pid);
-
-    check_complete(&with);
     check_complete(&without);
     CHECK(with.bytes > without.bytes + number_of(&with, "malloc", 0, "chunks"), "%zu bytes with and %zu without chunks",
           with.bytes, without.bytes);

@@ -344,6 +344,15 @@ static inline void check_complete(const struct result *result)
           "the stream of %zu bytes has no end", result->bytes);
 }
 
+/* A reading that has to succeed. */
+static inline struct result read_complete(const char *options, pid_t pid)
+{
+    struct result result = read_process(options, pid);
+
+    check_complete(&result);
+    return result;
+}
+
 /* The reader failed with one sentence that contains the text. */
 static inline void check_refused(const struct result *result, int status, const char *text)
 {

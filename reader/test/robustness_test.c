@@ -80,8 +80,7 @@ TEST(without_a_heap)
     struct target target = start_with("bare64", -1);
 
     read_line(&target);
-    struct result result = read_process("", target.pid);
-    check_complete(&result);
+    struct result result = read_complete("", target.pid);
     CHECK(contains(&result, "\"name\":\"none\"") && contains(&result, "\"level\":\"pages\""),
           "an allocator was reported");
     CHECK(number_of(&result, "process", 0, "rss_bytes") > 0, "nothing is resident");
@@ -99,8 +98,7 @@ TEST(a_32_bit_program)
         CHECK(true, "this kernel runs no 32-bit programs");
         return;
     }
-    struct result result = read_process("", target.pid);
-    check_complete(&result);
+    struct result result = read_complete("", target.pid);
     CHECK_EQUAL(number_of(&result, "process", 0, "bits"), 32);
     CHECK(contains(&result, "is a 32-bit program"), "no problem is reported");
     CHECK(number_of(&result, "process", 0, "rss_bytes") > 0, "nothing is resident");
@@ -143,8 +141,7 @@ TEST(leaves_no_trace)
         for (size_t mode = 0; mode < MODES; mode++) {
             uint64_t before[FIGURES], after[FIGURES];
             read_figures(target.pid, before);
-            struct result result = read_process(modes[mode], target.pid);
-            check_complete(&result);
+            struct result result = read_complete(modes[mode], target.pid);
             read_figures(target.pid, after);
             for (size_t i = 0; i < FIGURES; i++)
                 CHECK(after[i] == before[i], "%s %s %s was %lu, is %lu", kinds[kind], modes[mode], figure_names[i],
@@ -159,8 +156,7 @@ TEST(what_was_stopped_stays_stopped)
     struct target target = start_frozen("heap mixed 5 10");
 
     for (size_t mode = 0; mode < MODES; mode++) {
-        struct result result = read_process(modes[mode], target.pid);
-        check_complete(&result);
+        struct result result = read_complete(modes[mode], target.pid);
         /* It needs a processor to stop again. */
         await_state(target.pid, 'T');
         nap(20000);
@@ -201,8 +197,7 @@ TEST(one_that_is_traced)
     struct result result = read_process("", target.pid);
     snprintf(text, sizeof text, "already being traced by process %d", (int)getpid());
     check_refused(&result, 1, text);
-    result = read_process("--live", target.pid);
-    check_complete(&result);
+    result = read_complete("--live", target.pid);
     end(&target);
 }
 
@@ -228,8 +223,7 @@ static void check_vanishing(const char *what, const char *sentence, unsigned lea
         struct target target = start_with(command, file);
         await_count(count, 20000);
         uint64_t began = microseconds();
-        struct result result = read_process("--pause-ms 1", target.pid);
-        check_complete(&result);
+        struct result result = read_complete("--pause-ms 1", target.pid);
         free(result.stream);
         atomic_store(&count[1], 1 + (microseconds() - began) * (i % 12) / 12);
         result = read_process("--pause-ms 1", target.pid);
@@ -299,8 +293,7 @@ TEST(forks_all_the_time)
 
     await_count(count, 100000);
     for (unsigned i = 0; i < 6; i++) {
-        struct result result = read_process(modes[i % MODES], target.pid);
-        check_complete(&result);
+        struct result result = read_complete(modes[i % MODES], target.pid);
         free(result.stream);
         await_count(count, 1000);
     }
@@ -316,8 +309,7 @@ TEST(churning)
 
     await_count(count, 500000);
     for (unsigned i = 0; i < 9; i++) {
-        struct result result = read_process(modes[i % MODES], target.pid);
-        check_complete(&result);
+        struct result result = read_complete(modes[i % MODES], target.pid);
         uint64_t arenas = number_of(&result, "malloc", 0, "arenas");
         CHECK(arenas > 4, "%lu arenas", (unsigned long)arenas);
         if (i % MODES != 2)
@@ -338,16 +330,14 @@ TEST(asleep_in_the_kernel)
 
     read_line(&target);
     CHECK(strcmp(target.line, "asleep") == 0, "the target printed \"%s\"", target.line);
-    result = read_process("--pause-ms 1", target.pid);
-    check_complete(&result);
+    result = read_complete("--pause-ms 1", target.pid);
     CHECK(number_of(&result, "reading", 0, "pauses") > 3, "%lu pauses",
           (unsigned long)number_of(&result, "reading", 0, "pauses"));
     CHECK(!contains(&result, "\"broken\":true"), "an arena is reported as broken: %.400s",
           object(&result, "problem", 0));
     free(result.stream);
     for (size_t i = 0; i < 2; i++) {
-        result = read_process(modes[i], target.pid);
-        check_complete(&result);
+        result = read_complete(modes[i], target.pid);
         free(result.stream);
     }
     await_state(target.pid, 'S');
@@ -361,8 +351,7 @@ TEST(at_work_in_the_kernel)
 
     read_line(&target);
     for (size_t i = 0; i < 2; i++) {
-        struct result result = read_process(i ? "--stop" : "--pause-ms 2", target.pid);
-        check_complete(&result);
+        struct result result = read_complete(i ? "--stop" : "--pause-ms 2", target.pid);
         CHECK_EQUAL(number_of(&result, "malloc", 0, "used_bytes") + number_of(&result, "malloc", 0, "tcache_bytes"),
                     printed(&target, "uordblks"));
         if (i)
@@ -383,8 +372,7 @@ TEST(churning_alone)
 
     await_count(count, 500000);
     for (unsigned i = 0; i < 12; i++) {
-        struct result result = read_process(modes[i % 2], target.pid);
-        check_complete(&result);
+        struct result result = read_complete(modes[i % 2], target.pid);
         CHECK(!contains(&result, "\"broken\":true"), "in mode \"%s\" the arena is reported as broken: %.400s",
               modes[i % 2], object(&result, "problem", 0));
         free(result.stream);
@@ -397,8 +385,7 @@ TEST(a_damaged_heap)
     struct target target = start_frozen("broken");
 
     for (size_t mode = 0; mode < MODES; mode++) {
-        struct result result = read_process(modes[mode], target.pid);
-        check_complete(&result);
+        struct result result = read_complete(modes[mode], target.pid);
         CHECK(contains(&result, "\"broken\":true") && contains(&result, "The walk of the main arena"),
               "no broken arena is reported");
         /* Half of the main arena, and the whole other one. */
@@ -413,14 +400,12 @@ TEST(a_heap_that_is_not_found)
 {
     struct target target = start_frozen("lost");
 
-    struct result before = read_process("", target.pid);
-    check_complete(&before);
+    struct result before = read_complete("", target.pid);
     CHECK(contains(&before, "\"level\":\"blocks\""), "the heap was not found before the damage");
     kill(target.pid, SIGCONT);
     await_state(target.pid, 'T');
     for (size_t mode = 0; mode < MODES; mode++) {
-        struct result result = read_process(modes[mode], target.pid);
-        check_complete(&result);
+        struct result result = read_complete(modes[mode], target.pid);
         CHECK(contains(&result, "\"name\":\"glibc\"") && contains(&result, "\"level\":\"pages\"") &&
                   contains(&result, "glibc's arenas were not found") && contains(&result, "attributed to glibc's heap"),
               "the missing heap is not reported: %.300s", object(&result, "allocator", 0));
@@ -439,8 +424,7 @@ TEST(without_a_main_thread)
     CHECK(waitpid(target.pid, &status, WUNTRACED) == target.pid && WIFSTOPPED(status), "it has not stopped itself");
     CHECK(state_of(target.pid) == 'Z', "its main thread is in state %c", state_of(target.pid));
     for (size_t mode = 0; mode < MODES; mode++) {
-        struct result result = read_process(modes[mode], target.pid);
-        check_complete(&result);
+        struct result result = read_complete(modes[mode], target.pid);
         CHECK_EQUAL(number_of(&result, "process", 0, "pid"), target.pid);
         CHECK_EQUAL(number_of(&result, "malloc", 0, "used_bytes") + number_of(&result, "malloc", 0, "tcache_bytes"),
                     printed(&target, "uordblks"));
@@ -460,8 +444,7 @@ TEST(without_any_lasting_thread)
 
     await_count(count, 100);
     for (unsigned i = 0; i < 20; i++) {
-        struct result result = read_process(i % 2 ? "--stop" : "--pause-ms 1", target.pid);
-        check_complete(&result);
+        struct result result = read_complete(i % 2 ? "--stop" : "--pause-ms 1", target.pid);
         CHECK(contains(&result, "\"level\":\"blocks\""), "its heap was not found: %.300s",
               object(&result, "problem", 0));
         free(result.stream);
@@ -469,8 +452,7 @@ TEST(without_any_lasting_thread)
     }
     bool reported = false;
     for (unsigned i = 0; i < 20 && !reported; i++) {
-        struct result result = read_process("--live", target.pid);
-        check_complete(&result);
+        struct result result = read_complete("--live", target.pid);
         reported = contains(&result, "The thread used to read process ");
         free(result.stream);
     }
@@ -485,8 +467,7 @@ TEST(many_threads)
 
     waiting_for_any_denied = true;
     for (size_t i = 0; i < 2; i++) {
-        struct result result = read_process(modes[i], target.pid);
-        check_complete(&result);
+        struct result result = read_complete(modes[i], target.pid);
         CHECK_EQUAL(number_of(&result, "process", 0, "threads"), 600);
         CHECK_EQUAL(number_of(&result, "malloc", 0, "used_bytes") + number_of(&result, "malloc", 0, "tcache_bytes"),
                     printed(&target, "uordblks"));
@@ -503,8 +484,7 @@ TEST(pauses_longer_than_asked)
     struct target target = start_frozen("threads 600");
 
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
-        struct result result = read_process(options[i], target.pid);
-        check_complete(&result);
+        struct result result = read_complete(options[i], target.pid);
         if (i == 0)
             CHECK(strncmp(result.errors, "culet-scope: note: ", 19) == 0 && strstr(result.errors, sentence) &&
                       strstr(result.errors, "--live"),
@@ -515,8 +495,7 @@ TEST(pauses_longer_than_asked)
     }
     end(&target);
     target = start_frozen("threads 20");
-    struct result result = read_process("--pause-ms 5", target.pid);
-    check_complete(&result);
+    struct result result = read_complete("--pause-ms 5", target.pid);
     CHECK(!*result.errors, "with 20 threads it printed \"%s\"", result.errors);
     end(&target);
 }
@@ -541,8 +520,7 @@ TEST(a_sandbox_without_the_call_to_read)
     struct target target = start_frozen("heap mixed 3 5");
 
     reading_denied = SYS_process_vm_readv;
-    struct result result = read_process("", target.pid);
-    check_complete(&result);
+    struct result result = read_complete("", target.pid);
     CHECK_EQUAL(number_of(&result, "malloc", 0, "used_bytes") + number_of(&result, "malloc", 0, "tcache_bytes"),
                 printed(&target, "uordblks"));
     end(&target);
@@ -554,8 +532,7 @@ TEST(a_sandbox_without_ptrace)
     struct target target = start_frozen("heap mixed 3 5");
 
     reading_denied = SYS_ptrace;
-    struct result result = read_process("", target.pid);
-    check_complete(&result);
+    struct result result = read_complete("", target.pid);
     CHECK(contains(&result, "does not let this program stop process"), "the missing pauses are not reported");
     CHECK(contains(&result, "\"mode\":\"live\""), "the mode is wrong");
     CHECK_EQUAL(number_of(&result, "malloc", 0, "used_bytes") + number_of(&result, "malloc", 0, "tcache_bytes"),

@@ -1,16 +1,12 @@
 # frozen_string_literal: true
 
 require_relative "cow_helper"
-require_relative "../map/layout"
+require_relative "../map/in_browser"
 
 # `culet cow --html`, opened in a real browser.
 class CowPictureTest < Minitest::Test
   include CowHelper
-  include Layout
-
-  def setup
-    skip "no browser to open the page with; install one with `apt-get install chromium`" unless Browser::PROGRAM
-  end
+  include InBrowser
 
   def test_the_page_shows_what_each_process_stopped_sharing
     with_page do |browser, document|
@@ -125,12 +121,7 @@ class CowPictureTest < Minitest::Test
         out, err, status = run_culet("cow", pid.to_s, "--html", path, "--json", *words, env: NEUTRAL)
         assert_predicate status, :success?, err
         assert_equal "culet: wrote #{path}\n", err
-        Browser.use do |browser|
-          assert_equal "drawn", browser.open(path)
-          yield browser, JSON.parse(out)
-          assert_equal ["file://#{path}"], browser.requests
-          assert_empty browser.complaints
-        end
+        showing(path) { |browser| yield browser, JSON.parse(out) }
       end
     end
   end

@@ -1,14 +1,13 @@
 # frozen_string_literal: true
 
 require_relative "live_helper"
-require "map/browser"
-require "map/layout"
+require "map/in_browser"
 require "servers/server_helper"
 
 # The page in a real browser.
 class LivePageBrowserTest < Minitest::Test
   include LiveHelper
-  include Layout
+  include InBrowser
 
   READY = "document.documentElement && document.documentElement.dataset.live"
   # Controls that a keyboard cannot reach, or that have no name.
@@ -25,10 +24,6 @@ class LivePageBrowserTest < Minitest::Test
     }).map(function (one) { return one.outerHTML; })
   JAVASCRIPT
   HOSTILE = "<img src=x onerror=alert(1)> __proto__ \u202e"
-
-  def setup
-    skip "no browser to open the page with; install one with `apt-get install chromium`" unless Browser::PROGRAM
-  end
 
   def test_curves_are_the_moments
     all = moments(70)
@@ -149,11 +144,11 @@ class LivePageBrowserTest < Minitest::Test
       page = Page.new(subject: recording.subject, every_seconds: 1.0, recording: true, notes: ["one of 3 moments is shown"])
       with_page(recording.history, page: page) do |browser, _|
         count(browser, 50)
-        wait(browser, "document.getElementById('status').textContent === 'recording'")
+        browser.wait("document.getElementById('status').textContent === 'recording'")
         assert_equal ["One of 3 moments is shown.", true], browser.evaluate("[document.querySelector('.notice').textContent, document.getElementById('commands').hidden]")
         browser.evaluate("document.getElementById('speed').value = '60'; document.getElementById('pause').click()")
-        wait(browser, "culetLive.timeline.index > 10")
-        wait(browser, "culetLive.timeline.index === 49 && !culetLive.timeline.playing")
+        browser.wait("culetLive.timeline.index > 10")
+        browser.wait("culetLive.timeline.index === 49 && !culetLive.timeline.playing")
       end
     end
   end
@@ -183,11 +178,11 @@ class LivePageBrowserTest < Minitest::Test
     with_page(history) do |browser, server|
       count(browser, 10)
       history.stop # every page is disconnected, and refused frames until the history goes on
-      wait(browser, "!document.getElementById('failure').hidden && document.getElementById('status').textContent === 'connection lost'")
+      browser.wait("!document.getElementById('failure').hidden && document.getElementById('status').textContent === 'connection lost'")
       history.instance_variable_set(:@stopped, false)
       frames(moments(25)).drop(10).each { |frame| history.add(frame) }
       assert_equal 25, count(browser, 25)
-      wait(browser, "document.getElementById('failure').hidden")
+      browser.wait("document.getElementById('failure').hidden")
       numbers = browser.evaluate("culetLive.store.moments.map(function (one) { return one.n; })")
       assert_equal((1..25).to_a, numbers)
       assert_equal 1, browser.requests.count(server.url)
@@ -217,11 +212,9 @@ class LivePageBrowserTest < Minitest::Test
 
   def settle(browser) = browser.evaluate("new Promise(function (done) { requestAnimationFrame(function () { requestAnimationFrame(done); }); })")
 
-  def wait(browser, condition) = eventually(condition) { browser.evaluate("Boolean(#{condition})") }
-
   # @return [Integer] moments of the page, once there are so many
   def count(browser, number)
-    wait(browser, "window.culetLive && culetLive.store.moments.length >= #{number}")
+    browser.wait("window.culetLive && culetLive.store.moments.length >= #{number}")
     settle(browser)
     browser.evaluate("culetLive.store.moments.length")
   end

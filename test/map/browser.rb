@@ -97,6 +97,22 @@ class Browser
     result.dig("result", "value")
   end
 
+  # Until an expression is true; it gives up when that does not come.
+  def wait(condition) = evaluate("new Promise(function (done) { (function look() { if (#{condition}) done(true); else setTimeout(look, 20); }()); })")
+
+  # @param id [String] of an element
+  def text(id) = evaluate("document.getElementById(#{id.dump}).textContent")
+
+  # @param elements [String] their selector
+  def texts(elements) = evaluate("Array.from(document.querySelectorAll(#{JSON.generate(elements)}), function (one) { return one.textContent; })")
+
+  # Writes into a field as if by hand.
+  #
+  # @param event [String] "change" for a list
+  def fill(id, value, event: "input")
+    evaluate("(function () { var one = document.getElementById(#{id.dump}); one.value = #{JSON.generate(value)}; one.dispatchEvent(new Event(#{event.dump})); }())")
+  end
+
   # @param kind [String] mouseMoved, mousePressed, mouseReleased, mouseWheel
   def mouse(kind, left, top, **more) = call("Input.dispatchMouseEvent", type: kind, x: left, y: top, **more)
 

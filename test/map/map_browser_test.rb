@@ -1,36 +1,21 @@
 # frozen_string_literal: true
 
 require_relative "map_helper"
-require_relative "layout"
+require_relative "in_browser"
 require "culet/render/map/html"
 
 # The page opened in a real browser with no network to be had, and hands put on it.
 class MapBrowserTest < Minitest::Test
   include MapHelper
-  include Layout
+  include InBrowser
 
   PAGE = Synthetic::PAGE
   # Where the canvas is wide and high, in a window of 1400 x 900.
   MIDDLE = [500, 450].freeze
   HOSTILE = %(<script>alert(1)</script><img src=x onerror="window.pwned=1">)
 
-  def setup
-    skip "no browser to open the map with; install one with `apt-get install chromium`" unless Browser::PROGRAM
-  end
-
-  # Yields a browser that shows the map of these snapshots, and asserts that nothing went wrong and nothing was loaded.
-  # @param state [String] of the page after it was opened: "drawn" or "failed"
-  def with_page(*snapshots, before: nil, state: "drawn", largest_bytes: Culet::Map::Html::LARGEST_BYTES)
-    Dir.mktmpdir do |folder|
-      path = File.join(folder, "map.html")
-      File.write(path, Culet::Map::Html.new(snapshots, largest_bytes: largest_bytes).to_s)
-      Browser.use do |browser|
-        assert_equal state, browser.open(path, before: before)
-        yield browser, folder
-        assert_equal ["file://#{path}"], browser.requests
-        assert_empty browser.complaints
-      end
-    end
+  def with_page(*snapshots, largest_bytes: Culet::Map::Html::LARGEST_BYTES, **opening, &block)
+    showing(Culet::Map::Html.new(snapshots, largest_bytes: largest_bytes).to_s, **opening, &block)
   end
 
   # The colour in the middle of the cell that shows an address, as "#rrggbb".
@@ -218,8 +203,7 @@ class MapBrowserTest < Minitest::Test
       assert_equal Culet::Map::Totals.new(series.last).to_h["used_bytes"],
                    browser.evaluate("Number(document.querySelector('[data-key=used_bytes]').dataset.bytes)")
       browser.evaluate("document.querySelector('#player button').click()")
-      browser.evaluate("new Promise(function (done) { (function look() " \
-                       "{ culetMap.player.number === 2 && !culetMap.player.timer ? done() : setTimeout(look, 20); }()); })")
+      browser.wait("culetMap.player.number === 2 && !culetMap.player.timer")
       assert_equal "play", browser.evaluate("document.querySelector('#player button').textContent")
     end
   end
@@ -248,8 +232,7 @@ class MapBrowserTest < Minitest::Test
   def test_it_fits_a_phone
     with_page(MapHelper.snapshot, MapHelper.snapshot(pages: 300)) do |browser|
       browser.window(390, 844, ratio: 2, mobile: true)
-      fits = "document.documentElement.scrollWidth <= 390 && culetMap.view.width === 780"
-      browser.evaluate("new Promise(function (done) { (function look() { #{fits} ? done() : setTimeout(look, 20); }()); })")
+      browser.wait("document.documentElement.scrollWidth <= 390 && culetMap.view.width === 780")
       assert_equal hex(:stack, 1), colour_of(browser, MapHelper::STACK + (2040 * PAGE))
     end
   end
@@ -257,7 +240,7 @@ class MapBrowserTest < Minitest::Test
   # Dark where the reader's system is, canvas and all, also when that changes while the page is open.
   def test_dark
     snapshot = MapHelper.snapshot
-    with_page(snapshot) do |browser, folder|
+    with_page(snapshot) do |browser, path|
       free = find_page(snapshot) { |used, bits| used.zero? && bits == 5 }
       returned = find_page(snapshot) { |_, bits| bits.zero? }
       addresses = [free, returned, MapHelper::STACK + (2040 * PAGE), MapHelper::LIBRARY]
@@ -271,8 +254,8 @@ class MapBrowserTest < Minitest::Test
       browser.evaluate("new Promise(function (done) { requestAnimationFrame(function () { setTimeout(done, 50); }); })")
       assert_equal light, addresses.map { |address| colour_of(browser, address) }
       assert_operator canvas_light(browser), :>, 0.6
-      assert_layout("#{folder}/map.html", ready: "document.documentElement.dataset.map")
-      browser.requests.clear << "file://#{folder}/map.html"
+      assert_layout(path, ready: "document.documentElement.dataset.map")
+      browser.requests.clear << "file://#{path}"
     end
   end
 
@@ -318,10 +301,10 @@ class MapBrowserTest < Minitest::Test
 
   def test_a_long_series_is_thinned_to_its_first_its_last_and_some_between
     series = Array.new(12) { |number| MapHelper.snapshot(pages: 200 + (number * 10)) }
-    with_page(*series, largest_bytes: 60_000) do |browser, folder|
+    with_page(*series, largest_bytes: 60_000) do |browser, path|
       count = browser.evaluate("document.querySelectorAll('[id^=facts-]').length")
       assert_includes 2..6, count
-      assert_includes File.read("#{folder}/map.html"), "#{12 - count} of 12 snapshots."
+      assert_includes File.read(path), "#{12 - count} of 12 snapshots."
       browser.evaluate("culetMap.player.go(#{count - 1})")
       assert_equal Culet::Map::Totals.new(series.last).to_h["used_bytes"],
                    browser.evaluate("Number(document.querySelector('[data-key=used_bytes]').dataset.bytes)")
@@ -335,8 +318,8 @@ class MapBrowserTest < Minitest::Test
     process.heap(arena: 0, start: MapHelper::HEAP, pages: 1_000_000, kind: "main")
     100.times { |index| process.heap(arena: 1 + (index / 2), start: MapHelper::ARENA + (index * (64 << 20)), pages: 16_000, chunks: index < 60) }
     snapshot = Culet::Scope::Builder.new(process.to_s).call
-    with_page(snapshot) do |browser, folder|
-      assert_operator File.size("#{folder}/map.html"), :<=, 10_000_000
+    with_page(snapshot) do |browser, path|
+      assert_operator File.size(path), :<=, 10_000_000
       assert_equal 2_600_000, browser.evaluate("culetMap.view.picture.size - culetMap.view.picture.tally().gap / #{PAGE}")
       assert_equal Culet::Map::Totals.new(snapshot).to_h["used_bytes"], browser.evaluate("culetMap.view.picture.tally().used")
       colours = browser.evaluate("(culetMap.view.draw(), new Set(culetMap.view.pixels).size)")

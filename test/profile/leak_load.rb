@@ -1,18 +1,8 @@
 # frozen_string_literal: true
 
 # Runs one of leaks/*.rb under a load that allocates ten times as much and keeps nothing of it, nor much of its code.
+require_relative "../fixtures/request"
 load ARGV.fetch(0)
-
-# What a request makes and forgets.
-class Request
-  def initialize(number) = @number = number
-
-  def call
-    params = { id: @number, name: "customer #{@number}", tags: Array.new(10) { |index| "tag #{index}" } }
-    body = params.map { |key, value| "#{key}=#{value}" }.join("&")
-    [200, { "length" => body.size.to_s }, [body * 4]]
-  end
-end
 
 rounds = Integer(ARGV.fetch(1))
 rounds.times do |round|

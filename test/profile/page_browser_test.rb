@@ -1,18 +1,14 @@
 # frozen_string_literal: true
 
 require_relative "page_helper"
-require "map/layout"
+require "map/in_browser"
 
 # The page of a profile in a real browser, without a network.
 class ProfilePageBrowserTest < Minitest::Test
   include ProfilePageHelper
-  include Layout
+  include InBrowser
 
   READY = "document.documentElement.dataset.profile"
-
-  def setup
-    skip "no browser to open the page with; install one with `apt-get install chromium`" unless Browser::PROGRAM
-  end
 
   def test_the_graph_shows_the_view
     with_page(small) do |browser|
@@ -33,7 +29,7 @@ class ProfilePageBrowserTest < Minitest::Test
       assert_equal [false, false, false], browser.evaluate(visible)
       view(browser, "allocated")
       assert_equal [false, false, true], browser.evaluate(visible)
-      wait(browser, "culetProfile.functions.callees.width === document.querySelector('[data-graph=callees]').clientWidth")
+      browser.wait("culetProfile.functions.callees.width === document.querySelector('[data-graph=callees]').clientWidth")
       browser.evaluate("document.querySelector('[data-tab=graph]').click()")
       assert_equal [true, true, false], browser.evaluate(visible)
     end
@@ -67,7 +63,7 @@ class ProfilePageBrowserTest < Minitest::Test
     with_page(small) do |browser|
       click(browser, "Cache#value")
       assert_equal "Cache#value", zoomed(browser)
-      assert_equal ["all", "main:12", "Cache#value:8"], texts(browser, "#path li")
+      assert_equal ["all", "main:12", "Cache#value:8"], browser.texts("#path li")
       assert_equal(box(browser, "all")["width"], box(browser, "Cache#value")["width"])
       browser.evaluate("document.querySelectorAll('#path button')[1].click()")
       assert_equal "main", zoomed(browser)
@@ -88,7 +84,7 @@ class ProfilePageBrowserTest < Minitest::Test
       assert_equal node, at_row(browser, 4)
       assert_equal 0, at_row(browser, 0)
       assert_equal depth - 3, browser.evaluate("culetProfile.graph.picture.tree.depths[#{at_row(browser, 1)}]")
-      assert_match(/frames/, text(browser, "path"))
+      assert_match(/… \d+ more …/, browser.text("path"))
     end
   end
 
@@ -96,7 +92,7 @@ class ProfilePageBrowserTest < Minitest::Test
     with_page(small) do |browser|
       browser.evaluate("document.querySelector('[data-graph=all]').focus()")
       %w[ArrowDown ArrowDown ArrowRight].each { |name| browser.key(name) }
-      assert_match(/\ACache#value:8; .*leak\.rb:8; application; 4\.72 MB \(.* to .* MB\), 95 % interval; 17\.6 %; .*9 samples/, text(browser, "told"))
+      assert_match(/\ACache#value:8; .*leak\.rb:8; application; 4\.72 MB \(.* to .* MB\), 95 % interval; 17\.6 %; .*9 samples/, browser.text("told"))
       browser.key("Enter")
       assert_equal "Cache#value", zoomed(browser)
       browser.key("f")
@@ -108,9 +104,9 @@ class ProfilePageBrowserTest < Minitest::Test
     with_page(small) do |browser|
       place = box(browser, "Cache#store")
       browser.mouse("mouseMoved", place["x"], place["y"])
-      assert_match(%r{\ACache#store:4/home/me/leak\.rb:4application21\.0 MB \(14\.\d to 27\.\d MB\).*78\.4 %327,\d+ blocks from 40 samples}, text(browser, "tip"))
+      assert_match(%r{\ACache#store:4/home/me/leak\.rb:4application21\.0 MB \(14\.\d to 27\.\d MB\).*78\.4 %327,\d+ blocks from 40 samples}, browser.text("tip"))
       browser.mouse("mouseMoved", 5, 5)
-      wait(browser, "document.getElementById('tip').hidden")
+      browser.wait("document.getElementById('tip').hidden")
     end
   end
 
@@ -119,11 +115,11 @@ class ProfilePageBrowserTest < Minitest::Test
     again = frame("Tree#walk", "/app/tree.rb", 3)
     data = Made.new({ live: [site([again, frame("Tree#each", "/app/tree.rb", 9), again, frame("main", "/app/x.rb", 1)], 30), site([frame("main", "/app/x.rb", 1)], 10)] })
     with_page(data) do |browser|
-      search(browser, "TREE")
-      assert_match(/15\.7 MB \(.*\), 75\.0 %/, text(browser, "matches"))
+      browser.fill("find", "TREE")
+      assert_match(/15\.7 MB \(.*\), 75\.0 %/, browser.text("matches"))
       assert_equal 3, browser.evaluate("culetProfile.graph.found.reduce(function (a, b) { return a + b; })")
-      search(browser, "absent")
-      assert_equal "no match", text(browser, "matches")
+      browser.fill("find", "absent")
+      assert_equal "no match", browser.text("matches")
       browser.key("Escape")
       assert_equal [nil, ""], browser.evaluate("[culetProfile.graph.found, document.getElementById('matches').textContent]")
     end
@@ -163,7 +159,7 @@ class ProfilePageBrowserTest < Minitest::Test
       row = "Array.from(document.querySelectorAll('#groups [aria-label=\"By class\"] button')).find(function (one) { return one.textContent === 'String'; })"
       browser.evaluate("#{row}.click()")
       assert_equal %w[all main Cache#value String#* String], names(browser)
-      assert_match(/Only class: String×4\.72 MB/, text(browser, "chips"))
+      assert_match(/Only class: String×4\.72 MB/, browser.text("chips"))
       assert_equal "true", browser.evaluate("#{row}.getAttribute('aria-pressed')")
       browser.evaluate("document.querySelector('.chip').click()")
       assert_equal 9, names(browser).size
@@ -172,7 +168,7 @@ class ProfilePageBrowserTest < Minitest::Test
 
   def test_groups_by_label
     with_page(large(200)) do |browser|
-      assert_equal ["By line", "By gem", "By class", "By library", "By endpoint", "By job"], texts(browser, "#groups h2")
+      assert_equal ["By line", "By gem", "By class", "By library", "By endpoint", "By job"], browser.texts("#groups h2")
       before = browser.evaluate("document.querySelectorAll('#groups section')[0].querySelectorAll('tbody tr').length")
       browser.evaluate("document.querySelector('#groups .quiet').click()")
       assert_equal 10, before
@@ -195,9 +191,9 @@ class ProfilePageBrowserTest < Minitest::Test
       assert_equal ["+94.4 MB", "−83.9 MB", "−26.2 MB"], %w[more less gone].map { |name| rows.find { |row| row[0].include?("#{name}.rb") }[3] }
       place = box(browser, "less")
       browser.mouse("mouseMoved", place["x"], place["y"])
-      assert_match(/−83\.9 MB \(−.* to −.* MB\) since the earlier profile \(105 MB\)/, text(browser, "tip"))
+      assert_match(/−83\.9 MB \(−.* to −.* MB\) since the earlier profile \(105 MB\)/, browser.text("tip"))
       browser.mouse("mouseMoved", *box(browser, "same").values_at("x", "y"))
-      assert_match(/the change is within the interval/, text(browser, "tip"))
+      assert_match(/the change is within the interval/, browser.text("tip"))
       browser.evaluate("document.querySelector('[data-tab=functions]').click(); document.querySelector('[data-order=change]').click()")
       assert_equal %w[more less gone same], table(browser, "#functions tbody").map { |row| row[0][/\A(?:more|less|gone|same)/] }
     end
@@ -228,13 +224,14 @@ class ProfilePageBrowserTest < Minitest::Test
   def test_it_fits_narrow_and_wide_windows_in_light_and_dark
     [nil, large(300, growth: 2)].each do |base|
       Dir.mktmpdir do |folder|
-        path = write(folder, large(300), base)
+        path = File.join(folder, "profile.html")
+        File.write(path, html(large(300), base))
         assert_layout(path, ready: READY) do |browser|
           browser.evaluate("document.querySelector('[data-tab=functions]').click()")
-          wait(browser, "culetProfile.functions.callees.width === document.querySelector('[data-graph=callees]').clientWidth")
+          browser.wait("culetProfile.functions.callees.width === document.querySelector('[data-graph=callees]').clientWidth")
           assert_empty browser.evaluate(FAULTS)
           browser.evaluate("document.querySelector('[data-tab=graph]').click()")
-          wait(browser, "culetProfile.graph.width === document.querySelector('[data-graph=all]').clientWidth")
+          browser.wait("culetProfile.graph.width === document.querySelector('[data-graph=all]').clientWidth")
         end
       end
     end
@@ -244,41 +241,22 @@ class ProfilePageBrowserTest < Minitest::Test
     with_page(small) do |browser|
       light = pixel(browser, "Cache#store")
       browser.colors("dark")
-      wait(browser, "culetProfile.colours.paper === getComputedStyle(document.documentElement).getPropertyValue('--paper').trim() && matchMedia('(prefers-color-scheme: dark)').matches")
+      browser.wait("culetProfile.colours.paper === getComputedStyle(document.documentElement).getPropertyValue('--paper').trim() && matchMedia('(prefers-color-scheme: dark)').matches")
       refute_equal light, pixel(browser, "Cache#store")
     end
   end
 
   private
 
-  def write(folder, data, base)
-    File.join(folder, "profile.html").tap { |path| File.write(path, Culet::Profile::Html.new(data, view: :live, base: base).to_s) }
-  end
+  def html(data, base) = Culet::Profile::Html.new(data, view: :live, base: base).to_s
 
-  # Yields a browser that shows the page, and asserts that nothing went wrong and nothing was loaded.
-  def with_page(data, base: nil)
-    Dir.mktmpdir do |folder|
-      path = write(folder, data, base)
-      Browser.use do |browser|
-        browser.colors("light")
-        assert_equal "drawn", browser.open(path, ready: READY)
-        yield browser
-        assert_equal ["file://#{path}"], browser.requests
-        assert_empty browser.complaints
-      end
-    end
-  end
-
-  # Until an expression is true; the browser gives up when it does not become so.
-  def wait(browser, condition)
-    assert browser.evaluate("new Promise(function (done) { (function look() { if (#{condition}) done(true); else setTimeout(look, 20); }()); })")
-  end
+  def with_page(data, base: nil, &block) = showing(html(data, base), ready: READY, &block)
 
   # Names of all boxes with bytes, as they follow one another.
   def names(browser, graph = "graph")
     browser.evaluate(<<~JAVASCRIPT)
       (function () { var graph = culetProfile.#{graph}, found = [];
-        for (var node of graph.picture.walk()) if (graph.picture.bytes(node) > 0) found.push(graph.name(node).replace(/:\\d+$/, ""));
+        for (var node of graph.picture.walk()) if (graph.picture.weights[node] > 0) found.push(graph.picture.name(node).replace(/:\\d+$/, ""));
         return found; }())
     JAVASCRIPT
   end
@@ -287,7 +265,7 @@ class ProfilePageBrowserTest < Minitest::Test
   def box(browser, name)
     browser.evaluate(<<~JAVASCRIPT)
       (function () { var graph = culetProfile.graph, place = graph.canvas.getBoundingClientRect();
-        for (var node of graph.picture.walk()) if (graph.name(node).replace(/:\\d+$/, "") === #{JSON.generate(name)}) break;
+        for (var node of graph.picture.walk()) if (graph.picture.name(node).replace(/:\\d+$/, "") === #{JSON.generate(name)}) break;
         var extent = graph.extent(node), top = graph.top(graph.picture.tree.depths[node]);
         return { left: extent[0], width: extent[1], x: place.left + extent[0] + extent[1] / 2, y: place.top + top + 10, inner: [extent[0] + extent[1] / 2, top + 3] }; }())
     JAVASCRIPT
@@ -311,21 +289,13 @@ class ProfilePageBrowserTest < Minitest::Test
 
   def at_row(browser, row) = browser.evaluate("culetProfile.graph.at(10, #{(row * 20) + 5})")
 
-  def zoomed(browser) = browser.evaluate("culetProfile.graph.name(culetProfile.graph.zoomed)").sub(/:\d+\z/, "")
+  def zoomed(browser) = browser.evaluate("culetProfile.graph.picture.name(culetProfile.graph.zoomed)").sub(/:\d+\z/, "")
 
   def total(browser) = browser.evaluate("culetProfile.graph.picture.total")
 
   def selected(browser) = browser.evaluate("document.querySelector('[data-part=function]').textContent")
 
   def view(browser, key) = browser.evaluate("document.querySelector('[name=view][value=#{key}]').click()")
-
-  def search(browser, word)
-    browser.evaluate("(function () { var one = document.getElementById('find'); one.value = #{JSON.generate(word)}; one.dispatchEvent(new Event('input')); }())")
-  end
-
-  def text(browser, id) = browser.evaluate("document.getElementById('#{id}').textContent")
-
-  def texts(browser, elements) = browser.evaluate("Array.from(document.querySelectorAll('#{elements}'), function (one) { return one.textContent; })")
 
   def table(browser, rows)
     browser.evaluate("Array.from(document.querySelectorAll('#{rows} tr'), function (row) { return Array.from(row.cells, function (cell) { return cell.textContent; }); })")

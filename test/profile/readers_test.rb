@@ -26,7 +26,7 @@ class ProfileReadersTest < Minitest::Test
 
   def test_speedscope_shows_names_and_weights
     in_speedscope(small) do |browser|
-      wait(browser, "['main', 'Cache#store', 'Hash#[]=', 'st_insert', 'String'].every(function (name) { return drawn.includes(name); })")
+      browser.wait("['main', 'Cache#store', 'Hash#[]=', 'st_insert', 'String'].every(function (name) { return drawn.includes(name); })")
       assert_includes browser.evaluate("document.body.innerText"), "live (1/2)"
       browser.key("3")
       rows = sandwich(browser)
@@ -116,15 +116,11 @@ class ProfileReadersTest < Minitest::Test
     skip e.message
   end
 
-  def wait(browser, condition)
-    assert browser.evaluate("new Promise(function (done) { (function look() { if (#{condition}) done(true); else setTimeout(look, 20); }()); })")
-  end
-
   # @return [Hash] of each function the total and its own weight, as the page shows them
   def sandwich(browser)
     cells = "Array.from(row.cells, function (cell) { return cell.textContent; })"
     rows = "Array.from(document.querySelectorAll('tr'), function (row) { return #{cells}; }).filter(function (row) { return /%\\)$/.test(row[0]); })"
-    wait(browser, "#{rows}.length > 0")
+    browser.wait("#{rows}.length > 0")
     browser.evaluate(rows).to_h { |total, own, name| [name, [total, own].map { |text| text.sub(/ \(.*/, "") }] }
   end
 

@@ -21,7 +21,7 @@ class RequiresBuildTest < Minitest::Test
   def test_the_gem_has_the_sources
     files = Gem::Specification.load("#{ROOT}/culet.gemspec").files
     %w[boot/syscall_counter/Makefile boot/syscall_counter/syscall_counter.h boot/syscall_counter/src/files.c replay/interposer/next.c
-       boot/ext/recorder/recorder.c boot/lib/report/page/flame.js boot/lib/unused.rb lib/culet/unused.rb].each { |file| assert_includes files, file }
+       boot/ext/recorder/recorder.c boot/lib/report/page/requires.js lib/culet/render/page/flame.js boot/lib/unused.rb lib/culet/unused.rb].each { |file| assert_includes files, file }
     assert_empty files.grep(%r{\Aboot/syscall_counter/build})
   end
 end

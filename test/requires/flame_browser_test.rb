@@ -1,47 +1,48 @@
 # frozen_string_literal: true
 
 require_relative "requires_helper"
-require "map/layout"
+require "map/in_browser"
 
 # The flame graph in a real browser, without a network.
 class RequiresFlameBrowserTest < Minitest::Test
   include RequiresHelper
-  include Layout
+  include InBrowser
+
+  READY = "document.documentElement.dataset.requires"
 
   def test_the_page
-    skip "there is no Chromium" unless Browser::PROGRAM
     write("outer.rb" => "require 'inner'; require 'big'; sleep 0.05; HELD = '</script><b>' * 1000",
-          "inner.rb" => "sleep 1", "big.rb" => "BIG = Array.new(5_000) { |one| one.to_s * 30 }")
+          "inner.rb" => "sleep 1; begin; require 'absent'; rescue LoadError; end", "big.rb" => "BIG = Array.new(5_000) { |one| one.to_s * 30 }")
     record(*ruby("-e", "require 'outer'"), options: ["--html", path("page.html")])
-    Browser.use do |browser|
-      assert_equal "drawn", browser.open(path("page.html"), ready: "document.documentElement.dataset.flame")
-      assert_equal [["file://#{path("page.html")}"], []], [browser.requests, browser.complaints]
+    showing(path("page.html"), ready: READY) do |browser|
       assert_operator width(browser, "inner"), :>, width(browser, "big")
       assert_operator width(browser, "outer"), :>, width(browser, "inner")
+      assert_equal [1, "absent [LoadError]"], of(browser, "absent", "[graph.picture.failed[node], graph.picture.name(node)]")
 
       choose(browser, 2)
       assert_operator width(browser, "big"), :>, width(browser, "inner")
 
       whole = width(browser, "all requires")
-      browser.evaluate("(#{bar("big")}).click()")
+      browser.drag(*[middle(browser, "big")] * 2)
       assert_in_delta whole, width(browser, "big"), 2
-      assert_match(/big\.rb.*memory retained/, browser.evaluate("document.getElementById('told').textContent"))
+      assert_match(/big\.rbthe program.*memory retained/, browser.text("tip"))
+      assert_equal ["all requires", "outer"], browser.texts("#path button")
       browser.key("Escape")
+      assert_operator width(browser, "big"), :<, whole
       choose(browser, 0)
-      browser.evaluate("(function () { var one = document.getElementById('find'); one.value = 'inner'; one.dispatchEvent(new Event('input')); }())")
-      assert_equal 1, browser.evaluate("document.querySelectorAll('#graph .found').length")
+      browser.fill("find", "inner")
+      assert_equal 1, browser.evaluate("culetRequires.graph.found.reduce(function (sum, one) { return sum + one; })")
+      assert_match(/found: 1,0\d\d ms, \d\d\.\d %/, browser.text("matches"))
       assert_match(/the program/, browser.evaluate("document.querySelector('#gems tbody').textContent"))
     end
   end
 
   # Fifteen libraries that stand side by side and below one another: no two neighbours look alike.
   def test_neighbours_have_colours_that_differ
-    skip "there is no Chromium" unless Browser::PROGRAM
     gems = Array.new(15) { |number| "gems/lib#{number}-1.0/lib/lib#{number}" }
     gems.each_with_index { |name, number| write("#{name}.rb" => "sleep #{0.003 * (number + 1)}#{"\nrequire '#{path(gems[number - 3])}'" if number % 3 == 2}") }
     record(*ruby("-e", gems.map { |name| "require '#{path(name)}'" }.reverse.join(";")), options: ["--html", path("page.html")])
-    Browser.use do |browser|
-      assert_equal "drawn", browser.open(path("page.html"), ready: "document.documentElement.dataset.flame")
+    showing(path("page.html"), ready: READY) do |browser|
       [0, 2].each do |figure|
         choose(browser, figure)
         boxes = browser.evaluate(BOXES)
@@ -52,22 +53,26 @@ class RequiresFlameBrowserTest < Minitest::Test
           assert_operator distance(one["colour"], other["colour"]), :>, 40, [one, other].inspect
         end
       end
-      assert_layout(path("page.html"), ready: "document.documentElement.dataset.flame")
+      assert_layout(path("page.html"), ready: READY)
     end
   end
 
+  # All boxes below the one of all requires that are wide enough to see.
   BOXES = <<~JAVASCRIPT
-    Array.from(document.querySelectorAll("#graph div")).filter(function (one) { return one.dataset.number !== "-1"; }).map(function (one) {
-      var data = JSON.parse(document.getElementById("data").textContent);
-      return { gem: data.gems[data.rows[one.dataset.number][2]], colour: getComputedStyle(one).backgroundColor.match(/\\d+/g).map(Number),
-               left: parseFloat(one.style.left), right: parseFloat(one.style.left) + parseFloat(one.style.width), top: parseFloat(one.style.top) }; })
+    (function () {
+      var graph = culetRequires.graph, requires = culetRequires.requires;
+      return Array.from(graph.picture.walk()).slice(1).filter(function (node) { return graph.extent(node)[1] > 0.6; }).map(function (node) {
+        var extent = graph.extent(node), colour = graph.colours.of(graph.picture, node);
+        return { gem: requires.gems[requires.gem[node]], colour: colour.match(/[0-9a-f]{2}/g).map(function (part) { return parseInt(part, 16); }),
+                 left: extent[0], right: extent[0] + extent[1], level: graph.picture.depths[node] }; });
+    }())
   JAVASCRIPT
 
   # @return [Array<Array(Hash, Hash)>] boxes that touch: in a row, or in two rows that follow one another
   def adjacent(boxes)
     boxes.combination(2).select do |one, other|
-      beside = one["top"] == other["top"] && ((one["right"] - other["left"]).abs < 1 || (other["right"] - one["left"]).abs < 1)
-      below = (one["top"] - other["top"]).abs.between?(1, 18) && [one["left"], other["left"]].max < [one["right"], other["right"]].min
+      beside = one["level"] == other["level"] && ((one["right"] - other["left"]).abs < 1 || (other["right"] - one["left"]).abs < 1)
+      below = (one["level"] - other["level"]).abs == 1 && [one["left"], other["left"]].max < [one["right"], other["right"]].min
       beside || below
     end
   end
@@ -78,12 +83,24 @@ class RequiresFlameBrowserTest < Minitest::Test
   private
 
   # @param figure [Integer] which of the page's list is the width
-  def choose(browser, figure)
-    browser.evaluate("(function () { var one = document.getElementById('figure'); one.value = #{figure}; one.dispatchEvent(new Event('change')); }())")
+  def choose(browser, figure) = browser.fill("figure", figure, event: "change")
+
+  NODE = "requires.name.findIndex(function (one) { return one.split('/').pop() === %p; })"
+  private_constant :NODE
+
+  # @param expression [String] of `graph`, `requires` and `node`, the number of a file
+  def of(browser, name, expression)
+    node = format(NODE, name)
+    browser.evaluate("(function () { var graph = culetRequires.graph, requires = culetRequires.requires, node = #{node}; return #{expression}; }())")
   end
 
-  def bar(name) = "Array.from(document.querySelectorAll('#graph div')).find(function (one) { return one.textContent.startsWith(#{name.dump} + ' '); })"
+  # @return [Float] pixels
+  def width(browser, name) = of(browser, name, "graph.extent(node)[1]")
 
-  # @return [Float] pixels; 0 where there is no such bar, or it is too narrow for words
-  def width(browser, name) = browser.evaluate("(function () { var one = #{bar(name)}; return one ? parseFloat(one.style.width) : 0; }())")
+  # Where a box is in the window.
+  def middle(browser, name)
+    left, width, top = of(browser, name, "graph.extent(node).concat(graph.top(graph.picture.depths[node]))")
+    edges = browser.evaluate("(function () { var box = culetRequires.graph.canvas.getBoundingClientRect(); return [box.left, box.top]; }())")
+    [edges[0] + left + (width / 2), edges[1] + top + 10]
+  end
 end

@@ -2,18 +2,8 @@
 
 # Runs a program of leaks or steady under a load that allocates much more and keeps nothing of it, until it is killed or
 # its parent ends.
+require_relative "../fixtures/request"
 load ARGV.fetch(0)
-
-# What a request makes and forgets.
-class Request
-  def initialize(number) = @number = number
-
-  def call
-    params = { id: @number, name: "customer #{@number}", tags: Array.new(10) { |index| "tag #{index}" } }
-    body = params.map { |key, value| "#{key}=#{value}" }.join("&")
-    [200, { "length" => body.size.to_s }, [body * 4]]
-  end
-end
 
 BATCH = 20
 PAUSE_SECONDS = 0.01

@@ -2,18 +2,14 @@
 
 require_relative "documents"
 require "culet/tools/retain"
-require "map/layout"
+require "map/in_browser"
 
 # The page of what is retained in a real browser, without a network.
 class RetainPageBrowserTest < Minitest::Test
   include RetentionDocuments
-  include Layout
+  include InBrowser
 
   READY = "document.documentElement.dataset.retain"
-
-  def setup
-    skip "no browser to open the page with; install one with `apt-get install chromium`" unless Browser::PROGRAM
-  end
 
   # Children lie within their parent, do not overlap, and have areas in the ratio of their bytes.
   def test_areas_are_bytes
@@ -41,8 +37,8 @@ class RetainPageBrowserTest < Minitest::Test
   def test_a_click_selects_and_a_second_one_zooms
     with_page(read(large)) do |browser|
       2.times { |turn| click(browser, 1).then { assert_equal turn, zoomed(browser) } }
-      assert_equal %w[all], texts(browser, "#path button")
-      assert_match(/\Aconstant Shop::PageCache::PAGES \(\S+\)40\.\d MB, \d\d\.\d % of all; 111 objectsShop::CACHE -> Hash -> "GET/, text(browser, "told"))
+      assert_equal %w[all], browser.texts("#path button")
+      assert_match(/\Aconstant Shop::PageCache::PAGES \(\S+\)40\.\d MB, \d\d\.\d % of all; 111 objectsShop::CACHE -> Hash -> "GET/, browser.text("told"))
       browser.evaluate("document.querySelector('#path button').click()")
       assert_equal 0, zoomed(browser)
     end
@@ -52,11 +48,11 @@ class RetainPageBrowserTest < Minitest::Test
     with_page(read(large)) do |browser|
       browser.evaluate("document.getElementById('map').focus()")
       browser.key("ArrowDown")
-      assert_match(/\Aconstant Shop::PageCache::PAGES/, text(browser, "told"))
+      assert_match(/\Aconstant Shop::PageCache::PAGES/, browser.text("told"))
       browser.key("ArrowRight")
-      assert_match(/\Aconstant I18n::BACKEND/, text(browser, "told"))
+      assert_match(/\Aconstant I18n::BACKEND/, browser.text("told"))
       %w[ArrowLeft ArrowDown].each { |name| browser.key(name) }
-      assert_match(/constant Shop::PageCache::PAGES .* -> /, text(browser, "told"), "the path of what is chosen")
+      assert_match(/constant Shop::PageCache::PAGES .* -> /, browser.text("told"), "the path of what is chosen")
       browser.key("Enter")
       assert_operator zoomed(browser), :>, 1
       browser.key("Backspace")
@@ -70,15 +66,15 @@ class RetainPageBrowserTest < Minitest::Test
     node = ->(id, parent, edge, name, bytes) { [id, parent, edge, name, format("0x%x", 4096 + id), 40, bytes, 1] }
     tree = [[0, nil, "A", "constant", nil, 0, 900, 1], node.call(1, 0, "[0]", "User", 500), node.call(2, 1, "@friend", "User", 300), node.call(3, 0, "[1]", "String", 100)]
     with_page(analysis(holders: [holder(0, "A", 900)], sets: [], tree: tree)) do |browser|
-      search(browser, "USER")
-      assert_equal "found: 2, 500 bytes, 55.6 %", text(browser, "matches")
-      search(browser, "0x1003")
-      assert_equal "found: 1, 100 bytes, 11.1 %", text(browser, "matches")
+      browser.fill("find", "USER")
+      assert_equal "found: 2, 500 bytes, 55.6 %", browser.text("matches")
+      browser.fill("find", "0x1003")
+      assert_equal "found: 1, 100 bytes, 11.1 %", browser.text("matches")
       browser.evaluate("document.getElementById('find').focus()")
       browser.key("Enter")
-      assert_match(/\A\[1\] String100 bytes/, text(browser, "told"))
-      search(browser, "absent")
-      assert_equal "no match", text(browser, "matches")
+      assert_match(/\A\[1\] String100 bytes/, browser.text("told"))
+      browser.fill("find", "absent")
+      assert_equal "no match", browser.text("matches")
     end
   end
 
@@ -86,9 +82,9 @@ class RetainPageBrowserTest < Minitest::Test
     with_page(read(large)) do |browser|
       box = boxes(browser).find { |one| one["node"] == 1 }
       browser.mouse("mouseMoved", *middle(browser, box, top: 8))
-      assert_match(/\Aconstant Shop::PageCache::PAGES \(\S+\)40\.\d MB, \d+\.\d % of all111 objects\z/, text(browser, "tip"))
+      assert_match(/\Aconstant Shop::PageCache::PAGES \(\S+\)40\.\d MB, \d+\.\d % of all111 objects\z/, browser.text("tip"))
       browser.mouse("mouseMoved", 2, 2)
-      assert browser.evaluate("new Promise(function (done) { (function look() { if (document.getElementById('tip').hidden) done(true); else setTimeout(look, 20); }()); })")
+      browser.wait("document.getElementById('tip').hidden")
     end
   end
 
@@ -100,7 +96,7 @@ class RetainPageBrowserTest < Minitest::Test
       browser.evaluate("document.querySelectorAll('#holders tbody button')[1].click()")
       assert_equal 2, zoomed(browser)
       browser.evaluate("document.querySelectorAll('#classes tbody button')[0].click()")
-      assert_match(/\Afound: /, text(browser, "matches"))
+      assert_match(/\Afound: /, browser.text("matches"))
     end
   end
 
@@ -110,7 +106,7 @@ class RetainPageBrowserTest < Minitest::Test
     one = holder(0, name, 900, file: name, path: steps, classes: [[name, 1, 900]])
     tree = [[0, nil, name, name, name, 0, 900, 1], [1, 0, name, name, name, 40, 800, 1]]
     with_page(read(document(holders: [one], sets: [], tree: tree, classes: [[name, 1, 900]]), name: name)) do |browser|
-      browser.evaluate("culetRetain.map.zoom(2); culetRetain.look('script'); document.querySelector('#classes tbody button').click()")
+      browser.evaluate("culetRetain.map.zoom(2); culetRetain.find.look('script'); document.querySelector('#classes tbody button').click()")
       assert_equal [false, 0], browser.evaluate("[window.pwned === 1, document.images.length]")
       assert_includes browser.evaluate("document.querySelector('h1').textContent"), "<script>window.pwned=1</script>"
     end
@@ -125,13 +121,14 @@ class RetainPageBrowserTest < Minitest::Test
 
   def test_a_process_that_keeps_nothing
     with_page(analysis(holders: [], sets: [])) do |browser|
-      assert_equal ["0 bytes"], texts(browser, ".total b")
+      assert_equal ["0 bytes"], browser.texts(".total b")
     end
   end
 
   def test_it_fits_narrow_and_wide_windows_in_light_and_dark
     Dir.mktmpdir do |folder|
-      path = write(folder, read(large))
+      path = File.join(folder, "retain.html")
+      File.write(path, Culet::Retain::Html.new(read(large)).to_s)
       assert_layout(path, ready: READY) do |browser|
         browser.evaluate("culetRetain.map.zoom(1)")
         assert_empty browser.evaluate(FAULTS)
@@ -144,28 +141,13 @@ class RetainPageBrowserTest < Minitest::Test
     with_page(read(large)) do |browser|
       light = browser.evaluate("culetRetain.map.canvas.toDataURL()")
       browser.colors("dark")
-      changed = "culetRetain.map.canvas.toDataURL() !== #{JSON.generate(light)}"
-      assert browser.evaluate("new Promise(function (done) { (function look() { if (#{changed}) done(true); else setTimeout(look, 50); }()); })")
+      browser.wait("culetRetain.map.canvas.toDataURL() !== #{JSON.generate(light)}")
     end
   end
 
   private
 
-  def write(folder, analysis) = File.join(folder, "retain.html").tap { |path| File.write(path, Culet::Retain::Html.new(analysis).to_s) }
-
-  # Yields a browser that shows the page, and asserts that nothing went wrong and nothing was loaded.
-  def with_page(analysis)
-    Dir.mktmpdir do |folder|
-      path = write(folder, analysis)
-      Browser.use do |browser|
-        browser.colors("light")
-        assert_equal "drawn", browser.open(path, ready: READY)
-        yield browser
-        assert_equal ["file://#{path}"], browser.requests
-        assert_empty browser.complaints
-      end
-    end
-  end
+  def with_page(analysis, &block) = showing(Culet::Retain::Html.new(analysis).to_s, ready: READY, &block)
 
   def boxes(browser)
     browser.evaluate(<<~JAVASCRIPT)
@@ -196,13 +178,5 @@ class RetainPageBrowserTest < Minitest::Test
 
   def zoomed(browser) = browser.evaluate("culetRetain.map.zoomed")
 
-  def search(browser, word)
-    browser.evaluate("(function () { var one = document.getElementById('find'); one.value = #{JSON.generate(word)}; one.dispatchEvent(new Event('input')); }())")
-  end
-
-  def text(browser, id) = browser.evaluate("document.getElementById('#{id}').textContent")
-
-  def texts(browser, elements) = browser.evaluate("Array.from(document.querySelectorAll('#{elements}'), function (one) { return one.textContent; })")
-
-  def rows(browser, root) = texts(browser, "#{root} tbody tr")
+  def rows(browser, root) = browser.texts("#{root} tbody tr")
 end

@@ -42,13 +42,13 @@ class SiteBrowserTest < Minitest::Test
       frame.loading = "eager";
       return new Promise(function (done) { (function look() {
         var page = frame.contentDocument, data = page && page.documentElement && page.documentElement.dataset;
-        var state = data && (data.map || data.charts || data.profile || data.flame);
+        var state = data && (data.map || data.charts || data.profile || data.requires);
         if (!state) return setTimeout(look, 50);
         var ink = Array.from(page.querySelectorAll("canvas")).some(function (canvas) {
           var context = canvas.width && canvas.height && canvas.getContext("2d");
           if (!context) return false;
           return new Set(new Uint32Array(context.getImageData(0, 0, canvas.width, canvas.height).data.buffer)).size > 3;
-        }) || page.querySelectorAll("svg .role-mark path, #graph > div").length > 3;
+        }) || page.querySelectorAll("svg .role-mark path").length > 3;
         done([frame.getAttribute("src").split("/").pop(), state, ink]);
       }()); });
     }))

@@ -1,32 +1,20 @@
 # frozen_string_literal: true
 
 require_relative "strings_helper"
-require "map/layout"
+require "map/in_browser"
 
 # The page opened in a real browser with no network to be had.
 class StringsPageBrowserTest < Minitest::Test
   include StringsHelper
-  include Layout
+  include InBrowser
 
   HOSTILE = %(<script>window.pwned=1</script><img src=x onerror="window.pwned=1">]]></svg><svg onload="window.pwned=1">&amp;\u0000)
 
-  def setup
-    skip "no browser to open the page with; install one with `apt-get install chromium`" unless Browser::PROGRAM
-  end
-
-  # Yields a browser that shows the page of a dump, and asserts that nothing went wrong and nothing was loaded.
+  # @yieldparam browser [Browser] with the page of a dump
+  # @yieldparam findings [Culet::Strings::Findings]
   def with_page(text, **options)
     found = findings(text, **options)
-    Dir.mktmpdir do |folder|
-      path = File.join(folder, "strings.html")
-      File.write(path, Culet::Strings::Html.new(found, top: 50).to_s)
-      Browser.use do |browser|
-        browser.open(path, ready: "'drawn'")
-        yield browser, found
-        assert_equal ["file://#{path}"], browser.requests
-        assert_empty browser.complaints
-      end
-    end
+    showing(Culet::Strings::Html.new(found, top: 50).to_s, ready: "'drawn'") { |browser| yield browser, found }
   end
 
   def test_what_strings_say_is_text

@@ -67,6 +67,23 @@ static void free_burst(void)
     }
 }
 
+/* A heap that only the test purges. */
+static void begin_without_scavenger(void)
+{
+    culet_free(culet_malloc(1));
+    atomic_store(&culet_scavenger_state, CULET_SCAVENGER_UNAVAILABLE);
+}
+
+/* A slab of 512-byte blocks, all live, of which the last unit is current. */
+static const struct culet_class *fill_current_slab(void)
+{
+    const struct culet_class *c = &culet_classes[culet_size_class(512)];
+
+    for (unsigned i = 0; i < c->count; i++)
+        block[i] = get(512, 1);
+    return c;
+}
+
 static size_t purge_all(void)
 {
     struct culet_purged done = culet_purge(false);
@@ -170,24 +187,21 @@ TEST(many_current_slabs_are_purged_in_several_slices)
     static unsigned char *kept[CULET_CLASSES];
     unsigned unlisted = 0;
 
-    culet_free(culet_malloc(1));
-    atomic_store(&culet_scavenger_state, CULET_SCAVENGER_UNAVAILABLE);
+    begin_without_scavenger();
     atomic_store(&culet_wakeup_large, true);
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
         const struct culet_class *c = &culet_classes[klass];
-        void *(*allocate)(size_t, size_t) = culet_calloc;
-        static unsigned char *full[CULET_UNIT * CULET_UNITS];
         if (klass <= CULET_SIZES)
             for (unsigned i = 0; i < c->count; i++)
-                full[i] = get(c->size, 7);
+                block[i] = get(c->size, 7);
         else
             for (unsigned i = 0; i < c->count; i++)
-                memset(full[i] = allocate(1, c->size), 7, c->size);
+                memset(block[i] = culet_calloc(1, c->size), 7, c->size);
         /* The last unit is current; it keeps its first block. */
         unsigned first = (c->units - 1u) * CULET_UNIT;
-        kept[klass] = full[first];
+        kept[klass] = block[first];
         for (unsigned i = first + 1; i < c->count; i++)
-            culet_free(full[i]);
+            culet_free(block[i]);
         struct culet_slab *slab = culet_arena(0)->current[klass].slab;
         CHECK(slab == slab_of(kept[klass]), "class %u: another slab is current", klass);
         unlisted += !slab->available && culet_slab_free_pages(slab);
@@ -203,8 +217,7 @@ TEST(many_current_slabs_are_purged_in_several_slices)
 
 TEST(an_idle_purge_leaves_pages_that_were_used_lately)
 {
-    culet_free(culet_malloc(1));
-    atomic_store(&culet_scavenger_state, CULET_SCAVENGER_UNAVAILABLE);
+    begin_without_scavenger();
     culet_thread.refills = UINT32_MAX; /* no check of a small heap */
     burst(100, 1000);
     size_t idle = idle_in_slabs(), unused = idle_now().to_return;
@@ -239,16 +252,11 @@ TEST(an_idle_purge_leaves_pages_that_were_used_lately)
 /* The current slab is not listed, as its other units are full. The scavenger sleeps unless something is left. */
 TEST(an_idle_purge_comes_back_for_the_current_unit)
 {
-    static unsigned char *full[CULET_UNIT * CULET_UNITS];
-
-    culet_free(culet_malloc(1));
-    atomic_store(&culet_scavenger_state, CULET_SCAVENGER_UNAVAILABLE);
-    const struct culet_class *c = &culet_classes[culet_size_class(512)];
-    for (unsigned i = 0; i < c->count; i++)
-        full[i] = get(512, 1);
+    begin_without_scavenger();
+    const struct culet_class *c = fill_current_slab();
     for (unsigned i = (c->units - 1u) * CULET_UNIT + 1; i < c->count; i++)
-        culet_free(full[i]);
-    struct culet_slab *slab = slab_of(full[0]);
+        culet_free(block[i]);
+    struct culet_slab *slab = slab_of(block[0]);
     CHECK(!slab->available && culet_arena(0)->current[slab->span.klass].slab == slab,
           "the slab is not the current one");
     size_t unused = idle_now().to_return;
@@ -265,16 +273,11 @@ TEST(an_idle_purge_comes_back_for_the_current_unit)
 /* Otherwise the scavenger would never sleep again. */
 TEST(a_listed_current_slab_without_a_free_page_leaves_nothing)
 {
-    static unsigned char *full[CULET_UNIT * CULET_UNITS];
-
-    culet_free(culet_malloc(1));
-    atomic_store(&culet_scavenger_state, CULET_SCAVENGER_UNAVAILABLE);
-    const struct culet_class *c = &culet_classes[culet_size_class(512)];
-    for (unsigned i = 0; i < c->count; i++)
-        full[i] = get(512, 1);
-    culet_free(full[0]);
-    culet_free(full[c->count - 1]);
-    struct culet_slab *slab = slab_of(full[1]);
+    begin_without_scavenger();
+    const struct culet_class *c = fill_current_slab();
+    culet_free(block[0]);
+    culet_free(block[c->count - 1]);
+    struct culet_slab *slab = slab_of(block[1]);
     CHECK(culet_arena(0)->current[slab->span.klass].slab == slab, "the slab is not the current one");
     culet_purge(true);
     CHECK(slab->available, "the slab is not listed");
@@ -283,7 +286,7 @@ TEST(a_listed_current_slab_without_a_free_page_leaves_nothing)
           done.left ? "something" : "nothing");
 }
 
-TEST(purges_collect_what_other_threads_freed)
+TEST(purges_destroy_free_slabs)
 {
     struct heap_counts counts;
 

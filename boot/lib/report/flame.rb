@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
+require "json"
 require_relative "../../../lib/culet/render/html_page"
+require_relative "../../../lib/culet/render/packing"
 require_relative "../../../lib/culet/text/numbers"
 require_relative "../../../lib/culet/text/size"
 require_relative "feature"
@@ -11,8 +13,9 @@ module Culet
     # The tree of requires as a page: a flame graph by time, memory, lookups or compiled code, and the list of gems.
     class Flame < HtmlPage
       FOLDER = File.expand_path("page", __dir__)
-      SCRIPTS = %w[flame].freeze
-      # The figures of each file, in the order of the list in flame.js.
+      STYLES = [EXPLORER, "page.css"].freeze
+      SCRIPTS = [*FLAME, "requires", "colours", "main"].freeze
+      # The figures of each file, in the order of the list in requires.js.
       FIGURES = %w[self_seconds self_cpu_seconds retained_bytes iseq_bytes
                    malloc_bytes objects syscalls failed_syscalls].freeze
       private_constant :FIGURES
@@ -37,15 +40,18 @@ module Culet
         "#{parts.join(", ")}."
       end
 
-      # Each file as an Array: parent, name, gem (both as numbers of a list), path, error, figures.
-      def data
+      # Columns with a value for all requires, then for each file; the numbers of files begin at 1.
+      def packed
         gems = features.map { |one| one["gem"] }.uniq
-        rows = features.map do |one|
-          [one["parent"] || -1, one["name"] || one["path"] || Feature::UNNAMED, gems.index(one["gem"]), one["path"],
-           one["error"], *FIGURES.map { |key| one[key] }]
-        end
-        json("gems" => gems, "rows" => rows)
+        facts = { "gems" => gems, "parent" => column(-1) { |one| (one["parent"] || -1) + 1 },
+                  "name" => column("all requires") { |one| one["name"] || one["path"] || Feature::UNNAMED },
+                  "gem" => column(-1) { |one| gems.index(one["gem"]) }, "path" => column { |one| one["path"] },
+                  "error" => column { |one| one["error"] },
+                  "values" => FIGURES.map { |key| column { |one| one[key] } } }
+        Packing.base64(JSON.generate(facts))
       end
+
+      def column(all = nil, &value) = [all, *features.map(&value)]
     end
   end
 end

@@ -15,12 +15,11 @@ module Culet
     # @param environment [Hash{String => String, nil}] changes to the environment of the command
     # @param program [String] path of its first word
     # @param command [Array<String>]
-    # @param on_signal [Hash{String => #call}] signals that the command does not get; called in the handler with its pid
-    def initialize(environment, program, command, on_signal: {})
+    def initialize(environment, program, command)
       @environment = environment
       @program = program
       @command = command
-      @on_signal = on_signal
+      @answered = nil
     end
 
     # @param status [Process::Status]
@@ -31,14 +30,6 @@ module Culet
     # @param status [Process::Status] how it ended
     # @return [Error] with the exit status of the command, at least 1
     def self.error(message, status) = Error.new(message, exit_status: [exit_status(status), 1].max)
-
-    # @param program [String] that could not be started
-    # @param cause [SystemCallError]
-    # @return [Error] with the exit status of a shell
-    def self.refused(program, cause)
-      Error.new("cannot run #{program}: #{cause.message.sub(/ - .*/, "").downcase}",
-                exit_status: cause.is_a?(Errno::ENOENT) ? 127 : 126)
-    end
 
     # @return [Integer] the command's process number, once it has been started
     attr_reader :pid
@@ -53,6 +44,30 @@ module Culet
         forward.call(@pid)
         Process.wait2(@pid).last
       end
+    end
+
+    # Runs the command without one signal: a thread answers it, one after the other.
+    #
+    # @param signal [String] its name
+    # @param options [Hash] redirections, as for Process.spawn
+    # @yieldparam pid [Integer] the command's process
+    # @return [Process::Status] how it ended
+    # @raise [Culet::Error] when it cannot be started, with the exit status of a shell
+    def answering(signal, **options)
+      @answered = signal
+      @requests = Queue.new
+      thread = Thread.new do
+        while (pid = @requests.pop)
+          yield pid
+        end
+      end
+      call(**options)
+    rescue SystemCallError => e
+      raise Error.new("cannot run #{@program}: #{e.message.sub(/ - .*/, "").downcase}",
+                      exit_status: e.is_a?(Errno::ENOENT) ? 127 : 126)
+    ensure
+      @requests.close
+      thread&.join
     end
 
     private
@@ -71,7 +86,7 @@ module Culet
     end
 
     def send_on(name, pid)
-      @on_signal.fetch(name) { ->(one) { Process.kill(name, one) } }.call(pid)
+      name == @answered ? @requests << pid : Process.kill(name, pid)
     rescue Errno::ESRCH
       nil # it has just ended
     end

@@ -26,21 +26,13 @@ static void check_attack(const struct victim *victim)
         check_stream(&result);
         free(result.stream);
     }
-    struct result result = read_process("", victim->pid);
-    check_complete(&result);
+    struct result result = read_complete("", victim->pid);
     CHECK(number_of(&result, "reading", 0, "peak_rss_bytes") < MOST_BYTES, "the reader took %lu bytes",
           (unsigned long)number_of(&result, "reading", 0, "peak_rss_bytes"));
     CHECK(number_of(&result, "reading", 0, "paused_cpu_seconds") <= MOST_PAUSED,
           "the process was paused for %lu seconds of work",
           (unsigned long)number_of(&result, "reading", 0, "paused_cpu_seconds"));
     free(result.stream);
-}
-
-static void finish(struct victim *victim, struct target *target)
-{
-    await_state(victim->pid, 'T');
-    close(victim->memory);
-    end(target);
 }
 
 static struct words words_of(const struct victim *victim, const char *group)
@@ -52,12 +44,6 @@ static struct words words_of(const struct victim *victim, const char *group)
     return (struct words){0};
 }
 
-static void start(struct victim *victim, struct target *target, const char *command)
-{
-    setenv("HEAP_RESERVES", "1", 1);
-    start_victim(victim, command, target);
-}
-
 /* ---- glibc's ---- */
 
 /* A program wrote 16 bytes beyond the last block of the heap. */
@@ -65,10 +51,8 @@ TEST(an_overflow_into_top)
 {
     static const uint64_t sizes[] = {UINT64_C(0x4141414141414141), UINT64_MAX, UINT64_C(1) << 47 | 1,
                                      (UINT64_C(8) << 40) | 1, UINT64_C(0) - 0x20fe0};
-    struct target target;
-    struct victim victim;
+    struct victim victim = start_victim("heap mixed 3 1");
 
-    start(&victim, &target, "heap mixed 3 1");
     struct words tops = words_of(&victim, "tops");
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         uint64_t before[64];
@@ -80,37 +64,32 @@ TEST(an_overflow_into_top)
         for (size_t top = 1; top < tops.count && top < 64; top += 2)
             set_word(&victim, tops.all[top], before[top]);
     }
-    finish(&victim, &target);
+    finish(&victim);
 }
 
 /* One arena is reported as broken, the others are complete. */
 TEST(an_overflow_is_reported)
 {
-    struct target target;
-    struct victim victim;
+    struct victim victim = start_victim("heap mixed 1 1");
 
-    start(&victim, &target, "heap mixed 1 1");
     struct words tops = words_of(&victim, "tops");
     set_word(&victim, tops.all[1], UINT64_C(0x4141414141414141));
-    struct result result = read_process("", victim.pid);
-    check_complete(&result);
+    struct result result = read_complete("", victim.pid);
     CHECK(contains(&result, "\"broken\":true") && contains(&result, "The walk of the main arena"),
           "no problem is reported");
     CHECK(number_of(&result, "malloc", 0, "chunks") > 100, "the blocks before it are missing");
-    finish(&victim, &target);
+    finish(&victim);
 }
 
 TEST(a_circular_list_of_heaps)
 {
-    struct target target;
-    struct victim victim;
+    struct victim victim = start_victim("heap mixed 3 1");
 
-    start(&victim, &target, "heap mixed 3 1");
     struct words heaps = words_of(&victim, "heads of heaps");
     for (size_t i = 0; i < heaps.count; i += 6)
         set_word(&victim, heaps.all[i] + 8, heaps.all[i]);
     check_attack(&victim);
-    finish(&victim, &target);
+    finish(&victim);
 }
 
 static const uint64_t top_at = 96, next_at = 2064 + 96, system_at = 2088 + 96; /* of glibc 2.27 to 2.42 */
@@ -129,72 +108,62 @@ static uint64_t find_value(const struct victim *victim, uint64_t arena, uint64_t
 
 TEST(a_circular_list_of_arenas_without_the_first)
 {
-    struct target target;
-    struct victim victim;
+    struct victim victim = start_victim("heap mixed 4 1");
 
-    start(&victim, &target, "heap mixed 4 1");
     struct result result = read_process("", victim.pid);
     uint64_t second = number_of(&result, "arena", 1, "address"), third = number_of(&result, "arena", 2, "address");
     set_word(&victim, find_value(&victim, second, third, next_at), second);
     check_attack(&victim);
-    finish(&victim, &target);
+    finish(&victim);
 }
 
 /* As before the first allocation: nothing is walked. */
 TEST(an_arena_without_a_top)
 {
-    struct target target;
-    struct victim victim;
+    struct victim victim = start_victim("heap mixed 1 1");
 
-    start(&victim, &target, "heap mixed 1 1");
     struct result result = read_process("", victim.pid);
     struct words tops = words_of(&victim, "tops");
     uint64_t field = find_value(&victim, number_of(&result, "arena", 0, "address"), tops.all[0], top_at);
     set_word(&victim, field, field);
     check_attack(&victim);
-    finish(&victim, &target);
+    finish(&victim);
 }
 
 /* The locks are never released. */
 TEST(locked_arenas)
 {
-    struct target target;
-    struct victim victim;
+    struct victim victim = start_victim("heap mixed 4 1");
 
-    start(&victim, &target, "heap mixed 4 1");
     struct result result = read_process("", victim.pid);
     for (unsigned i = 0; object(&result, "arena", i); i++)
         set_word(&victim, number_of(&result, "arena", i, "address"), 1);
     check_attack(&victim);
-    finish(&victim, &target);
+    finish(&victim);
 }
 
 /* The end of the chunk, with a header's bytes added, is address 0. */
 TEST(a_large_chunk_up_to_the_last_address)
 {
-    struct target target;
-    struct victim victim;
+    struct victim victim = start_victim("heap large 2 12");
 
-    start(&victim, &target, "heap large 2 12");
     struct words large = words_of(&victim, "large chunks");
     for (size_t i = 0; i < large.count; i += 4)
         set_word(&victim, large.all[i] + 8, (0 - large.all[i] - 16) | 2);
     check_attack(&victim);
-    finish(&victim, &target);
+    finish(&victim);
 }
 
 /* The main arena claims to have more memory, and every page looks like the start of a heap. */
 TEST(chains_in_every_page)
 {
-    struct target target;
-    struct victim victim;
+    struct victim victim = start_victim("chains");
 
-    start(&victim, &target, "chains");
     struct result result = read_process("", victim.pid);
     uint64_t arena = number_of(&result, "arena", 0, "address"), system = number_of(&result, "arena", 0, "system_bytes");
     set_word(&victim, find_value(&victim, arena, system, system_at), UINT64_C(1) << 40);
     check_attack(&victim);
-    finish(&victim, &target);
+    finish(&victim);
 }
 
 /* ---- terabytes of empty memory ---- */
@@ -222,16 +191,13 @@ static uint64_t present_pages(const struct result *result, uint64_t least_bytes)
 /* One page in eight terabytes is found at once; without PAGEMAP_SCAN it is not, which is reported. */
 TEST(one_page_in_terabytes)
 {
-    struct target target;
-    struct victim victim;
+    struct victim victim = start_victim("heap mixed 1 1");
 
-    start(&victim, &target, "heap mixed 1 1");
     if (!victim.reserved) {
         CHECK(true, "this system does not overcommit memory");
         return;
     }
-    struct result result = read_process("", victim.pid);
-    check_complete(&result);
+    struct result result = read_complete("", victim.pid);
     CHECK(present_pages(&result, UINT64_C(1) << 40) == 1 || contains(&result, "The state of some pages of process"),
           "%lu pages are reported", (unsigned long)present_pages(&result, UINT64_C(1) << 40));
     reading_denied = SYS_ioctl;
@@ -239,14 +205,13 @@ TEST(one_page_in_terabytes)
     check_stream(&result);
     CHECK(contains(&result, "The state of some pages of process"), "no problem is reported");
     CHECK(number_of(&result, "malloc", 0, "chunks") > 100, "the heap is missing");
-    finish(&victim, &target);
+    finish(&victim);
 }
 
 /* ---- culet's ---- */
 
 struct culet_victim {
     struct victim victim;
-    struct target target;
     struct culet_selfmap self;
     uint64_t at;               /* of the record */
     uint64_t base, leaf, page; /* of the first segment: address, its pagemap entries, number of its first page */
@@ -256,8 +221,7 @@ static struct culet_victim start_culet(const char *command)
 {
     struct culet_victim c;
 
-    setenv("HEAP_RESERVES", "1", 1);
-    start_on_culet(&c.victim, command, &c.target, &c.self, &c.at);
+    c.victim = start_on_culet(command, &c.self, &c.at);
     c.base = word_of(&c.victim, word_of(&c.victim, c.self.segments) + c.self.segment.base);
     c.page = c.base / c.self.page_bytes;
     c.leaf = word_of(&c.victim, c.self.root + 8 * (c.page / c.self.leaf_entries)) + 8 * (c.page % c.self.leaf_entries);
@@ -327,7 +291,7 @@ TEST(a_slab_in_the_last_page)
     set_word(&c.victim, slab.address + c.self.span.start, c.base + (uint64_t)last * c.self.page_bytes);
     set_word(&c.victim, c.leaf + 8 * (uint64_t)last, slab.entry);
     check_attack(&c.victim);
-    finish(&c.victim, &c.target);
+    finish(&c.victim);
 }
 
 /* All entries of the segment lead to the same slab. */
@@ -341,7 +305,7 @@ TEST(a_slab_of_all_pages)
     for (uint32_t g = 0; g < c.self.segment_pages; g++)
         set_word(&c.victim, c.leaf + 8 * (uint64_t)g, slab.entry);
     check_attack(&c.victim);
-    finish(&c.victim, &c.target);
+    finish(&c.victim);
 }
 
 /* A slab's descriptor has another size class, or none, with all blocks used or free. */
@@ -356,7 +320,7 @@ TEST(a_slab_of_any_class)
         set_byte(&c, slab.address + c.self.span.klass, (uint8_t)classes[i]);
         check_attack(&c.victim);
     }
-    finish(&c.victim, &c.target);
+    finish(&c.victim);
 }
 
 /* A slab that lost the entry of its last page: the others are reported, and that one has changed. */
@@ -366,12 +330,11 @@ TEST(a_slab_without_its_last_entry)
     struct slab slab = find_slab(&c);
 
     set_word(&c.victim, c.leaf + 8 * (uint64_t)(slab.page + slab.pages - 1), 0);
-    struct result result = read_process("", c.victim.pid);
-    check_complete(&result);
+    struct result result = read_complete("", c.victim.pid);
     CHECK(contains(&result, "\"sentence\":\"1 parts of culet's heap changed"), "no problem is reported");
     CHECK(number_of(&result, "malloc", 0, "chunks") > 100, "the other slabs are missing");
     free(result.stream);
-    finish(&c.victim, &c.target);
+    finish(&c.victim);
 }
 
 /* Units of no blocks, or of more than a word has bits, are not read; nor are entries whose slab bit is none. */
@@ -396,14 +359,13 @@ TEST(units_and_slab_bits_of_any_size)
         if (!is_writable(&c))
             return;
         set_number(&c, numbers[i].member, numbers[i].number);
-        struct result result = read_process("", c.victim.pid);
-        check_complete(&result);
+        struct result result = read_complete("", c.victim.pid);
         CHECK(contains(&result, "The record of its heap that libculet.so has in the process is damaged") !=
                   numbers[i].is_valid,
               "%u as number %zu", numbers[i].number, i);
         free(result.stream);
         check_attack(&c.victim);
-        finish(&c.victim, &c.target);
+        finish(&c.victim);
     }
 }
 
@@ -417,14 +379,13 @@ TEST(another_version)
         if (!is_writable(&c))
             return;
         set_number(&c, offsetof(struct culet_selfmap, version), versions[i]);
-        struct result result = read_process("", c.victim.pid);
-        check_complete(&result);
+        struct result result = read_complete("", c.victim.pid);
         CHECK(contains(&result, "\"sentence\":\"The process runs another version of culet, whose heap this version "
                                 "cannot read. Its heap is reported by pages only.\""),
               "version %u is not reported", versions[i]);
         CHECK(!contains(&result, "\"name\":\"culet\""), "version %u is read", versions[i]);
         free(result.stream);
-        finish(&c.victim, &c.target);
+        finish(&c.victim);
     }
 }
 
@@ -442,7 +403,7 @@ TEST(pages_of_any_size)
         set_number(&c, offsetof(struct culet_selfmap, page_bytes), shapes[i].bytes);
         set_number(&c, offsetof(struct culet_selfmap, segment_pages), shapes[i].pages);
         check_attack(&c.victim);
-        finish(&c.victim, &c.target);
+        finish(&c.victim);
     }
 }
 
@@ -456,7 +417,7 @@ TEST(slabs_of_any_length)
     for (uint32_t k = 1; k < c.self.class_entries; k++)
         set_byte(&c, c.self.classes + (uint64_t)k * c.self.klass.bytes + c.self.klass.pages, 255);
     check_attack(&c.victim);
-    finish(&c.victim, &c.target);
+    finish(&c.victim);
 }
 
 /* Changes start and length of the first huge block. */
@@ -469,7 +430,7 @@ static void check_huge(uint64_t start_at, uint64_t bytes)
     set_word(&c.victim, huge + c.self.span.start, start_at ? start_at : c.victim.reserved);
     set_word(&c.victim, huge + c.self.large.length, bytes);
     check_attack(&c.victim);
-    finish(&c.victim, &c.target);
+    finish(&c.victim);
 }
 
 TEST(a_huge_block_in_unmapped_memory)
@@ -497,7 +458,7 @@ TEST(a_circular_list_of_huge_blocks)
     CHECK(huge, "the process has no huge block");
     set_word(&c.victim, huge + c.self.large.next, huge);
     check_attack(&c.victim);
-    finish(&c.victim, &c.target);
+    finish(&c.victim);
 }
 
 TEST(a_circular_list_of_descriptors)
@@ -507,7 +468,7 @@ TEST(a_circular_list_of_descriptors)
 
     set_word(&c.victim, chunk + c.self.chunk.next, chunk);
     check_attack(&c.victim);
-    finish(&c.victim, &c.target);
+    finish(&c.victim);
 }
 
 /* Each address in the record points to the end of the address space. */
@@ -538,7 +499,7 @@ TEST(addresses_near_the_end)
     uint64_t huge = word_of(&c.victim, c.self.huge);
     set_word(&c.victim, huge + c.self.large.next, UINT64_MAX - 7);
     check_attack(&c.victim);
-    finish(&c.victim, &c.target);
+    finish(&c.victim);
 }
 
 /* A lock that is never released, and a segment table of any length. */
@@ -553,7 +514,7 @@ TEST(a_table_without_an_end)
     set_word(&c.victim, c.self.ceiling, UINT64_MAX);
     set_word(&c.victim, c.self.pages_lock, UINT64_MAX);
     check_attack(&c.victim);
-    finish(&c.victim, &c.target);
+    finish(&c.victim);
 }
 
 CHECK_MAIN

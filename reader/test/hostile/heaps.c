@@ -145,20 +145,15 @@ static void fuzz(struct victim *victim, unsigned count)
     /* The process is unchanged and can be read as before. */
     struct result result = read_sanitized(victim->pid, NULL, &kilobytes);
     check_stream(&result);
-    await_state(victim->pid, 'T');
     CHECK(!contains(&result, "\"broken\":true"), "an arena is broken");
-    close(victim->memory);
+    finish(victim);
 }
 
 static void fuzz_heap(const char *command, unsigned count)
 {
-    struct target target;
-    struct victim victim;
+    struct victim victim = start_victim(command);
 
-    setenv("HEAP_RESERVES", "1", 1);
-    start_victim(&victim, command, &target);
     fuzz(&victim, count);
-    end(&target);
 }
 
 TEST(glibc)
@@ -247,15 +242,11 @@ static void find_culet(struct victim *victim, const struct culet_selfmap *record
 static void fuzz_culet(const char *command, unsigned count)
 {
     struct culet_selfmap self;
-    struct target target;
-    struct victim victim;
     uint64_t at;
+    struct victim victim = start_on_culet(command, &self, &at);
 
-    setenv("HEAP_RESERVES", "1", 1);
-    start_on_culet(&victim, command, &target, &self, &at);
     find_culet(&victim, &self, at);
     fuzz(&victim, count);
-    end(&target);
 }
 
 TEST(culet)
@@ -293,13 +284,12 @@ static void find_musl(struct victim *victim, uint64_t context)
 static void fuzz_musl(const char *command, unsigned count)
 {
     struct target target = start_frozen(command);
-    struct victim victim;
     long kilobytes;
 
     kill(target.pid, SIGCONT);
     read_line(&target);
     await_state(target.pid, 'T');
-    open_memory(&victim, target.pid);
+    struct victim victim = open_memory(target);
     struct result result = read_sanitized(victim.pid, NULL, &kilobytes);
     check_stream(&result);
     CHECK(contains(&result, "\"name\":\"musl\"") && contains(&result, "\"level\":\"blocks\""),
@@ -307,7 +297,6 @@ static void fuzz_musl(const char *command, unsigned count)
     find_musl(&victim, number_of(&result, "arena", 0, "address"));
     free(result.stream);
     fuzz(&victim, count);
-    end(&target);
 }
 
 TEST(musl)
@@ -324,8 +313,7 @@ TEST(musl_with_large_blocks)
 TEST(ruby)
 {
     static const char script[] = "A = Array.new(2_000) { |i| [i.to_s * 20, { i => i }] }; Process.kill(:STOP, $$)";
-    struct target target = {.pid = fork()};
-    struct victim victim;
+    struct target target = {.pid = fork(), .output = -1};
     long kilobytes;
 
     if (target.pid == 0) {
@@ -339,14 +327,12 @@ TEST(ruby)
         CHECK(true, "there is no Ruby here");
         return;
     }
-    open_memory(&victim, target.pid);
+    struct victim victim = open_memory(target);
     struct result result = read_sanitized(victim.pid, NULL, &kilobytes);
     check_stream(&result);
     find_figures(&victim, &result);
     free(result.stream);
     fuzz(&victim, 150);
-    kill(target.pid, SIGKILL);
-    CHECK(waitpid(target.pid, NULL, 0) == target.pid, "the target cannot be waited for");
 }
 
 CHECK_MAIN

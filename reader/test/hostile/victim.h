@@ -25,6 +25,7 @@ const char *__asan_default_options(void)
 /* ---- the process ---- */
 
 struct victim {
+    struct target target;
     pid_t pid;
     int memory;
     struct image image;
@@ -53,15 +54,25 @@ static inline bool can_write(const struct victim *victim, uint64_t address)
     return pwrite(victim->memory, &word, sizeof word, (off_t)address) == sizeof word;
 }
 
-static inline void open_memory(struct victim *victim, pid_t pid)
+static inline struct victim open_memory(struct target target)
 {
     char name[64];
     const char *seed = getenv("SCOPE_FUZZ_SEED");
 
-    snprintf(name, sizeof name, "/proc/%d/mem", (int)pid);
-    *victim = (struct victim){
-        .pid = pid, .memory = open(name, O_RDWR | O_CLOEXEC), .state = seed ? strtoull(seed, NULL, 10) : 1};
-    CHECK(victim->memory >= 0, "the memory of the process cannot be written to");
+    snprintf(name, sizeof name, "/proc/%d/mem", (int)target.pid);
+    struct victim victim = {.target = target,
+                            .pid = target.pid,
+                            .memory = open(name, O_RDWR | O_CLOEXEC),
+                            .state = seed ? strtoull(seed, NULL, 10) : 1};
+    CHECK(victim.memory >= 0, "the memory of the process cannot be written to");
+    return victim;
+}
+
+static inline void finish(struct victim *victim)
+{
+    await_state(victim->pid, 'T');
+    close(victim->memory);
+    end(&victim->target);
 }
 
 /* ---- the reader ---- */
@@ -186,17 +197,19 @@ static inline void find_figures(struct victim *victim, const struct result *resu
     }
 }
 
-static inline void start_victim(struct victim *victim, const char *command, struct target *target)
+static inline struct victim start_victim(const char *command)
 {
     long kilobytes;
 
-    *target = start_with(command, -1);
-    await_state(target->pid, 'T');
-    open_memory(victim, target->pid);
-    struct result result = read_sanitized(victim->pid, NULL, &kilobytes);
+    setenv("HEAP_RESERVES", "1", 1);
+    struct target target = start_with(command, -1);
+    await_state(target.pid, 'T');
+    struct victim victim = open_memory(target);
+    struct result result = read_sanitized(victim.pid, NULL, &kilobytes);
     check_stream(&result);
-    find_figures(victim, &result);
+    find_figures(&victim, &result);
     free(result.stream);
+    return victim;
 }
 
 /* The address of the library's record of itself; 0: not found. */
@@ -219,20 +232,20 @@ static inline uint64_t find_self(const struct victim *victim, const struct resul
 }
 
 /* Starts a target on culet's heap, frozen; *self gets the heap's record, *address the record's address. */
-static inline void start_on_culet(struct victim *victim, const char *command, struct target *target,
-                                  struct culet_selfmap *self, uint64_t *address)
+static inline struct victim start_on_culet(const char *command, struct culet_selfmap *self, uint64_t *address)
 {
     long kilobytes;
 
     setenv("LD_PRELOAD", LIBCULET, 1);
-    start_victim(victim, command, target);
+    struct victim victim = start_victim(command);
     unsetenv("LD_PRELOAD");
-    struct result result = read_sanitized(victim->pid, NULL, &kilobytes);
+    struct result result = read_sanitized(victim.pid, NULL, &kilobytes);
     CHECK(contains(&result, "\"name\":\"culet\""), "the process does not run on culet");
-    *address = find_self(victim, &result);
-    CHECK(*address && pread(victim->memory, self, sizeof *self, (off_t)*address) == sizeof *self,
+    *address = find_self(&victim, &result);
+    CHECK(*address && pread(victim.memory, self, sizeof *self, (off_t)*address) == sizeof *self,
           "libculet.so has no record");
     free(result.stream);
+    return victim;
 }
 
 #endif

@@ -1,14 +1,27 @@
-// The data in the page: zlib streams in base64.
+// The data in the page, zlib streams in base64, and the start of its script.
 
 // The unpacked bytes of an element; null without such an element.
 async function unpack(id) {
   const element = document.getElementById(id);
   if (!element) return null;
+  if (typeof DecompressionStream === "undefined") throw new Error("this browser has no DecompressionStream; use Chrome 80, Firefox 113, Safari 16.4 or newer");
   const text = atob(element.textContent.trim());
   const packed = new Uint8Array(text.length);
   for (let index = 0; index < text.length; index++) packed[index] = text.charCodeAt(index);
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+async function unpackJson(id) { return JSON.parse(new TextDecoder().decode(await unpack(id))); }
+
+// Runs a page's script and notes in the root element how that went.
+function startPage(name, view, start) {
+  start().then(() => { document.documentElement.dataset[name] = "drawn"; }, (error) => {
+    document.documentElement.dataset[name] = "failed";
+    const note = document.getElementById("failure");
+    note.hidden = false;
+    note.textContent = `The ${view} cannot be drawn: ${error.message}.`;
+  });
 }
 
 // Reads LEB128 numbers of up to 53 bits.

@@ -51,17 +51,11 @@ module Culet
       private
 
       def run(path)
-        requests = Queue.new
-        foreground = Foreground.new(environment(path), @program, @command,
-                                    on_signal: { SIGNAL => ->(pid) { requests << pid } })
-        answers = Thread.new { answer(requests) }
-        serving(path, foreground) { @status = foreground.call(**@redirections) }
+        foreground = Foreground.new(environment(path), @program, @command)
+        serving(path, foreground) do
+          @status = foreground.answering(SIGNAL, **@redirections) { |pid| answer(pid) }
+        end
         @pid = foreground.pid
-      rescue SystemCallError => e
-        raise Foreground.refused(@program, e)
-      ensure
-        requests&.close
-        answers&.join
       end
 
       def environment(path)
@@ -106,14 +100,10 @@ module Culet
       end
 
       # The last answer counts.
-      def answer(requests)
-        while (pid = requests.pop)
-          begin
-            @requested = @found[pid] = @look.call(pid)
-          rescue Error => e
-            @notes.puts("culet: #{e.message}")
-          end
-        end
+      def answer(pid)
+        @requested = @found[pid] = @look.call(pid)
+      rescue Error => e
+        @notes.puts("culet: #{e.message}")
       end
 
       def nothing

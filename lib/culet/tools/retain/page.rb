@@ -15,7 +15,7 @@ module Culet
 
       FOLDER = File.expand_path("page", __dir__)
       STYLES = [EXPLORER, "page.css"].freeze
-      SCRIPTS = [*COMMON, "heap", "treemap", "tables", "main"].freeze
+      SCRIPTS = [*EXPLORING, "heap", "treemap", "tables", "main"].freeze
       # Rows of a table without JavaScript.
       TOP = 50
       private_constant :TOP

@@ -69,17 +69,9 @@ module Culet
       private_constant :BLOCK_BYTES
 
       def run(folder)
-        requests = Queue.new
-        foreground = Foreground.new(environment(folder), @program, @command,
-                                    on_signal: { SIGNAL => ->(pid) { requests << pid } })
-        reader = Thread.new { read_live(folder, requests) }
-        @status = foreground.call(**@redirections)
+        foreground = Foreground.new(environment(folder), @program, @command)
+        @status = foreground.answering(SIGNAL, **@redirections) { |pid| read_live(folder, pid) }
         @pid = foreground.pid
-      rescue SystemCallError => e
-        raise Foreground.refused(@program, e)
-      ensure
-        requests&.close
-        reader&.join
       end
 
       def environment(folder)
@@ -88,19 +80,15 @@ module Culet
       end
 
       # The last answer counts.
-      def read_live(folder, requests)
-        while (pid = requests.pop)
-          begin
-            path = File.join(folder, "asked.strings")
-            live = File.open("#{path}.part", "wb") { |file| Live.new(pid, content: @content).read(file) }
-            File.write("#{path}.json", JSON.generate(live.reading))
-            File.rename("#{path}.part", path)
-            @live_path = path
-            @source_pid = pid
-          rescue Error => e
-            @problems << e.message
-          end
-        end
+      def read_live(folder, pid)
+        path = File.join(folder, "asked.strings")
+        live = File.open("#{path}.part", "wb") { |file| Live.new(pid, content: @content).read(file) }
+        File.write("#{path}.json", JSON.generate(live.reading))
+        File.rename("#{path}.part", path)
+        @live_path = path
+        @source_pid = pid
+      rescue Error => e
+        @problems << e.message
       end
 
       # The command's own process, or the one with most strings.

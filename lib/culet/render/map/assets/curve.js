@@ -62,7 +62,7 @@ class Curve {
 // Shows the chart, if the page has one.
 async function showCurve(root) {
   if (!document.getElementById("curve")) return;
-  const { title, lines } = JSON.parse(new TextDecoder().decode(await unpack("curve")));
+  const { title, lines } = await unpackJson("curve");
   const curve = new Curve(lines);
   root.querySelector("[data-part=curve-title]").textContent = title;
   root.querySelector("[data-part=curve]").replaceChildren(curve.svg());

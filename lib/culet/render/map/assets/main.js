@@ -3,9 +3,9 @@
 const PLAY_MILLISECONDS = 700;
 
 async function load(number) {
-  const text = new TextDecoder().decode(await unpack(`facts-${number}`));
+  const facts = await unpackJson(`facts-${number}`);
   const [planes, blocks, slots] = [await unpack(`cells-${number}`), await unpack(`blocks-${number}`), await unpack(`slots-${number}`)];
-  return new Picture(JSON.parse(text), planes, new Blocks(blocks, slots));
+  return new Picture(facts, planes, new Blocks(blocks, slots));
 }
 
 class Player {
@@ -46,7 +46,6 @@ class Player {
 }
 
 async function start() {
-  if (typeof DecompressionStream === "undefined") throw new Error("this browser has no DecompressionStream; use Chrome 80, Firefox 113, Safari 16.4 or newer");
   const picture = await load(0);
   const canvas = document.querySelector("canvas");
   const view = new View(canvas, picture);
@@ -85,9 +84,4 @@ async function start() {
   view.draw();
 }
 
-start().then(() => { document.documentElement.dataset.map = "drawn"; }, (error) => {
-  document.documentElement.dataset.map = "failed";
-  const note = document.getElementById("failure");
-  note.hidden = false;
-  note.textContent = `The map cannot be drawn: ${error.message}.`;
-});
+startPage("map", "map", start);

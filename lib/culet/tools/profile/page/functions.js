@@ -74,8 +74,8 @@ class Functions {
     this.title = root.querySelector("[data-part=function]");
     const tell = (lines) => { root.querySelector("[data-part=told]").textContent = lines.join("; "); };
     const options = { tip, onTell: tell, onOpen: (node, graph) => this.select(this.functionAt(graph, node)) };
-    this.callers = new Icicle(root.querySelector("[data-graph=callers]"), colours, { ...options, up: true, onOpen: (node) => options.onOpen(node, this.callers) });
-    this.callees = new Icicle(root.querySelector("[data-graph=callees]"), colours, { ...options, onOpen: (node) => options.onOpen(node, this.callees) });
+    this.callers = new Flame(root.querySelector("[data-graph=callers]"), colours, { ...options, up: true, onOpen: (node) => options.onOpen(node, this.callers) });
+    this.callees = new Flame(root.querySelector("[data-graph=callees]"), colours, { ...options, onOpen: (node) => options.onOpen(node, this.callees) });
     this.order = "total";
     this.selected = null;
     this.find.addEventListener("input", () => this.list());
@@ -135,7 +135,7 @@ class Functions {
     const frame = this.profile.functionFrames[one];
     const total = this.sums.total.bytes[one];
     const name = element("button", { type: "button", "data-function": one, "aria-pressed": String(one === this.selected) },
-      element("i", { className: "swatch", style: `background:var(--kind-${this.profile.frames.kind[frame]})` }), element("span", {}, ...breakable(this.profile.labels[frame])));
+      swatch(`var(--kind-${this.profile.frames.kind[frame]})`), element("span", {}, ...breakable(this.profile.labels[frame])));
     const file = this.profile.text(this.profile.frames.file[frame]);
     const place = file ? this.profile.short(file) : this.profile.place(frame);
     const bar = element("i", { className: "bar", style: `width:${(100 * total / most).toFixed(1)}%` });

@@ -6,13 +6,13 @@ class Page {
     this.colours = new Colours();
     this.tip = new Tip(document.getElementById("tip"));
     this.told = document.getElementById("told");
-    this.find = document.getElementById("find");
     this.state = { view: facts.view, filters: new Map(), lines: true, native: true, tab: "graph" };
-    this.graph = new Icicle(document.querySelector("[data-graph=all]"), this.colours, {
-      tip: this.tip, rootLabel: "all", onZoom: () => this.path(), onTell: (lines) => this.tell(lines), onOpen: (node) => this.open(node),
+    this.graph = new Flame(document.querySelector("[data-graph=all]"), this.colours, {
+      tip: this.tip, onZoom: () => this.path(), onTell: (lines) => this.tell(lines), onOpen: (node) => this.open(node),
     });
     this.functions = new Functions(document.getElementById("functions"), this.colours, this.tip);
     this.groups = new Groups(document.getElementById("groups"), this.profile, (key, value) => this.filter(key, value));
+    this.find = new Find((word) => this.search(word), () => { if (this.state.tab === "graph") this.graph.zoom(0); });
     this.legend();
     this.listen();
     this.refresh();
@@ -27,23 +27,8 @@ class Page {
     const lines = document.getElementById("lines"), native = document.getElementById("native");
     lines.addEventListener("change", () => this.set({ lines: lines.checked }));
     native.addEventListener("change", () => this.set({ native: native.checked }));
-    this.find.addEventListener("input", () => this.search());
-    document.addEventListener("keydown", (event) => this.press(event));
     DARK.addEventListener("change", () => this.recolour());
     new ResizeObserver(() => this.resize()).observe(document.querySelector("main"));
-  }
-
-  press(event) {
-    const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName) && event.target.type !== "checkbox" && event.target.type !== "radio";
-    if (event.key === "/" && !typing) {
-      this.find.focus();
-      event.preventDefault();
-    } else if (event.key === "Escape") {
-      if (this.find.value !== "") {
-        this.find.value = "";
-        this.search();
-      } else if (this.state.tab === "graph") this.graph.zoom(0);
-    }
   }
 
   set(changes) {
@@ -81,13 +66,13 @@ class Page {
     document.getElementById("native").closest("label").hidden = !profile.frames.library.some((library) => library >= 0);
     const picture = this.picture(state.lines && state.tab === "graph");
     document.getElementById("nothing").hidden = picture.total > 0;
-    const zoomed = this.graph.picture && this.graph.picture.tree === picture.tree && picture.bytes(this.graph.zoomed) > 0 ? this.graph.zoomed : 0;
+    const zoomed = this.graph.picture && this.graph.picture.tree === picture.tree && picture.weights[this.graph.zoomed] > 0 ? this.graph.zoomed : 0;
     if (state.tab === "graph") this.graph.show(picture, zoomed);
     else this.functions.show(picture);
     const before = profile.comparing ? profile.view(state.view, true) : null;
     this.groups.show(profile.view(state.view), before, state.filters, (key) => this.shown(key));
     this.chips(picture);
-    this.search();
+    this.find.search();
     this.path();
   }
 
@@ -102,40 +87,24 @@ class Page {
   }
 
   // Marks the frames that the search has found, and adds up the sites with one of them.
-  search() {
-    const word = this.find.value.trim().toLowerCase();
-    const output = document.getElementById("matches");
-    const graph = this.graph;
+  search(word) {
     if (this.state.tab !== "graph" || word === "") {
-      output.textContent = "";
-      graph.mark(null);
-      return;
+      this.graph.mark(null);
+      return "";
     }
-    const { picture } = graph;
+    const { picture } = this.graph;
     const frames = Uint8Array.from(this.profile.labels, (_, frame) => (this.profile.matches(frame, word) ? 1 : 0));
-    const found = new Uint8Array(picture.tree.size), sum = new Sum();
-    const inside = new Uint8Array(picture.tree.size);
-    for (let node = 1; node < picture.tree.size; node++) {
-      const parent = picture.tree.parents[node];
-      found[node] = frames[picture.tree.frames[node]];
-      inside[node] = inside[parent] || found[node];
-      if (found[node] && !inside[parent]) sum.add(picture.sums.at(node));
-    }
-    output.textContent = sum.samples > 0 ? `found: ${withInterval(sum, this.profile.distance)}, ${share(sum.bytes, picture.total)}` : "no match";
-    graph.mark(found);
+    const found = Uint8Array.from(picture.tree.frames, (frame) => (frame >= 0 ? frames[frame] : 0));
+    this.graph.mark(found);
+    const sum = picture.outermost(found).reduce((total, node) => total.add(picture.sums.at(node)), new Sum());
+    return sum.samples > 0 ? `found: ${withInterval(sum, this.profile.distance)}, ${share(sum.bytes, picture.total)}` : "no match";
   }
 
   // The zoomed frame and its callers.
   path() {
-    const root = document.getElementById("path");
     if (this.state.tab !== "graph") return;
-    const nodes = this.graph.picture.tree.path(this.graph.zoomed);
-    const few = nodes.length > 8 ? [nodes[0], null, ...nodes.slice(-5)] : nodes;
-    root.replaceChildren(...few.map((node, at) => {
-      if (node === null) return element("li", { className: "muted" }, `… ${nodes.length - 6} frames …`);
-      if (at === few.length - 1) return element("li", { "aria-current": "true" }, this.graph.name(node));
-      return element("li", {}, element("button", { type: "button", onclick: () => this.graph.zoom(node) }, this.graph.name(node)));
-    }));
+    const { picture, zoomed } = this.graph;
+    showPath(picture.path(zoomed), (node) => picture.name(node), (node) => this.graph.zoom(node));
   }
 
   open(node) {
@@ -149,7 +118,7 @@ class Page {
 
   legend() {
     const root = document.getElementById("legend");
-    const item = (colour, text) => element("li", {}, element("i", { className: "swatch", style: `background:${colour}` }), text);
+    const item = (colour, text) => element("li", {}, swatch(colour), text);
     if (this.profile.comparing) {
       root.replaceChildren(item("var(--more)", "more bytes than before"), item("var(--less)", "fewer bytes"), item("var(--same)", "no change beyond the interval"));
       return;
@@ -169,14 +138,4 @@ class Page {
   }
 }
 
-async function start() {
-  if (typeof DecompressionStream === "undefined") throw new Error("this browser has no DecompressionStream; use Chrome 80, Firefox 113, Safari 16.4 or newer");
-  window.culetProfile = new Page(JSON.parse(new TextDecoder().decode(await unpack("data"))));
-}
-
-start().then(() => { document.documentElement.dataset.profile = "drawn"; }, (error) => {
-  document.documentElement.dataset.profile = "failed";
-  const note = document.getElementById("failure");
-  note.hidden = false;
-  note.textContent = `The graph cannot be drawn: ${error.message}.`;
-});
+startPage("profile", "graph", async () => { window.culetProfile = new Page(await unpackJson("data")); });

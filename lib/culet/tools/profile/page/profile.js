@@ -207,67 +207,29 @@ class Tree {
     }
     return node;
   }
-
-  path(node) {
-    const nodes = [];
-    for (let up = node; up >= 0; up = this.parents[up]) nodes.unshift(up);
-    return nodes;
-  }
 }
 
-// A tree with the sums of one view: what an icicle shows. The children of a node are in the order of their bytes.
-class Picture {
+// A tree with the sums of one view: what a graph shows.
+class Picture extends WeighedTree {
   // before: sums of the earlier profile, or null
   constructor(profile, tree, sums, before = null) {
+    super(tree.parents, tree.depths, sums.bytes);
     Object.assign(this, { profile, tree, sums, before });
-    const size = tree.size;
-    this.first = new Int32Array(size + 1);
-    for (let node = 1; node < size; node++) this.first[tree.parents[node] + 1]++;
-    for (let node = 0; node < size; node++) this.first[node + 1] += this.first[node];
-    this.children = new Int32Array(Math.max(0, size - 1));
-    const next = this.first.slice();
-    for (let node = 1; node < size; node++) this.children[next[tree.parents[node]]++] = node;
-    this.left = new Float64Array(size);
-    for (let node = 0; node < size; node++) {
-      const list = this.children.subarray(this.first[node], this.first[node + 1]);
-      if (list.length > 1) list.sort((one, other) => sums.bytes[other] - sums.bytes[one] || one - other);
-      let left = this.left[node];
-      for (const child of list) {
-        this.left[child] = left;
-        left += sums.bytes[child];
-      }
-    }
   }
 
-  bytes(node) { return this.sums.bytes[node]; }
-
-  get total() { return this.sums.bytes[0]; }
-
-  childrenOf(node) { return this.children.subarray(this.first[node], this.first[node + 1]); }
-
-  // Nodes of a subtree, each before its children; a child follows at once if it is the first one.
-  * walk(root = 0) {
-    const stack = [root];
-    while (stack.length) {
-      const node = stack.pop();
-      yield node;
-      for (let at = this.first[node + 1] - 1; at >= this.first[node]; at--) stack.push(this.children[at]);
-    }
+  name(node) {
+    const frame = this.tree.frames[node];
+    if (frame < 0) return "all";
+    const line = this.profile.frames.line[frame];
+    return this.profile.labels[frame] + (this.lines && line > 0 && this.profile.frames.method[frame] >= 0 ? `:${line}` : "");
   }
 
-  // The last level of a subtree with a node that is drawn: one with bytes below a node of at least `least` bytes.
-  deepest(root, least) {
-    let deepest = this.tree.depths[root];
-    const stack = [root];
-    while (stack.length) {
-      for (const child of this.childrenOf(stack.pop())) {
-        if (this.bytes(child) > 0) deepest = Math.max(deepest, this.tree.depths[child]);
-        if (this.bytes(child) < least) break;
-        stack.push(child);
-      }
-    }
-    return deepest;
+  figure(node) {
+    if (!this.before) return size(Math.round(this.sums.bytes[node]));
+    return signed(this.sums.bytes[node] - this.before.bytes[node]);
   }
+
+  describe(node) { return describeNode(this, node); }
 
   // -1 (all of it gone) to 1 (all of it new); 0 if the change lies within the interval.
   change(node) {

@@ -24,20 +24,15 @@ function changeWithInterval(sum, before, distance) {
   return `${signed(sum.bytes - before.bytes)} (${range(low, high, signed)})`;
 }
 
-// Text that may break behind punctuation.
-function breakable(text) {
-  return text.split(/(?<=[/:#.-])(?=[^/:#.-])/).flatMap((part) => [element("wbr"), part]).slice(1);
-}
-
 function counted(number, noun) {
   const rounded = Math.round(number);
   return `${grouped(rounded)} ${noun}${rounded === 1 ? "" : "s"}`;
 }
 
 // The lines of a node's tooltip: its name, then its figures.
-function describeNode(picture, node, name) {
+function describeNode(picture, node) {
   const { profile, sums, before } = picture;
-  const sum = sums.at(node);
+  const sum = sums.at(node), name = picture.name(node);
   const frame = picture.tree.frames[node];
   const lines = [name];
   if (frame >= 0) {

@@ -2,11 +2,6 @@
 
 const FEW_ROWS = 15;
 
-// Text that may break behind punctuation.
-function breakable(text) {
-  return text.split(/(?<=[/:#.-])(?=[^/:#.-])/).flatMap((part) => [element("wbr"), part]).slice(1);
-}
-
 class Rows {
   // rows: each has name, bytes, objects, detail, onclick
   constructor(root, noun, rows, total) {

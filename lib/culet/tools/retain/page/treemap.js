@@ -142,7 +142,7 @@ class Treemap {
     const middle = box.top + HEADER / 2 + 1;
     const room = box.width - 10;
     const figure = size(heap.bytes(box.node));
-    const name = this.fit(heap.label(box.node), room);
+    const name = fitted(context, heap.label(box.node), room);
     context.fillText(name, box.left + 5, middle);
     const used = context.measureText(name).width;
     const wide = context.measureText(figure).width;
@@ -153,15 +153,6 @@ class Treemap {
     } else if (heap.children[box.node].length === 0 && box.height >= 2 * HEADER && wide <= room) {
       context.fillText(figure, box.left + 5, middle + HEADER - 3);
     }
-  }
-
-  // The text, shortened to the room with an ellipsis.
-  fit(text, room) {
-    const whole = this.context.measureText(text).width;
-    if (whole <= room) return text;
-    let length = Math.floor(text.length * room / whole);
-    while (length > 0 && this.context.measureText(`${text.slice(0, length)}…`).width > room) length--;
-    return length > 1 ? `${text.slice(0, length)}…` : "";
   }
 
   outline(box, colour) {

@@ -1,50 +1,27 @@
-// An icicle graph on a canvas: the width of a box is its bytes, a box below another was called by it. The canvas covers
-// the visible part of the graph only, so that a deep graph needs no large canvas.
+// A flame graph on a canvas: the width of a box is its weight, a box below another was called by it. The canvas covers the
+// visible part of the graph only, so that a deep graph needs no large canvas.
 
 const ROW = 20;
 const CALLERS = 3; // of the zoomed frame, besides the root
 const LEAST_PIXELS = 0.6;
 const LABEL_PIXELS = 34;
-const TINTS = 3;
 
-function mixed(one, other, share) {
-  const parts = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
-  const [from, to] = [parts(one), parts(other)];
-  return `#${from.map((part, at) => Math.round(part + (to[at] - part) * share).toString(16).padStart(2, "0")).join("")}`;
-}
-
-class Colours {
+// Reads the theme's colours; again when the theme has changed. A page adds of(picture, node), the colour of a box.
+class FlameColours {
   constructor() { this.read(); }
 
-  // Reads the theme's colours; again when the theme has changed.
   read() {
-    this.paper = styled("--paper");
-    this.ink = styled("--ink");
-    this.focus = styled("--focus");
-    this.muted = styled("--muted");
-    this.rest = styled("--rest");
-    this.same = styled("--same");
-    this.kinds = KINDS.map((_, kind) => Array.from({ length: TINTS }, (_, tint) => mixed(styled(`--kind-${kind}`), this.paper, tint * 0.13)));
-    this.more = styled("--more");
-    this.less = styled("--less");
+    for (const name of ["paper", "ink", "focus", "rest"]) this[name] = styled(`--${name}`);
     this.onBox = styled("--on-box");
     this.font = `12px ${styled("--sans")}`;
   }
-
-  of(picture, node) {
-    if (node === 0 && picture.tree.frames[0] < 0) return this.rest;
-    if (picture.before) {
-      const change = picture.change(node);
-      return change === 0 ? this.same : mixed(this.same, change > 0 ? this.more : this.less, 0.3 + 0.7 * Math.abs(change));
-    }
-    const frame = picture.tree.frames[node];
-    return this.kinds[picture.profile.frames.kind[frame]][picture.profile.functions[frame] * 7 % TINTS];
-  }
 }
 
-class Icicle {
-  // options: up (the root at the bottom), rootLabel, onTell(node), onZoom(node), onOpen(node)
-  constructor(scroller, colours, options = {}) {
+// Shows a picture: a WeighedTree with name(node) and figure(node), the text of a box, describe(node), the lines of its
+// tooltip, and perhaps failed, 1 for each box with a mark.
+class Flame {
+  // options: tip, up (the root at the bottom), onTell(lines), onZoom(node), onOpen(node)
+  constructor(scroller, colours, options) {
     Object.assign(this, { scroller, colours, options });
     this.spacer = element("div", { className: "spacer" });
     this.canvas = element("canvas");
@@ -69,7 +46,7 @@ class Icicle {
   }
 
   zoom(node) {
-    if (this.picture.bytes(node) === 0) return;
+    if (this.picture.weights[node] === 0) return;
     this.zoomed = node;
     this.selected = node;
     this.resize();
@@ -86,8 +63,8 @@ class Icicle {
   resize() {
     if (!this.picture) return;
     this.width = this.scroller.clientWidth;
-    this.hidden = Math.max(0, this.picture.tree.depths[this.zoomed] - 1 - CALLERS);
-    this.levels = this.picture.deepest(this.zoomed, this.picture.bytes(this.zoomed) * LEAST_PIXELS / Math.max(1, this.width)) + 1 - this.hidden;
+    this.hidden = Math.max(0, this.picture.depths[this.zoomed] - 1 - CALLERS);
+    this.levels = this.picture.deepest(this.zoomed, this.picture.weights[this.zoomed] * LEAST_PIXELS / Math.max(1, this.width)) + 1 - this.hidden;
     this.spacer.style.height = `${this.levels * ROW}px`;
     const ratio = window.devicePixelRatio || 1;
     this.height = Math.min(this.levels * ROW, this.scroller.clientHeight || this.levels * ROW);
@@ -105,10 +82,10 @@ class Icicle {
 
   // Left edge and width of a node; ancestors of the zoomed node are as wide as the graph.
   extent(node) {
-    const { tree, left } = this.picture;
-    if (tree.depths[node] <= tree.depths[this.zoomed]) return [0, this.width];
-    const scale = this.width / this.picture.bytes(this.zoomed);
-    return [(left[node] - left[this.zoomed]) * scale, this.picture.bytes(node) * scale];
+    const { depths, left } = this.picture;
+    if (depths[node] <= depths[this.zoomed]) return [0, this.width];
+    const scale = this.width / this.picture.weights[this.zoomed];
+    return [(left[node] - left[this.zoomed]) * scale, this.picture.weights[node] * scale];
   }
 
   visible(depth) {
@@ -124,7 +101,7 @@ class Icicle {
     context.font = colours.font;
     context.textBaseline = "middle";
     if (picture.total === 0) return;
-    picture.tree.path(this.zoomed).filter((_, depth) => depth === 0 || depth > this.hidden).forEach((node) => this.box(node, 0, this.width));
+    picture.path(this.zoomed).filter((_, depth) => depth === 0 || depth > this.hidden).forEach((node) => this.box(node, 0, this.width));
     this.below();
     for (const [node, colour] of [[this.hovered, colours.ink], [this.scroller.matches(":focus-visible") ? this.selected : -1, colours.focus]]) {
       if (node >= 0) this.outline(node, colour);
@@ -134,15 +111,15 @@ class Icicle {
   // All boxes below the zoomed one that are wide enough to see. Children are sorted: behind the first narrow one all are.
   below() {
     const { picture } = this;
-    const scale = this.width / picture.bytes(this.zoomed);
+    const scale = this.width / picture.weights[this.zoomed];
     const start = picture.left[this.zoomed];
     const stack = [this.zoomed];
     while (stack.length) {
       const node = stack.pop();
-      const depth = picture.tree.depths[node] + 1;
+      const depth = picture.depths[node] + 1;
       for (let at = picture.first[node]; at < picture.first[node + 1]; at++) {
         const child = picture.children[at];
-        const width = picture.bytes(child) * scale;
+        const width = picture.weights[child] * scale;
         const left = (picture.left[child] - start) * scale;
         if (width < LEAST_PIXELS) {
           this.narrow(picture.children.subarray(at, picture.first[node + 1]), left, scale, depth);
@@ -157,7 +134,7 @@ class Icicle {
   // One box for all that are too narrow to be drawn.
   narrow(nodes, left, scale, depth) {
     if (!this.visible(depth)) return;
-    const width = nodes.reduce((sum, node) => sum + this.picture.bytes(node), 0) * scale;
+    const width = nodes.reduce((sum, node) => sum + this.picture.weights[node], 0) * scale;
     if (width < LEAST_PIXELS) return;
     this.context.globalAlpha = this.found ? 0.25 : 1;
     this.context.fillStyle = this.colours.rest;
@@ -166,15 +143,18 @@ class Icicle {
   }
 
   box(node, left, width) {
-    const depth = this.picture.tree.depths[node];
+    const depth = this.picture.depths[node];
     if (!this.visible(depth)) return;
     this.drawn++;
     const { context, colours } = this;
     const top = this.top(depth);
-    const above = depth < this.picture.tree.depths[this.zoomed];
+    const above = depth < this.picture.depths[this.zoomed];
     context.globalAlpha = this.found && !this.found[node] ? 0.22 : above ? 0.55 : 1;
-    context.fillStyle = colours.of(this.picture, node);
+    const colour = colours.of(this.picture, node);
+    context.fillStyle = colour;
     context.fillRect(left, top, width > 3 ? width - 1 : width, ROW - 1);
+    context.fillStyle = colour === colours.rest ? colours.ink : colours.onBox;
+    if (this.picture.failed?.[node]) context.fillRect(left, top + ROW - 4, width, 3);
     if (width >= LABEL_PIXELS) {
       context.globalAlpha = this.found && !this.found[node] ? 0.45 : above ? 0.8 : 1;
       this.label(node, left, top, width);
@@ -183,32 +163,19 @@ class Icicle {
   }
 
   label(node, left, top, width) {
-    const { context, colours } = this;
+    const { context } = this;
     const room = width - 11;
-    const name = this.fit(this.name(node), room);
-    context.fillStyle = node === 0 && this.picture.tree.frames[0] < 0 ? colours.ink : colours.onBox;
+    const whole = this.picture.name(node);
+    const name = this.measure(whole) <= room ? whole : fitted(context, whole, room);
     context.fillText(name, left + 5, top + ROW / 2);
     const used = this.measure(name);
-    const bytes = this.figure(node);
-    const figure = this.measure(bytes);
-    if (room - used > figure + 14) {
+    const figure = this.picture.figure(node);
+    if (room - used > this.measure(figure) + 14) {
       context.textAlign = "right";
       context.globalAlpha *= 0.75;
-      context.fillText(bytes, left + width - 6, top + ROW / 2);
+      context.fillText(figure, left + width - 6, top + ROW / 2);
       context.textAlign = "left";
     }
-  }
-
-  figure(node) {
-    if (!this.picture.before) return size(Math.round(this.picture.bytes(node)));
-    return signed(this.picture.bytes(node) - this.picture.before.bytes[node]);
-  }
-
-  name(node) {
-    const frame = this.picture.tree.frames[node];
-    if (frame < 0) return this.options.rootLabel || "all";
-    const line = this.picture.profile.frames.line[frame];
-    return this.picture.profile.labels[frame] + (this.picture.lines && line > 0 && this.picture.profile.frames.method[frame] >= 0 ? `:${line}` : "");
   }
 
   measure(text) {
@@ -219,21 +186,12 @@ class Icicle {
     return this.widths.get(text);
   }
 
-  // The text, shortened to the room with an ellipsis.
-  fit(text, room) {
-    const whole = this.measure(text);
-    if (whole <= room) return text;
-    let length = Math.floor(text.length * room / whole);
-    while (length > 0 && this.context.measureText(`${text.slice(0, length)}…`).width > room) length--;
-    return length > 1 ? `${text.slice(0, length)}…` : "";
-  }
-
   outline(node, colour) {
     const [left, width] = this.extent(node);
     if (width < LEAST_PIXELS) return;
     this.context.strokeStyle = colour;
     this.context.lineWidth = 2;
-    this.context.strokeRect(left + 1, this.top(this.picture.tree.depths[node]) + 1, Math.max(width - 3, 1), ROW - 3);
+    this.context.strokeRect(left + 1, this.top(this.picture.depths[node]) + 1, Math.max(width - 3, 1), ROW - 3);
   }
 
   // The node at a position relative to the canvas; -1 without one.
@@ -244,12 +202,12 @@ class Icicle {
     const level = this.options.up ? this.levels - 1 - row : row;
     const depth = level === 0 ? 0 : level + this.hidden;
     const { picture } = this;
-    const path = picture.tree.path(this.zoomed);
+    const path = picture.path(this.zoomed);
     if (depth < path.length) return path[depth];
-    const bytes = picture.left[this.zoomed] + x * picture.bytes(this.zoomed) / this.width;
+    const weight = picture.left[this.zoomed] + x * picture.weights[this.zoomed] / this.width;
     let node = this.zoomed;
-    while (picture.tree.depths[node] < depth) {
-      node = picture.childrenOf(node).find((child) => bytes >= picture.left[child] && bytes < picture.left[child] + picture.bytes(child));
+    while (picture.depths[node] < depth) {
+      node = picture.childrenOf(node).find((child) => weight >= picture.left[child] && weight < picture.left[child] + picture.weights[child]);
       if (node === undefined) return -1;
     }
     return node;
@@ -285,7 +243,7 @@ class Icicle {
       this.canvas.style.cursor = node < 0 ? "default" : "pointer";
       this.draw();
     }
-    this.options.tip.show(node < 0 ? null : this.describe(node), event);
+    this.options.tip.show(node < 0 ? null : this.picture.describe(node), event);
   }
 
   // Arrow keys move the selection, Enter zooms, Escape and Backspace zoom out.
@@ -295,7 +253,7 @@ class Icicle {
     if (keys[event.key]) this.move(keys[event.key]);
     else if (event.key === "Enter" || event.key === " ") this.zoom(this.selected);
     else if (event.key === "Escape" || event.key === "Home") this.zoom(0);
-    else if (event.key === "Backspace") this.zoom(Math.max(0, this.picture.tree.parents[this.zoomed]));
+    else if (event.key === "Backspace") this.zoom(Math.max(0, this.picture.parents[this.zoomed]));
     else if (event.key === "f" && this.options.onOpen) this.options.onOpen(this.selected);
     else return;
     event.preventDefault();
@@ -303,8 +261,8 @@ class Icicle {
   }
 
   move(direction) {
-    const { tree } = this.picture;
-    const parent = tree.parents[this.selected];
+    const { parents, depths } = this.picture;
+    const parent = parents[this.selected];
     let next = -1;
     if (direction === "outward") next = parent;
     else if (direction === "inward") next = this.picture.childrenOf(this.selected)[0] ?? -1;
@@ -312,21 +270,17 @@ class Icicle {
       const siblings = this.picture.childrenOf(parent);
       next = siblings[siblings.indexOf(this.selected) + (direction === "after" ? 1 : -1)] ?? -1;
     }
-    if (next < 0 || this.picture.bytes(next) === 0) return;
+    if (next < 0 || this.picture.weights[next] === 0) return;
     this.selected = next;
-    if (tree.depths[next] < tree.depths[this.zoomed]) this.zoom(next);
+    if (depths[next] < depths[this.zoomed]) this.zoom(next);
     this.reveal(next);
     this.draw();
-    if (this.options.onTell) this.options.onTell(this.describe(next));
+    if (this.options.onTell) this.options.onTell(this.picture.describe(next));
   }
 
   reveal(node) {
-    const top = this.top(this.picture.tree.depths[node]);
+    const top = this.top(this.picture.depths[node]);
     if (top < 0) this.scroller.scrollTop += top;
     else if (top + ROW > this.height) this.scroller.scrollTop += top + ROW - this.height;
-  }
-
-  describe(node) {
-    return describeNode(this.picture, node, this.name(node));
   }
 }
