@@ -46,13 +46,16 @@ const char *culet_retain_obstacle(void)
     return culet_live_obstacle();
 }
 
-const char *culet_retain_process(const struct culet_retain_options *options, long pid, double fork_seconds, int output)
+const char *culet_retain_process(const struct culet_retain_options *options,
+                                 const struct culet_profile_samples *samples, long pid, double fork_seconds, int output)
 {
     struct culet_memory memory = memory_of(options);
+    struct culet_sampled sampled = {.samples = samples};
     struct culet_report_facts facts = {.pid = pid,
                                        .ruby = ruby_version,
                                        .source = "process",
                                        .fork_seconds = fork_seconds,
+                                       .sampled = options->samples ? &sampled : NULL,
                                        .cpu_start = culet_clock_seconds(CLOCK_PROCESS_CPUTIME_ID)};
     struct culet_live live;
     const char *problem;
@@ -63,7 +66,10 @@ const char *culet_retain_process(const struct culet_retain_options *options, lon
         culet_live_close(&live);
         return culet_memory_problem(&memory);
     }
+    if (options->samples)
+        culet_sampled_find(&sampled, &live);
     problem = analyse(&live.graph, options, &facts, output);
+    culet_numbers_free(&memory, &sampled.ids);
     culet_live_close(&live);
     return problem;
 }
