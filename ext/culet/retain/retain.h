@@ -6,6 +6,7 @@
 
 #include <ruby.h>
 
+#include "retain/brief.h"
 #include "retain/options.h"
 #include "sampler/core/profile.h"
 
@@ -22,6 +23,16 @@ const char *culet_retain_obstacle(void);
 const char *culet_retain_process(const struct culet_retain_options *options,
                                  const struct culet_profile_samples *samples, long pid, double fork_seconds,
                                  int output);
+
+/*
+ * The largest holders of this process, which is a forked copy of the program.
+ *
+ * options: the limits; earlier: what was found before
+ *
+ * Returns NULL, or a sentence on why not.
+ */
+const char *culet_retain_brief(const struct culet_retain_options *options, const struct culet_brief *earlier,
+                               struct culet_brief *found);
 
 void culet_init_retain(VALUE culet);
 
