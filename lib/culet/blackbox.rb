@@ -42,11 +42,14 @@ module Culet
       # Starts the black box of this process and of those that it will fork. Does nothing if there is one.
       #
       # @param folder [String] where the files are; it is made if it is missing
+      # @param look_seconds [Integer] least time between two looks at what keeps the memory, which are taken when the
+      #   limit of the control group comes near; 0: none are
       # @return [String, nil] a sentence if there is none: the program runs on without it
-      def start(folder)
+      def start(folder, look_seconds: Settings::LOOK_SECONDS)
         return if running?
         return "there is no black box: #{Native.missing_reason("culet.so")}" unless Culet.native?
 
+        @look_seconds = look_seconds
         @folder = Folder.new(File.expand_path(folder))
         @folder.prune
         open_file or return problem
@@ -152,7 +155,7 @@ module Culet
       def open_file
         @file = @folder.create
         files = MemoryGroup.files
-        map(@file.fileno, Head.text(files), files)
+        map(@file.fileno, Head.text(files), files, @look_seconds || 0)
         true
       rescue SystemCallError, NoMemoryError => e
         remove_file
@@ -255,8 +258,9 @@ module Culet
       def self.stats = {}
     end
 
-    settings = Settings.new(ENV.fetch("CULET_BLACKBOX", nil))
-    sentence = settings.folder ? start(settings.folder) : settings.problem
+    settings = Settings.new(ENV.fetch("CULET_BLACKBOX", nil), ENV.fetch("CULET_BLACKBOX_LOOKS", nil))
+    sentence = settings.folder ? start(settings.folder, look_seconds: settings.look_seconds) : nil
+    sentence ||= settings.problem
     Native.warn(sentence) if sentence
   end
 end

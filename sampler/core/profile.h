@@ -82,7 +82,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CULET_PROFILE_VERSION 3
+#define CULET_PROFILE_VERSION 4
 #define CULET_PROFILE_DEFAULT_BYTES (512u << 10)
 #define CULET_PROFILE_FRAMES 256 /* words of a stack, at most; the outermost are left out */
 #define CULET_PROFILE_SURVIVALS 3
@@ -149,6 +149,21 @@ struct culet_profile_top {
     uint32_t epoch, generation;
 };
 
+/* Live samples that were added since the base of growth, whether they have survived or not. The caller sets the list and its
+ * room; `count` the number of what it filled. Of more than have room, each nth is taken. */
+struct culet_profile_sample {
+    uint32_t kind, stack, label, type; /* of its site */
+    uint32_t number;
+    const void *block; /* NULL: not known */
+    double bytes;      /* that it stands for */
+};
+struct culet_profile_samples {
+    struct culet_profile_sample *list;
+    size_t count;
+    uint64_t started_ns;
+    uint32_t generation;
+};
+
 /* What a process's profile offers to the extension. Exported by libculet.so and by the sampler. */
 struct culet_profile_api {
     uint32_t version;    /* CULET_PROFILE_VERSION */
@@ -188,6 +203,8 @@ struct culet_profile_api {
 
     /* Fills `top`, under the lock, without memory of its own. False: there was no profile yet. */
     bool (*top)(struct culet_profile_top *top);
+    /* Fills `samples`, under the lock, without memory of its own. False: there was no profile yet. */
+    bool (*samples)(struct culet_profile_samples *samples);
     /* Calls `reached` once, when the estimated live bytes exceed `bytes`; replaces the former request. NULL: none. It is
      * called inside malloc, in any thread, with no lock held. */
     void (*notify)(double bytes, void (*reached)(void));

@@ -304,6 +304,16 @@ static bool top_sites(struct culet_profile_top *top)
     return exists;
 }
 
+static bool list_samples(struct culet_profile_samples *samples)
+{
+    bool was_inside = enter(), exists = tables.sample != NULL;
+
+    if (exists)
+        culet_tables_samples(&tables, samples);
+    leave(was_inside);
+    return exists;
+}
+
 static void notify(double bytes, void (*reached)(void))
 {
     bool was_inside = enter();
@@ -349,5 +359,6 @@ EXPORTED const struct culet_profile_api culet_profile_api = {
     .remove = remove_sample,
     .write = write_profile,
     .top = top_sites,
+    .samples = list_samples,
     .notify = notify,
 };

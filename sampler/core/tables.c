@@ -312,6 +312,31 @@ void culet_tables_top(struct culet_tables *t, struct culet_profile_top *top)
     top->generation = t->generation;
 }
 
+/* ---- samples since the base ---- */
+
+void culet_tables_samples(const struct culet_tables *t, struct culet_profile_samples *samples)
+{
+    size_t room = samples->count;
+    uint32_t step = room ? (uint32_t)(t->samples / room + 1) : t->samples;
+
+    samples->count = 0;
+    samples->started_ns = t->started_ns;
+    samples->generation = t->generation;
+    for (uint32_t i = 1; i < t->samples; i += step) {
+        const struct culet_sample *sample = &t->sample[i];
+        if (sample->site == CULET_NO_SITE || sample->site == CULET_FORMER_SITE || sample->phase != t->phase)
+            continue;
+        const struct culet_site *site = &t->site[sample->site];
+        samples->list[samples->count++] = (struct culet_profile_sample){.kind = site->kind,
+                                                                        .stack = site->stack,
+                                                                        .label = site->label,
+                                                                        .type = site->type,
+                                                                        .number = i,
+                                                                        .block = sample->block,
+                                                                        .bytes = sample->weight * (double)sample->size};
+    }
+}
+
 /* ---- copies ---- */
 
 static uint32_t with_reserve(uint32_t count)

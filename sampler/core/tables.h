@@ -129,6 +129,9 @@ void culet_tables_set_resident(struct culet_tables *tables, uint64_t resident);
 /* As culet_profile_api.top, which see. */
 void culet_tables_top(struct culet_tables *tables, struct culet_profile_top *top);
 
+/* As culet_profile_api.samples. */
+void culet_tables_samples(const struct culet_tables *tables, struct culet_profile_samples *samples);
+
 void culet_sums_add(struct culet_profile_sums *sums, const struct culet_sample *sample);
 
 /* A copy, without the indexes. */

@@ -511,6 +511,31 @@ static void compare_top(void)
     CHECK_EQUAL(top.sample_bytes, found.sample_bytes);
 }
 
+/* Each live sample since the base, once; with little room some of them. */
+static void compare_list(void)
+{
+    static struct culet_profile_sample list[MOST];
+    struct culet_profile_samples all = {.list = list, .count = MOST}, some = {.list = list, .count = 3};
+    double bytes = 0;
+
+    CHECK(api->samples(&some) && some.count <= 3, "more than there is room for");
+    CHECK(api->samples(&all), "no profile");
+    CHECK_EQUAL(all.generation, m.generation);
+    for (size_t i = 0; i < all.count; i++)
+        bytes += list[i].bytes;
+    for (uint32_t i = 0; i < m.samples; i++) {
+        const struct sample *s = &m.sample[i];
+        if (!s->live || s->phase != m.phase)
+            continue;
+        bytes -= s->weight * s->size;
+        size_t at = 0;
+        while (at < all.count && list[at].number != s->number)
+            at++;
+        CHECK(at < all.count && list[at].bytes == s->weight * s->size, "sample %u is missing", s->number);
+    }
+    CHECK(bytes == 0, "%f bytes too many", bytes);
+}
+
 /* Each live sample that another process may have, once. */
 static void compare_shared(void)
 {
@@ -543,6 +568,7 @@ static void compare(void)
 
     read_stream();
     compare_top();
+    compare_list();
     compare_shared();
     CHECK_EQUAL(found.epoch, m.epoch);
     CHECK_EQUAL(found.generation, m.generation);

@@ -14,6 +14,7 @@ class ProfileGrowthTest < Minitest::Test
     assert_equal "growth", document["growth"]["verdict"], document["growth"].inspect
     first = rows(document).first
     assert_equal ["#{PROGRAM}:#{LEAK}", true, "#{PROGRAM}:#{LEAK}"], first.values_at("name", "grows", "application")
+    assert_equal "Programs::Leak::SESSIONS", first.dig("holder", "name"), first["holder"].inspect
     assert_equal([true], rows(document).take_while { |row| row["grows"] }.map { |row| row["grows"] })
   end
 

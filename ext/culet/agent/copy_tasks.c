@@ -2,6 +2,7 @@
 
 #include "agent/unused_reporter.h"
 #include "common/io.h"
+#include "profile/live_samples.h"
 #include "retain/retain.h"
 
 #define UNUSED_SECONDS 60
@@ -53,21 +54,48 @@ static const char *start_unused(struct culet_copy *copy)
 
 /* ---- who keeps the memory ---- */
 
+struct retain_request {
+    const struct culet_retain_options *options;
+    struct culet_profile_samples samples;
+};
+
 static const char *make_retain(const struct culet_copy_task *task, const long *pids, double fork_seconds, int output)
 {
-    return culet_retain_process(task->request, pids[0], fork_seconds, output);
+    const struct retain_request *request = task->request;
+
+    return culet_retain_process(request->options, &request->samples, pids[0], fork_seconds, output);
 }
 
-static const char *start_retain(struct culet_copy *copy, const struct culet_retain_options *options)
+static const char *fork_retain(struct culet_copy *copy, const struct culet_retain_options *options)
 {
+    struct retain_request request = {.options = options};
     const struct culet_copy_task task = {.name = "culet-retain",
                                          .limit_seconds = options->limit_seconds,
                                          .is_large = options->heapsnapshot,
                                          .make = make_retain,
-                                         .request = options};
-    const char *obstacle = culet_retain_obstacle();
+                                         .request = &request};
+    const char *problem;
 
-    return obstacle != NULL ? obstacle : culet_copy_start(copy, &task);
+    if (options->samples && !culet_live_samples_take(&request.samples))
+        return "its memory profile is off";
+    problem = culet_copy_start(copy, &task);
+    culet_live_samples_free(&request.samples);
+    return problem;
+}
+
+/* A collection between the list of samples and the fork would move or free their objects. */
+static const char *start_retain(struct culet_copy *copy, const struct culet_retain_options *options)
+{
+    const char *problem = culet_retain_obstacle();
+    int was_off;
+
+    if (problem != NULL)
+        return problem;
+    was_off = RTEST(rb_gc_disable());
+    problem = fork_retain(copy, options);
+    if (!was_off)
+        rb_gc_enable();
+    return problem;
 }
 
 /* ---- */

@@ -34,8 +34,15 @@ static int parse_retain(const char *line, struct culet_retain_options *options, 
                "culet-agent 1 retain content=%d duplicates=%d heapsnapshot=%d limit_bytes=%" SCNu64 " path=0x%" SCNx64
                " class=%159s limit_ms=%ld wait_ms=%ld",
                &options->content, &options->duplicates, &options->heapsnapshot, &options->limit_bytes,
-               &options->address, options->class_name, limit_ms, wait_ms) != 8)
+               &options->address, options->class_name, limit_ms, wait_ms) == 8) {
+        options->samples = 0;
+    } else if (sscanf(line, "culet-agent 1 retain samples content=%d limit_bytes=%" SCNu64 " limit_ms=%ld wait_ms=%ld",
+                      &options->content, &options->limit_bytes, limit_ms, wait_ms) == 4) {
+        *options = (struct culet_retain_options){
+            .samples = 1, .content = options->content, .limit_bytes = options->limit_bytes};
+    } else {
         return 0;
+    }
     if (strcmp(options->class_name, "-") == 0)
         options->class_name[0] = '\0';
     return 1;

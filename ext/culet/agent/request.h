@@ -6,6 +6,8 @@
  *   -> culet-agent 1 unused limit_ms=N wait_ms=N LF                                     code that never ran
  *   -> culet-agent 1 retain content=0|1 duplicates=0|1 heapsnapshot=0|1 limit_bytes=N path=0x... class=NAME|- limit_ms=N
  *      wait_ms=N LF                                                      who keeps the memory (retain/options.h)
+ *   -> culet-agent 1 retain samples content=0|1 limit_bytes=N limit_ms=N wait_ms=N LF  likewise, and what keeps the samples of
+ *                                                                           the profile (retain/sampled.h)
  *   -> culet-agent 1 profile action=status|start|stop|write|booted|collect sample_bytes=N limit_ms=N wait_ms=N LF
  *                                                                           the memory profile (profile/ruby_profile.h)
  *   -> culet-agent 1 limit limit_ms=N wait_ms=N LF                                      the memory limit (limit/limit.h)

@@ -6,6 +6,7 @@
 
 #include "blackbox/box.h"
 #include "blackbox/events.h"
+#include "blackbox/holders.h"
 #include "blackbox/ticker.h"
 #include "common/values.h"
 #include "profile/labels.h"
@@ -62,6 +63,7 @@ static void reset_in_child(void)
 {
     culet_box_forget();
     culet_ticker_reset();
+    culet_holders_reset();
     culet_events_reset();
     notes = 0;
 }
@@ -89,10 +91,11 @@ static void prepare(void)
 }
 
 /*
- * Culet::BlackBox.map(descriptor, head, files): allocates and maps the file, and starts the thread. head: the lines that
- * describe the process. files: as of culet_group_of. Raises SystemCallError.
+ * Culet::BlackBox.map(descriptor, head, files, seconds): allocates and maps the file, and starts the thread. head: the
+ * lines that describe the process. files: as of culet_group_of. seconds: between two looks at what keeps the memory; 0:
+ * none. Raises SystemCallError.
  */
-static VALUE blackbox_map(VALUE self, VALUE descriptor, VALUE head, VALUE files)
+static VALUE blackbox_map(VALUE self, VALUE descriptor, VALUE head, VALUE files, VALUE seconds)
 {
     struct culet_group group = culet_group_of(files);
     int error;
@@ -100,6 +103,7 @@ static VALUE blackbox_map(VALUE self, VALUE descriptor, VALUE head, VALUE files)
     Check_Type(head, T_STRING);
     prepare();
     culet_reading_prepare();
+    culet_holders_prepare(NUM2ULL(seconds), NUM2INT(descriptor));
     if ((error = culet_box_map(NUM2INT(descriptor))) != 0)
         rb_syserr_fail(error, NULL);
     culet_box_write(CULET_BOX_HEAD, culet_box_slot(CULET_BOX_HEAD, 0), 1, culet_clock(CLOCK_REALTIME),
@@ -178,7 +182,7 @@ void culet_init_blackbox(VALUE culet)
     VALUE blackbox = rb_define_module_under(culet, "BlackBox"), singleton = rb_singleton_class(blackbox);
 
     fiber_event = rb_intern("__culet_blackbox_event__");
-    rb_define_private_method(singleton, "map", blackbox_map, 3);
+    rb_define_private_method(singleton, "map", blackbox_map, 4);
     rb_define_private_method(singleton, "close", blackbox_close, 0);
     rb_define_private_method(singleton, "mark", blackbox_mark, 1);
     rb_define_private_method(singleton, "note", blackbox_note, 2);

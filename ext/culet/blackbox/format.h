@@ -2,6 +2,7 @@
  * blackbox/format.h - the file that a process keeps about itself, for `culet autopsy`.
  *
  *   0        head        what the process is
+ *   2048     holders     looks at what keeps its memory, the latest 2
  *   4096     end         how it ended, as it says itself
  *   4608     witness     how it ended, as another process has seen
  *   5120     fast        readings between two seconds, the latest 16
@@ -43,6 +44,7 @@ enum culet_box_table {
     CULET_BOX_RUNNING,  /* struct culet_box_event; the number is unique among events */
     CULET_BOX_FINISHED, /* likewise, with the number that it had among the running ones */
     CULET_BOX_NOTES,    /* struct culet_box_note */
+    CULET_BOX_HOLDERS, /* struct culet_brief.text (retain/brief.h). Older readers take it for a part of the head's slot */
     CULET_BOX_PROFILE, /* a stream of sampler/core/profile.h with the largest sites, and lines "B malloc_bytes object_bytes" */
     CULET_BOX_TABLES
 };
@@ -53,10 +55,11 @@ struct culet_box_place {
 
 #define CULET_BOX_PLACES                                                                                               \
     {                                                                                                                  \
-        [CULET_BOX_HEAD] = {0, 4096, 1}, [CULET_BOX_END] = {4096, 512, 1}, [CULET_BOX_WITNESS] = {4608, 512, 1},       \
-        [CULET_BOX_FAST] = {5120, 320, 16}, [CULET_BOX_SECONDS] = {10240, 320, 160},                                   \
-        [CULET_BOX_RUNNING] = {61440, 320, 128}, [CULET_BOX_FINISHED] = {102400, 192, 128},                            \
-        [CULET_BOX_NOTES] = {126976, 256, 64}, [CULET_BOX_PROFILE] = {143360, 59392, 2},                               \
+        [CULET_BOX_HEAD] = {0, 2048, 1}, [CULET_BOX_HOLDERS] = {2048, 1024, 2}, [CULET_BOX_END] = {4096, 512, 1},      \
+        [CULET_BOX_WITNESS] = {4608, 512, 1}, [CULET_BOX_FAST] = {5120, 320, 16},                                      \
+        [CULET_BOX_SECONDS] = {10240, 320, 160}, [CULET_BOX_RUNNING] = {61440, 320, 128},                              \
+        [CULET_BOX_FINISHED] = {102400, 192, 128}, [CULET_BOX_NOTES] = {126976, 256, 64},                              \
+        [CULET_BOX_PROFILE] = {143360, 59392, 2},                                                                      \
     }
 
 /* Within a running event's slot: a second record with the event's number, whose payload is its label since. */

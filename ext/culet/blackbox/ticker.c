@@ -17,6 +17,7 @@
 
 #include "blackbox/box.h"
 #include "blackbox/events.h"
+#include "blackbox/holders.h"
 #include "common/filter.h"
 #include "common/sleeper.h"
 #include "profile/top.h"
@@ -189,6 +190,7 @@ static uint64_t write_due_reading(uint64_t now)
     if (now >= own.second_at + CULET_SECOND) {
         write_second(&reading);
         own.second_at = now;
+        culet_holders_check(&reading);
     } else {
         write_fast(&reading);
     }

@@ -100,3 +100,10 @@ void culet_internal_slots_check(const struct culet_profile_api *api)
     }
     internals.count = kept;
 }
+
+void culet_internal_slots_addresses(VALUE *addresses, size_t count)
+{
+    for (size_t i = 0; i < internals.count; i++)
+        if (internals.list[i].sample < count && is_there(&internals.list[i]))
+            addresses[internals.list[i].sample] = internals.list[i].slot;
+}

@@ -36,4 +36,7 @@ void culet_internal_slots_start(void);
 /* Removes the samples of those that are gone. Requires the GVL, not during GC. */
 void culet_internal_slots_check(const struct culet_profile_api *api);
 
+/* Sets, by the number of its sample, the address of each slot that has not been freed. As culet_internal_slots_check. */
+void culet_internal_slots_addresses(VALUE *addresses, size_t count);
+
 #endif

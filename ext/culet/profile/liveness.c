@@ -202,6 +202,37 @@ static bool check_is_due(void)
            (key_count == 0 || rb_gc_stat(key_count) != liveness.collections);
 }
 
+/* ---- addresses ---- */
+
+struct addresses {
+    VALUE *list; /* by number of a sample */
+    size_t count;
+};
+
+static void set_address(const struct addresses *addresses, size_t sample, VALUE object)
+{
+    if (sample < addresses->count)
+        addresses->list[sample] = object;
+}
+
+static VALUE note_address(RB_BLOCK_CALL_FUNC_ARGLIST(object, addresses))
+{
+    if (argc == 2)
+        set_address((const struct addresses *)addresses, FIX2ULONG(argv[1]), object);
+    return Qnil;
+}
+
+void culet_liveness_addresses(VALUE *list, size_t count)
+{
+    struct addresses addresses = {list, count};
+
+    if (liveness.count == 0)
+        return;
+    rb_block_call(weak_map, rb_intern("each_pair"), 0, NULL, note_address, (VALUE)&addresses);
+    for (size_t i = 0; i < liveness.added_count; i++)
+        set_address(&addresses, liveness.added[i].sample, liveness.added[i].object);
+}
+
 /* ---- the thread ---- */
 
 /* Times that it had nothing more to do; a futex. */

@@ -40,4 +40,7 @@ void culet_liveness_update(void);
 /* Removes the samples of objects that are gone. Requires the GVL, and a caller that interrupts may end. */
 void culet_liveness_check(void);
 
+/* Sets, by the number of its sample, the address of each object that has not been collected. As culet_liveness_check. */
+void culet_liveness_addresses(VALUE *addresses, size_t count);
+
 #endif

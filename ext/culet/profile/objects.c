@@ -277,6 +277,12 @@ void culet_objects_check(void)
     }
 }
 
+void culet_objects_addresses(VALUE *addresses, size_t count)
+{
+    culet_liveness_addresses(addresses, count);
+    culet_internal_slots_addresses(addresses, count);
+}
+
 /* ---- windows ---- */
 
 /*

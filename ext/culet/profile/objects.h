@@ -35,4 +35,10 @@ uint64_t culet_objects_write_totals(struct culet_buffer *buffer);
 /* Adds a line T for each type whose bit in `used` is set; NULL: for all. Returns the number of lines. */
 uint64_t culet_objects_write_types(struct culet_buffer *buffer, const unsigned char *used, size_t used_bytes);
 
+/*
+ * Sets, by the number of its sample, the address of each object that has not been collected. They are valid until the next
+ * collection. Requires the GVL, in the main Ractor. May raise.
+ */
+void culet_objects_addresses(VALUE *addresses, size_t count);
+
 #endif

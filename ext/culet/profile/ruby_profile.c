@@ -17,6 +17,7 @@
 #include "profile/frames.h"
 #include "profile/interpreter.h"
 #include "profile/labels.h"
+#include "profile/live_samples.h"
 #include "profile/objects.h"
 #include "profile/readers.h"
 #include "profile/top.h"
@@ -230,4 +231,5 @@ void culet_init_profile(VALUE culet)
     culet_init_profile_objects(profile, api);
     culet_init_profile_labels(profile, api);
     culet_profile_top_prepare(api);
+    culet_live_samples_prepare(api);
 }

@@ -266,3 +266,12 @@ void culet_analysis_free(struct culet_analysis *analysis)
     culet_group_classes_free(analysis->memory, &analysis->group_classes);
     culet_numbers_free(analysis->memory, &analysis->large_leaves);
 }
+
+bool culet_analysis_shown(const struct culet_analysis *analysis, const struct culet_numbers *ids, uint32_t group,
+                          long *id)
+{
+    long place = ids->items[group];
+
+    *id = group < analysis->graph->holders.count ? place - 1 : -place;
+    return place != 0;
+}

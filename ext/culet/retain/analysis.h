@@ -56,6 +56,14 @@ const char *culet_analysis_run(struct culet_analysis *analysis, struct culet_gra
 /* The group of an object that the walk reached. */
 uint32_t culet_analysis_group(const struct culet_analysis *analysis, uint32_t id);
 
+/*
+ * The number of a group in the report: of a holder its place, of a set -1 less its place. Returns whether it is shown.
+ *
+ * ids: by group, its place in the lists of holders and sets + 1
+ */
+bool culet_analysis_shown(const struct culet_analysis *analysis, const struct culet_numbers *ids, uint32_t group,
+                          long *id);
+
 /* The group of a node below the root. */
 uint32_t culet_analysis_group_of_top(const struct culet_analysis *analysis, uint32_t top);
 

@@ -128,11 +128,10 @@ static void write_groups(const struct search *search, const struct equal *equal,
 
     culet_buffer_text(out, "\"holders\":[");
     for (uint32_t i = 0; i < equal->group_count; i++) {
-        long place = ids->items[equal->groups[i]];
-        if (place == 0)
+        long id;
+        if (!culet_analysis_shown(search->analysis, ids, equal->groups[i], &id))
             continue;
-        culet_buffer_format(out, "%s%ld", first ? "" : ",",
-                            equal->groups[i] < search->analysis->graph->holders.count ? place - 1 : -place);
+        culet_buffer_format(out, "%s%ld", first ? "" : ",", id);
         first = false;
     }
     culet_buffer_text(out, "]");

@@ -10,6 +10,7 @@ struct culet_retain_options {
     int content;          /* whether contents and keys of strings may be shown */
     int duplicates;       /* equal strings */
     int heapsnapshot;     /* V8's format instead of the report */
+    int samples;          /* what keeps the samples of the memory profile */
     double limit_seconds; /* of CPU time */
     uint64_t limit_bytes;
     uint64_t address;                   /* an object whose paths are shown; 0: none */

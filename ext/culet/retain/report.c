@@ -7,6 +7,7 @@
 #include "reading/clock.h"
 #include "retain/duplicates.h"
 #include "retain/paths.h"
+#include "retain/sampled.h"
 #include "retain/tree.h"
 
 #define SHOWN_HOLDERS 1000
@@ -354,15 +355,9 @@ static void write_sets(struct report *report)
 
 /* ---- what was asked for ---- */
 
-/* The id of a group as the document has it: of a holder, or -1 less the place of a set. */
 static bool shown_id(const struct report *report, uint32_t group, long *id)
 {
-    uint32_t place = report->ids.items[group];
-
-    if (place == 0)
-        return false;
-    *id = group < holder_count(report) ? (long)place - 1 : -(long)place;
-    return true;
+    return culet_analysis_shown(report->analysis, &report->ids, group, id);
 }
 
 static bool is_class(const struct report *report, uint64_t key)
@@ -509,6 +504,8 @@ const char *culet_report_write(struct culet_analysis *analysis, const struct cul
         write_sets(&report);
         culet_tree_write(analysis, &report.holders, &report.sets, &report.ids, out);
         problem = write_selected(&report);
+        if (facts->sampled != NULL)
+            culet_sampled_write(analysis, facts->sampled, &report.ids, out);
         if (options->duplicates)
             culet_duplicates_write(analysis, options, &report.ids, out);
         write_classes(&report);

@@ -4,6 +4,7 @@
 
 #include "retain/analysis.h"
 #include "retain/options.h"
+#include "retain/sampled.h"
 
 /* What the analysis itself does not know. */
 struct culet_report_facts {
@@ -12,6 +13,7 @@ struct culet_report_facts {
     const char *source; /* "process" or "dump" */
     double cpu_start;   /* the process's CPU time before the analysis, in seconds */
     double fork_seconds;
+    const struct culet_sampled *sampled; /* what the profile has sampled; NULL: it was not asked for */
 };
 
 /* Writes the report. Returns NULL, or a sentence on why not. */

@@ -46,24 +46,55 @@ const char *culet_retain_obstacle(void)
     return culet_live_obstacle();
 }
 
-const char *culet_retain_process(const struct culet_retain_options *options, long pid, double fork_seconds, int output)
+/* In a copy: nothing of Ruby runs. Returns NULL, or a sentence on why not; then nothing is open. */
+static const char *open_live(struct culet_live *live, struct culet_memory *memory)
+{
+    rb_gc_disable();
+    *rb_ruby_verbose_ptr() = Qnil; /* what is read here warns nobody */
+    if (culet_live_open(live, memory))
+        return NULL;
+    culet_live_close(live);
+    return culet_memory_problem(memory);
+}
+
+const char *culet_retain_process(const struct culet_retain_options *options,
+                                 const struct culet_profile_samples *samples, long pid, double fork_seconds, int output)
 {
     struct culet_memory memory = memory_of(options);
+    struct culet_sampled sampled = {.samples = samples};
     struct culet_report_facts facts = {.pid = pid,
                                        .ruby = ruby_version,
                                        .source = "process",
                                        .fork_seconds = fork_seconds,
+                                       .sampled = options->samples ? &sampled : NULL,
                                        .cpu_start = culet_clock_seconds(CLOCK_PROCESS_CPUTIME_ID)};
     struct culet_live live;
     const char *problem;
 
-    rb_gc_disable();
-    *rb_ruby_verbose_ptr() = Qnil; /* what is read here warns nobody */
-    if (!culet_live_open(&live, &memory)) {
-        culet_live_close(&live);
-        return culet_memory_problem(&memory);
-    }
+    if ((problem = open_live(&live, &memory)) != NULL)
+        return problem;
+    if (options->samples)
+        culet_sampled_find(&sampled, &live);
     problem = analyse(&live.graph, options, &facts, output);
+    culet_numbers_free(&memory, &sampled.ids);
+    culet_live_close(&live);
+    return problem;
+}
+
+const char *culet_retain_brief(const struct culet_retain_options *options, const struct culet_brief *earlier,
+                               struct culet_brief *found)
+{
+    struct culet_memory memory = memory_of(options);
+    struct culet_analysis analysis;
+    struct culet_live live;
+    const char *problem = open_live(&live, &memory);
+
+    if (problem != NULL)
+        return problem;
+    problem = culet_analysis_run(&analysis, &live.graph);
+    if (problem == NULL)
+        culet_brief_make(&analysis, earlier, found);
+    culet_analysis_free(&analysis);
     culet_live_close(&live);
     return problem;
 }

@@ -5,6 +5,8 @@ require_relative "command"
 require_relative "numbers"
 require_relative "program"
 require_relative "process_arguments"
+require_relative "../model/kept_sites"
+require_relative "../model/retention/reading"
 require_relative "../system/ruby_options"
 require_relative "../system/interruption"
 require_relative "../tools/profile"
@@ -98,6 +100,8 @@ module Culet
         end
         parser.on("--collect", "run three major collections in each process before the reading; the process " \
                                "does nothing else meanwhile") { options[:collect] = true }
+        parser.on("--[no-]holders", "look for what keeps the lines that grow (default: with --view growth of " \
+                                    "processes); the process is forked once") { |v| options[:holders] = v }
         parser.on("--by KIND", Culet::Profile::KINDS, "add up by #{Culet::Profile::KINDS.join(", ")}; line: of the " \
                                                       "program's own code, with that of the library beside it") do |v|
           options[:by] = v.to_sym
@@ -222,9 +226,24 @@ module Culet
         @levels = session.growth_levels
         raise Error, "no process is left whose profile can be read" if streams.empty?
 
+        @found = merged(streams)
+        @kept = kept(@found) if view == :growth && options.fetch(:holders, true) && @found.growing.any?
         streams
       ensure
         session.stop
+      end
+
+      # @return [Culet::KeptSites, nil] nil: no process could be looked at
+      def kept(data)
+        running = data.recordings.select { |one| one.state == :running }
+        analyses = running.filter_map do |one|
+          document = Culet::Retention::Reading.of_process(one.pid, samples: true)
+          Culet::Retention::Analysis.new(document, name: one.name)
+        rescue Error => e
+          err.puts("culet: what keeps the lines that grow is not known: #{e.message}")
+          nil
+        end
+        Culet::KeptSites.new(data, analyses) if analyses.any?
       end
 
       def wait(session)
@@ -277,7 +296,7 @@ module Culet
 
       def conclude(streams)
         base = options[:base] && merged(options[:base].map { |path| Culet::Profile::Stream.load(path) })
-        found = merged(streams)
+        found = @found || merged(streams)
         draw(found, base) if options[:html]
         data = base ? Culet::Profile::Difference.new(found, base) : found
         EXPORTS.each { |name, maker| export(data, name, maker) if options[name] }
@@ -307,7 +326,7 @@ module Culet
 
       def render(data)
         growth = Culet::Profile::Growth.new(data, levels: @levels) if view == :growth
-        shape = { view: view, by: options[:by], top: options[:top], growth: growth }
+        shape = { view: view, by: options[:by], top: options[:top], growth: growth, kept: @kept }
         return JSON.generate(Culet::Profile::Document.new(data, **shape).to_h) if options[:json]
 
         fitted { Culet::Profile::Table.new(data, **shape, color: color?).to_s }

@@ -5,6 +5,8 @@ require_relative "command"
 require_relative "numbers"
 require_relative "process_arguments"
 require_relative "program"
+require_relative "../model/kept_sites"
+require_relative "../model/profile/inquiry"
 require_relative "../model/retention/looks"
 require_relative "../model/retention/reading"
 require_relative "../system/interruption"
@@ -147,12 +149,7 @@ module Culet
       # @param alone [Boolean] whether a failure is one of the whole; else it is a message
       # @return [Culet::Retention::Analysis, Culet::Retention::Growth, nil]
       def result(source, alone:)
-        return look(source) unless options[:growth]
-
-        Culet::Retention::Looks.new(seconds: options.fetch(:for, GROWTH_SECONDS), interruption: @interruption,
-                                    notes: err) do
-          look(source)
-        end.call
+        options[:growth] ? growth(source) : look(source)
       rescue Error => e
         raise if alone
 
@@ -160,11 +157,31 @@ module Culet
         nil
       end
 
+      # @return [Culet::Retention::Growth]
+      def growth(source)
+        profile = Culet::Profile::Inquiry.new(source, verb: "retain")
+        sampled = profile.running?
+        growth = Culet::Retention::Looks.new(seconds: options.fetch(:for, GROWTH_SECONDS), interruption: @interruption,
+                                          notes: err) { look(source, samples: sampled) }.call
+        growth.sites = sites(profile, growth.analysis) if sampled
+        growth
+      end
+
+      # @return [Culet::KeptSites, nil] nil: the process has ended meanwhile
+      def sites(profile, analysis)
+        recording = Culet::Profile::Recording.parse(profile.read, name: analysis.name)
+        Culet::KeptSites.new(Culet::Profile::Data.new([recording]), [analysis])
+      rescue Error => e
+        err.puts("culet: where it was allocated is not known: #{e.message}")
+        nil
+      end
+
       # @return [Culet::Retention::Analysis]
-      def look(source)
+      def look(source, samples: false)
         asked = { content: content?, duplicates: options.fetch(:duplicates, false), class_name: options[:class_name],
-                  address: options[:address]&.hex }
+                  address: options[:address]&.hex, samples: samples }
         if source.is_a?(String)
+          asked.delete(:samples)
           raise Error, Native.missing_reason("culet.so") unless Culet.native?
 
           document = Culet::Retention::Reading.of_dump(source, **asked)

@@ -44,7 +44,8 @@ module Culet
       LEAK_MINUTES = 60
       MOST_TIMES = 4
       PROGRAM = "the program"
-      private_constant :OTHERS, :ENVIRONMENT, :CULET_RESERVE, :CULET_SHARED, :SHARES, :HEAP, :LEAK_MINUTES, :MOST_TIMES, :PROGRAM
+      private_constant :OTHERS, :ENVIRONMENT, :CULET_RESERVE, :CULET_SHARED, :SHARES, :HEAP, :LEAK_MINUTES,
+                       :MOST_TIMES, :PROGRAM
 
       # @param observation [Observation]
       # @param growth [Growth]
@@ -132,7 +133,8 @@ module Culet
         free = @observation.private_bytes("malloc_free", "malloc_metadata")
         kept = CULET_RESERVE * @observation.private_bytes("malloc_used")
         copied = @observation.workers.sum { |worker| worker.breakdown.levels["malloc_used"]&.unshared.to_i }
-        remedy("allocator", (free - kept + (CULET_SHARED * copied)).round, "use culet's allocator, which returns what is free",
+        bytes = free - kept + (CULET_SHARED * copied)
+        remedy("allocator", bytes.round, "use culet's allocator, which returns what is free",
                "culet run -- COMMAND", ENVIRONMENT, cost: "none, or a few percent less CPU", undo: "remove the prefix")
       end
 

@@ -84,6 +84,11 @@ module Culet
         own_last(groups.map { |name, sites| row(name, sites, all, BESIDE[kind.to_sym]) })
       end
 
+      # @param row [Row] of `by`
+      # @param view [Symbol, String] as there, as `kind`
+      # @return [Array<Site>]
+      def sites_of(row, view, kind) = sites(view).select { |site| site.names(kind.to_sym).include?(row.name) }
+
       # @param view [Symbol, String]
       # @return [SharedSamples, nil] nil: the view has none
       def shared(view)
@@ -96,6 +101,17 @@ module Culet
       # @return [Array<Data>] of each process alone; what it has inherited from another one counts there, as before
       def processes
         recordings.map { |recording| dup.tap { |copy| copy.limit(recording) } }
+      end
+
+      # Whose labels were in effect when culet itself allocated is chance.
+      #
+      # @param recording [Recording] one of these
+      # @param raw [Recording::RawSite] of its sites
+      # @return [Array] Site#key of the site that has it
+      def key(recording, raw)
+        frames = frames(recording, raw)
+        labels = Stacks.own?(frames) ? {} : recording.labels.fetch(raw.label, {})
+        [frames, raw.kind, recording.types[raw.type], labels]
       end
 
       # @param space [AddressSpace]
@@ -187,13 +203,6 @@ module Culet
       # What culet itself holds is not what a reader of rows looks for.
       def own_last(rows)
         rows.sort_by { |row| [row.own? ? 1 : 0, row.rank || 0, -row.bytes.abs] }
-      end
-
-      # Whose labels were in effect when culet itself allocated is chance.
-      def key(recording, raw)
-        frames = frames(recording, raw)
-        labels = Stacks.own?(frames) ? {} : recording.labels.fetch(raw.label, {})
-        [frames, raw.kind, recording.types[raw.type], labels]
       end
     end
   end

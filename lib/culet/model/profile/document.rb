@@ -11,8 +11,10 @@ module Culet
       # @param by [Symbol, String, nil] one of KINDS: rows instead of sites
       # @param top [Integer, nil] number of rows or sites; nil: all
       # @param growth [Growth, nil] for the view growth
-      def initialize(data, view: :live, by: nil, top: nil, growth: nil)
+      # @param kept [KeptSites, nil] what keeps the sites of that view; nil: it is not known
+      def initialize(data, view: :live, by: nil, top: nil, growth: nil, kept: nil)
         @data = data
+        @kept = kept
         @growth = growth || (Growth.new(data) if view.to_sym == :growth)
         @view = view
         @by = by
@@ -71,14 +73,21 @@ module Culet
         first(@data.sites(@view)).map do |site|
           { **estimate(site), "blocks" => site.blocks.round, "samples" => site.samples, "kind" => site.kind.to_s,
             "class" => site.class_name, "labels" => site.labels, "application" => site.application_frame&.place,
-            **(@growth ? { "grows" => @data.growing.include?(site.place) && !site.own? } : {}),
+            **(@growth ? of_growth(@data.growing.include?(site.place) && !site.own?) { [site] } : {}),
             "frames" => site.frames.map { |frame| frame(frame) } }
         end
       end
 
       def application(row) = @by.to_sym == :line ? { "application" => row.beside } : {}
 
-      def grows(row) = @growth ? { "grows" => row.grows? && !row.own? } : {}
+      def grows(row)
+        return {} unless @growth
+
+        of_growth(row.grows? && !row.own?) { @data.sites_of(row, @view, @by) }
+      end
+
+      # @yieldreturn [Array<Site>] of the row
+      def of_growth(grows) = { "grows" => grows, "holder" => (@kept&.holding(yield)&.to_h if grows) }
 
       def frame(frame)
         { "file" => frame.file, "line" => frame.line, "method" => frame.method, "gem" => frame.gem,

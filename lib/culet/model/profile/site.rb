@@ -29,6 +29,8 @@ module Culet
     class Site
       include Estimated
 
+      # @return [Array] what tells it from others: frames, kind, class name, labels
+      attr_reader :key
       # @return [Array<Frame>] innermost first
       attr_reader :frames
       # @return [Symbol] :malloc or :object
@@ -46,6 +48,7 @@ module Culet
       # @param estimate [Estimate]
       # @param births [Births, nil]
       def initialize(key, estimate, births = nil)
+        @key = key
         @frames, @kind, @class_name, @labels = key
         @estimate = estimate
         @births = births

@@ -25,6 +25,12 @@ module Culet
                     "retained_bytes" => Shape::COUNT, "holders" => [Shape::INTEGER], "paths" => [STEPS] }.freeze
       DUPLICATES = [{ "length" => Shape::COUNT, "copies" => Shape::COUNT, "bytes" => Shape::COUNT,
                       "holders" => [Shape::INTEGER], "content" => Shape.nullable(Shape::TEXT) }].freeze
+      # What keeps the samples of a profile. A site: kind, stack, label and type as in the profile's stream, bytes; the
+      # holders that keep most of it: id, samples, bytes, a list of one path.
+      SAMPLES = { "started_ns" => Shape::ANY, "generation" => Shape::COUNT,
+                  "sites" => [Shape.tuple(Shape.one_of("m", "o"), Shape::COUNT, Shape::COUNT, Shape::COUNT,
+                                          Shape::COUNT, [Shape.tuple(Shape.nullable(Shape::INTEGER), Shape::COUNT,
+                                                                     Shape::COUNT, [STEPS])])] }.freeze
       # id, parent's id, edge, class, address, its own bytes, retained bytes, objects
       NODE = Shape.tuple(Shape::COUNT, Shape.nullable(Shape::COUNT), Shape::TEXT, Shape::TEXT, ADDRESS, Shape::COUNT,
                          Shape::COUNT, Shape::COUNT)
@@ -37,14 +43,15 @@ module Culet
                 "sets" => [SET],
                 "other_sets" => { "sets" => Shape::COUNT, "objects" => Shape::COUNT, "bytes" => Shape::COUNT },
                 "classes" => INSTANCES, "tree" => [NODE],
+                "samples" => Shape.optional(SAMPLES),
                 "selected" => Shape.optional(Shape.nullable(Shape.either(OF_CLASS, OF_OBJECT))),
                 "duplicates" => Shape.optional(Shape.nullable(DUPLICATES)) }.freeze
       # Lists that are longer were not made by culet.
       MOST = { "holders" => 1_000, "sets" => 500, "classes" => 5_000, "tree" => 30_000, "duplicates" => 10_000 }.freeze
       # Steps of a path; those that are printed are fewer.
       MOST_STEPS = 100_000
-      private_constant :ADDRESS, :STEPS, :INSTANCES, :HOLDER, :SET, :OF_CLASS, :OF_OBJECT, :DUPLICATES, :NODE, :MOST,
-                       :MOST_STEPS
+      private_constant :ADDRESS, :STEPS, :INSTANCES, :HOLDER, :SET, :OF_CLASS, :OF_OBJECT, :DUPLICATES, :SAMPLES, :NODE,
+                       :MOST, :MOST_STEPS
 
       # Holders and sets beyond the listed ones, added up.
       Rest = Struct.new(:count, :objects, :bytes)
@@ -54,6 +61,11 @@ module Culet
       OfObject = Struct.new(:address, :name, :bytes, :retained_bytes, :keepers, :paths)
       # A holder or a set with what it keeps of something.
       Kept = Struct.new(:keeper, :objects, :bytes)
+      # What was sampled of a site of the profile. key: kind, stack, label and type as of Profile::Recording::RawSite;
+      # kept: what keeps most of it.
+      SampledSite = Struct.new(:key, :bytes, :kept)
+      # keeper: nil for a holder beyond the listed ones. path: to one of the samples.
+      KeptSample = Struct.new(:keeper, :bytes, :path)
       # Equal Strings. content: nil where it was not requested.
       Duplicate = Struct.new(:length, :copies, :bytes, :keepers, :content)
       # An object in the tree of dominators: what it retains is free once it is. Those without a parent are the holders
@@ -143,6 +155,21 @@ module Culet
         OfClass.new(*fields.values_at("class", "objects", "bytes"), kept, paths)
       end
 
+      # @param recording [Profile::Recording]
+      # @return [Boolean] whether it has the samples of that profile
+      def samples_of?(recording)
+        found = @document["samples"] or return false
+        started = recording.started_at.then { |at| (at.to_i * 1_000_000_000) + at.nsec }
+        [pid, *found.values_at("started_ns", "generation")] == [recording.pid, started, recording.generation]
+      end
+
+      # @return [Array<SampledSite>] those with the most bytes, the largest first; empty where they were not requested
+      def sampled_sites
+        @sampled_sites ||= (@document.dig("samples", "sites") || []).map do |kind, *key, bytes, kept|
+          SampledSite.new([kind == "o" ? :object : :malloc, *key], bytes, kept.map { |one| kept_sample(*one) })
+        end
+      end
+
       # @return [Array<Duplicate>, nil] nil where they were not requested
       def duplicates
         @document["duplicates"]&.map do |one|
@@ -163,11 +190,14 @@ module Culet
 
       private
 
+      def kept_sample(id, _, bytes, paths) = KeptSample.new(id && keeper(id), bytes, Path.new(paths.first || []))
+
       def keepers(ids) = ids.filter_map { |id| keeper(id) }
 
       def check_lengths
         MOST.each { |key, most| damaged("#{key} has more than #{most} rows") if Array(@document[key]).size > most }
-        paths = [*@document["holders"].map { |one| one["path"] }, *@document["sets"].flat_map { |one| one["paths"] }]
+        paths = [*@document["holders"].map { |one| one["path"] }, *@document["sets"].flat_map { |one| one["paths"] },
+                 *@document.dig("samples", "sites")&.flat_map { |site| site.last.flat_map(&:last) }]
         damaged("its paths are too long") if paths.sum(&:size) > MOST_STEPS
       end
 

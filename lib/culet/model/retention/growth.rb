@@ -43,7 +43,7 @@ module Culet
 
       # What the holders of one key keep in each of the looks. keeper: the largest of them in the last look; count:
       # their number then; classes: changes by class.
-      Row = Struct.new(:keeper, :count, :bytes, :objects, :classes) do
+      Row = Struct.new(:key, :keeper, :count, :bytes, :objects, :classes) do
         # @return [Integer] from the first look to the last
         def growth_bytes = bytes.last - bytes.first
 
@@ -77,6 +77,8 @@ module Culet
 
       # @return [Array<Look>]
       attr_reader :looks
+      # @return [KeptSites, nil] which sites of the process's profile the holders of the last look have objects of
+      attr_accessor :sites
 
       # @param looks [Array<Look>] in the order of time
       def initialize(looks)
@@ -113,6 +115,10 @@ module Culet
         @rows ||= all.select { |row| grows?(row) }.sort_by { |row| -row.growth_bytes }
       end
 
+      # @param row [Row]
+      # @return [KeptSites::Origin, nil] where most of what it keeps was allocated; nil: not known
+      def origin(row) = sites&.origin { |keeper| key(keeper) == row.key }
+
       # @return [Array<ClassRow>] classes whose instances grow in number, the most bytes first
       def classes
         @classes ||= by_class.select { |row| Growth.steady?(row.objects, LEAST_OBJECTS) }
@@ -142,6 +148,20 @@ module Culet
           leaps.all? { |one, other| other >= LEAST_LEAP * one } && pairs.last(pairs.size / 2).intersect?(leaps)
       end
 
+      # What is the same of holders that are one row: closures of one line, and names that differ by a number.
+      #
+      # @param keeper [Holder, HolderSet]
+      # @return [Array] Row#key
+      def key(keeper)
+        keeper = lasting(keeper) if keeper.is_a?(HolderSet)
+        if keeper.is_a?(HolderSet)
+          return ["set", *keeper.holders.reject(&:stale?).map { |one| key(one) }.sort_by(&:inspect)]
+        end
+        return [keeper.kind, keeper.place] if %w[closure method].include?(keeper.kind) && keeper.place
+
+        [keeper.kind, keeper.name.gsub(/\d+/, "0"), keeper.place]
+      end
+
       private
 
       def grows?(row)
@@ -161,7 +181,7 @@ module Culet
           Instances.new(name, objects - before[0], bytes - before[1])
         end
         largest = changes.select { |one| one.bytes.positive? }.max_by(CLASSES, &:bytes)
-        Row.new(last.keepers.max_by(&:bytes), last.keepers.size, found.map(&:bytes), found.map(&:objects), largest)
+        Row.new(key, last.keepers.max_by(&:bytes), last.keepers.size, found.map(&:bytes), found.map(&:objects), largest)
       end
 
       # Of a holder that was not listed: it had no more than the smallest of those that were.
@@ -177,7 +197,7 @@ module Culet
           end)
         end
         analysis.holders.each { |one| add(found[key(one)], one) }
-        analysis.sets.each { |set| add_set(found, set) }
+        analysis.sets.each { |set| add(found[key(set)], set, lasting(set)) }
         { "other holders" => analysis.other_holders,
 "sets of other holders" => analysis.other_sets }.each do |title, rest|
           found[[title]] = Sum.new(rest.bytes, rest.objects, [Rest.new(title, rest.bytes)], {}) if rest.count.positive?
@@ -186,12 +206,11 @@ module Culet
       end
 
       # What a constant keeps together with a stack, which is running through it, is the constant's.
-      def add_set(found, set)
+      #
+      # @return [Holder, HolderSet]
+      def lasting(set)
         lasting = set.holders.reject(&:stale?)
-        if set.holders.size == set.size && lasting.size == 1 then add(found[key(lasting.first)], set, lasting.first)
-        else
-          add(found[["set", *lasting.map { |one| key(one) }.sort_by(&:inspect)]], set)
-        end
+        set.holders.size == set.size && lasting.size == 1 ? lasting.first : set
       end
 
       def add(sum, keeper, shown = keeper)
@@ -201,18 +220,6 @@ module Culet
         keeper.classes.each do |one|
           sum.classes[one.name][0] += one.objects
           sum.classes[one.name][1] += one.bytes
-        end
-      end
-
-      # Closures of one line are alike, and names that differ by a number.
-      def key(holder)
-        name = holder.name.gsub(/\d+/, "0")
-        if %w[closure
-              method].include?(holder.kind) && holder.place
-          [holder.kind,
-           holder.place]
-        else
-          [holder.kind, name, holder.place]
         end
       end
 

@@ -51,6 +51,8 @@ module Culet
       # @param duplicates [Boolean] whether equal strings are searched for
       # @param class_name [String, nil] whose instances are looked at
       # @param address [Integer, nil] of an object whose paths are looked for
+      # @param samples [Boolean] whether to find what keeps the samples of its memory profile; of the
+      #   other options only `content` counts then
       # @param limit_seconds [Float] of CPU time
       # @param limit_bytes [Integer] memory of the analysis
       # @param wait_seconds [Float] longest wait for the main thread of the process
@@ -125,7 +127,9 @@ module Culet
 
       # @return [String] the request, without its limits of time
       def request(content: false, duplicates: false, heapsnapshot: false, class_name: nil, address: nil,
-                  limit_bytes: LIMIT_BYTES)
+                  samples: false, limit_bytes: LIMIT_BYTES)
+        return "retain samples content=#{content ? 1 : 0} limit_bytes=#{Integer(limit_bytes)}" if samples
+
         name = class_name.to_s
         raise Error, "no class has the name #{name.inspect}" if name.match?(/[[:space:]]/) || name.bytesize > MOST_NAME
 

@@ -10,7 +10,7 @@ module Culet
       # Of a value.
       MOST_BYTES = 400
       # Of all.
-      ROOM = 4000
+      ROOM = 2000
       private_constant :MAGIC, :MOST_BYTES, :ROOM
 
       module_function

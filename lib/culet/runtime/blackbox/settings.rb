@@ -2,25 +2,43 @@
 
 module Culet
   module BlackBox
-    # The setting CULET_BLACKBOX: the folder that has a file for each process; nothing or 0: no black box.
+    # The settings CULET_BLACKBOX: the folder that has a file for each process; nothing or 0: no black box; and
+    # CULET_BLACKBOX_LOOKS: seconds between two looks at what keeps the memory, at least; 0: none.
     #
     # An invalid setting never stops a program: it is reported in `problem`.
     class Settings
+      LOOK_SECONDS = 60
+
       # @return [String, nil] absolute path of the folder; nil: off
       attr_reader :folder
 
-      # @return [String, nil] a sentence if the setting is invalid
+      # @return [Integer]
+      attr_reader :look_seconds
+
+      # @return [String, nil] a sentence if a setting is invalid
       attr_reader :problem
 
-      # @param text [String, nil] the variable's value
-      def initialize(text)
+      # @param text [String, nil] the value of CULET_BLACKBOX
+      # @param looks [String, nil] that of CULET_BLACKBOX_LOOKS
+      def initialize(text, looks = nil)
         text = text.to_s
+        @look_seconds = seconds(looks.to_s)
         return if ["", "0"].include?(text)
 
         # The program may change its folder.
         @folder = File.expand_path(text)
       rescue ArgumentError => e # a home folder of a user that does not exist
         @problem = "CULET_BLACKBOX: #{e.message}; there is no black box"
+      end
+
+      private
+
+      def seconds(text)
+        return LOOK_SECONDS if text.empty?
+        return Integer(text, 10) if text.match?(/\A\d{1,6}\z/)
+
+        @problem = "CULET_BLACKBOX_LOOKS takes seconds, e.g. 300, or 0; looks are taken every #{LOOK_SECONDS} s at most"
+        LOOK_SECONDS
       end
     end
   end

@@ -3,6 +3,7 @@
 require "zlib"
 require_relative "../../errors"
 require_relative "../../model/levels"
+require_relative "../../model/retention/holder"
 require_relative "../../system/foreign_file"
 require_relative "../../system/memory_group"
 
@@ -14,9 +15,9 @@ module Culet
       BYTES = 262_144
       MAGIC = "culet-blackbox 1"
       # Table => offset, bytes of a slot, slots.
-      PLACES = { head: [0, 4096, 1], end: [4096, 512, 1], witness: [4608, 512, 1], fast: [5120, 320, 16],
-                 seconds: [10_240, 320, 160], running: [61_440, 320, 128], finished: [102_400, 192, 128],
-                 notes: [126_976, 256, 64], profile: [143_360, 59_392, 2] }.freeze
+      PLACES = { head: [0, 4096, 1], holders: [2048, 1024, 2], end: [4096, 512, 1], witness: [4608, 512, 1],
+                 fast: [5120, 320, 16], seconds: [10_240, 320, 160], running: [61_440, 320, 128],
+                 finished: [102_400, 192, 128], notes: [126_976, 256, 64], profile: [143_360, 59_392, 2] }.freeze
       # Checksum, length, number, time.
       RECORD = "L<L<Q<Q<"
       RECORD_BYTES = 24
@@ -56,6 +57,17 @@ module Culet
       # A request or job. ended_at: nil if it was running; thread: the kernel's number; growth_bytes: of the process's
       # resident size meanwhile; objects: allocated by the process meanwhile.
       Event = Struct.new(:number, :label, :started_at, :ended_at, :thread, :growth_bytes, :objects, keyword_init: true)
+      # The largest holders at one time. seconds: since the look before; growth_bytes: of all that is retained since
+      # then; nil: it was the first one. holders: those that have grown most, of the first one the largest.
+      Look = Struct.new(:at, :seconds, :total_bytes, :growth_bytes, :holders)
+      # kind: as of Retention::Holder, or "set"; growth_bytes: since the look before; place: where it is defined.
+      Holder = Struct.new(:kind, :name, :place, :bytes, :growth_bytes) do
+        # @return [String] "constant Shop::CACHE (lib/shop.rb:3)"
+        def title
+          words = kind == "set" ? "together: #{name}" : "#{Retention::Holder::KINDS.fetch(kind)} #{name}"
+          place ? "#{words} (#{place})" : words
+        end
+      end
       # A limit or a step that was noted.
       Note = Struct.new(:at, :kind, :text, :bytes)
 
@@ -126,6 +138,9 @@ module Culet
         @notes ||= records(:notes).sort_by(&:number).filter_map { |one| note(one) }
       end
 
+      # @return [Look, nil] the last one at what keeps the memory
+      def look = records(:holders).sort_by { |one| -one.number }.lazy.filter_map { |one| look_of(one) }.first
+
       # @return [Array<String>] streams of the profile's largest sites, the newest first
       def profiles = records(:profile).sort_by { |one| -one.number }.map(&:payload)
 
@@ -185,6 +200,28 @@ module Culet
                   thread: number(thread), growth_bytes: difference(after, before),
                   objects: difference(objects_after, objects)&.clamp(0, nil))
       end
+
+      # Lines as of ext/culet/retain/brief.h.
+      LOOK = /\Alook (-|\d{1,18}) (\d{1,18}) (-|-?\d{1,18})\z/
+      HOLDER = /\A([a-z_]{1,20}) (\d{1,18}) (-|-?\d{1,18}) ([^\t]*)\t(.*)\z/
+      private_constant :LOOK, :HOLDER
+
+      def look_of(record)
+        first, *lines = record.payload.lines(chomp: true)
+        seconds, total, growth = LOOK.match(first.to_s)&.captures
+        return unless total
+
+        Look.new(record.time, count(seconds), count(total), count(growth), lines.filter_map { |line| holder(line) })
+      end
+
+      def holder(line)
+        kind, bytes, growth, name, place = HOLDER.match(line.b)&.captures
+        return unless kind == "set" || Retention::Holder::KINDS.key?(kind)
+
+        Holder.new(kind, clean(name), (clean(place) unless place.empty?), count(bytes), count(growth))
+      end
+
+      def count(text) = (Integer(text, 10) unless text == "-")
 
       def difference(after, before) = (after - before if after && before)
 

@@ -21,7 +21,7 @@ module Culet
           "limit_bytes" => @findings.limit_bytes, "used_bytes" => @findings.used_bytes,
           "rss_bytes" => @findings.reading&.resident_bytes,
           "levels" => @findings.reading&.levels.to_h,
-          "gc" => gc, "profile" => profile, "running" => @findings.running.map { |one| event(one) },
+          "gc" => gc, "profile" => profile, "retained" => look, "running" => @findings.running.map { |one| event(one) },
           "finished" => @findings.finished.map { |one| event(one) }, "notes" => box.notes.map { |one| note(one) },
           "history" => box.readings.map { |one| moment(one) } }
       end
@@ -52,6 +52,12 @@ module Culet
           "total_bytes" => @findings.profiled_bytes&.round,
           "lines" => @findings.lines.map { |row| { "name" => row.name, "bytes" => row.bytes.round } },
           "sites" => Culet::Profile::Document.new(data).to_h["sites"] }
+      end
+
+      def look
+        one = box.look or return
+        { "at" => time(one.at), "total_bytes" => one.total_bytes, "growth_bytes" => one.growth_bytes,
+          "seconds" => one.seconds, "holders" => one.holders.map { |holder| holder.to_h.transform_keys(&:to_s) } }
       end
 
       def event(one)

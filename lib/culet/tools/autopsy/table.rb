@@ -24,7 +24,7 @@ module Culet
       def box = findings.box
 
       def sections
-        [heading, levels, history, lines, work, steps, note_lines(notes)]
+        [heading, levels, history, lines, *holders, work, steps, note_lines(notes)]
       end
 
       def size(bytes) = bytes.nil? ? "-" : Text::Size.human(bytes.round)
@@ -91,6 +91,19 @@ module Culet
               ["in use", rows.map { |row| size(row.bytes) }, false],
               ["share", rows.map { |row| share(row.bytes, all) }, false],
               ["95 % interval", rows.map { |row| "#{size(row.low_bytes)} to #{size(row.high_bytes)}" }, false]])
+      end
+
+      # What kept the memory at the last look.
+      def holders
+        look = box.look or return []
+        age = seconds(box.last_at - look.at)
+        since = ", #{signed(look.growth_bytes)} in #{look.seconds} s" if look.seconds
+        rows = look.holders
+        [wrap("#{size(look.total_bytes)} was retained #{age} s before the last record#{since}. " \
+              "#{look.seconds ? "What kept more:" : "What kept most:"}"),
+         grid([["holder", rows.map { |one| printable(one.title) }, true],
+               ["bytes", rows.map { |one| size(one.bytes) }, false],
+               *([["growth", rows.map { |one| signed(one.growth_bytes) }, false]] if look.seconds)])]
       end
 
       def work

@@ -3,33 +3,25 @@
 require_relative "../../errors"
 require_relative "../../system/processes"
 require_relative "../../system/ruby_options"
-require_relative "../../system/agent/conversation"
 require_relative "../../allocators/inspected_process"
-require_relative "../../model/profile/recording"
+require_relative "../../model/profile/inquiry"
 
 module Culet
   module Profile
     # The profile of a running process, by its agent.
     class Live
-      # Time limits of an answer, and of the wait for its start.
-      LIMIT_SECONDS = 30.0
-      WAIT_SECONDS = 10.0
-      private_constant :LIMIT_SECONDS, :WAIT_SECONDS
-
       # @return [Integer] process number
       attr_reader :pid
 
       # @param pid [Integer, String] a process number
       # @param wait_seconds [Float] longest wait for the process to answer
       # @raise [Culet::Error] when there is no such process, or it may not be read
-      def initialize(pid, wait_seconds: WAIT_SECONDS)
+      def initialize(pid, wait_seconds: Inquiry::WAIT_SECONDS)
         process = Processes::Live.find(pid)
         @pid = process.pid
         @target = Allocators::InspectedProcess.new(process)
         @started = false
-        @wait = wait_seconds
-        @conversation = Agent::Conversation.new(pid, verb: "profile", absence: method(:absence),
-                                                     most_bytes: STREAM_BYTES)
+        @inquiry = Inquiry.new(pid, wait_seconds: wait_seconds, absence: method(:absence))
       end
 
       # @return [String] e.g. "process 4242 (puma: cluster worker 0: 4240 [shop])"; once it has ended, the last one
@@ -50,7 +42,7 @@ module Culet
       def start(sample_bytes)
         return true if running?
 
-        request("start", sample_bytes)
+        @inquiry.request("start", sample_bytes)
         @started = true
       end
 
@@ -70,47 +62,39 @@ module Culet
       def stop
         return unless @started
 
-        request("stop")
+        @inquiry.request("stop")
         @started = false
       end
 
       # @return [Boolean] whether the process samples
       # @raise [Culet::Error]
-      def running?
-        @status = request("status")
-        @status.match?(/\brunning=1\b/)
-      end
+      def running? = @inquiry.running?
 
       # Notes that the program has booted: growth is what it allocates from now on.
       #
       # @return [void]
       # @raise [Culet::Error]
-      def booted = request("booted")
+      def booted = @inquiry.request("booted")
 
       # Runs as many major collections as growth has survived. The process stops for that long.
       #
       # @return [void]
       # @raise [Culet::Error]
-      def collect = request("collect")
+      def collect = @inquiry.request("collect")
 
       # @return [String] the stream of the profile
       # @raise [Culet::Error]
-      def read = request("write")
+      def read = @inquiry.read
 
       # @return [String, nil] why the profile lacks what malloc returns; known after `running?`
       def note
-        return unless @status.to_s.match?(/\bmalloc=0\b/)
+        return unless @inquiry.status.to_s.match?(/\bmalloc=0\b/)
 
         "process #{pid} does not run on culet's allocator, so its profile has Ruby objects alone; " \
           "start it with `culet run -- COMMAND`"
       end
 
       private
-
-      def request(action, sample_bytes = nil)
-        question = "profile action=#{action} sample_bytes=#{sample_bytes || 0}"
-        @conversation.ask(question, limit_seconds: LIMIT_SECONDS, wait_seconds: @wait)
-      end
 
       def absence
         allocator = @target.allocator == "culet"

@@ -23,10 +23,12 @@ module Culet
       # @param by [Symbol, String, nil] one of KINDS
       # @param top [Integer, nil] number of sites or rows
       # @param growth [Growth, nil] for the view growth
+      # @param kept [KeptSites, nil] what keeps the sites of that view
       # @param options [Hash] as for Text::View
-      def initialize(data, view: :live, by: nil, top: nil, growth: nil, **options)
+      def initialize(data, view: :live, by: nil, top: nil, growth: nil, kept: nil, **options)
         super(**options)
         @data = data
+        @kept = kept
         @view = view.to_s
         @by = by&.to_s
         @growth = growth || (Growth.new(data) if @view == "growth")
@@ -152,7 +154,7 @@ module Culet
       # The largest first: rows of a table, or sites.
       def all
         @all ||= if @by
-                   @data.by(@view, by_line? ? :place : @by).reject(&:own?)
+                   @data.by(@view, row_kind).reject(&:own?)
                  else
                    places
                  end
@@ -160,6 +162,8 @@ module Culet
 
       # The program's line is of more use than that of a library that allocates for it; the other one is beside it.
       def by_line? = @by == "line"
+
+      def row_kind = by_line? ? :place : @by.to_sym
 
       def shown = all.first(@top)
 
@@ -170,6 +174,7 @@ module Culet
           grows = grows?(site)
           [path(site), site.class_name, site.labels, site.rank(grows), grows]
         end
+        @places = groups
         groups.map { |key, list| Row.new(key, list.map(&:estimate).reduce(:+)) }
               .sort_by { |row| [row.name[3], -row.bytes.abs] }
       end
@@ -185,7 +190,15 @@ module Culet
               *([["share", shown.map { |row| share(row.bytes) }, false]] unless @data.difference?),
               ["95 % interval", shown.map { |row| range(row) }, false],
               ["blocks", shown.map { |row| blocks(row) }, false],
+              *([["kept by", shown.map { |row| printable(holders[row.name]&.name) }, true]] if holders.any?),
               *([["in", shown.map { |row| printable(inside(row)) }, true]] if shown.any? { |row| inside(row) })])
+      end
+
+      # @return [Hash{String => KeptSites::Holding}] of the rows that grow
+      def holders
+        @holders ||= (@kept ? shown.select(&:grows?) : []).to_h do |row|
+          [row.name, @kept.holding(@data.sites_of(row, @view, row_kind))]
+        end.compact
       end
 
       # The library's line that allocates most for a line of the program.
@@ -201,7 +214,12 @@ module Culet
         labels = labels.map { |name, value| ", #{printable(name)}=#{printable(value)}" }.join
         share = [share(row.bytes), range(row)].compact.join("; ")
         ["#{rank}. #{"grows: " if grows}#{bold(change(row.bytes))} (#{share}), " \
-         "#{blocks(row)} #{what}#{"s" unless row.blocks.round.abs == 1}#{labels}", *path].join("\n")
+         "#{blocks(row)} #{what}#{"s" unless row.blocks.round.abs == 1}#{labels}", *path, *keeper(row)].join("\n")
+      end
+
+      def keeper(row)
+        found = @kept&.holding(@places.fetch(row.name)) if row.name.last
+        found ? [Text::Lines.fold("   #{printable(found.to_s)}", indent: 5)] : []
       end
 
       def rest

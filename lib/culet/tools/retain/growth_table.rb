@@ -66,7 +66,7 @@ module Culet
         keeper = row.keeper
         alike = ", #{number(row.count)} of them" if row.count > 1
         ["#{rank}. #{bold(minute(row.growth_bytes))}, now #{size(row.bytes.last)}: " \
-         "#{bold(printable(title(keeper)))}#{alike}", *grown(row), *paths(keeper)].join("\n")
+         "#{bold(printable(title(keeper)))}#{alike}", *grown(row), *paths(keeper), *origin(row)].join("\n")
       end
 
       def title(keeper) = keeper.is_a?(Retention::HolderSet) ? "#{keeper.title} together" : keeper.title
@@ -85,6 +85,11 @@ module Culet
       def paths(keeper)
         list = keeper.respond_to?(:paths) ? keeper.paths : [keeper.path].compact
         list.map(&:to_s).reject(&:empty?).map { |text| Text::Lines.fold("   #{printable(text)}", indent: 5) }
+      end
+
+      def origin(row)
+        found = growth.origin(row)
+        found ? [Text::Lines.fold("   #{printable(found.to_s)}", indent: 5)] : []
       end
 
       def class_table

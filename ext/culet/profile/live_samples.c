@@ -1,0 +1,73 @@
+#include "profile/live_samples.h"
+
+#include <ruby.h>
+#include <sys/mman.h>
+
+#include "profile/objects.h"
+
+#define MOST 65536
+#define BYTES (MOST * sizeof(struct culet_profile_sample))
+
+static const struct culet_profile_api *api;
+
+void culet_live_samples_prepare(const struct culet_profile_api *found)
+{
+    api = found;
+}
+
+struct addresses {
+    VALUE *list; /* by number of a sample */
+    size_t count;
+};
+
+static void *map(size_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static VALUE find_addresses(VALUE data)
+{
+    const struct addresses *addresses = (const struct addresses *)data;
+
+    culet_objects_addresses(addresses->list, addresses->count);
+    return Qnil;
+}
+
+static bool set_objects(struct culet_profile_samples *samples)
+{
+    struct addresses addresses = {NULL, 1};
+    int failure = 0;
+
+    for (size_t i = 0; i < samples->count; i++)
+        if (samples->list[i].number >= addresses.count)
+            addresses.count = samples->list[i].number + 1;
+    addresses.list = map(addresses.count * sizeof(VALUE));
+    if (addresses.list == NULL)
+        return false;
+    rb_protect(find_addresses, (VALUE)&addresses, &failure);
+    for (size_t i = 0; i < samples->count; i++)
+        if (samples->list[i].kind == CULET_PROFILE_OBJECT)
+            samples->list[i].block = (const void *)addresses.list[samples->list[i].number];
+    munmap(addresses.list, addresses.count * sizeof(VALUE));
+    if (failure)
+        rb_set_errinfo(Qnil);
+    return !failure;
+}
+
+bool culet_live_samples_take(struct culet_profile_samples *samples)
+{
+    *samples = (struct culet_profile_samples){.list = map(BYTES), .count = MOST};
+    if (samples->list != NULL && api->samples(samples) && set_objects(samples))
+        return true;
+    culet_live_samples_free(samples);
+    return false;
+}
+
+void culet_live_samples_free(struct culet_profile_samples *samples)
+{
+    if (samples->list != NULL)
+        munmap(samples->list, BYTES);
+    *samples = (struct culet_profile_samples){.list = NULL};
+}
