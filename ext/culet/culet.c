@@ -146,6 +146,7 @@ RUBY_FUNC_EXPORTED void Init_culet(void)
     rb_define_singleton_method(culet, "allocator", culet_allocator, 0);
     rb_define_singleton_method(culet, "stats", culet_stats_of_malloc, 0);
     rb_define_private_method(rb_singleton_class(culet), "malloc_totals", culet_malloc_totals, 0);
+    rb_define_private_method(rb_singleton_class(culet), "malloc_in_use", culet_malloc_in_use, 0);
     rb_define_private_method(rb_singleton_class(culet), "mark", culet_mark_once, 1);
     rb_define_private_method(rb_singleton_class(culet), "admit_reader", culet_admit_reader, 1);
     culet_init_reading(culet);

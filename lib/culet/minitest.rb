@@ -4,7 +4,7 @@ require "minitest"
 require_relative "limits"
 
 module Culet
-  # Adds `assert_rss_below` and `assert_shared_after_fork` to every Minitest test.
+  # Adds `assert_rss_below`, `assert_shared_after_fork` and `assert_no_memory_growth` to every Minitest test.
   module MinitestLimits
     include Limits
 

@@ -68,7 +68,7 @@ class ProfileBirthsTest < Minitest::Test
   def test_the_binomial_distribution
     { [3, 10, 0.5] => 0.171875, [0, 4, 1 / 3.0] => 0.197531, [10, 10, 0.2] => 1.0, [300, 1_000, 1 / 3.0] => 0.013255,
       [700, 2_000, 1 / 3.0] => 0.9457 }.each do |(count, trials, probability), expected|
-      assert_in_delta expected, Culet::Profile::Births.binomial(count, trials, probability), 0.002
+      assert_in_delta expected, Culet::Statistics.binomial(count, trials, probability), 0.002
     end
   end
 

@@ -1,20 +1,14 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "leaking_extension"
 require "culet/allocators"
 require "culet/tools/profile"
-require "rbconfig"
 
 # Programs with one planted leak each: the site is the first of the view `growth`.
 class ProfileLeaksTest < Minitest::Test
   FOLDER = File.join(__dir__, "leaks")
   LOAD = File.join(__dir__, "leak_load.rb")
-  EXTENSION = <<~C
-    #include <ruby.h>
-    #include <stdlib.h>
-    static VALUE parse(VALUE self, VALUE bytes) { char *text = malloc(NUM2SIZET(bytes)); text[0] = 1; return SIZET2NUM((size_t)text); }
-    void Init_leaking(void) { rb_define_singleton_method(rb_define_module("Leaking"), "parse", parse, 1); }
-  C
 
   # One of each kind; bin/test --all tries the others as well.
   FIRST = %w[closure.rb extension.rb fiber.rb fiddle.rb hash_default.rb string_that_grows.rb unbounded_queue.rb].freeze
@@ -56,15 +50,5 @@ class ProfileLeaksTest < Minitest::Test
     Culet::Profile::Data.new([Culet::Profile::Stream.load(out).recording])
   end
 
-  def extension(path, folder)
-    return "" unless File.basename(path) == "extension.rb"
-
-    source = File.join(folder, "leaking.c")
-    File.write(source, EXTENSION)
-    library = File.join(folder, "leaking.#{RbConfig::CONFIG["DLEXT"]}")
-    headers = %w[rubyhdrdir rubyarchhdrdir].map { |key| "-I#{RbConfig::CONFIG[key]}" }
-    _, err, status = run_program(RbConfig::CONFIG["CC"].split.first, "-shared", "-fPIC", "-O1", "-fno-builtin", *headers, "-o", library, source)
-    assert_predicate status, :success?, err
-    library
-  end
+  def extension(path, folder) = File.basename(path) == "extension.rb" ? LeakingExtension.build(folder) : ""
 end

@@ -14,6 +14,7 @@
 #include "common/values.h"
 #include "reading/glibc_resident.h"
 #include "reading/kernel_file.h"
+#include "reading/thread_cache.h"
 
 /* mallinfo2 of glibc 2.33 and later, which the headers may lack. */
 struct info {
@@ -27,6 +28,8 @@ typedef struct info mallinfo2_function(void);
 typedef struct mallinfo mallinfo_function(void);
 #endif
 typedef int culet_stats_function(struct culet_stats *, size_t);
+typedef int mallctl_function(const char *name, void *old_value, size_t *old_size, void *new_value, size_t new_size);
+typedef int property_function(const char *name, size_t *value);
 
 /*
  * What the active malloc says of itself: culet's own statistics, or glibc's mallinfo2 (see mallinfo(3)), which is also
@@ -276,4 +279,43 @@ int culet_malloc_sums(struct culet_malloc_sums *sums)
         return 0;
     *sums = answer.sums;
     return 1;
+}
+
+/* jemalloc(3): setting the epoch updates the statistics. */
+static bool read_jemalloc(const struct active_malloc *library, size_t *used)
+{
+    void *pointer = culet_malloc_function(library, "mallctl");
+    uint64_t epoch = 1;
+    size_t size = sizeof(*used);
+
+    AS_FUNCTION(mallctl_function, mallctl, pointer);
+    return pointer != NULL && mallctl("epoch", NULL, NULL, &epoch, sizeof(epoch)) == 0 &&
+           mallctl("stats.allocated", used, &size, NULL, 0) == 0;
+}
+
+/* gperftools/malloc_extension_c.h: less what all threads' caches have. */
+static bool read_tcmalloc(const struct active_malloc *library, size_t *used)
+{
+    void *pointer = culet_malloc_function(library, "MallocExtension_GetNumericProperty");
+
+    AS_FUNCTION(property_function, property, pointer);
+    return pointer != NULL && property("generic.current_allocated_bytes", used);
+}
+
+VALUE
+culet_malloc_in_use(VALUE self)
+{
+    struct active_malloc library;
+    struct culet_stats stats;
+    struct info info;
+    size_t used;
+
+    if (!culet_find_active_malloc(&library))
+        return Qnil;
+    culet_settle_thread_cache(&library);
+    if (read_culet(&library, &stats))
+        return ULL2NUM(stats.used_bytes + stats.large_bytes);
+    if (read_info(&library, &info))
+        return ULL2NUM(info.uordblks + info.hblkhd);
+    return read_jemalloc(&library, &used) || read_tcmalloc(&library, &used) ? SIZET2NUM(used) : Qnil;
 }

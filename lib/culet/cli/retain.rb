@@ -162,7 +162,7 @@ module Culet
         profile = Culet::Profile::Inquiry.new(source, verb: "retain")
         sampled = profile.running?
         growth = Culet::Retention::Looks.new(seconds: options.fetch(:for, GROWTH_SECONDS), interruption: @interruption,
-                                          notes: err) { look(source, samples: sampled) }.call
+                                             notes: err) { look(source, samples: sampled) }.call
         growth.sites = sites(profile, growth.analysis) if sampled
         growth
       end

@@ -22,6 +22,9 @@ module Culet
     LEAST_EFFECT = 0.01
     # 2 / C(8, 4) = 2.9 %, but 2 / C(6, 3) = 10 %.
     LEAST_RUNS = 4
+    # Trials beyond which the normal distribution stands for the binomial one.
+    MOST_EXACT = 1000
+    private_constant :MOST_EXACT
 
     SMALLER = "smaller"
     LARGER = "larger"
@@ -36,6 +39,24 @@ module Culet
 
       sum = sorted[middle - 1] + sorted[middle]
       sum.is_a?(Integer) && sum.even? ? sum / 2 : sum / 2.0
+    end
+
+    # The distribution function of the binomial distribution.
+    #
+    # @param count [Integer]
+    # @param trials [Integer]
+    # @param probability [Float] of success, between 0 and 1
+    # @return [Float] probability of so many successes, or fewer
+    def self.binomial(count, trials, probability)
+      if trials > MOST_EXACT
+        deviation = Math.sqrt(trials * probability * (1 - probability))
+        return 0.5 * Math.erfc(((trials * probability) - count - 0.5) / (deviation * Math.sqrt(2)))
+      end
+
+      (0..count).sum do |k|
+        ways = Math.lgamma(trials + 1).first - Math.lgamma(k + 1).first - Math.lgamma(trials - k + 1).first
+        Math.exp(ways + (k * Math.log(probability)) + ((trials - k) * Math.log(1 - probability)))
+      end
     end
 
     # @param seed [Integer] of the bootstrap

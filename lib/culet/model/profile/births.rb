@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../statistics"
 require_relative "estimate"
 
 module Culet
@@ -30,27 +31,7 @@ module Culet
       DEVIATIONS = 3
       # Expected samples of a leak in the whole time.
       DETECTABLE = 20
-      # Beyond, the normal distribution stands for the binomial one.
-      MOST_EXACT = 1000
-      private_constant :LEAST_PERIODS, :LEAST_LATER, :LEVEL, :DEVIATIONS, :MOST_EXACT
-
-      # The distribution function of the binomial distribution.
-      #
-      # @param count [Integer]
-      # @param trials [Integer]
-      # @param probability [Float] of success, between 0 and 1
-      # @return [Float] probability of so many successes, or fewer
-      def self.binomial(count, trials, probability)
-        if trials > MOST_EXACT
-          deviation = Math.sqrt(trials * probability * (1 - probability))
-          return 0.5 * Math.erfc(((trials * probability) - count - 0.5) / (deviation * Math.sqrt(2)))
-        end
-
-        (0..count).sum do |k|
-          ways = Math.lgamma(trials + 1).first - Math.lgamma(k + 1).first - Math.lgamma(trials - k + 1).first
-          Math.exp(ways + (k * Math.log(probability)) + ((trials - k) * Math.log(1 - probability)))
-        end
-      end
+      private_constant :LEAST_PERIODS, :LEAST_LATER, :LEVEL, :DEVIATIONS
 
       # @return [Array<Estimate>] of each period, what has survived
       attr_reader :periods
@@ -96,7 +77,7 @@ module Culet
       def between = @between ||= periods[1..-2].map(&:samples)
 
       def lasting?
-        Births.binomial(between.drop(between.size / 2).sum, between.sum, LEAST_LATER) >= LEVEL
+        Statistics.binomial(between.drop(between.size / 2).sum, between.sum, LEAST_LATER) >= LEVEL
       end
 
       def net? = net_bytes > DEVIATIONS * Math.sqrt(born.variance + dropped.variance)
