@@ -52,6 +52,17 @@ class StringsAnalysisTest < Minitest::Test
     assert_equal [0, 1], [findings(root + lying_in_it + line(0x10050, text)).duplicate_bytes, findings(root + lying_in_it).roots.count]
   end
 
+  def test_of_equal_roots_one_stays
+    text = "a text that lies in two buffers, each of which another string uses"
+    held = 41 + text.bytesize
+    roots = line(0x10000, text, frozen: true) + line(0x10028, text, frozen: true)
+    users = [[0x10050, "0x10000"], [0x10078, "0x10028"]].map do |address, root|
+      line(address, text[0, 30], shared: true, embedded: nil, memsize: 40, bytesize: 30, references: [root])
+    end
+    found = findings(roots + users.join)
+    assert_equal [2, held + 40], [found.copies, found.duplicate_bytes]
+  end
+
   def test_an_end_could_lie_in_the_longer_ones_buffer
     whole = "/srv/app/lib/library/concerns/of_the_whole.rb"
     part = "library/concerns/of_the_whole.rb"

@@ -23,11 +23,11 @@ class StringsDumpTest < Minitest::Test
     told = strings.select { |one| one["value"] || one["bytesize"]&.zero? }
     groups = told.group_by { |one| one.values_at("value", "class", "encoding") }.values
     gains = groups.map do |all|
-      copies = all.reject { |one| roots.include?(one["address"]) && !one["fstring"] }
-      next [0, 0] if copies.size < 2
-
-      kept = copies.find { |one| one["fstring"] } || copies.min_by { |one| one["memsize"] }
-      [copies.size - 1, copies.sum { |one| one["memsize"] } - kept["memsize"]]
+      buffers, others = all.partition { |one| roots.include?(one["address"]) && !one["fstring"] }
+      kept = [others.find { |one| one["fstring"] } || others.min_by { |one| one["memsize"] },
+              others.any? ? buffers.first : buffers.min_by { |one| one["memsize"] }].compact
+      copies = all - kept
+      [copies.size, copies.sum { |one| one["memsize"] }]
     end
     { strings: strings.size, bytes: strings.sum { |one| one["memsize"] }, copies: gains.sum(&:first),
       gain: gains.sum(&:last), shared: strings.count { |one| one["shared"] },

@@ -1,7 +1,7 @@
 /*
  * Of duplicates one stays: the interned one; else one that shares a root's buffer, because it holds only a slot; else
- * the one that holds least. Roots do not count as copies: they are buffers that other strings use, and stay as long as
- * these.
+ * the one that holds least. Roots are buffers that other strings use, so that beside a string one of them stays, too:
+ * the strings of all others could use its buffer.
  */
 #include "strings/duplicates.h"
 
@@ -47,24 +47,29 @@ static void add_site(struct culet_string_group *group, uint64_t site)
     }
 }
 
+/* Counts one string that could go. Returns 0 without memory. */
+static int add_copy(struct culet_strings_analysis *analysis, struct culet_string_group *group, const entry *one)
+{
+    group->count++;
+    group->gain += culet_string_held(one);
+    add_site(group, one->site);
+    return culet_string_sites_gain(&analysis->sites, one->site, culet_string_held(one));
+}
+
 /* Adds the group of duplicates from first to past, of which `kept` stays. Returns 0 without memory. */
 static int add_group(struct culet_strings_analysis *analysis, const entry *first, const entry *past, const entry *kept)
 {
-    struct culet_string_group group = {.offset = kept->offset};
+    struct culet_string_group group = {.offset = kept->offset, .count = 1};
+    const entry *root = is_root(kept) ? kept : NULL;
 
     for (const entry *one = first; one < past; one++) {
         group.held += culet_string_held(one);
         group.flags |= (uint32_t)one->flags;
         group.frozen += (one->flags & STRING_FROZEN) != 0;
         group.interned += (one->flags & STRING_INTERNED) != 0;
-        if (is_root(one))
-            continue;
-        group.count++;
-        if (one == kept)
-            continue;
-        group.gain += culet_string_held(one);
-        add_site(&group, one->site);
-        if (!culet_string_sites_gain(&analysis->sites, one->site, culet_string_held(one)))
+        if (is_root(one) && root == NULL)
+            root = one;
+        else if (one != kept && one != root && !add_copy(analysis, &group, one))
             return 0;
     }
     if (group.count < 2)
