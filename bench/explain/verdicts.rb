@@ -1,0 +1,103 @@
+# frozen_string_literal: true
+
+require "culet/tools/compare/subprocess"
+
+# What `culet explain` says of one program on one allocator.
+class ExplainTrial
+  # One document of --json, at most.
+  MOST_BYTES = 4096
+  # After the watch.
+  PATIENCE_SECONDS = 60
+
+  # @param program [ExplainPrograms::Program]
+  # @param allocator [String]
+  # @param seconds [Integer] of watching
+  # @param culet [String] the command line
+  def initialize(program, allocator, seconds:, culet:)
+    @program = program
+    @allocator = allocator
+    @seconds = seconds
+    @culet = culet
+  end
+
+  # @return [Array] by which a record of an earlier run is found
+  def key = [@program.name, @allocator, @seconds]
+
+  # @return [Hash{String => Object}] the record
+  def call
+    document, problem = @program.run(allocator: @allocator) { |pid| explain(pid) }
+    record(document, problem)
+  rescue RuntimeError => e
+    record(nil, e.message)
+  end
+
+  private
+
+  def explain(pid)
+    words = [@culet, "explain", pid.to_s, "--json", "--for", "#{@seconds}s"]
+    text, status = Culet::Compare::Subprocess.run(*words, chdir: Bench::ROOT, seconds: @seconds + PATIENCE_SECONDS)
+    json = text[/^\{.*\}$/m]
+    return [nil, "culet explain: #{text.lines.last&.strip || "it did not end"}"] unless status&.success? && json
+
+    problem = "its document has #{json.bytesize} bytes" if json.bytesize > MOST_BYTES
+    [JSON.parse(json), problem]
+  rescue JSON::ParserError
+    [nil, "its document is not JSON"]
+  end
+
+  def record(document, problem)
+    verdict = document && document["verdict"]
+    { "program" => @program.name, "allocator" => @allocator, "seconds" => @seconds, "verdict" => verdict,
+      "expected" => @program.verdicts(@allocator), "outcome" => outcome(verdict), "problem" => problem,
+      "named" => named?(document), **(document || {}).slice("sentence", "evidence", "remedies") }
+  end
+
+  def outcome(verdict)
+    return "failed" if verdict.nil?
+    return "right" if @program.verdicts(@allocator).include?(verdict)
+
+    verdict == "unknown" ? "unknown" : "wrong"
+  end
+
+  # Whether a line of the program's file is named, in the sentence or a remedy; nil where no line is to blame.
+  def named?(document)
+    @program.line && document && JSON.generate(document).include?("#{File.basename(@program.file)}:")
+  end
+end
+
+# The records of all trials, a line of JSON each, in a file: trials that have their record are not made again.
+class ExplainRecords
+  # @param path [String]
+  def initialize(path)
+    @path = path
+    @lock = Mutex.new
+    @records = read
+  end
+
+  # @param trial [ExplainTrial]
+  # @return [Hash, nil]
+  def [](trial) = @lock.synchronize { @records[trial.key] }
+
+  # @param trial [ExplainTrial]
+  # @param record [Hash]
+  def add(trial, record)
+    @lock.synchronize do
+      @records[trial.key] = record
+      File.open(@path, "a") { |file| file.write("#{JSON.generate(record)}\n") }
+    end
+  end
+
+  private
+
+  # The last line may be cut.
+  def read
+    return {} unless File.exist?(@path)
+
+    File.readlines(@path).grep(/\n\z/).to_h do |line|
+      record = JSON.parse(line)
+      [record.values_at("program", "allocator", "seconds"), record]
+    end
+  rescue JSON::ParserError
+    raise Culet::Error, "#{@path} is no record of trials; remove it, or name another --records"
+  end
+end

@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+
+# bench/explain/run with command lines that give a fixed answer.
+class ExplainBenchTest < Minitest::Test
+  BENCH = File.join(ROOT, "bench/explain/run")
+
+  def setup = @folder = Dir.mktmpdir
+
+  def teardown = FileUtils.remove_entry(@folder)
+
+  def test_outcomes
+    { "right" => "ruby_leak", "unknown" => "unknown", "wrong" => "bloat" }.each do |outcome, verdict|
+      out, status = bench(answer({ "verdict" => verdict, "sentence" => "so it is" }), "--again")
+      assert_equal [outcome, verdict, ["ruby_leak"]], record.values_at("outcome", "verdict", "expected")
+      assert_equal outcome == "wrong" ? 1 : 0, status.exitstatus
+      assert_match(/^ruby_leak +glibc +#{%w[right unknown wrong failed].map { |one| one == outcome ? 1 : 0 }.join(" +")}$/, out)
+    end
+  end
+
+  def test_a_command_that_fails
+    out, status = bench("echo 'culet: it is not there' >&2; exit 1")
+    assert_equal ["failed", nil, "culet explain: culet: it is not there"], record.values_at("outcome", "verdict", "problem")
+    assert_equal 1, status.exitstatus
+    assert_match(/^failed +ruby_leak\S+ +glibc +- +culet explain: culet: it is not there$/, out)
+  end
+
+  def test_what_is_named_and_what_is_too_long
+    bench(answer({ "verdict" => "ruby_leak", "sentence" => "array_of_rows.rb:10 keeps it", "remedies" => [{ "name" => "x" * 5_000 }] }))
+    assert_equal [true, "right"], record.values_at("named", "outcome")
+    assert_match(/\Aits document has 5\d\d\d bytes\z/, record["problem"])
+  end
+
+  def test_a_trial_is_made_once
+    bench(answer({ "verdict" => "ruby_leak" }))
+    out, status = bench("exit 1")
+    assert_predicate status, :success?
+    assert_match(/0 of 1 trials/, out)
+    assert_equal 1, File.readlines(records).size
+  end
+
+  def test_bad_input
+    [["--only", "nothing"], ["a word"], ["--allocators", "x"], ["--for", "0"]].each do |words|
+      out, status = bench("exit 0", *words)
+      assert_includes [1, 2], status.exitstatus, words.inspect
+      assert_match(%r{^bench/explain/run: .+}, out)
+    end
+    refute_path_exists records
+  end
+
+  private
+
+  def records = File.join(@folder, "records")
+
+  def record = JSON.parse(File.readlines(records).last)
+
+  # @return [String] lines of sh
+  def answer(document) = "echo 'culet: watching' >&2\ncat <<'END'\n#{JSON.generate(document)}\nEND\n"
+
+  # @return [Array(String, Process::Status)] all that it printed
+  def bench(script, *words)
+    culet = File.join(@folder, "culet")
+    File.write(culet, "#!/bin/sh\n#{script}\n")
+    File.chmod(0o755, culet)
+    out, err, status = run_program(RbConfig.ruby, "-w", BENCH, "--only", "ruby_leak/array_of_rows", "--allocators", "glibc", "--for", "1",
+                                   "--culet", culet, "--records", records, *words)
+    [out + err, status]
+  end
+end

@@ -1,0 +1,12 @@
+# frozen_string_literal: true
+
+# says: a leak has nearly reached the limit
+# shape: small, single
+# loads: agent limit
+# env: CULET_LIMIT=150MB
+# also: ruby_leak
+require_relative "../../load"
+
+KEPT = Load.texts(108)
+4.times { GC.start }
+Load.run(every: 0.05) { 5.times { |number| KEPT << "row #{number} ".ljust(800, "x") } } # HERE

@@ -1,0 +1,11 @@
+# frozen_string_literal: true
+
+# says: a variable asks for two million slots
+# shape: Rack in Puma, threaded
+# free_slots: 60
+# env: RUBY_GC_HEAP_INIT_SLOTS=2000000
+require_relative "../../load"
+Load.client(%w[/page], every: 0.1)
+require "bundler/setup"
+APPLICATION = ->(_) { [200, { "content-type" => "text/plain" }, [Load.work(1)]] } # HERE
+Load.puma(APPLICATION)
