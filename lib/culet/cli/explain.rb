@@ -101,7 +101,7 @@ module Culet
       # Only of processes that have loaded culet/unused, which all others refuse at once.
       def unused(observation)
         largest = observation.processes.first or return
-        Culet::Boot::Unused.new([Culet::Boot::UnusedInquiry.new(largest.pid, patience: 2.0).call]).to_h
+        Culet::Boot::Unused.new([Culet::Boot::UnusedInquiry.new(largest.pid, patience: 10.0).call]).to_h
       rescue Error
         nil # it does not record which code runs
       end

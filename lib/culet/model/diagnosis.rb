@@ -20,7 +20,7 @@ module Culet
     # In the order of the manual; the key of --json.
     VERDICTS = %w[ruby_leak native_leak bloat malloc_free ruby_heap sharing code limit none unknown].freeze
     # Of the memory limit, from here on.
-    CLOSE = 0.9
+    CLOSE = 0.85
     EVIDENCE = 3
     private_constant :CLOSE, :EVIDENCE
 

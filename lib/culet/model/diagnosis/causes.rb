@@ -33,20 +33,25 @@ module Culet
       # server's memory varies by some 5 % within an hour; half as much again may be its allocator's usual reserve.
       LEAST_BYTES = 8_000_000
       LEAST_SHARE = 0.15
+      # Code that never runs is there for good, and varies by nothing.
+      LEAST_SHARES = { "code" => 0.08 }.freeze
       # Free memory that any malloc keeps, as a part of what is in use.
       RESERVE = 0.08
       # Free slots that a collector leaves, as a part of the live ones: RUBY_GC_HEAP_FREE_SLOTS_MIN_RATIO is 0.2.
       SLOT_RESERVE = 0.25
-      # Swings of the memory in use that garbage between collections does not explain: Ruby collects after some 32 MB of
-      # malloc at most (RUBY_GC_MALLOC_LIMIT_MAX).
+      # Garbage that is usual: Ruby collects after some 32 MB of malloc at most (RUBY_GC_MALLOC_LIMIT_MAX).
+      GARBAGE_BYTES = 32_000_000
+      # Swings of the memory in use that garbage between collections does not explain.
       SWING_BYTES = 32_000_000
       SWING_SHARE = 0.25
+      # Of what workers inherited.
+      LEAST_LOST = 0.33
       # A worker that was not forked from a loaded application could share so much of what it has in use.
       SHAREABLE = 0.5
       # Workers of one kind differ by less.
       ALIKE = 0.5
       RUBY = %w[ruby_free_slots ruby_page_overhead].freeze
-      private_constant :LEAST_BYTES, :LEAST_SHARE, :RESERVE, :SWING_BYTES, :SWING_SHARE, :SHAREABLE, :ALIKE,
+      private_constant :LEAST_BYTES, :LEAST_SHARE, :LEAST_SHARES, :RESERVE, :GARBAGE_BYTES, :SWING_BYTES, :SWING_SHARE, :LEAST_LOST, :SHAREABLE, :ALIKE,
                        :RUBY
 
       # @param observation [Observation]
@@ -57,13 +62,14 @@ module Culet
       end
 
       # @return [Array<Cause>] those with enough at stake for a verdict, the largest first
-      def list = all.select { |cause| cause.bytes >= least }.sort_by { |cause| -cause.bytes }
+      def list = all.select { |cause| cause.bytes >= least(cause.name) }
 
       # @return [Array<Cause>] all, the largest first
-      def all = @all ||= [bloat, malloc_free, ruby_heap, sharing, code].compact.sort_by { |cause| -cause.bytes }
+      def all = @all ||= [bloat, malloc_free, ruby_heap, garbage, sharing, code].compact.sort_by { |cause| -cause.bytes }
 
-      # @return [Integer] bytes that a verdict takes
-      def least = [LEAST_BYTES, LEAST_SHARE * @observation.total_bytes].max
+      # @param name [String] of a cause
+      # @return [Numeric] bytes that make it the verdict
+      def least(name) = [LEAST_BYTES, LEAST_SHARES.fetch(name, LEAST_SHARE) * @observation.total_bytes].max
 
       private
 
@@ -128,17 +134,28 @@ module Culet
               ["ruby_free_bytes", free], ["ruby_objects_bytes", live], ["total_bytes", total])
       end
 
+      # What waits for a collection, at the looks. A collector that is not held back collects after 32 MB.
+      def garbage
+        looks = @observation.retention&.looks or return
+        bytes = Statistics.median(looks.map { |look| look.analysis.unreachable_bytes })
+        live = looks.last.analysis.total_bytes
+        cause("ruby_heap", bytes - GARBAGE_BYTES,
+              "the collector runs late: #{human(bytes)} are garbage, beside #{human(live)} that is in use#{settings_note}",
+              ["garbage_bytes", bytes], ["reachable_bytes", live], ["total_bytes", total])
+      end
+
       def settings_note
         names = heap_settings
         "; #{Text::Lines.list(names)} #{names.size == 1 ? "is" : "are"} set" if names.any?
       end
 
       def heap_settings
-        @observation.settings.each_value.compact.flat_map { |settings| settings.keys.grep(/\ARUBY_GC_HEAP_/) }.uniq.sort
+        @observation.settings.each_value.compact.flat_map { |settings| settings.keys.grep(/\ARUBY_GC_/) }.uniq.sort
       end
 
       def sharing = lost_sharing || never_shared
 
+      # A worker that serves copies some of what it inherited, whatever is done before the fork.
       def lost_sharing
         workers = @observation.workers
         return if workers.empty?
@@ -146,6 +163,8 @@ module Culet
         totals = workers.map { |worker| worker.breakdown.total }
         lost = totals.sum(&:unshared)
         inherited = totals.sum(&:inherited)
+        return if lost < LEAST_LOST * inherited
+
         cause("sharing", lost,
               "sharing is lost after the fork: #{Text::Numbers.count(workers.size, "worker")} copied " \
               "#{human(lost)} of the #{human(inherited)} they inherited",

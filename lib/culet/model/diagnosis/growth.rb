@@ -15,6 +15,8 @@ module Culet
       # A smaller growth within the watch is none.
       LEAST_BYTES = 512 << 10
       LEAST_SHARE = 0.005
+      # Where no look tells what is garbage.
+      LEAST_SHARE_ALONE = 0.03
       # Spans of time whose lowest readings stand for what is in use after a collection.
       FLOORS = 6
       # The rate of the second half, at least, as a part of that of the first; and the load at most.
@@ -24,7 +26,8 @@ module Culet
       BLOCKS_PER_OBJECT = 4
       # Of growth in bytes, where the number of blocks is not known.
       LEAST_SLOTS_SHARE = 0.05
-      private_constant :LEAST_BYTES, :LEAST_SHARE, :FLOORS, :LASTING, :MOST_LOAD, :BLOCKS_PER_OBJECT, :LEAST_SLOTS_SHARE
+      private_constant :LEAST_BYTES, :LEAST_SHARE, :LEAST_SHARE_ALONE, :FLOORS, :LASTING, :MOST_LOAD,
+                       :BLOCKS_PER_OBJECT, :LEAST_SLOTS_SHARE
 
       # @return [Observation]
       attr_reader :observation
@@ -49,7 +52,10 @@ module Culet
 
       # @return [Array(Float, Float, Float)] bytes per minute, with the bounds of the 95 % interval
       def per_minute
-        found = holders? ? kept : trend
+        found = if holders? then kept
+                elsif observation.retention then observation.native
+                else trend
+                end
         [found.rate, *found.interval].map { |bytes| bytes * 60 }
       end
 
@@ -64,7 +70,9 @@ module Culet
       end
 
       # @return [Float] the smallest growth per minute that would have been found in most cases
-      def detectable_per_minute = [trend.interval.last - trend.rate, least / [trend.seconds, 1].max].max * 60
+      def detectable_per_minute
+        [trend.interval.last - trend.rate, LEAST_SHARE_ALONE * in_use_bytes / [trend.seconds, 1].max].max * 60
+      end
 
       private
 
@@ -101,17 +109,27 @@ module Culet
       end
 
       def by_trend
-        return :none unless grew?
-        return :undecided unless lasting?
+        return by_native if observation.retention
+        return :none unless grew?(trend, LEAST_SHARE_ALONE)
+        return :undecided unless lasting?(trend)
 
         kind
       end
 
-      def grew? = trend.rising? && trend.rate * trend.seconds >= least
+      # Where the looks show no holder that keeps more, memory in use that grows is garbage, or native.
+      def by_native
+        return :none unless observation.native && grew?(observation.native, LEAST_SHARE)
 
-      def least = [LEAST_BYTES, LEAST_SHARE * trend.points.last&.last.to_i].max
+        lasting?(observation.native) ? :native : :undecided
+      end
 
-      def lasting?
+      def grew?(trend, share)
+        trend.rising? && trend.rate * trend.seconds >= [LEAST_BYTES, share * in_use_bytes].max
+      end
+
+      def in_use_bytes = process ? process.in_use.points.last.last : 0
+
+      def lasting?(trend)
         first, second = trend.halves.map(&:rate)
         second >= LASTING * first && !load_rises?
       end
@@ -121,11 +139,7 @@ module Culet
         load.size == 3 && load == load.sort && load.last > MOST_LOAD * load.first
       end
 
-      def kind
-        return :native if released?
-
-        process.blocks? ? by_blocks : by_slots
-      end
+      def kind = process.blocks? ? by_blocks : by_slots
 
       def by_blocks
         blocks = process.blocks.floors(FLOORS).rate

@@ -10,7 +10,10 @@ module Culet
       # Memory that the program has not freed.
       IN_USE = %w[ruby_objects malloc_used].freeze
       # One reading. at: seconds since the watch began; levels: bytes by name; blocks, slots: how many are in use.
-      Reading = Struct.new(:at, :levels, :blocks, :slots)
+      Reading = Struct.new(:at, :levels, :blocks, :slots) do
+        # @return [Integer]
+        def bytes_in_use = levels.values_at(*IN_USE).sum
+      end
 
       # @return [Integer]
       attr_reader :pid
@@ -31,12 +34,12 @@ module Culet
 
       # @param at [Float] seconds since the watch began
       # @param snapshot [Scope::Snapshot]
-      # @return [void]
+      # @return [Reading]
       def add(at, snapshot)
         @snapshot = snapshot
         blocks = snapshot.sizes ? snapshot.sizes["buckets"].sum { |bucket| bucket[1] } : 0
         slots = snapshot.ruby&.slots.to_a.sum { |one| one["live"] }
-        @readings << Reading.new(at, SnapshotLevels.new(snapshot).levels, blocks, slots)
+        Reading.new(at, SnapshotLevels.new(snapshot).levels, blocks, slots).tap { |reading| @readings << reading }
       end
 
       # @return [Boolean] whether used and free memory of its malloc are told apart
@@ -60,9 +63,10 @@ module Culet
     #
     # seconds: how long; moments: Hashes of Live::Sampler, one a second; processes: ObservedProcess, the largest first;
     # tree: a Cow::ProcessTree of the end; settings: by process number, its environment, or nil where that is unknown;
-    # retention: Retention::Growth of a process that grew, or nil; profile: Profile::Data, or nil; growth:
+    # retention: Retention::Growth of the largest process with an agent, or nil; native: Trend of what it has in use and
+    # Ruby does not know of; profile: Profile::Data, or nil; growth:
     # Profile::Growth of it, or nil; server: a name of Remedies::SERVERS, or nil; problems: sentences.
-    Observation = Struct.new(:seconds, :moments, :processes, :tree, :settings, :retention, :profile, :growth, :server,
+    Observation = Struct.new(:seconds, :moments, :processes, :tree, :settings, :retention, :native, :profile, :growth, :server,
                              :problems, keyword_init: true) do
       # @return [Integer] bytes of all processes at the end, shared pages counted once
       def total_bytes = tree.total_pss_bytes

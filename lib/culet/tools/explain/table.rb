@@ -13,6 +13,7 @@ module Culet
                  "ruby_free_bytes" => "Ruby: free slots", "ruby_objects_bytes" => "Ruby: objects",
                  "unshared_bytes" => "copied by workers", "inherited_bytes" => "inherited by workers",
                  "workers" => "workers",
+                 "garbage_bytes" => "garbage", "reachable_bytes" => "reachable",
                  "peak_bytes" => "at the peak", "usual_bytes" => "usually", "unused_bytes" => "code that never ran",
                  "iseq_bytes" => "compiled code", "limit_bytes" => "limit", "used_bytes" => "in use of it" }.freeze
 

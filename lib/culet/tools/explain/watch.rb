@@ -19,17 +19,22 @@ module Culet
       TICK_SECONDS = 1.0
       # Processes that are read again and again, the largest first: workers of one kind are alike.
       FOCUS = 2
-      # Readings of each of them: at most; and at least, however large it is, for a trend.
-      MOST_READINGS = 18
+      # Readings of each of them do not pause it, and are made no more often than these seconds, nor than this multiple
+      # of what they take; but so many at least, for a trend.
+      READING_SECONDS = 1.0
+      REST_PER_READING = 10
       LEAST_READINGS = Trend::LEAST_POINTS + 1
-      # A reading pauses the process, in slices. It rests a hundred times as long.
-      REST_PER_PAUSE = 100
-      # Looks at holders; a look forks the process.
+      # A reading of memory that changed meanwhile is dropped if more than this part of it is unexplained.
+      MOST_UNEXPLAINED = 0.05
+      # Looks at holders, which fork the process; so many at least tell growth.
       LOOKS = Retention::Growth::LOOKS
-      # A process whose look took longer, in seconds, is not looked at again and again.
+      LEAST_LOOKS = 5
+      # A process whose first look took longer, in seconds, is not looked at again.
       MOST_LOOK_SECONDS = 5.0
-      private_constant :TICK_SECONDS, :FOCUS, :MOST_READINGS, :LEAST_READINGS, :REST_PER_PAUSE, :LOOKS,
-                       :MOST_LOOK_SECONDS
+      # A watch whose looks are late, on a busy machine, takes so many times as long at most.
+      MOST_TIMES = 2
+      private_constant :TICK_SECONDS, :FOCUS, :READING_SECONDS, :REST_PER_READING, :LEAST_READINGS, :MOST_UNEXPLAINED,
+                       :LOOKS, :LEAST_LOOKS, :MOST_LOOK_SECONDS, :MOST_TIMES
 
       # @param root [Integer] process number of the tree's first process
       # @param seconds [Float] how long to watch
@@ -46,6 +51,7 @@ module Culet
         @problems = []
         @moments = []
         @looks = []
+        @native = []
       end
 
       # @return [Diagnosis::Observation]
@@ -68,16 +74,18 @@ module Culet
         tick
         choose
         until over?
-          @processes.each { |process| read(process) if reading_due?(process) }
+          @processes.each { |process| read(process) if elapsed >= @due.fetch(process) }
           look if look_due?
-          break if @interruption.wait([[@next_tick, *@due.values, @seconds].min - elapsed, 0].max)
+          break if @interruption.wait([[@next_tick, *@due.values].min - elapsed, 0].max)
 
           tick if elapsed >= @next_tick
         end
-        @processes.each { |process| read(process) unless gone?(process.pid) }
+        @processes.each { |process| read(process, mode: :sliced) unless gone?(process.pid) }
       end
 
-      def over? = elapsed >= @seconds || gone?(@root)
+      def over? = gone?(@root) || (elapsed >= @seconds && !(looks_missing? && elapsed < MOST_TIMES * @seconds))
+
+      def looks_missing? = @agent && @looks.size.between?(1, LEAST_LOOKS - 1)
 
       def gone?(pid) = [nil, "Z", "X"].include?(Processes::Cpu.state(pid))
 
@@ -95,51 +103,66 @@ module Culet
         end
         @processes = largest.map { |one| Diagnosis::ObservedProcess.new(one["pid"], one["title"]) }
         @due = @processes.to_h { |process| [process, 0.0] }
-        @agent = @processes.find { |process| agent?(process) && @processes.first == process }
       end
 
-      def agent?(process) = @moments.last["processes"].any? { |one| one["pid"] == process.pid && one["figures"] }
-
-      def reading_due?(process) = elapsed >= @due.fetch(process)
-
       # A process that cannot be read is told of once, and not read again.
-      def read(process)
+      #
+      # @return [Diagnosis::ObservedProcess::Reading, nil] nil: the process changed meanwhile
+      def read(process, mode: :live)
         return if @due.fetch(process) == Float::INFINITY
 
         at = elapsed
-        snapshot = Scope::Reader.new(process.pid, chunks: 0).snapshot
-        process.add(at, snapshot)
-        @due[process] = at + pause(snapshot)
+        snapshot = Scope::Reader.new(process.pid, chunks: 0, mode: mode).snapshot
+        rest = [READING_SECONDS, (elapsed - at) * REST_PER_READING].max
+        @due[process] = at + [rest, @seconds / (LEAST_READINGS - 1)].min
+        process.add(at, snapshot) if mode == :sliced || consistent?(snapshot)
       rescue Error => e
         @problems |= [e.message]
         @due[process] = Float::INFINITY
+        nil
       end
 
-      def pause(snapshot)
-        paused = snapshot.reading.to_h.fetch("paused_seconds", 0) * REST_PER_PAUSE
-        paused.clamp(@seconds / (MOST_READINGS - 1), @seconds / (LEAST_READINGS - 1))
+      def consistent?(snapshot)
+        memory = SnapshotLevels.new(snapshot)
+        memory.unexplained_bytes.abs <= MOST_UNEXPLAINED * memory.rss_bytes && snapshot.arenas.none?(&:broken)
       end
 
-      def look_due? = @agent && @looks.size < LOOKS && elapsed >= @seconds * @looks.size / (LOOKS - 1)
+      def look_due?
+        @agent ||= @processes.find { |process| agent?(process) } unless @unanswered
+        @agent && @looks.size < LOOKS && elapsed >= @seconds * @looks.size / LOOKS
+      end
 
+      # A young process may not have answered the first questions.
+      def agent?(process) = @moments.last["processes"].any? { |one| one["pid"] == process.pid && one["figures"] }
+
+      # The memory in use just before the look, less what Ruby knows of, is what only native code does.
       def look
         at = Clock.now
+        in_use = read(@agent)
         analysis = Retention::Analysis.new(Retention::Reading.of_process(@agent.pid), name: @agent.title)
         @looks << Retention::Growth::Look.new(at, analysis)
-        @agent = nil if Clock.now - at > MOST_LOOK_SECONDS && @looks.size == 1
+        known = analysis.total_bytes + analysis.unreachable_bytes
+        @native << [at - @start, in_use.bytes_in_use - known] if in_use
+        stop_looking if @looks.size == 1 && Clock.now - at > MOST_LOOK_SECONDS
       rescue Error => e
         @problems |= ["what keeps memory is not known: #{e.message}"]
+        stop_looking
+      end
+
+      def stop_looking
+        @unanswered = true
         @agent = nil
       end
 
       def observation(profile, growth)
         tree = Cow::ProcessTree.new([@root])
         Diagnosis::Observation.new(seconds: elapsed, moments: @moments, processes: @processes.select(&:snapshot),
-                                   tree: tree, settings: settings(tree), retention: retention, profile: profile,
-                                   growth: growth, server: server(tree), problems: @problems | tree.problems)
+                                   tree: tree, settings: settings(tree), retention: retention,
+                                   native: Trend.new(@native), profile: profile, growth: growth,
+                                   server: server(tree), problems: @problems | tree.problems)
       end
 
-      def retention = (Retention::Growth.new(@looks) if @looks.size >= LEAST_READINGS)
+      def retention = (Retention::Growth.new(@looks) if @looks.size >= LEAST_LOOKS)
 
       # @return [Hash{Integer => Hash, nil}] environment by process number
       def settings(tree)
