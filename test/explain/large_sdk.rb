@@ -5,10 +5,12 @@
 module LargeSdk
   METHODS_OF_A_CLASS = 200
 
-  # @param methods [Integer] to define, one file of source
+  # @param methods [Integer] to define
   def self.load(methods)
-    text = (0...methods).each_slice(METHODS_OF_A_CLASS).map { |numbers| service(numbers) }.join
-    eval(text, TOPLEVEL_BINDING, File.join(__dir__, "large_sdk_generated.rb"), 1) # rubocop:disable Security/Eval
+    (0...methods).each_slice(METHODS_OF_A_CLASS) do |numbers|
+      file = File.join(__dir__, "large_sdk_#{numbers.first}.rb")
+      eval(service(numbers), TOPLEVEL_BINDING, file, 1) # rubocop:disable Security/Eval
+    end
     nil
   end
 

@@ -3,7 +3,7 @@
 # says: a leak has nearly reached the limit
 # shape: small, single
 # loads: agent limit
-# env: CULET_LIMIT=150MB
+# env: CULET_LIMIT=134MB
 # also: ruby_leak
 require_relative "../../load"
 
