@@ -4,14 +4,15 @@
 # what it is for has begun, and goes on until SIGTERM, or until its parent ends. PID is the root of the processes that are
 # to be explained.
 #
+# PROGRAM_IDLE: without the requests that each process serves besides, so that no collection may run for minutes.
 # PROGRAM_FACTS: a file that each process appends its figures to, several times a second, for the test of the programs.
 require "rbconfig"
 require "socket"
 
 module Load
   MEGABYTE = 1_000_000
-  PARENT = Process.ppid
   FACTS = ENV.fetch("PROGRAM_FACTS", nil)
+  IDLE = ENV.key?("PROGRAM_IDLE")
   START_SECONDS = 120
 
   class << self
@@ -25,7 +26,7 @@ module Load
     def workers(count)
       pids = Array.new(count) { |number| fork { as_worker(number) { yield number } } }
       trap("TERM") { pids.each { |pid| stop(pid) } && exit!(0) }
-      announce(facts: false)
+      announce(works: false)
       repeat(every: 0.2) { nil }
     ensure
       pids&.each { |pid| stop(pid) } if Process.pid == @announced
@@ -76,15 +77,15 @@ module Load
         settings.preload_app!(preload)
         settings.app(app) if app
         yield settings if block_given?
-        settings.before_worker_boot { Load.write_facts } if workers.positive?
+        settings.before_worker_boot { Load.enter_process } if workers.positive?
       end
-      write_facts unless workers.positive?
+      enter_process unless workers.positive?
       Puma::Launcher.new(configuration, log_writer: Puma::LogWriter.null).run
     end
 
     # Starts Sidekiq with a Redis of its own, and enqueues jobs of one class at a pace. Returns in Sidekiq alone.
     def sidekiq(job, every:, threads: 3)
-      return Sidekiq.configure_server { |config| config.on(:startup) { Load.write_facts } } if ENV["PROGRAM_PORT"]
+      return Sidekiq.configure_server { |config| config.on(:startup) { Load.enter_process } } if ENV["PROGRAM_PORT"]
 
       require "tmpdir"
       require_relative "../servers/sidekiq/redis_server"
@@ -124,7 +125,9 @@ module Load
       remove(folder)
     end
 
-    def write_facts
+    # In each process of the program.
+    def enter_process
+      Thread.new { loop { serve_a_little } } unless IDLE
       return unless FACTS
 
       require_relative "facts"
@@ -133,10 +136,16 @@ module Load
 
     private
 
-    def announce(facts: true)
-      write_facts if facts
+    # Garbage of requests, for a collection every few seconds; 2 % of a core.
+    def serve_a_little
+      50.times { |number| work(number) }
+      sleep(0.04)
+    end
+
+    def announce(works: true)
+      enter_process if works
       @announced = Process.pid
-      trap("TERM") { exit!(0) } if facts
+      trap("TERM") { exit!(0) } if works
       print_ready(Process.pid)
     end
 
@@ -148,7 +157,7 @@ module Load
     def as_worker(number)
       trap("TERM") { exit!(0) }
       srand(number)
-      write_facts
+      enter_process
       yield
     ensure
       exit!(0)

@@ -2,6 +2,7 @@
 
 # says: the program needs nine tenths of what it may use
 # shape: small, single
+# allocators: glibc, culet
 # loads: agent limit
 # env: CULET_LIMIT=134MB
 require_relative "../../load"

@@ -2,6 +2,7 @@
 
 # says: an application of Rails with a catalogue close to its limit
 # shape: Rails in Puma, threaded
+# allocators: glibc, culet
 # loads: agent limit
 # env: CULET_LIMIT=175MB
 require_relative "../../load"
