@@ -53,7 +53,8 @@ class ExplainTrial
   def record(document, problem)
     verdict = document && document["verdict"]
     { "program" => @program.name, "allocator" => @allocator, "load" => load, "seconds" => @seconds,
-      "verdict" => verdict, "expected" => @program.verdicts(@allocator), "outcome" => outcome(verdict), "problem" => problem,
+      "verdict" => verdict, "expected" => @program.verdicts(@allocator), "outcome" => outcome(verdict),
+      "problem" => problem,
       "named" => named?(document), **(document || {}).slice("sentence", "evidence", "remedies") }
   end
 
