@@ -37,11 +37,14 @@ module Load
       Array.new(count) { |number| Thread.new { loop { yield(number) || true and sleep(every) } } }
     end
 
+    # A delay is made up for, of up to a second.
     def repeat(every:)
       parent = Process.ppid
+      due = now
       while Process.ppid == parent
         yield
-        sleep(every)
+        due = [due + every, now - 1].max
+        sleep([due - now, 0].max)
       end
     end
 
@@ -135,6 +138,8 @@ module Load
     end
 
     private
+
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
     # Garbage of requests, for a collection every few seconds; 2 % of a core.
     def serve_a_little

@@ -12,8 +12,9 @@ class ExplainProgramsTest < Minitest::Test
   # What a trend is taken of, in seconds; to show that there is none, the table of a cache must have its size.
   TREND_SECONDS = 6
   STEADY_SECONDS = 16
-  # Parts of what a head says that must be there; a leak of Ruby's objects grows by what is in their buffers, too.
+  # Parts of what a head says that must be there: of a peak, and of growth, which is slower on a busy machine.
   ENOUGH = 0.5
+  GROWS = 0.25
   # Of the growth of native memory, what objects may have.
   LITTLE = 0.2
   # MB a minute of a program without a leak, at most.
@@ -107,9 +108,9 @@ class ExplainProgramsTest < Minitest::Test
 
   def check_growth(bytes)
     said = bytes / MEGABYTE
-    assert_operator growth("in_use_bytes"), :>=, ENOUGH * said
+    assert_operator growth("in_use_bytes"), :>=, GROWS * said
     if @program.kind == "ruby_leak"
-      assert_operator growth("object_bytes"), :>=, ENOUGH * said
+      assert_operator growth("object_bytes"), :>=, GROWS * said
       assert_operator growth("objects"), :>, 0
     else
       assert_operator growth("object_bytes"), :<=, LITTLE * said
