@@ -14,6 +14,8 @@ module Load
   FACTS = ENV.fetch("PROGRAM_FACTS", nil)
   IDLE = ENV.key?("PROGRAM_IDLE")
   START_SECONDS = 120
+  # Enough for each worker of a cluster to have its share.
+  FIRST_REQUESTS = 60
 
   class << self
     # Repeats the block at a pace until the program is ended. Call it in the last line.
@@ -22,14 +24,18 @@ module Load
       repeat(every: every, &block)
     end
 
-    # Forks workers that each run the block, and waits until the program is ended.
+    # Forks workers that each run the block, and waits until the program is ended. It is ready when each of them has come to
+    # what it repeats.
     def workers(count)
+      ready, @starts = IO.pipe
       pids = Array.new(count) { |number| fork { as_worker(number) { yield number } } }
       trap("TERM") { pids.each { |pid| stop(pid) } && exit!(0) }
-      announce(works: false)
+      @starts.close
+      ready.read(count)
+      @starts = nil
+      print_ready(Process.pid)
       repeat(every: 0.2) { nil }
-    ensure
-      pids&.each { |pid| stop(pid) } if Process.pid == @announced
+      pids.each { |pid| stop(pid) }
     end
 
     # Starts threads that each repeat the block at a pace.
@@ -41,6 +47,8 @@ module Load
     def repeat(every:)
       parent = Process.ppid
       due = now
+      @starts&.write(".")
+      @starts = nil
       while Process.ppid == parent
         yield
         due = [due + every, now - 1].max
@@ -61,8 +69,9 @@ module Load
       supervise(server)
       await { get(port, "/up") }
       before.each { |path| get(port, path) }
-      print_ready(server)
       paths = paths.cycle
+      FIRST_REQUESTS.times { get(port, paths.next) } if before.empty?
+      print_ready(server)
       repeat(every: every) { get(port, paths.next) }
       stop(server)
       exit!(0)
@@ -147,10 +156,9 @@ module Load
       sleep(0.04)
     end
 
-    def announce(works: true)
-      enter_process if works
-      @announced = Process.pid
-      trap("TERM") { exit!(0) } if works
+    def announce
+      enter_process
+      trap("TERM") { exit!(0) }
       print_ready(Process.pid)
     end
 
