@@ -11,27 +11,32 @@ class ExplainTrial
 
   # @param program [ExplainPrograms::Program]
   # @param allocator [String]
+  # @param idle [Boolean] whether the program serves no requests besides
   # @param seconds [Integer] of watching
   # @param culet [String] the command line
-  def initialize(program, allocator, seconds:, culet:)
+  def initialize(program, allocator, idle:, seconds:, culet:)
     @program = program
     @allocator = allocator
+    @idle = idle
     @seconds = seconds
     @culet = culet
   end
 
   # @return [Array] by which a record of an earlier run is found
-  def key = [@program.name, @allocator, @seconds]
+  def key = [@program.name, @allocator, load, @seconds]
 
   # @return [Hash{String => Object}] the record
   def call
-    document, problem = @program.run(allocator: @allocator) { |pid| explain(pid) }
+    environment = @idle ? { "PROGRAM_IDLE" => "1" } : {}
+    document, problem = @program.run(allocator: @allocator, env: environment) { |pid| explain(pid) }
     record(document, problem)
   rescue RuntimeError => e
     record(nil, e.message)
   end
 
   private
+
+  def load = @idle ? "idle" : "busy"
 
   def explain(pid)
     words = [@culet, "explain", pid.to_s, "--json", "--for", "#{@seconds}s"]
@@ -47,8 +52,9 @@ class ExplainTrial
 
   def record(document, problem)
     verdict = document && document["verdict"]
-    { "program" => @program.name, "allocator" => @allocator, "seconds" => @seconds, "verdict" => verdict,
-      "expected" => @program.verdicts(@allocator), "outcome" => outcome(verdict), "problem" => problem,
+    { "program" => @program.name, "allocator" => @allocator, "load" => load, "seconds" => @seconds,
+      "verdict" => verdict, "expected" => @program.verdicts(@allocator), "outcome" => outcome(verdict),
+      "problem" => problem,
       "named" => named?(document), **(document || {}).slice("sentence", "evidence", "remedies") }
   end
 
@@ -95,7 +101,7 @@ class ExplainRecords
 
     File.readlines(@path).grep(/\n\z/).to_h do |line|
       record = JSON.parse(line)
-      [record.values_at("program", "allocator", "seconds"), record]
+      [record.values_at("program", "allocator", "load", "seconds"), record]
     end
   rescue JSON::ParserError
     raise Culet::Error, "#{@path} is no record of trials; remove it, or name another --records"

@@ -56,7 +56,7 @@ module Culet
     # Fails when the memory that this process has in use grows with each call of the block: what malloc has given out,
     # and Ruby's objects. After a warm-up the calls are made in 20 batches, and the process is collected and read after
     # each. Growth is more than 4 bytes a call in 16 of the 20 batches, and again in a second series: without growth
-    # the assertion fails in less than one of 20,000 cases. Where the allocator does not tell what is in use (mimalloc,
+    # the assertion fails in less than one of 10,000 cases. Where the allocator does not tell what is in use (mimalloc,
     # musl) Ruby's objects alone are judged, and a warning says so.
     #
     # @param times [Integer] calls of a series, at least 20; where nothing grows, one series and the warm-up are made

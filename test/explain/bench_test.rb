@@ -24,7 +24,7 @@ class ExplainBenchTest < Minitest::Test
     out, status = bench("echo 'culet: it is not there' >&2; exit 1")
     assert_equal ["failed", nil, "culet explain: culet: it is not there"], record.values_at("outcome", "verdict", "problem")
     assert_equal 1, status.exitstatus
-    assert_match(/^failed +ruby_leak\S+ +glibc +- +culet explain: culet: it is not there$/, out)
+    assert_match(/^failed +ruby_leak\S+ +glibc +busy +- +culet explain: culet: it is not there$/, out)
   end
 
   def test_what_is_named_and_what_is_too_long
@@ -42,7 +42,7 @@ class ExplainBenchTest < Minitest::Test
   end
 
   def test_bad_input
-    [["--only", "nothing"], ["a word"], ["--allocators", "x"], ["--for", "0"]].each do |words|
+    [["--only", "nothing"], ["a word"], ["--allocators", "x"], ["--for", "0"], ["--load", "much"]].each do |words|
       out, status = bench("exit 0", *words)
       assert_includes [1, 2], status.exitstatus, words.inspect
       assert_match(%r{^bench/explain/run: .+}, out)

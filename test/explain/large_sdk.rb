@@ -1,16 +1,30 @@
 # frozen_string_literal: true
 
-# A client library as they are generated from the description of a service: thousands of methods, most of which no program
-# calls.
-module LargeSdk
-  METHODS_OF_A_CLASS = 200
+require "fileutils"
 
-  # @param methods [Integer] to define, one file of source
+# A client library as they are generated from the description of a service: thousands of methods, most of which no program
+# calls. Its files are in tmp, since Ruby records which code runs of files alone.
+module LargeSdk
+  METHODS_OF_A_FILE = 200
+  FOLDER = File.expand_path("../../tmp/large_sdk", __dir__)
+
+  # @param methods [Integer] to define
   def self.load(methods)
-    text = (0...methods).each_slice(METHODS_OF_A_CLASS).map { |numbers| service(numbers) }.join
-    eval(text, TOPLEVEL_BINDING, File.join(__dir__, "large_sdk_generated.rb"), 1) # rubocop:disable Security/Eval
-    nil
+    FileUtils.mkdir_p(FOLDER)
+    (0...methods).each_slice(METHODS_OF_A_FILE) { |numbers| require file(numbers) }
   end
+
+  # @return [String] the file with these methods
+  def self.file(numbers)
+    path = File.join(FOLDER, "service_#{numbers.first}_#{numbers.last}.rb")
+    return path if File.exist?(path)
+
+    draft = "#{path}.#{Process.pid}"
+    File.write(draft, service(numbers))
+    File.rename(draft, path)
+    path
+  end
+  private_class_method :file
 
   def self.service(numbers)
     methods = numbers.map do |number|
@@ -23,7 +37,7 @@ module LargeSdk
         end
       RUBY
     end
-    "class LargeSdk::Service#{numbers.first / METHODS_OF_A_CLASS}\n#{methods.join}end\n"
+    "class LargeSdk::Service#{numbers.first / METHODS_OF_A_FILE}\n#{methods.join}end\n"
   end
   private_class_method :service
 

@@ -4,15 +4,18 @@
 # what it is for has begun, and goes on until SIGTERM, or until its parent ends. PID is the root of the processes that are
 # to be explained.
 #
+# PROGRAM_IDLE: without the requests that each process serves besides, so that no collection may run for minutes.
 # PROGRAM_FACTS: a file that each process appends its figures to, several times a second, for the test of the programs.
 require "rbconfig"
 require "socket"
 
 module Load
   MEGABYTE = 1_000_000
-  PARENT = Process.ppid
   FACTS = ENV.fetch("PROGRAM_FACTS", nil)
+  IDLE = ENV.key?("PROGRAM_IDLE")
   START_SECONDS = 120
+  # Enough for each worker of a cluster to have its share.
+  FIRST_REQUESTS = 60
 
   class << self
     # Repeats the block at a pace until the program is ended. Call it in the last line.
@@ -21,14 +24,18 @@ module Load
       repeat(every: every, &block)
     end
 
-    # Forks workers that each run the block, and waits until the program is ended.
+    # Forks workers that each run the block, and waits until the program is ended. It is ready when each of them has come to
+    # what it repeats.
     def workers(count)
+      ready, @starts = IO.pipe
       pids = Array.new(count) { |number| fork { as_worker(number) { yield number } } }
       trap("TERM") { pids.each { |pid| stop(pid) } && exit!(0) }
-      announce(facts: false)
+      @starts.close
+      ready.read(count)
+      @starts = nil
+      print_ready(Process.pid)
       repeat(every: 0.2) { nil }
-    ensure
-      pids&.each { |pid| stop(pid) } if Process.pid == @announced
+      pids.each { |pid| stop(pid) }
     end
 
     # Starts threads that each repeat the block at a pace.
@@ -36,11 +43,16 @@ module Load
       Array.new(count) { |number| Thread.new { loop { yield(number) || true and sleep(every) } } }
     end
 
+    # A delay is made up for, of up to a second.
     def repeat(every:)
       parent = Process.ppid
+      due = now
+      @starts&.write(".")
+      @starts = nil
       while Process.ppid == parent
         yield
-        sleep(every)
+        due = [due + every, now - 1].max
+        sleep([due - now, 0].max)
       end
     end
 
@@ -57,8 +69,9 @@ module Load
       supervise(server)
       await { get(port, "/up") }
       before.each { |path| get(port, path) }
-      print_ready(server)
       paths = paths.cycle
+      FIRST_REQUESTS.times { get(port, paths.next) } if before.empty?
+      print_ready(server)
       repeat(every: every) { get(port, paths.next) }
       stop(server)
       exit!(0)
@@ -76,15 +89,15 @@ module Load
         settings.preload_app!(preload)
         settings.app(app) if app
         yield settings if block_given?
-        settings.before_worker_boot { Load.write_facts } if workers.positive?
+        settings.before_worker_boot { Load.enter_process } if workers.positive?
       end
-      write_facts unless workers.positive?
+      enter_process unless workers.positive?
       Puma::Launcher.new(configuration, log_writer: Puma::LogWriter.null).run
     end
 
     # Starts Sidekiq with a Redis of its own, and enqueues jobs of one class at a pace. Returns in Sidekiq alone.
     def sidekiq(job, every:, threads: 3)
-      return Sidekiq.configure_server { |config| config.on(:startup) { Load.write_facts } } if ENV["PROGRAM_PORT"]
+      return Sidekiq.configure_server { |config| config.on(:startup) { Load.enter_process } } if ENV["PROGRAM_PORT"]
 
       require "tmpdir"
       require_relative "../servers/sidekiq/redis_server"
@@ -124,7 +137,9 @@ module Load
       remove(folder)
     end
 
-    def write_facts
+    # In each process of the program.
+    def enter_process
+      Thread.new { loop { serve_a_little } } unless IDLE
       return unless FACTS
 
       require_relative "facts"
@@ -133,10 +148,17 @@ module Load
 
     private
 
-    def announce(facts: true)
-      write_facts if facts
-      @announced = Process.pid
-      trap("TERM") { exit!(0) } if facts
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+    # Garbage of requests, for a collection every few seconds; 2 % of a core.
+    def serve_a_little
+      50.times { |number| work(number) }
+      sleep(0.04)
+    end
+
+    def announce
+      enter_process
+      trap("TERM") { exit!(0) }
       print_ready(Process.pid)
     end
 
@@ -148,7 +170,7 @@ module Load
     def as_worker(number)
       trap("TERM") { exit!(0) }
       srand(number)
-      write_facts
+      enter_process
       yield
     ensure
       exit!(0)

@@ -12,6 +12,7 @@ require "timeout"
 #   shape       how it is built: small, or on real gems; single, threaded or forked
 #   loads       entries of culet that are loaded by RUBYOPT; "agent" where nothing stands
 #   env         variables
+#   allocators  those that it is for; all, where nothing stands
 #   elsewhere   verdicts on other allocators than glibc, where they differ
 #   also        verdicts that are true as well
 #   and what test/explain/programs_test.rb checks, in MB: growth (a minute, of a process), peak, free (of malloc), free_slots,
@@ -44,6 +45,10 @@ module ExplainPrograms
 
     # @return [String] the verdict on glibc
     def kind = File.dirname(name)
+
+    # @param allocator [String]
+    # @return [Boolean] whether it is for that
+    def for?(allocator) = !head.key?("allocators") || head["allocators"].split(", ").include?(allocator)
 
     # @param allocator [String]
     # @return [Array<String>] verdicts that are right there, the best first

@@ -5,6 +5,10 @@ module Culet
     # What this process has in use after a collection: of malloc, and in the slots of Ruby's heap. Reading it makes no
     # object.
     class MemoryInUse
+      # Of the smallest slot, where Ruby does not tell.
+      SLOT_BYTES = 40
+      private_constant :SLOT_BYTES
+
       # @return [String] the allocator
       attr_reader :allocator
 
@@ -46,7 +50,7 @@ module Culet
 
       # Ruby 3.2 has slots of several sizes, and no count of each; the smallest stands for all.
       def slot_bytes
-        @slot_bytes ||= GC::INTERNAL_CONSTANTS[:BASE_SLOT_SIZE] || GC::INTERNAL_CONSTANTS.fetch(:RVALUE_SIZE)
+        @slot_bytes ||= GC::INTERNAL_CONSTANTS.values_at(:BASE_SLOT_SIZE, :RVALUE_SIZE).compact.first || SLOT_BYTES
       end
 
       # Heap => bytes of a slot; nil where Ruby counts the slots of all heaps together.

@@ -9,7 +9,7 @@ Load.client(%w[/orders], every: 0.1)
 require_relative "../../rails_application"
 
 require_relative "../../large_sdk"
-LargeSdk.load(40_000) # HERE
+LargeSdk.load(24_000) # HERE
 
 class PagesController < ActionController::Base
   def orders = render(plain: LargeSdk.call(1).to_s)

@@ -2,10 +2,11 @@
 
 # says: the program needs nine tenths of what it may use
 # shape: small, single
+# allocators: glibc, culet
 # loads: agent limit
-# env: CULET_LIMIT=140MB
+# env: CULET_LIMIT=134MB
 require_relative "../../load"
 
-TEXTS = Load.texts(105) # HERE
+TEXTS = Load.texts(112) # HERE
 4.times { GC.start }
 Load.run(every: 0.1) { Load.work(0) }

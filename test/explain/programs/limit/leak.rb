@@ -2,8 +2,9 @@
 
 # says: a leak has nearly reached the limit
 # shape: small, single
+# allocators: glibc, culet
 # loads: agent limit
-# env: CULET_LIMIT=150MB
+# env: CULET_LIMIT=134MB
 # also: ruby_leak
 require_relative "../../load"
 

@@ -2,8 +2,9 @@
 
 # says: an application of Rails with a catalogue close to its limit
 # shape: Rails in Puma, threaded
+# allocators: glibc, culet
 # loads: agent limit
-# env: CULET_LIMIT=180MB
+# env: CULET_LIMIT=175MB
 require_relative "../../load"
 Load.client(%w[/orders], every: 0.1)
 require_relative "../../rails_application"

@@ -13,6 +13,6 @@ end
 
 objects = Array.new(1_500_000) { Object.new }
 SETTINGS = objects.each_slice(300).map(&:first) # HERE
-objects = nil
+objects.clear
 4.times { GC.start }
 Load.puma(Shop)

@@ -7,6 +7,6 @@ require_relative "../../load"
 
 objects = Array.new(1_800_000) { Object.new }
 KEPT = objects.each_slice(300).map(&:first) # HERE
-objects = nil
+objects.clear
 4.times { GC.start }
 Load.run(every: 0.1) { Load.work(0) }

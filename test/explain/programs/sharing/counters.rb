@@ -2,17 +2,25 @@
 
 # says: threads of the workers count the visits of each object
 # shape: small, forked and threaded
-# unshared: 30
+# unshared: 20
 require_relative "../../load"
 
 class Page
-  def initialize(number) = (@visits = number; @text = "page #{number} ".ljust(300, "x"))
-  def visit = @visits += 1 # HERE
+  def initialize(number)
+    @number = number
+    @visits = 0
+    @text = "page #{number} ".ljust(300, "x")
+  end
+
+  def visit
+    @visits += 1 # HERE
+    @text.setbyte(0, 80)
+  end
 end
-PAGES = Array.new(150_000) { |number| Page.new(number) }
+PAGES = Array.new(100_000) { |number| Page.new(number) }
 4.times { GC.start }
 Load.workers(3) do
-  Load.threads(3, every: 0.1) { |thread| PAGES.each_slice(3) { |pages| pages[thread].visit } unless Thread.current[:done] && Thread.current[:done] = true }
-  PAGES.each { |page| page.instance_variable_get(:@text).setbyte(0, 80) }
-  Load.repeat(every: 0.2) { Load.work(0) }
+  Array.new(3) { |thread| Thread.new { PAGES.each_with_index { |page, at| page.visit if at % 3 == thread } } }.each(&:join)
+  visited = 0
+  Load.repeat(every: 0.1) { 100.times { PAGES[(visited += 7) % PAGES.size].visit } }
 end

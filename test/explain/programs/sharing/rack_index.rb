@@ -2,12 +2,12 @@
 
 # says: each worker rewrites the records that it inherited, at its first request
 # shape: Rack in Puma, forked
-# unshared: 40
+# unshared: 30
 require_relative "../../load"
 Load.client(%w[/page], every: 0.05)
 require "bundler/setup"
 
-RECORDS = Load.texts(50)
+RECORDS = Load.texts(40)
 INDEXED = []
 APPLICATION = lambda do |_environment|
   RECORDS.each { |text| text.replace(text.swapcase) } if INDEXED.empty? # HERE

@@ -2,7 +2,7 @@
 
 # says: workers load the catalogue after the fork
 # shape: Rails in Puma, forked
-# unshared: 40
+# unshared: 30
 require_relative "../../load"
 Load.client(%w[/orders], every: 0.05)
 require_relative "../../rails_application"
@@ -11,5 +11,5 @@ class PagesController < ActionController::Base
   def orders = render(plain: Load.work(1))
 end
 Load.puma(Shop, workers: 3, threads: 2) do |settings|
-  settings.before_worker_boot { Catalogue = Load.texts(50) } # HERE
+  settings.before_worker_boot { Catalogue = Load.texts(40) } # HERE
 end
