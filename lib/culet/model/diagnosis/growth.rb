@@ -144,7 +144,7 @@ module Culet
       def by_blocks
         blocks = process.blocks.floors(FLOORS).rate
         slots = process.slots.floors(FLOORS)
-        return :ruby if slots.rising? || slots.rate * BLOCKS_PER_OBJECT >= blocks
+        return :ruby if slots.rising? && slots.rate * BLOCKS_PER_OBJECT >= blocks
 
         slots.interval.last * BLOCKS_PER_OBJECT < blocks ? :native : :unclear
       end

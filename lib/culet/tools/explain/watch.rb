@@ -21,7 +21,7 @@ module Culet
       FOCUS = 2
       # Readings of each of them do not pause it, and are made no more often than these seconds, nor than this multiple
       # of what they take; but so many at least, for a trend.
-      READING_SECONDS = 1.0
+      READING_SECONDS = 0.5
       REST_PER_READING = 10
       LEAST_READINGS = Trend::LEAST_POINTS + 1
       # A reading of memory that changed meanwhile is dropped if more than this part of it is unexplained.
