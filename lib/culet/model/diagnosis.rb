@@ -68,7 +68,7 @@ module Culet
     end
 
     # @return [Array<String>] what speaks against the verdict, and what else would show more
-    def remarks = [*slowing, *observation.problems]
+    def remarks = [*open_growth, *slowing, *observation.problems]
 
     # @return [Array<Remedy>] the best first
     def remedies = @remedies ||= Remedies.new(observation, growth: growth, causes: causes).list
@@ -83,7 +83,16 @@ module Culet
 
     private
 
-    def growing? = growth.verdict != :none
+    # A growth whose kind or end is open is the verdict where nothing else explains the size.
+    def growing?
+      %i[ruby native].include?(growth.verdict) || (growth.verdict != :none && causes.list.empty?)
+    end
+
+    def open_growth
+      return [] if growing? || growth.verdict == :none
+
+      ["its memory in use grew by #{human(growth.per_minute.first)} a minute meanwhile"]
+    end
 
     def root = observation.members.first.pid
 

@@ -45,14 +45,15 @@ module Culet
       SWING_BYTES = 32_000_000
       SWING_SHARE = 0.25
       # Of what workers inherited.
-      LEAST_LOST = 0.33
+      LEAST_LOST = 0.5
       # A worker that was not forked from a loaded application could share so much of what it has in use.
       SHAREABLE = 0.5
-      # Workers of one kind differ by less.
+      # Workers of one kind differ by less; their parent has less than this part of what they have if it loaded nothing.
       ALIKE = 0.5
+      OWN_SHARE = 0.5
       RUBY = %w[ruby_free_slots ruby_page_overhead].freeze
-      private_constant :LEAST_BYTES, :LEAST_SHARE, :LEAST_SHARES, :RESERVE, :GARBAGE_BYTES, :SWING_BYTES, :SWING_SHARE, :LEAST_LOST, :SHAREABLE, :ALIKE,
-                       :RUBY
+      private_constant :LEAST_BYTES, :LEAST_SHARE, :LEAST_SHARES, :RESERVE, :GARBAGE_BYTES, :SWING_BYTES, :SWING_SHARE,
+                       :LEAST_LOST, :SHAREABLE, :ALIKE, :OWN_SHARE, :RUBY
 
       # @param observation [Observation]
       # @param unused [Hash, nil] as of `culet requires --unused --json`
@@ -65,7 +66,9 @@ module Culet
       def list = all.select { |cause| cause.bytes >= least(cause.name) }
 
       # @return [Array<Cause>] all, the largest first
-      def all = @all ||= [bloat, malloc_free, ruby_heap, garbage, sharing, code].compact.sort_by { |cause| -cause.bytes }
+      def all
+        @all ||= [bloat, malloc_free, ruby_heap, garbage, sharing, code].compact.sort_by { |cause| -cause.bytes }
+      end
 
       # @param name [String] of a cause
       # @return [Numeric] bytes that make it the verdict
@@ -140,7 +143,7 @@ module Culet
         bytes = Statistics.median(looks.map { |look| look.analysis.unreachable_bytes })
         live = looks.last.analysis.total_bytes
         cause("ruby_heap", bytes - GARBAGE_BYTES,
-              "the collector runs late: #{human(bytes)} are garbage, beside #{human(live)} that is in use#{settings_note}",
+              "the collector runs late: #{human(bytes)} are garbage, beside #{human(live)} in use#{settings_note}",
               ["garbage_bytes", bytes], ["reachable_bytes", live], ["total_bytes", total])
       end
 
@@ -182,20 +185,23 @@ module Culet
               ["workers", group.size], ["in_use_bytes", sizes.first], ["total_bytes", total])
       end
 
+      # Workers of one parent that are much larger than it, and alike: what they have was loaded behind the fork.
       def siblings
         groups = @observation.members.group_by(&:parent_pid).values.select { |group| group.size > 1 }
-        groups.map { |group| group.select { |member| member.snapshot.ruby&.pages.to_i.positive? } }
-              .find { |group| group.size > 1 && group.none?(&:forked) && alike?(group) && fork_shares_little?(group) }
+        groups.find { |group| alike?(group) && in_use(parent_of(group)) < OWN_SHARE * in_use(group.first) }
       end
+
+      def parent_of(group) = @observation.members.find { |member| member.pid == group.first.parent_pid }
 
       def alike?(group)
         sizes = group.map { |member| in_use(member) }.sort
-        sizes.first >= ALIKE * sizes.last
+        sizes.first.positive? && sizes.first >= ALIKE * sizes.last
       end
 
-      def fork_shares_little?(group) = group.all? { |member| member.private_bytes > 0.5 * member.rss_bytes }
-
-      def in_use(member) = SnapshotLevels.new(member.snapshot).levels.values_at(*ObservedProcess::IN_USE).sum
+      # @return [Integer] 0 for a process that is not known
+      def in_use(member)
+        member ? SnapshotLevels.new(member.snapshot).levels.values_at(*ObservedProcess::IN_USE).sum : 0
+      end
 
       def code
         return unless @unused

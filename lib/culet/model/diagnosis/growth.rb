@@ -24,10 +24,14 @@ module Culet
       MOST_LOAD = 1.5
       # An object has a slot, and rarely more blocks of malloc than this.
       BLOCKS_PER_OBJECT = 4
+      # Larger blocks are too few to tell from the noise of slots.
+      MOST_BLOCK_BYTES = 1024
+      # Of the live slots, what a collection leaves at most.
+      COLLECTED = 0.97
       # Of growth in bytes, where the number of blocks is not known.
       LEAST_SLOTS_SHARE = 0.05
       private_constant :LEAST_BYTES, :LEAST_SHARE, :LEAST_SHARE_ALONE, :FLOORS, :LASTING, :MOST_LOAD,
-                       :BLOCKS_PER_OBJECT, :LEAST_SLOTS_SHARE
+                       :BLOCKS_PER_OBJECT, :MOST_BLOCK_BYTES, :COLLECTED, :LEAST_SLOTS_SHARE
 
       # @return [Observation]
       attr_reader :observation
@@ -144,14 +148,19 @@ module Culet
       def by_blocks
         blocks = process.blocks.floors(FLOORS).rate
         slots = process.slots.floors(FLOORS)
-        return :ruby if slots.rising? && slots.rate * BLOCKS_PER_OBJECT >= blocks
+        return :ruby if slots.rising? && slots.rate * BLOCKS_PER_OBJECT >= blocks && collected?
 
-        slots.interval.last * BLOCKS_PER_OBJECT < blocks ? :native : :unclear
+        slots.interval.last * BLOCKS_PER_OBJECT < blocks && trend.rate < MOST_BLOCK_BYTES * blocks ? :native : :unclear
       end
 
       def by_slots
         objects = process.trend("ruby_objects").floors(FLOORS)
-        objects.rising? && objects.rate >= LEAST_SLOTS_SHARE * trend.rate ? :ruby : :unclear
+        objects.rising? && objects.rate >= LEAST_SLOTS_SHARE * trend.rate && collected? ? :ruby : :unclear
+      end
+
+      # Whether collections were seen: until the first, garbage fills the heap like a leak.
+      def collected?
+        process.slots.points.each_cons(2).count { |(_, before), (_, after)| after < COLLECTED * before } >= FLOORS / 2
       end
     end
   end

@@ -66,8 +66,8 @@ module Culet
     # retention: Retention::Growth of the largest process with an agent, or nil; native: Trend of what it has in use and
     # Ruby does not know of; profile: Profile::Data, or nil; growth:
     # Profile::Growth of it, or nil; server: a name of Remedies::SERVERS, or nil; problems: sentences.
-    Observation = Struct.new(:seconds, :moments, :processes, :tree, :settings, :retention, :native, :profile, :growth, :server,
-                             :problems, keyword_init: true) do
+    Observation = Struct.new(:seconds, :moments, :processes, :tree, :settings, :retention, :native, :profile, :growth,
+                             :server, :problems, keyword_init: true) do
       # @return [Integer] bytes of all processes at the end, shared pages counted once
       def total_bytes = tree.total_pss_bytes
 
