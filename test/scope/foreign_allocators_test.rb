@@ -45,9 +45,7 @@ class ForeignAllocatorsTest < Minitest::Test
 
   # It exports malloc alone, so its file name identifies it.
   def test_snmalloc
-    in_directory do |directory|
-      library = File.join(directory, "libsnmallocshim.so")
-      compile("-shared", "-fPIC", "-o", library, source: OWN, directory: directory)
+    with_library("libsnmallocshim.so") do |library|
       with_talker("sh", "-c", "echo end; read x < /dev/zero", env: { "LD_PRELOAD" => library }) do |pid, _, _|
         assert_equal ["snmalloc", "pages", library], told(pid)
       end
@@ -64,17 +62,13 @@ class ForeignAllocatorsTest < Minitest::Test
   # Who serves malloc is what the C library calls, not what lies about in the process.
   def test_a_library_that_is_loaded_but_serves_nobody
     script = "require 'fiddle'; Fiddle.dlopen(ARGV.first); puts 'end'; $stdout.flush; sleep"
-    in_directory do |directory|
-      library = File.join(directory, "libjemalloc.so")
-      compile("-shared", "-fPIC", "-o", library, source: OWN, directory: directory)
+    with_library("libjemalloc.so") do |library|
       with_talker(RbConfig.ruby, "-e", script, library) { |pid, _, _| assert_equal %w[glibc blocks], told(pid).first(2) }
     end
   end
 
   def test_an_allocator_that_nobody_knows
-    in_directory do |directory|
-      library = File.join(directory, "libown.so")
-      compile("-shared", "-fPIC", "-o", library, source: OWN, directory: directory)
+    with_library("libown.so") do |library|
       with_talker("sh", "-c", "echo end; read x < /dev/zero", env: { "LD_PRELOAD" => library }) do |pid, _, _|
         assert_equal ["unknown", "pages", library], told(pid)
       end
@@ -118,6 +112,15 @@ class ForeignAllocatorsTest < Minitest::Test
   def told(pid)
     allocator = read(pid).allocator
     [allocator.name, allocator.level, allocator.library]
+  end
+
+  # A library with a malloc of its own.
+  def with_library(name)
+    in_directory do |directory|
+      library = File.join(directory, name)
+      compile("-shared", "-fPIC", "-o", library, source: OWN, directory: directory)
+      yield library
+    end
   end
 
   # A program that brings its own malloc, and exports it as the linker does what a library calls.

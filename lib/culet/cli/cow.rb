@@ -117,11 +117,10 @@ module Culet
       end
 
       def run(words)
-        Program.find(words.first)
         interruption = Culet::Interruption.new
         command = Culet::Cow::Command.new(words, every_seconds: options.fetch(:every, SAMPLE_SECONDS),
                                                  interruption: interruption, **looking)
-        interruption.watch { command.call }
+        launch(words, preload: false) { interruption.watch { command.call } }
         unless command.tree
           reason = ": it #{ending(command.status)}" unless command.status.success?
           raise Foreground.error("#{words.first} ended before it could be read#{reason}", command.status)
