@@ -80,9 +80,7 @@ class ProfileCommandTest < Minitest::Test
 
   def test_a_program_without_ruby
     in_folder do |folder|
-      source = File.join(folder, "keep.c")
-      File.write(source, C_PROGRAM)
-      assert system("cc", "-O1", "-g", "-o", "#{folder}/keep", source)
+      compile_c("#{folder}/keep", C_PROGRAM, "-O1", "-g")
       out, err, status = run_culet("profile", "--sample", "16k", "--json", "--", "#{folder}/keep", env: TestHelper::NEUTRAL)
       assert_equal 5, status.exitstatus, err
       site = JSON.parse(out)["sites"].first

@@ -132,9 +132,7 @@ class ProfileEndsTest < Minitest::Test
   # A signal whose action is the default one: of the keyboard, or one that culet forwards.
   def test_a_program_without_ruby_that_a_signal_ends
     in_folder do |folder|
-      source = File.join(folder, "keep.c")
-      File.write(source, C_PROGRAM)
-      assert system("cc", "-O1", "-g", "-o", "#{folder}/keep", source)
+      compile_c("#{folder}/keep", C_PROGRAM, "-O1", "-g")
       { INT: -1, TERM: 1 }.each { |signal, group| assert_interrupted(folder, signal, group) }
     end
   end

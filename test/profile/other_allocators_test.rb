@@ -242,10 +242,7 @@ class ProfileOtherAllocatorsTest < Minitest::Test
   def in_folder(&block) = Dir.mktmpdir("culet-profile-test", &block)
 
   def compile(folder, source, *flags)
-    path = File.join(folder, "program")
-    File.write("#{path}.c", source)
-    assert system("cc", "-O1", "-g", "-fno-builtin", "-fno-optimize-sibling-calls", "-w", "-pthread", *flags, "-o", path, "#{path}.c")
-    path
+    compile_c(File.join(folder, "program"), source, "-O1", "-g", "-fno-builtin", "-fno-optimize-sibling-calls", "-pthread", *flags)
   end
 
   # @return [Array<Hash>] sites of what the threads have allocated, and freed

@@ -78,9 +78,7 @@ class ForeignAllocatorsTest < Minitest::Test
   # Everything in one file, and no loader.
   def test_a_static_program
     in_directory do |directory|
-      program = File.join(directory, "static")
-      compile("-static", "-o", program, source: MAIN, directory: directory)
-      with_talker(program) do |pid, _, _|
+      with_talker(compile_c(File.join(directory, "static"), MAIN, "-static")) do |pid, _, _|
         snapshot = read(pid)
         assert_includes %w[none glibc unknown], snapshot.allocator.name
         assert_includes snapshot.mappings.map { |mapping| mapping.to_h["label"] }, "static"
@@ -117,25 +115,15 @@ class ForeignAllocatorsTest < Minitest::Test
   # A library with a malloc of its own.
   def with_library(name)
     in_directory do |directory|
-      library = File.join(directory, name)
-      compile("-shared", "-fPIC", "-o", library, source: OWN, directory: directory)
-      yield library
+      yield compile_c(File.join(directory, name), OWN, "-O1", "-fno-builtin", "-shared", "-fPIC")
     end
   end
 
   # A program that brings its own malloc, and exports it as the linker does what a library calls.
   def with_program_of(more)
     in_directory do |directory|
-      program = File.join(directory, "own")
-      compile("-o", program, source: OWN + more + MAIN, directory: directory)
+      program = compile_c(File.join(directory, "own"), OWN + more + MAIN, "-O1", "-fno-builtin")
       with_talker(program) { |pid, _, _| yield pid }
     end
-  end
-
-  def compile(*words, source:, directory:, with: "cc")
-    file = File.join(directory, "source.c")
-    File.write(file, source)
-    _, err, status = run_program(with, "-O1", "-fno-builtin", "-w", *words, file)
-    assert_predicate status, :success?, err
   end
 end
