@@ -135,6 +135,11 @@ module TestHelper
   # @return [Boolean] whether bin/test --all runs: the slow tests too
   def all_tests? = ENV.key?("CULET_TEST_ALL")
 
+  # @yieldparam directory [String] that the block has for itself
+  def in_directory
+    Dir.mktmpdir("culet-test") { |directory| yield File.realpath(directory) }
+  end
+
   # Compiles a program or a library.
   #
   # @param output [String] its path

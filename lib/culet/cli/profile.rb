@@ -162,8 +162,6 @@ module Culet
 
       def continuous? = %i[every out_dir push].any? { |name| options.key?(name) }
 
-      def file?(word) = !word.match?(/\A\d+\z/) && !name?(word, true)
-
       def bytes(text)
         number, unit = SIZE.match(text)&.captures
         value = number && (Integer(number, 10) * UNITS.fetch(unit.downcase))

@@ -63,8 +63,6 @@ module Culet
         Culet::Boot::Unused.new(all_named(words).map { |word| Culet::Boot::UnusedInquiry.new(word).call }).to_h
       end
 
-      def file?(word) = !word.match?(/\A\d+\z/) && !name?(word, true)
-
       def table(document)
         fitted { Culet::Boot::UnusedTable.new(document, lines: options.fetch(:top, LINES), color: color?).to_s }
       end
@@ -91,8 +89,8 @@ module Culet
       end
 
       def start(path, command, folder)
-        words = ["-r#{RubyOptions.file("unused")}", ENV.fetch("RUBYOPT", nil)].compact.reject(&:empty?)
-        Foreground.new({ "CULET_UNUSED" => folder, "RUBYOPT" => words.join(" ") }, path, command).call(**redirections)
+        environment = { "CULET_UNUSED" => folder, "RUBYOPT" => RubyOptions.requiring(RubyOptions.file("unused")) }
+        Foreground.new(environment, path, command).call(**redirections)
       end
     end
   end
