@@ -240,14 +240,7 @@ class DoctorTest < Minitest::Test
     "#include <stdio.h>\n#include <unistd.h>\nint main(void) { write(1, \"up\\n\", 3); pause(); return 0; }\n"
   end
 
-  def compile(directory, source, *flags)
-    file = File.join(directory, "source.c")
-    File.write(file, source)
-    program = File.join(directory, "program")
-    _, err, status = run_program("cc", "-w", "-o", program, file, *flags)
-    assert_predicate status, :success?, err
-    program
-  end
+  def compile(directory, source, *flags) = compile_c(File.join(directory, "program"), source, *flags)
 
   # The checkout may lie where another user may not go.
   def with_readable_library

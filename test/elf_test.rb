@@ -25,13 +25,10 @@ class ElfTest < Minitest::Test
   # The loader knows two hash tables; both are read.
   def test_symbols_are_found_through_either_hash_table
     Dir.mktmpdir do |directory|
-      source = File.join(directory, "three.c")
-      File.write(source, "int alpha(void){return 1;} int beta(void){return 2;} const char gamma_text[] = \"text\";\n")
+      source = "int alpha(void){return 1;} int beta(void){return 2;} const char gamma_text[] = \"text\";"
       %w[gnu sysv].each do |style|
-        library = File.join(directory, "lib#{style}.so")
-        _, error, status = run_program("cc", "-shared", "-fPIC", "-nostdlib", "-Wl,--hash-style=#{style}", "-Wl,-soname,lib#{style}.so.7",
-                                       "-o", library, source)
-        assert_predicate status, :success?, error
+        library = compile_c(File.join(directory, "lib#{style}.so"), source, "-shared", "-fPIC", "-nostdlib", "-Wl,--hash-style=#{style}",
+                            "-Wl,-soname,lib#{style}.so.7")
         elf = Elf.new(library)
         %w[alpha beta gamma_text].each { |name| assert elf.defines?(name), "#{style} #{name}" }
         %w[delta malloc alph].each { |name| refute elf.defines?(name), "#{style} #{name}" }
@@ -44,11 +41,8 @@ class ElfTest < Minitest::Test
   # Of the symbol table if the file has one, which also names what is not exported; else of what it exports.
   def test_functions_have_names_by_their_addresses
     Dir.mktmpdir do |directory|
-      source = File.join(directory, "two.c")
-      library = File.join(directory, "two.so")
-      File.write(source, "__attribute__((noinline)) static int hidden(void){return 1;} int shown(void){return hidden() + 1;}\n")
-      _, error, status = run_program("cc", "-shared", "-fPIC", "-nostdlib", "-O0", "-o", library, source)
-      assert_predicate status, :success?, error
+      source = "__attribute__((noinline)) static int hidden(void){return 1;} int shown(void){return hidden() + 1;}"
+      library = compile_c(File.join(directory, "two.so"), source, "-shared", "-fPIC", "-nostdlib", "-O0")
       elf = Elf.new(library)
       names = elf.functions.to_h { |address, _, name| [name, address] }
       assert_equal names["shown"], elf.symbol("shown").value
@@ -102,11 +96,6 @@ class ElfTest < Minitest::Test
   private
 
   def static_program(directory)
-    source = File.join(directory, "static.c")
-    program = File.join(directory, "static")
-    File.write(source, "#include <stdio.h>\nint main(void) { puts(\"static\"); return 0; }\n")
-    _, error, status = run_program("cc", "-static", "-o", program, source)
-    assert_predicate status, :success?, error
-    program
+    compile_c(File.join(directory, "static"), "#include <stdio.h>\nint main(void) { puts(\"static\"); return 0; }", "-static")
   end
 end

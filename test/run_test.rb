@@ -216,12 +216,5 @@ class RunTest < Minitest::Test
     end
   end
 
-  def compile(directory, source, *flags, name: "program")
-    file = File.join(directory, "source.c")
-    File.write(file, "#{source}\n")
-    program = File.join(directory, name)
-    _, err, status = run_program("cc", *flags, "-o", program, file)
-    assert_predicate status, :success?, err
-    program
-  end
+  def compile(directory, source, *flags, name: "program") = compile_c(File.join(directory, name), source, *flags)
 end

@@ -135,6 +135,23 @@ module TestHelper
   # @return [Boolean] whether bin/test --all runs: the slow tests too
   def all_tests? = ENV.key?("CULET_TEST_ALL")
 
+  # @yieldparam directory [String] that the block has for itself
+  def in_directory
+    Dir.mktmpdir("culet-test") { |directory| yield File.realpath(directory) }
+  end
+
+  # Compiles a program or a library.
+  #
+  # @param output [String] its path
+  # @param source [String] C
+  # @return [String] its path
+  def compile_c(output, source, *flags)
+    File.write("#{output}.c", "#{source}\n")
+    _, err, status = run_program("cc", "-w", "-o", output, "#{output}.c", *flags)
+    assert_predicate status, :success?, err
+    output
+  end
+
   # Leaves a slow test to bin/test --all.
   def skip_unless_all = (skip "run by bin/test --all" unless all_tests?)
 

@@ -119,10 +119,7 @@ class CowCensusTest < Minitest::Test
   # @yieldparam parent [Culet::Cow::ForkedProcess]
   def with_forked(what, env: {})
     in_directory do |directory|
-      File.write("#{directory}/forked.c", C)
-      program = "#{directory}/forked"
-      assert system("cc", "-O1", "-o", program, "#{directory}/forked.c")
-      with_family(program, what, env: { "CULET_CHILDREN" => "all", **env }) do |pid|
+      with_family(compile_c("#{directory}/forked", C, "-O1"), what, env: { "CULET_CHILDREN" => "all", **env }) do |pid|
         found = family(pid)
         yield found.workers.first, found.members.first
       end

@@ -81,7 +81,7 @@ class CowVerbTest < Minitest::Test
   end
 
   def test_wrong_usage
-    { ["cow"] => /no process given/, %w[cow 0] => /"0" is not a process number/, ["cow", "1", "--", "ls"] => /a process number or a command, not both/,
+    { ["cow"] => /no process given/, %w[cow 0] => /"0" is not a process number/, ["cow", "1", "--", "ls"] => /a process or a command, not both/,
       ["cow", "--"] => /no command given/, ["cow", "--watch", "--", "ls"] => /--watch needs running processes/,
       ["cow", "1", "--for", "5s"] => /--for needs --every/, ["cow", "1", "--every", "1s", "--watch", "2"] => /cannot be combined/,
       ["cow", "--every", "1s", "--for", "5s", "--", "ls"] => /--for cannot be used with a command/,

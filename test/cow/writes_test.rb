@@ -266,9 +266,7 @@ class CowWritesTest < Minitest::Test
   # @yieldparam writes [Culet::Cow::Writes] of the child
   def with_heap(what, allocator)
     in_directory do |directory|
-      File.write("#{directory}/heap.c", C)
-      assert system("cc", "-O1", "-o", "#{directory}/heap", "#{directory}/heap.c")
-      with_family("#{directory}/heap", what, env: { "CULET_CHILDREN" => "all", **on(allocator) }) { |pid| yield writes_of(pid) }
+      with_family(compile_c("#{directory}/heap", C, "-O1"), what, env: { "CULET_CHILDREN" => "all", **on(allocator) }) { |pid| yield writes_of(pid) }
     end
   end
 

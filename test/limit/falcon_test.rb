@@ -10,7 +10,6 @@ class LimitFalconTest < Minitest::Test
   include ServerHelper
 
   COMMAND = ["falcon", "host", File.expand_path("falcon.rb", __dir__)].freeze
-  JOIN = ["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"'].freeze
   RESTART = /^culet: limit .+: restart \(worker (\d+) with [\d.]+ MB of private memory ends when its requests/
 
   def test_workers_that_leak_end_without_losing_a_request

@@ -2,8 +2,6 @@
 
 # A file in which each job of a test writes a line at its begin and one at its end.
 module Journal
-  JOIN = ["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"'].freeze
-
   # @return [String]
   def journal = File.join(@directory, "journal")
 

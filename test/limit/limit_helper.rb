@@ -8,6 +8,8 @@ require "culet/system/memory_group"
 # Control groups for tests: files of version 2 in a folder of their own, and real groups of version 1.
 module LimitHelper
   MEBIBYTE = 1 << 20
+  # Runs a command in a real control group, whose folder is the next word.
+  JOIN = ["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"'].freeze
 
   # A root with /proc and a hierarchy of version 2.
   #

@@ -9,7 +9,6 @@ class LimitPitchforkTest < Minitest::Test
   include ServerHelper
 
   COMMAND = ["pitchfork", "-c", File.expand_path("pitchfork.rb", __dir__), File.expand_path("leak.ru", __dir__)].freeze
-  JOIN = ["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"'].freeze
   RESTART = /^culet: limit .+: restart \(worker (\d+) with [\d.]+ MB of private memory ends/
 
   def test_workers_that_leak_end_after_a_request

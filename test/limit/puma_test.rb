@@ -10,7 +10,6 @@ class LimitPumaTest < Minitest::Test
   include ServerHelper
 
   COMMAND = ["puma", "-C", File.expand_path("puma.rb", __dir__), File.expand_path("leak.ru", __dir__)].freeze
-  JOIN = ["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"'].freeze
   RESTART = /^culet: limit .+: restart \(worker (\d+) with [\d.]+ MB of private memory ends/
 
   def test_a_leaking_cluster_in_a_control_group_is_restarted_worker_by_worker

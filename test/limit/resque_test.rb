@@ -10,22 +10,12 @@ require "culet/tools/autopsy"
 class LimitResqueTest < Minitest::Test
   include LimitHelper
   include ServerHelper
+  include RedisServer::Tests
   include Journal
 
   RAKE = ["rake", "-f", File.expand_path("resque.rake", __dir__)].freeze
   JOBS = 120
   RESTART = /^culet: limit .+: restart \(worker \d+ with [\d.]+ MB of private memory ends after its job\)/
-
-  def setup
-    skip "there is no Redis; install the Debian package redis-tools or redis-server" unless RedisServer.program
-    @directory = Dir.mktmpdir
-    @redis = RedisServer.new(@directory)
-  end
-
-  def teardown
-    @redis&.stop
-    FileUtils.rm_rf(@directory) if @directory
-  end
 
   def test_a_worker_that_leaks_ends_after_its_job
     check_worker

@@ -122,12 +122,4 @@ class PumaMetricsTest < Minitest::Test
   GEMFILE = "Gemfile"
 end
 
-if ENV.key?("CULET_TEST_ALL")
-  %w[puma-5 puma-6 puma-7].each do |name|
-    Object.const_set("#{name.delete("-").capitalize}MetricsTest", Class.new(Minitest::Test) do
-      include PumaMetricsTests
-
-      const_set(:GEMFILE, "#{name}/Gemfile")
-    end)
-  end
-end
+ServerHelper.each_older_puma(PumaMetricsTests, "MetricsTest")

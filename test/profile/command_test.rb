@@ -9,7 +9,7 @@ class ProfileCommandTest < Minitest::Test
   SMALL = ["--sample", "16k", "--by", "line"].freeze
 
   def test_a_ruby_program_at_its_end
-    in_folder do |folder|
+    in_directory do |folder|
       document = profile(*SMALL, "--", RbConfig.ruby, program(folder, "keep(1_000); puts :said; warn :noted"))
       assert_kept(document)
       assert_equal [SAMPLE, "live"], document.values_at("sample_bytes", "view")
@@ -19,7 +19,7 @@ class ProfileCommandTest < Minitest::Test
 
   # The output of the command is its own; the report follows.
   def test_the_report_in_words
-    in_folder do |folder|
+    in_directory do |folder|
       out, err, status = run_culet("profile", *SMALL, "--", RbConfig.ruby, program(folder, "keep(1_000); puts :said"), env: TestHelper::NEUTRAL)
       assert_equal [true, ""], [status.success?, err]
       assert_match(/\Asaid\n/, out)
@@ -28,7 +28,7 @@ class ProfileCommandTest < Minitest::Test
   end
 
   def test_forked_workers_are_added_up
-    in_folder do |folder|
+    in_directory do |folder|
       path = program(folder, "keep(500); pids = Array.new(2) { fork { keep(250) } }; pids.each { |pid| Process.wait(pid) }")
       document = profile(*SMALL, "--", RbConfig.ruby, path)
       # What the workers have from their parent is counted once.
@@ -38,7 +38,7 @@ class ProfileCommandTest < Minitest::Test
   end
 
   def test_the_exit_status_is_passed_on
-    in_folder do |folder|
+    in_directory do |folder|
       { "exit 7" => [7, /\Aculet: the command ended with status 7\n\z/], "abort 'over'" => [1, /\Aover\nculet: the command ended with status 1\n\z/],
         "Process.kill(:TERM, Process.pid); sleep" => [143, /culet: the command was ended by SIGTERM\n\z/] }.each do |code, (expected, sentence)|
         out, err, status = run_culet("profile", *SMALL, "--", RbConfig.ruby, program(folder, "keep(1_000)\n#{code}"), env: TestHelper::NEUTRAL)
@@ -50,7 +50,7 @@ class ProfileCommandTest < Minitest::Test
   end
 
   def test_ctrl_c_ends_the_command_and_reports
-    in_folder do |folder|
+    in_directory do |folder|
       path = program(folder, "keep(1_000); begin; puts :up; $stdout.flush; sleep; rescue Interrupt; exit 3; end")
       command = [*culet_command, "profile", *SMALL, "--", RbConfig.ruby, path]
       Open3.popen3(TestHelper::NEUTRAL, *command, pgroup: true) do |_, out, _, culet|
@@ -79,10 +79,8 @@ class ProfileCommandTest < Minitest::Test
   C
 
   def test_a_program_without_ruby
-    in_folder do |folder|
-      source = File.join(folder, "keep.c")
-      File.write(source, C_PROGRAM)
-      assert system("cc", "-O1", "-g", "-o", "#{folder}/keep", source)
+    in_directory do |folder|
+      compile_c("#{folder}/keep", C_PROGRAM, "-O1", "-g")
       out, err, status = run_culet("profile", "--sample", "16k", "--json", "--", "#{folder}/keep", env: TestHelper::NEUTRAL)
       assert_equal 5, status.exitstatus, err
       site = JSON.parse(out)["sites"].first
@@ -93,7 +91,7 @@ class ProfileCommandTest < Minitest::Test
 
   # A bundle that does not have culet.
   def test_a_program_of_a_bundle
-    in_folder do |folder|
+    in_directory do |folder|
       File.write(File.join(folder, "Gemfile"), "")
       path = program(folder, "require 'bundler/setup'; keep(1_000)")
       env = TestHelper::NEUTRAL.merge("BUNDLE_GEMFILE" => File.join(folder, "Gemfile"), "RUBYOPT" => "-W:no-deprecated")
@@ -102,7 +100,7 @@ class ProfileCommandTest < Minitest::Test
   end
 
   def test_commands_that_write_no_profile
-    in_folder do |folder|
+    in_directory do |folder|
       path = program(folder, "keep(1_000); Process.kill(:KILL, Process.pid); sleep")
       assert_refused(/was killed by SIGKILL before it wrote its profile/, "--", RbConfig.ruby, path, status: 137)
       sentence = /no process wrote a profile: sh did not use culet's allocator, or was replaced by another program/
@@ -112,7 +110,7 @@ class ProfileCommandTest < Minitest::Test
   end
 
   def test_a_command_that_does_not_start_leaves_no_folder
-    in_folder do |folder|
+    in_directory do |folder|
       code = <<~RUBY
         require "culet/tools/profile/command"
         Culet::Profile::Command.new(command: ["none"], program: "/nonexistent/none").call
@@ -124,8 +122,4 @@ class ProfileCommandTest < Minitest::Test
       assert_empty Dir.children(folder)
     end
   end
-
-  private
-
-  def in_folder(&block) = Dir.mktmpdir("culet-profile-test", &block)
 end

@@ -80,7 +80,7 @@ class ProfileContinuousTest < Minitest::Test
 
   # Until there are three files. The worker leaves by exit!, so the interval of its end has what it held.
   def test_a_command_until_its_end
-    in_folder do |folder|
+    in_directory do |folder|
       out = File.join(folder, "profiles")
       code = <<~RUBY
         def leave = exit!(0)
@@ -106,7 +106,7 @@ class ProfileContinuousTest < Minitest::Test
   end
 
   def test_a_command_that_ends_at_once
-    in_folder do |folder|
+    in_directory do |folder|
       document = profile("--every", "1h", "--out-dir", folder, "--sample", "4k", "--", RbConfig.ruby, program(folder, "keep(100)"))
       assert_equal({ "intervals" => 1, "folder" => folder, "written" => 1 }, document)
       assert_includes Zlib.gunzip(File.binread(Dir[File.join(folder, "*.gz")].first)), "keep"
@@ -131,8 +131,6 @@ class ProfileContinuousTest < Minitest::Test
       document
     end
   end
-
-  def in_folder(&block) = Dir.mktmpdir("culet-profile-test", &block)
 
   def with_profiled
     Dir.mktmpdir do |folder|

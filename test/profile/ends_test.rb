@@ -100,7 +100,7 @@ class ProfileEndsTest < Minitest::Test
 
   def test_a_killed_process_that_was_asked
     skip "this Ruby has no gem terminal-table" if Gem::Specification.find_all_by_name("terminal-table").empty?
-    in_folder do |folder|
+    in_directory do |folder|
       path = program(folder, "#{ASKED}keep(1_000); asked(2); Process.kill(:KILL, Process.pid); sleep")
       out, err, status = run_culet("profile", *SMALL, "--", RbConfig.ruby, path, env: TestHelper::NEUTRAL)
       assert_equal 137, status.exitstatus, err
@@ -131,10 +131,8 @@ class ProfileEndsTest < Minitest::Test
 
   # A signal whose action is the default one: of the keyboard, or one that culet forwards.
   def test_a_program_without_ruby_that_a_signal_ends
-    in_folder do |folder|
-      source = File.join(folder, "keep.c")
-      File.write(source, C_PROGRAM)
-      assert system("cc", "-O1", "-g", "-o", "#{folder}/keep", source)
+    in_directory do |folder|
+      compile_c("#{folder}/keep", C_PROGRAM, "-O1", "-g")
       { INT: -1, TERM: 1 }.each { |signal, group| assert_interrupted(folder, signal, group) }
     end
   end
@@ -222,11 +220,9 @@ class ProfileEndsTest < Minitest::Test
 
   private
 
-  def in_folder(&block) = Dir.mktmpdir("culet-profile-test", &block)
-
   # @return [Hash] the report on a command
   def profiled(code, *options)
-    in_folder { |folder| profile(*SMALL, *options, "--", RbConfig.ruby, program(folder, code)) }
+    in_directory { |folder| profile(*SMALL, *options, "--", RbConfig.ruby, program(folder, code)) }
   end
 
   # `group`: -1 for all processes of a terminal, 1 for culet alone.
@@ -265,7 +261,7 @@ class ProfileEndsTest < Minitest::Test
 
   # Yields the processes of a Ruby that sleeps, its number, and the folder.
   def descendants(*options, env: {})
-    in_folder do |folder|
+    in_directory do |folder|
       script = "puts :up; $stdout.flush; sleep"
       with_program(RbConfig.ruby, *options, "-e", script, env: on_culet.merge(env)) do |pid|
         yield Culet::Profile::Descendants.new(pid, folder), pid, folder

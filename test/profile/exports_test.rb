@@ -150,9 +150,8 @@ class ProfileExportsTest < Minitest::Test
   end
 
   def build(folder)
-    source = File.join(folder, "probe.c")
-    File.write(source, "int culet_probe(int x) { int s = 0; for (int i = 0; i < x; i++) s += i * x; return s; }\n")
-    File.join(folder, "libprobe.so").tap { |path| assert system("cc", "-g", "-O1", "-fPIC", "-shared", "-o", path, source) }
+    source = "int culet_probe(int x) { int s = 0; for (int i = 0; i < x; i++) s += i * x; return s; }"
+    compile_c(File.join(folder, "libprobe.so"), source, "-g", "-O1", "-fPIC", "-shared")
   end
 
   def test_speedscope

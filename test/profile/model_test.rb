@@ -118,10 +118,8 @@ class ProfileModelTest < Minitest::Test
   # Ruby's functions that allocate for others, in a library that has symbols.
   def test_the_caller_of_a_wrapper_is_named
     Dir.mktmpdir do |folder|
-      library = File.join(folder, "libruby-test.so")
       source = %w[rb_gc_impl_malloc objspace_xmalloc0 ruby_xmalloc rb_ary_new_capa].map { |name| "int #{name}(int a) { return a + 1; }" }.join("\n")
-      _, err, status = run_program("cc", "-shared", "-fPIC", "-O0", "-x", "c", "-o", library, "-", stdin: source)
-      assert_predicate status, :success?, err
+      library = compile_c(File.join(folder, "libruby-test.so"), source, "-shared", "-fPIC", "-O0")
       address = ->(name) { 0x7000_0001 + Culet::Elf.new(library).symbol(name).value }
       maker = StreamMaker.new.mapping(0x7000_0000, 0x7010_0000, library)
       maker.site([*%w[rb_gc_impl_malloc objspace_xmalloc0 ruby_xmalloc rb_ary_new_capa].map(&address), maker.ruby(APP, 1, "a")], { "l" => [3, 400] })

@@ -102,7 +102,7 @@ class ProfileOtherAllocatorsTest < Minitest::Test
   PEERS.each do |name|
     define_method("test_the_sites_of_a_c_program_on_#{name}") do
       skip_unless_all unless FIRST.include?(name)
-      in_folder do |folder|
+      in_directory do |folder|
         document = profile("--allocator", name, "--sample", "8k", "--", compile(folder, C_PROGRAM))
         assert_equal 2, document["processes"].size
         sites = document["sites"].group_by { |site| known(site) }
@@ -114,7 +114,7 @@ class ProfileOtherAllocatorsTest < Minitest::Test
 
     define_method("test_a_ruby_program_on_#{name}") do
       skip_unless_all unless FIRST.include?(name)
-      in_folder do |folder|
+      in_directory do |folder|
         code = "pids = Array.new(2) { fork { keep(250) } }; keep(500); pids.each { |pid| Process.wait(pid) }\n" \
                "system('/bin/sh', '-c', 'exit 0'); puts File.foreach('/proc/self/maps').grep(/lib#{name}/).any?"
         document = profile("--allocator", name, "--sample", "16k", "--by", "line", "--", RbConfig.ruby, program(folder, code))
@@ -135,7 +135,7 @@ class ProfileOtherAllocatorsTest < Minitest::Test
   RUNS, RIGHT = ENV.key?("CULET_TEST_ALL") ? [12, 50] : [5, 18]
 
   def test_the_truth_is_within_the_interval_in_19_of_20_cases
-    in_folder do |folder|
+    in_directory do |folder|
       path = File.join(folder, "sites.rb")
       File.write(path, SITES_PROGRAM)
       cases = Array.new(RUNS) { |run| truths(path, File.join(folder, run.to_s)) }.flatten
@@ -199,7 +199,7 @@ class ProfileOtherAllocatorsTest < Minitest::Test
   C
 
   def test_threads_and_forks
-    in_folder do |folder|
+    in_directory do |folder|
       command = compile(folder, STRESS, "-DRAW=0")
       (all_tests? ? PEERS : FIRST).each do |name|
         assert_empty churned(name, command), name
@@ -209,13 +209,13 @@ class ProfileOtherAllocatorsTest < Minitest::Test
 
   # Such a child finds the locks as they are at the moment: it is not sampled. In glibc its main thread has an arena of its own.
   def test_children_of_the_system_call
-    in_folder do |folder|
+    in_directory do |folder|
       assert_empty churned("glibc", compile(folder, STRESS, "-DRAW=1"))
     end
   end
 
   def test_settings_and_errors
-    in_folder do |folder|
+    in_directory do |folder|
       out, err, status = run_culet("profile", "--allocator", "jemalloc:narenas=3", "--json", "--", RbConfig.ruby, "-e", "puts ENV[%(MALLOC_CONF)]", env: TestHelper::NEUTRAL)
       assert_predicate status, :success?, err
       assert_equal ["narenas:3\n", "live"], [err, JSON.parse(out)["view"]]
@@ -228,7 +228,7 @@ class ProfileOtherAllocatorsTest < Minitest::Test
 
   # The sampler is not preloaded where nobody asks for it.
   def test_another_allocator_alone_has_objects_alone
-    in_folder do |folder|
+    in_directory do |folder|
       path = File.join(folder, "profile")
       env = TestHelper::NEUTRAL.merge(Culet::Allocators.parse("jemalloc").environment({})).merge("CULET_PROFILE" => "4k", "CULET_PROFILE_OUT" => path)
       _, err, status = run_program(RbConfig.ruby, "-I#{LIBRARY}", "-rculet/profile", program(folder, "keep(100); 10_000.times { KEPT << Object.new }"), env: env)
@@ -239,13 +239,8 @@ class ProfileOtherAllocatorsTest < Minitest::Test
 
   private
 
-  def in_folder(&block) = Dir.mktmpdir("culet-profile-test", &block)
-
   def compile(folder, source, *flags)
-    path = File.join(folder, "program")
-    File.write("#{path}.c", source)
-    assert system("cc", "-O1", "-g", "-fno-builtin", "-fno-optimize-sibling-calls", "-w", "-pthread", *flags, "-o", path, "#{path}.c")
-    path
+    compile_c(File.join(folder, "program"), source, "-O1", "-g", "-fno-builtin", "-fno-optimize-sibling-calls", "-pthread", *flags)
   end
 
   # @return [Array<Hash>] sites of what the threads have allocated, and freed

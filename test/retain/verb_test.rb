@@ -11,7 +11,7 @@ class RetainVerbTest < Minitest::Test
     out, _, status = run_culet("retain", "--help")
     assert_predicate status, :success?
     assert_match(/Examples:\n  RUBYOPT=-r\$\(culet lib agent\)/, out)
-    { [] => /no process given/, ["1", "--", "true"] => /not two of them/, ["--"] => /no command given/, ["1", "--top", "0"] => /--top takes a whole number/,
+    { [] => /no process given/, ["1", "--", "true"] => /a process or a command, not both/, ["--"] => /no command given/, ["1", "--top", "0"] => /--top takes a whole number/,
       ["1", "--path", "here"] => /--path takes an address/, ["1", "--class", "a b"] => /--class takes the name of a class/,
       ["1", "--class", "A", "--path", "0x1"] => /cannot be combined/, ["1", "--for", "3s"] => /--for needs --growth/, ["--growth", "--", "true"] => /running process/,
       ["1", "--growth", "--by", "gem"] => /--growth has its own list/, %w[1 2 --html x.html] => /--html is about one process/,

@@ -112,9 +112,7 @@ class ScopeCuletHeapTest < Minitest::Test
   # A library that says nothing of itself: a sentence, and the rest as usual.
   def test_a_library_without_a_record
     in_directory do |directory|
-      library = File.join(directory, "libculet.so")
-      File.write("#{library}.c", "int culet_active(void) { return 0; }")
-      assert system("cc", "-shared", "-fPIC", "-o", library, "#{library}.c")
+      library = compile_c(File.join(directory, "libculet.so"), "int culet_active(void) { return 0; }", "-shared", "-fPIC")
       with_talker("sleep", "60", env: { "LD_PRELOAD" => library }, last: nil) do |pid, _, _|
         eventually { File.read("/proc/#{pid}/maps").include?(library) }
         snapshot = read(pid)

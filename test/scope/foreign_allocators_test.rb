@@ -45,9 +45,7 @@ class ForeignAllocatorsTest < Minitest::Test
 
   # It exports malloc alone, so its file name identifies it.
   def test_snmalloc
-    in_directory do |directory|
-      library = File.join(directory, "libsnmallocshim.so")
-      compile("-shared", "-fPIC", "-o", library, source: OWN, directory: directory)
+    with_library("libsnmallocshim.so") do |library|
       with_talker("sh", "-c", "echo end; read x < /dev/zero", env: { "LD_PRELOAD" => library }) do |pid, _, _|
         assert_equal ["snmalloc", "pages", library], told(pid)
       end
@@ -64,17 +62,13 @@ class ForeignAllocatorsTest < Minitest::Test
   # Who serves malloc is what the C library calls, not what lies about in the process.
   def test_a_library_that_is_loaded_but_serves_nobody
     script = "require 'fiddle'; Fiddle.dlopen(ARGV.first); puts 'end'; $stdout.flush; sleep"
-    in_directory do |directory|
-      library = File.join(directory, "libjemalloc.so")
-      compile("-shared", "-fPIC", "-o", library, source: OWN, directory: directory)
+    with_library("libjemalloc.so") do |library|
       with_talker(RbConfig.ruby, "-e", script, library) { |pid, _, _| assert_equal %w[glibc blocks], told(pid).first(2) }
     end
   end
 
   def test_an_allocator_that_nobody_knows
-    in_directory do |directory|
-      library = File.join(directory, "libown.so")
-      compile("-shared", "-fPIC", "-o", library, source: OWN, directory: directory)
+    with_library("libown.so") do |library|
       with_talker("sh", "-c", "echo end; read x < /dev/zero", env: { "LD_PRELOAD" => library }) do |pid, _, _|
         assert_equal ["unknown", "pages", library], told(pid)
       end
@@ -84,9 +78,7 @@ class ForeignAllocatorsTest < Minitest::Test
   # Everything in one file, and no loader.
   def test_a_static_program
     in_directory do |directory|
-      program = File.join(directory, "static")
-      compile("-static", "-o", program, source: MAIN, directory: directory)
-      with_talker(program) do |pid, _, _|
+      with_talker(compile_c(File.join(directory, "static"), MAIN, "-static")) do |pid, _, _|
         snapshot = read(pid)
         assert_includes %w[none glibc unknown], snapshot.allocator.name
         assert_includes snapshot.mappings.map { |mapping| mapping.to_h["label"] }, "static"
@@ -120,19 +112,18 @@ class ForeignAllocatorsTest < Minitest::Test
     [allocator.name, allocator.level, allocator.library]
   end
 
-  # A program that brings its own malloc, and exports it as the linker does what a library calls.
-  def with_program_of(more)
+  # A library with a malloc of its own.
+  def with_library(name)
     in_directory do |directory|
-      program = File.join(directory, "own")
-      compile("-o", program, source: OWN + more + MAIN, directory: directory)
-      with_talker(program) { |pid, _, _| yield pid }
+      yield compile_c(File.join(directory, name), OWN, "-O1", "-fno-builtin", "-shared", "-fPIC")
     end
   end
 
-  def compile(*words, source:, directory:, with: "cc")
-    file = File.join(directory, "source.c")
-    File.write(file, source)
-    _, err, status = run_program(with, "-O1", "-fno-builtin", "-w", *words, file)
-    assert_predicate status, :success?, err
+  # A program that brings its own malloc, and exports it as the linker does what a library calls.
+  def with_program_of(more)
+    in_directory do |directory|
+      program = compile_c(File.join(directory, "own"), OWN + more + MAIN, "-O1", "-fno-builtin")
+      with_talker(program) { |pid, _, _| yield pid }
+    end
   end
 end

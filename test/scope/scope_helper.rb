@@ -65,11 +65,6 @@ module ScopeHelper
     writer.close(**close)
   end
 
-  # Runs the block in a directory of its own.
-  def in_directory
-    Dir.mktmpdir("culet-scope") { |directory| yield File.realpath(directory) }
-  end
-
   # @return [Hash] what a verb printed with --json
   def json(*words, env: {})
     out, err, status = run_culet(*words, "--json", env: TestHelper::NEUTRAL.merge(env))

@@ -15,6 +15,20 @@ module ServerHelper
   SETTLE_SECONDS = 100 # within which what a test waits for must have come
   MEBIBYTE = 1 << 20
 
+  # Makes a test class for each older Puma, when all tests run.
+  #
+  # @param tests [Module] with the tests, for the Puma of GEMFILE
+  # @param suffix [String] of the names of the classes
+  def self.each_older_puma(tests, suffix)
+    return unless ENV.key?("CULET_TEST_ALL")
+
+    %w[puma-5 puma-6 puma-7].each do |name|
+      made = Class.new(Minitest::Test) { include tests }
+      made.const_set(:GEMFILE, "#{name}/Gemfile")
+      Object.const_set("#{name.delete("-").capitalize}#{suffix}", made)
+    end
+  end
+
   # One that runs, in a session of its own, which its processes do not leave whatever groups they make. Its output is
   # kept for the test to look at.
   class Server

@@ -141,8 +141,8 @@ class StringsVerbTest < Minitest::Test
     in_directory do |folder|
       path = File.join(folder, "told.json")
       words = [*culet_command, "strings", "--out", path, "--json", "--", RbConfig.ruby, "-e", script]
-      Open3.popen3(TestHelper::NEUTRAL.merge("TMPDIR" => folder), *words, pgroup: true) do |input, _output, error, process|
-        assert_equal "up\n", error.gets
+      Open3.popen3(TestHelper::NEUTRAL.merge("TMPDIR" => folder), *words, pgroup: true) do |input, output, _error, process|
+        assert_equal "up\n", output.gets
         Process.kill(:USR1, process.pid)
         # The program ends without a word at its end.
         sleep 0.05 until Dir.glob("#{folder}/culet-strings*/asked.strings").any? || !process.alive?

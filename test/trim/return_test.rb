@@ -73,14 +73,11 @@ class TrimReturnTest < Minitest::Test
 
   def test_an_allocator_without_a_call_is_said_once_and_the_program_runs
     Dir.mktmpdir do |directory|
-      library = File.join(directory, "other.so")
-      source = File.join(directory, "other.c")
-      File.write(source, <<~C)
+      library = compile_c(File.join(directory, "other.so"), <<~C, "-shared", "-fPIC")
         #include <stddef.h>
         extern void *__libc_malloc(size_t);
         void *malloc(size_t size) { return __libc_malloc(size); }
       C
-      assert system("cc", "-shared", "-fPIC", "-o", library, source)
       out, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-rculet/auto", "-e",
                                      "GC.start; p Culet.trim_stats[:active]; begin; Culet.trim; rescue Culet::Error => e; puts e.message; end",
                                      env: NEUTRAL.merge("LD_PRELOAD" => library))

@@ -5,7 +5,6 @@ require "optparse"
 require "shellwords"
 require_relative "../system/atomic_file"
 require_relative "../errors"
-require_relative "../system/foreground"
 require_relative "../system/processes"
 require_relative "../text/lines"
 require_relative "numbers"
@@ -235,16 +234,6 @@ module Culet
       #
       # @param names [Array<Symbol>] options that name files
       def check_destinations(*names) = options.values_at(*names, :out).compact.each { |path| AtomicFile.check(path) }
-
-      # @return [Integer] exit status of the command, as in a shell
-      def status_of(status) = Foreground.exit_status(status)
-
-      # @return [String] how the command ended, the end of a sentence
-      def ending(status)
-        return "was ended by SIG#{::Signal.signame(status.termsig)}" if status.signaled?
-
-        "ended with status #{status.exitstatus}"
-      end
 
       # @raise [Error] when a signal came; the report has been written
       def check_interruption(interruption)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "command"
+require_relative "command_run"
 require_relative "process_arguments"
 require_relative "../system/interruption"
 require_relative "../tools/cow"
@@ -11,6 +12,7 @@ module Culet
   module CLI
     # `culet cow`: which memory forked processes share with their parent.
     class Cow < Command
+      include CommandRun
       include ProcessArguments
 
       SAMPLE_SECONDS = 1.0
@@ -48,7 +50,7 @@ module Culet
         check_destinations(:html)
         return run(command) if command
 
-        words = roots_named(named(watched(words)), files: false)
+        words = roots_named(watched(words), files: false)
         return watch(words) if options[:watch]
 
         options[:every] ? follow(words) : conclude(look(words))
@@ -72,22 +74,13 @@ module Culet
       end
 
       def check(words, command)
-        raise UsageError, "give a process number or a command, not both" if command && words.any?
-        if command && command.empty?
-          raise UsageError, "no command given; write it after --, e.g. `culet cow -- bundle exec puma`"
-        end
+        check_subject(words, command, "`culet cow PID`, `culet cow puma`") unless options[:watch_word]
         raise UsageError, "--watch needs running processes; use --every with a command" if command && options[:watch]
         raise UsageError, "--watch and --every cannot be combined" if options[:watch] && options[:every]
         raise UsageError, "--for needs --every, e.g. --every 10s --for 1h" if options[:for] && !options[:every]
         return unless options[:for] && command
 
         raise UsageError, "--for cannot be used with a command, which is observed until it ends"
-      end
-
-      def named(words)
-        raise UsageError, "no process given; write `culet cow PID` or `culet cow puma`" if words.empty?
-
-        words
       end
 
       def size(text)
@@ -124,21 +117,17 @@ module Culet
       end
 
       def run(words)
-        Program.find(words.first)
         interruption = Culet::Interruption.new
         command = Culet::Cow::Command.new(words, every_seconds: options.fetch(:every, SAMPLE_SECONDS),
                                                  interruption: interruption, **looking)
-        interruption.watch { command.call }
+        launch(words, preload: false) { interruption.watch { command.call } }
         unless command.tree
           reason = ": it #{ending(command.status)}" unless command.status.success?
           raise Foreground.error("#{words.first} ended before it could be read#{reason}", command.status)
         end
 
         status = conclude(command.tree, command.history)
-        return status if command.status.success?
-
-        err.puts("culet: the command #{ending(command.status)}")
-        status_of(command.status)
+        command.status.success? ? status : ended(command.status)
       end
 
       def look(words) = Culet::Cow::ProcessTree.new(words, progress: progress, **looking)

@@ -58,8 +58,6 @@ module Culet
         raise UsageError, "--record needs processes; #{words.first} is a recording already" if options[:record]
       end
 
-      def file?(word) = !word.match?(/\A\d+\z/) && !name?(word, true)
-
       def play(path)
         require_relative "../tools/live/recording"
         recording = Culet::Live::Recording.new(path)

@@ -185,6 +185,8 @@ module Culet
       # A file whose name is a process's, or a number, goes by ./NAME.
       def name?(word, files) = !word.match?(NUMBER) && !(files && (word.match?(FILE) || File.file?(word)))
 
+      def file?(word) = !word.match?(NUMBER) && !name?(word, true)
+
       # 007 is the same process as 7.
       def plain(word) = word.match?(NUMBER) ? word.sub(/\A0+(?=\d)/, "") : word
 

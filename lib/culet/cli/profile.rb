@@ -2,8 +2,8 @@
 
 require "json"
 require_relative "command"
+require_relative "command_run"
 require_relative "numbers"
-require_relative "program"
 require_relative "process_arguments"
 require_relative "../model/kept_sites"
 require_relative "../model/retention/reading"
@@ -17,6 +17,7 @@ module Culet
   module CLI
     # `culet profile`: which code holds the memory of a program.
     class Profile < Command
+      include CommandRun
       include ProcessArguments
 
       TOP = 20
@@ -40,124 +41,95 @@ module Culet
                        :UNITS, :GROWTH_SAMPLE_BYTES, :SIZE, :MOST_SAMPLE_BYTES,
                        :EXPORTS, :REPORT
 
-      # @return [String] the usage of the verb
-      def banner = "culet profile PID|NAME ... | FILE ... | -- COMMAND ..."
-
-      # @return [Array<String>] examples for --help
-      def examples
-        ["culet profile -- ruby job.rb            a command, until it ends or Ctrl-C",
-         "#{RubyOptions.advice("profile")} culet run -- puma    prepare a server",
-         "culet profile --allocator jemalloc -- ruby job.rb",
-         "culet profile puma --for 60s            a server by name, with its workers",
-         "culet profile puma --view growth --collect    what stays: the list of leaks",
-         "culet profile puma --by gem --html profile.html",
-         "culet profile puma --save before.profile",
-         "culet profile after.profile --base before.profile",
-         "culet profile puma --every 1m --keep 60 --out-dir profiles",
-         "culet profile puma --every 1m --push http://localhost:4040",
-         "culet profile --every 1m --out-dir profiles -- bundle exec puma"]
-      end
+      BANNER = "culet profile PID|NAME ... | FILE ... | -- COMMAND ..."
+      EXAMPLES = ["culet profile -- ruby job.rb            a command, until it ends or Ctrl-C",
+                  "#{RubyOptions.advice("profile")} culet run -- puma    prepare a server",
+                  "culet profile --allocator jemalloc -- ruby job.rb",
+                  "culet profile puma --for 60s            a server by name, with its workers",
+                  "culet profile puma --view growth --collect    what stays: the list of leaks",
+                  "culet profile puma --by gem --html profile.html",
+                  "culet profile puma --save before.profile",
+                  "culet profile after.profile --base before.profile",
+                  "culet profile puma --every 1m --keep 60 --out-dir profiles",
+                  "culet profile puma --every 1m --push http://localhost:4040",
+                  "culet profile --every 1m --out-dir profiles -- bundle exec puma"].freeze
 
       # @return [Integer] exit status
       def execute(words, command)
         check(words, command)
         return continue(words, command) if continuous?
 
-        options.values_at(*EXPORTS.keys, :html, :save, :out).compact.each { |path| AtomicFile.check(path) }
+        check_destinations(*EXPORTS.keys, :html, :save)
         @interruption = Culet::Interruption.new
         streams = command ? run(command) : read(words)
         save(streams) if options[:save]
         conclude(streams)
-        return status_of(@status) if @status
-
-        @interruption.exit_status || EXIT_OK
+        ended_status || EXIT_OK
       end
 
       private
 
       def define(parser)
-        parser.separator("Samples what a program allocates, by Ruby and C code, until --for, Ctrl-C or its end. The " \
-                         "program must run on culet's allocator, and have loaded culet/profile; a command is started " \
-                         "so, or on another allocator. Sizes are estimates, with an interval that has the true size " \
-                         "in 95 of 100 cases.")
-        parser.separator("")
+        paragraph(parser, "Samples what a program allocates, by Ruby and C code, until --for, Ctrl-C or its end. " \
+                          "The program must run on culet's allocator, and have loaded culet/profile; a command is " \
+                          "started so, or on another allocator. Sizes are estimates, with an interval that has the " \
+                          "true size in 95 of 100 cases.")
         define_names(parser)
         define_report(parser)
+        define_sampling(parser)
         define_files(parser)
         define_continuous(parser)
       end
 
       def define_report(parser)
-        parser.on("--for TIME", "profile for TIME (30s, 5m); default: #{PROFILE_SECONDS.round}s where the profile is " \
-                                "off, else report at once") { |v| options[:for] = Duration.seconds("--for", v) }
-        parser.on("--view VIEW", Culet::Profile::VIEWS, "live: in use now (default); allocated: since the start; " \
-                                                        "peak: in use at the largest resident size; growth: " \
-                                                        "allocated after the boot (the start of the profile, the " \
-                                                        "fork, or the first request), with --for after its begin, " \
-                                                        "and still in use after three major collections; first what " \
-                                                        "grows all the time") do |v|
-          options[:view] = v.to_sym
-        end
-        parser.on("--collect", "run three major collections in each process before the reading; the process " \
-                               "does nothing else meanwhile") { options[:collect] = true }
-        parser.on("--[no-]holders", "look for what keeps the lines that grow (default: with --view growth of " \
-                                    "processes); the process is forked once") { |v| options[:holders] = v }
-        parser.on("--by KIND", Culet::Profile::KINDS, "add up by #{Culet::Profile::KINDS.join(", ")}; line: of the " \
-                                                      "program's own code, with that of the library beside it") do |v|
-          options[:by] = v.to_sym
-        end
-        parser.on("--top N", "lines of the report (default: #{TOP})") do |v|
-          options[:top] = whole("--top", v, most: Numbers::MOST_LINES)
-        end
-        parser.on("--sample BYTES", "mean distance of two samples in bytes (128k, 2m; default: 512k, and 32k with " \
-                                    "--view growth)") do |v|
-          options[:sample] = bytes(v)
-        end
-        parser.on("-a", "--allocator NAME[:SETTING]", "allocator of the command (default: culet)") do |v|
-          options[:allocator] = v
-        end
-        parser.on("--base FILE", "report the difference to a file of --save (again for several)") do |v|
-          (options[:base] ||= []) << v
+        duration(parser, "--for TIME", "profile for TIME (30s, 5m); default: #{PROFILE_SECONDS.round}s where the " \
+                                       "profile is off, else report at once")
+        option(parser, "--view VIEW", Culet::Profile::VIEWS,
+               "live: in use now (default); allocated: since the start; peak: in use at the largest resident size; " \
+               "growth: allocated after the boot (the start of the profile, the fork, or the first request), with " \
+               "--for after its begin, and still in use after three major collections; first what grows all the time",
+               &:to_sym)
+        option(parser, "--collect", "run three major collections in each process before the reading; the process " \
+                                    "does nothing else meanwhile")
+        option(parser, "--[no-]holders", "look for what keeps the lines that grow (default: with --view growth of " \
+                                         "processes); the process is forked once")
+        option(parser, "--by KIND", Culet::Profile::KINDS,
+               "add up by #{Culet::Profile::KINDS.join(", ")}; line: of the program's own code, with that of the " \
+               "library beside it", &:to_sym)
+        number(parser, "--top N", "lines of the report (default: #{TOP})", most: Numbers::MOST_LINES)
+      end
+
+      def define_sampling(parser)
+        option(parser, "--sample BYTES", "mean distance of two samples in bytes (128k, 2m; default: 512k, and 32k " \
+                                         "with --view growth)", &method(:bytes))
+        option(parser, "-a", "--allocator NAME[:SETTING]", "allocator of the command (default: culet)")
+        option(parser, "--base FILE", "report the difference to a file of --save (again for several)") do |v|
+          [*options[:base], v]
         end
       end
 
       def define_files(parser)
-        parser.on("--html FILE", "write an HTML page with flame graphs") { |v| options[:html] = v }
-        parser.on("--pprof FILE", "write a file for `go tool pprof`") { |v| options[:pprof] = v }
-        parser.on("--speedscope FILE", "write a file for speedscope") { |v| options[:speedscope] = v }
-        parser.on("--firefox FILE", "write a file for the Firefox Profiler") { |v| options[:firefox] = v }
-        parser.on("--collapsed FILE", "write one line per stack, for flamegraph.pl") { |v| options[:collapsed] = v }
-        parser.on("--save FILE", "write the profile itself (FILE.PID of each process, if there are several)") do |v|
-          options[:save] = v
-        end
+        option(parser, "--html FILE", "write an HTML page with flame graphs")
+        option(parser, "--pprof FILE", "write a file for `go tool pprof`")
+        option(parser, "--speedscope FILE", "write a file for speedscope")
+        option(parser, "--firefox FILE", "write a file for the Firefox Profiler")
+        option(parser, "--collapsed FILE", "write one line per stack, for flamegraph.pl")
+        option(parser, "--save FILE", "write the profile itself (FILE.PID of each process, if there are several)")
       end
 
       def define_continuous(parser)
-        parser.on("--every TIME", "write one pprof file per interval, until --for, Ctrl-C or the end of the command " \
-                                  "(default: 1m)") do |v|
-          options[:every] = Duration.seconds("--every", v)
-        end
-        parser.on("--out-dir DIR", "write them to DIR") { |v| options[:folder] = v }
-        parser.on("--keep N", "keep the newest N files (default: #{KEEP})") do |v|
-          options[:keep] = whole("--keep", v, most: MOST_KEPT)
-        end
-        parser.on("--push URL", "send them to a Pyroscope server; credentials: CULET_PUSH_USER and " \
-                                "CULET_PUSH_PASSWORD, or CULET_PUSH_TOKEN") { |v| options[:push] = v }
-        parser.on("--app NAME", "name of the application for --push (default: the first process's title, or the " \
-                                "command)") do |v|
-          options[:app] = v
-        end
+        duration(parser, "--every TIME", "write one pprof file per interval, until --for, Ctrl-C or the end of the " \
+                                         "command (default: 1m)")
+        option(parser, "--out-dir DIR", "write them to DIR")
+        number(parser, "--keep N", "keep the newest N files (default: #{KEEP})", most: MOST_KEPT)
+        option(parser, "--push URL", "send them to a Pyroscope server; credentials: CULET_PUSH_USER and " \
+                                     "CULET_PUSH_PASSWORD, or CULET_PUSH_TOKEN")
+        option(parser, "--app NAME", "name of the application for --push (default: the first process's title, or " \
+                                     "the command)")
       end
 
       def check(words, command)
-        raise UsageError, "give processes or a command, not both" if command && words.any?
-        if command && command.empty?
-          raise UsageError, "no command given; write it after --, e.g. `culet profile -- ruby job.rb`"
-        end
-        if words.empty? && command.nil?
-          raise UsageError, "no process given; write `culet profile PID`, `culet profile puma` or " \
-                            "`culet profile -- COMMAND`"
-        end
+        check_subject(words, command, "`culet profile PID`, `culet profile puma`")
         if options[:for] && command
           raise UsageError, "--for cannot be used with a command, which is profiled until it ends"
         end
@@ -180,11 +152,11 @@ module Culet
       end
 
       def check_continuous(words)
-        raise UsageError, "--keep needs --out-dir" if options[:keep] && !options[:folder]
+        raise UsageError, "--keep needs --out-dir" if options[:keep] && !options[:out_dir]
         raise UsageError, "--app needs --push" if options[:app] && !options[:push]
         return unless continuous?
 
-        raise UsageError, "--every needs --out-dir or --push" unless options[:folder] || options[:push]
+        raise UsageError, "--every needs --out-dir or --push" unless options[:out_dir] || options[:push]
         raise UsageError, "continuous mode needs processes or a command, not files" if words.any? && file?(words.first)
 
         option = REPORT.find { |name| options.key?(name) }
@@ -192,9 +164,7 @@ module Culet
         raise UsageError, "--every takes at least 1s" if options.fetch(:every, INTERVAL_SECONDS) < 1
       end
 
-      def continuous? = %i[every folder push].any? { |name| options.key?(name) }
-
-      def file?(word) = !word.match?(/\A\d+\z/) && !name?(word, true)
+      def continuous? = %i[every out_dir push].any? { |name| options.key?(name) }
 
       def bytes(text)
         number, unit = SIZE.match(text)&.captures
@@ -257,31 +227,19 @@ module Culet
       # @yieldparam process [Culet::Profile::Command]
       # @return the block's value
       def with_command(command)
-        program = Program.find(command.first)
-        program.obstacles.each { |sentence| err.puts("culet: #{sentence}") }
-        # With --json, stdout is one document: the command's own output goes to stderr.
-        redirections = options[:json] && !options[:out] ? { out: :err } : {}
-        process = Culet::Profile::Command.new(command: command, program: program.path, sample_bytes: sample_bytes,
-                                              choice: Allocators.parse(options.fetch(:allocator, "culet")), notes: err,
-                                              redirections: redirections)
-        [out, err].each(&:flush)
-        started(process, program)
+        choice = Allocators.parse(options.fetch(:allocator, "culet"))
+        process = launch(command) do |path|
+          Culet::Profile::Command.new(command: command, program: path, sample_bytes: sample_bytes, choice: choice,
+                                      notes: err, redirections: redirections).start
+        end
         result = yield process
-        @status = process.status
-        err.puts("culet: the command #{ending(@status)}") unless @status.success?
+        @status = ended(process.status)
         result
-      end
-
-      def started(process, program)
-        process.start
-      rescue SystemCallError => e
-        raise program.error(e)
       end
 
       def save(streams)
         streams.zip(names(streams)).each do |stream, path|
-          AtomicFile.write(path, stream.text, secret: true)
-          err.puts("culet: wrote #{path}")
+          write_file(path, stream.text, secret: true)
         end
       end
 
@@ -307,12 +265,7 @@ module Culet
 
       def draw(data, base)
         require_relative "../tools/profile/page"
-        write(options[:html], Culet::Profile::Html.new(data, view: view, base: base).to_s)
-      end
-
-      def write(path, content)
-        AtomicFile.write(path, content)
-        err.puts("culet: wrote #{path}")
+        write_file(options[:html], Culet::Profile::Html.new(data, view: view, base: base).to_s)
       end
 
       def view = options.fetch(:view, :live)
@@ -321,7 +274,7 @@ module Culet
       def sample_bytes = options.fetch(:sample) { GROWTH_SAMPLE_BYTES if view == :growth }
 
       def export(data, name, maker)
-        write(options[name], Culet::Profile.const_get(maker).new(data, view: view).to_s)
+        write_file(options[name], Culet::Profile.const_get(maker).new(data, view: view).to_s)
       end
 
       def render(data)
@@ -343,7 +296,7 @@ module Culet
       end
 
       # @return [Integer, nil] exit status of a command, or after a signal
-      def ended_status = @status ? status_of(@status) : @interruption.exit_status
+      def ended_status = @status || @interruption.exit_status
 
       # @return [Culet::Profile::Continuous]
       def write_command(command, destinations)
@@ -367,7 +320,7 @@ module Culet
         require_relative "../tools/profile/pyroscope"
         require_relative "../tools/profile/rotation"
         server = options[:push] && Culet::Profile::Pyroscope.new(options[:push], name: app(words, command), notes: err)
-        folder = options[:folder] && Culet::Profile::Rotation.new(options[:folder], keep: options.fetch(:keep, KEEP))
+        folder = options[:out_dir] && Culet::Profile::Rotation.new(options[:out_dir], keep: options.fetch(:keep, KEEP))
         [folder, server].compact
       end
 

@@ -2,7 +2,7 @@
 
 require "json"
 require_relative "command"
-require_relative "program"
+require_relative "command_run"
 require_relative "../../../boot/lib/report"
 require_relative "../../../boot/lib/report/saved"
 require_relative "../../../boot/lib/report/table"
@@ -11,13 +11,23 @@ module Culet
   module CLI
     # `culet requires`: runs a command and measures each of its requires.
     class Requires < Command
+      include CommandRun
+
       UNUSED = "--unused"
       # Of each list, unless more is asked for.
       LINES = 15
       private_constant :UNUSED, :LINES
 
-      # @return [String] the usage of the verb
-      def banner = "culet requires [options] -- COMMAND ... | FILE.json | --diff A.json B.json"
+      BANNER = "culet requires [options] -- COMMAND ... | FILE.json | --diff A.json B.json"
+
+      EXAMPLES = ["culet requires -- bin/rails runner 1             by gem and by file",
+                  "culet requires --html boot.html -- bin/rails runner 1    with a flame graph",
+                  "culet requires --sort failed --top 40 -- ruby app.rb",
+                  "culet requires --json --out boot.json -- bin/rails runner 1",
+                  "culet requires --tree boot.json",
+                  "culet requires --diff before.json after.json     two runs compared",
+                  "culet requires --unused -- bundle exec puma      code that never ran, at exit",
+                  "culet requires --unused 4242                     the same of a running process"].freeze
 
       # `culet requires --unused` has options of its own.
       def call(argv)
@@ -27,44 +37,29 @@ module Culet
         RequiresUnused.new(out: out, err: err).call(argv)
       end
 
-      # @return [Array<String>] examples for --help
-      def examples
-        ["culet requires -- bin/rails runner 1             by gem and by file",
-         "culet requires --html boot.html -- bin/rails runner 1    with a flame graph",
-         "culet requires --sort failed --top 40 -- ruby app.rb",
-         "culet requires --json --out boot.json -- bin/rails runner 1",
-         "culet requires --tree boot.json",
-         "culet requires --diff before.json after.json     two runs compared",
-         "culet requires --unused -- bundle exec puma      code that never ran, at exit",
-         "culet requires --unused 4242                     the same of a running process"]
-      end
-
       # @return [Integer] exit status
       def execute(words, command)
         check(words, command)
-        options.values_at(:html, :out).compact.each { |path| AtomicFile.check(path) }
+        check_destinations(:html)
         return difference(words) if options[:diff]
 
         conclude(command ? run(command) : read(words.first))
-        @status ? status_of(@status) : EXIT_OK
+        @status ? Foreground.exit_status(@status) : EXIT_OK
       end
 
       private
 
       def define(parser)
-        parser.separator("Records the requires of a Ruby program and of its child processes. Their behaviour " \
-                         "does not change.")
-        parser.separator("")
-        parser.on("--tree", "print the tree of requires, not the list of files") { options[:tree] = true }
+        paragraph(parser, "Records the requires of a Ruby program and of its child processes. Their behaviour " \
+                          "does not change.")
+        option(parser, "--tree", "print the tree of requires, not the list of files")
         orders = Culet::Boot::Table::ORDERS.keys
-        parser.on("--sort FIGURE", orders, "sort by #{orders.join(", ")} (default: self)") { |v| options[:sort] = v }
-        parser.on("--top N", "lines of each list (default: #{LINES})") do |v|
-          options[:top] = whole("--top", v, most: Numbers::MOST_LINES)
-        end
-        parser.on("--html FILE", "also write a flame graph as an HTML page") { |v| options[:html] = v }
-        parser.on("--[no-]retained", "track which objects are retained (default: yes)") { |v| options[:retained] = v }
-        parser.on(UNUSED, "list compiled code that never ran; see `culet requires --unused --help`") { nil }
-        parser.on("--diff", "compare two files written with --json") { options[:diff] = true }
+        option(parser, "--sort FIGURE", orders, "sort by #{orders.join(", ")} (default: self)")
+        number(parser, "--top N", "lines of each list (default: #{LINES})", most: Numbers::MOST_LINES)
+        option(parser, "--html FILE", "also write a flame graph as an HTML page")
+        option(parser, "--[no-]retained", "track which objects are retained (default: yes)")
+        option(parser, UNUSED, "list compiled code that never ran; see `culet requires --unused --help`")
+        option(parser, "--diff", "compare two files written with --json")
       end
 
       def check(words, command)
@@ -77,20 +72,14 @@ module Culet
       end
 
       def run(command)
-        program = Program.find(command.first)
-        program.obstacles.each { |sentence| err.puts("culet: #{sentence}") }
-        run = Culet::Boot::Run.new(command: command, program: program.path, follow: options.fetch(:retained, true))
-        [out, err].each(&:flush)
-        logs = own_stdout? ? run.call : run.call(out: :err)
-        @status = run.status
-        Culet::Boot::Document.new(logs, command: command, pid: run.pid, status: run.status,
-                                            unrecorded: run.unrecorded).to_h
-      rescue SystemCallError => e
-        raise program.error(e)
+        launch(command) do |path|
+          run = Culet::Boot::Run.new(command: command, program: path, follow: options.fetch(:retained, true))
+          logs = run.call(**redirections)
+          @status = run.status
+          Culet::Boot::Document.new(logs, command: command, pid: run.pid, status: run.status,
+                                          unrecorded: run.unrecorded).to_h
+        end
       end
-
-      # Where the report is JSON, stdout is one document: the command's own output goes to stderr.
-      def own_stdout? = options[:out] || !options[:json]
 
       def read(path)
         Culet::Boot::Saved.read(path, Culet::Boot::Document::KIND, Culet::Boot::Shapes::DOCUMENT,
@@ -111,8 +100,7 @@ module Culet
 
       def draw(document)
         require_relative "../../../boot/lib/report/flame"
-        AtomicFile.write(options[:html], Culet::Boot::Flame.new(document).to_s)
-        err.puts("culet: wrote #{options[:html]}")
+        write_file(options[:html], Culet::Boot::Flame.new(document).to_s)
       end
 
       def difference(words)

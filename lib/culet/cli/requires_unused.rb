@@ -3,9 +3,8 @@
 require "json"
 require "tmpdir"
 require_relative "command"
-require_relative "program"
+require_relative "command_run"
 require_relative "process_arguments"
-require_relative "../system/foreground"
 require_relative "../../../boot/lib/report/unused"
 require_relative "../../../boot/lib/report/unused_table"
 require_relative "../system/ruby_options"
@@ -14,14 +13,21 @@ module Culet
   module CLI
     # `culet requires --unused`: compiled code that never ran.
     class RequiresUnused < Command
+      include CommandRun
       include ProcessArguments
 
       # Of each list, unless more is asked for.
       LINES = 15
       private_constant :LINES
 
-      # @return [String] the usage of the verb
-      def banner = "culet requires --unused PID|NAME ... | -- COMMAND ... | FILE.json"
+      BANNER = "culet requires --unused PID|NAME ... | -- COMMAND ... | FILE.json"
+
+      EXAMPLES = ["culet requires --unused -- bundle exec puma    all its processes, at exit",
+                  "culet requires --unused puma                   a running server and its workers",
+                  "#{RubyOptions.advice("unused")} bundle exec puma   prepare a server",
+                  "CULET_UNUSED_FROM=asked RUBYOPT=... bundle exec puma    from a request on",
+                  "culet requires --unused --json --out unused.json 4242",
+                  "culet requires --unused unused.json"].freeze
 
       # @return [String] name of the verb
       def verb = "requires --unused"
@@ -29,46 +35,25 @@ module Culet
       # @return [String] one line for the overview
       def summary = "list the compiled code of a program that never ran"
 
-      # @return [Array<String>] examples for --help
-      def examples
-        ["culet requires --unused -- bundle exec puma    all its processes, at exit",
-         "culet requires --unused puma                   a running server and its workers",
-         "#{RubyOptions.advice("unused")} bundle exec puma   prepare a server",
-         "CULET_UNUSED_FROM=asked RUBYOPT=... bundle exec puma    from a request on",
-         "culet requires --unused --json --out unused.json 4242",
-         "culet requires --unused unused.json"]
-      end
-
       # @return [Integer] exit status
       def execute(words, command)
-        check(words, command)
-        options.values_at(:svg, :out).compact.each { |path| AtomicFile.check(path) }
+        check_subject(words, command, "`culet requires --unused PID`")
+        check_destinations(:svg)
         document = document(words, command)
         draw(document) if options[:svg]
         deliver(options[:json] ? JSON.generate(document) : table(document))
-        @status ? status_of(@status) : EXIT_OK
+        @status || EXIT_OK
       end
 
       private
 
       def define(parser)
-        parser.separator("Lists by gem and file the bytes of methods and blocks that never ran. Code that was " \
-                         "loaded before culet/unused, and code evaluated from strings, is listed apart.")
-        parser.separator("")
+        paragraph(parser, "Lists by gem and file the bytes of methods and blocks that never ran. Code that was " \
+                          "loaded before culet/unused, and code evaluated from strings, is listed apart.")
         define_names(parser)
-        parser.on("--unused", "select this report") { nil }
-        parser.on("--svg FILE", "also write a picture of the code by gem") { |v| options[:svg] = v }
-        parser.on("--top N", "lines of each list (default: #{LINES})") do |v|
-          options[:top] = whole("--top", v, most: Numbers::MOST_LINES)
-        end
-      end
-
-      def check(words, command)
-        raise UsageError, "give process numbers or a command, not both" if command && words.any?
-        return unless command ? command.empty? : words.empty?
-
-        raise UsageError, "no process given; write `culet requires --unused PID` or " \
-                          "`culet requires --unused -- COMMAND ...`"
+        option(parser, "--unused", "select this report")
+        option(parser, "--svg FILE", "also write a picture of the code by gem")
+        number(parser, "--top N", "lines of each list (default: #{LINES})", most: Numbers::MOST_LINES)
       end
 
       def document(words, command)
@@ -78,8 +63,6 @@ module Culet
         Culet::Boot::Unused.new(all_named(words).map { |word| Culet::Boot::UnusedInquiry.new(word).call }).to_h
       end
 
-      def file?(word) = !word.match?(/\A\d+\z/) && !name?(word, true)
-
       def table(document)
         fitted { Culet::Boot::UnusedTable.new(document, lines: options.fetch(:top, LINES), color: color?).to_s }
       end
@@ -87,34 +70,27 @@ module Culet
       def draw(document)
         require_relative "../../../boot/lib/report/code_picture"
         picture = Culet::Boot::CodePicture.new(document, lines: options.fetch(:top, LINES))
-        AtomicFile.write(options[:svg], picture.to_s)
-        err.puts("culet: wrote #{options[:svg]}")
+        write_file(options[:svg], picture.to_s)
       end
 
       # @return [Array<Hash>] of each process that ended in its own time
       def run(command)
-        program = Program.find(command.first)
         Dir.mktmpdir("culet-unused") do |folder|
-          status = @status = start(program, command, folder)
+          status = launch(command, preload: false) { |path| start(path, command, folder) }
           answers = Dir[File.join(folder, "*.json")].map { |path| Culet::Boot::Unused.read(path) }
           if answers.empty?
             raise Foreground.error("nothing was recorded: #{command.first} #{ending(status)}, and no Ruby process " \
                                    "that loaded culet exited normally", status)
           end
 
-          err.puts("culet: the command #{ending(status)}") unless status.success?
+          @status = ended(status)
           answers
         end
       end
 
-      # Where the report is JSON, stdout is one document: the command's own output goes to stderr.
-      def start(program, command, folder)
-        [out, err].each(&:flush)
-        words = ["-r#{RubyOptions.file("unused")}", ENV.fetch("RUBYOPT", nil)].compact.reject(&:empty?)
-        foreground = Foreground.new({ "CULET_UNUSED" => folder, "RUBYOPT" => words.join(" ") }, program.path, command)
-        options[:json] && !options[:out] ? foreground.call(out: :err) : foreground.call
-      rescue SystemCallError => e
-        raise program.error(e)
+      def start(path, command, folder)
+        environment = { "CULET_UNUSED" => folder, "RUBYOPT" => RubyOptions.requiring(RubyOptions.file("unused")) }
+        Foreground.new(environment, path, command).call(**redirections)
       end
     end
   end

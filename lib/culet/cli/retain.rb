@@ -2,9 +2,9 @@
 
 require "json"
 require_relative "command"
+require_relative "command_run"
 require_relative "numbers"
 require_relative "process_arguments"
-require_relative "program"
 require_relative "../model/kept_sites"
 require_relative "../model/profile/inquiry"
 require_relative "../model/retention/looks"
@@ -17,6 +17,7 @@ module Culet
   module CLI
     # `culet retain`: who keeps the memory of a program.
     class Retain < Command
+      include CommandRun
       include ProcessArguments
 
       GROWTH_SECONDS = 30.0
@@ -26,29 +27,25 @@ module Culet
       LONGEST_NAME = 200
       NAME = /\A[A-Z]\w*(?:::[A-Z]\w*)*\z/
       # Of one process or dump.
-      SINGLE = { html: "--html", heapsnapshot: "--heapsnapshot", address: "--path" }.freeze
+      SINGLE = { html: "--html", heapsnapshot: "--heapsnapshot", path: "--path" }.freeze
       private_constant :GROWTH_SECONDS, :KINDS, :ADDRESS, :LONGEST_NAME, :NAME, :SINGLE
 
-      # @return [String] the usage of the verb
-      def banner = "culet retain PID|NAME ... | DUMP | -- COMMAND ..."
-
-      # @return [Array<String>] examples for --help
-      def examples
-        ["#{RubyOptions.advice("agent")} bundle exec puma    load the agent",
-         "culet retain puma                     a server by name, with its workers",
-         "culet retain 4242 --growth --for 5m   what keeps more and more",
-         "culet retain 4242 --by gem",
-         "culet retain 4242 --class User        what keeps the instances of a class",
-         "culet retain 4242 --path 0x7f3a2c     what keeps one object",
-         "culet retain 4242 --html retain.html --heapsnapshot app.heapsnapshot",
-         "culet retain -- ruby job.rb           a command, at its end",
-         "culet retain heap.json                a dump by ObjectSpace.dump_all"]
-      end
+      BANNER = "culet retain PID|NAME ... | DUMP | -- COMMAND ..."
+      EXAMPLES = ["#{RubyOptions.advice("agent")} bundle exec puma    load the agent",
+                  "culet retain puma                     a server by name, with its workers",
+                  "culet retain 4242 --growth --for 5m   what keeps more and more",
+                  "culet retain 4242 --by gem",
+                  "culet retain 4242 --class User        what keeps the instances of a class",
+                  "culet retain 4242 --path 0x7f3a2c     what keeps one object",
+                  "culet retain 4242 --html retain.html --heapsnapshot app.heapsnapshot",
+                  "culet retain -- ruby job.rb           a command, at its end",
+                  "culet retain heap.json                a dump by ObjectSpace.dump_all"].freeze
 
       # @return [Integer] exit status
       def execute(words, command)
-        check(words, command)
-        options.values_at(:html, :heapsnapshot, :out).compact.each { |path| AtomicFile.check(path) }
+        check_subject(words, command, "`culet retain PID`, `culet retain heap.json`")
+        check_views(command)
+        check_destinations(:html, :heapsnapshot)
         return run(command) if command
 
         @interruption = Culet::Interruption.new
@@ -59,67 +56,40 @@ module Culet
       private
 
       def define(parser)
-        parser.separator("Says which constants, variables, closures and other roots keep how much memory. A running " \
-                         "process must have loaded culet/agent; it stands still while it is forked, and all else " \
-                         "happens in the copy. Texts of Strings stay in the process without --content.")
-        parser.separator("")
+        paragraph(parser, "Says which constants, variables, closures and other roots keep how much memory. A running " \
+                          "process must have loaded culet/agent; it stands still while it is forked, and all else " \
+                          "happens in the copy. Texts of Strings stay in the process without --content.")
         define_names(parser)
         define_views(parser)
-        define_growth(parser)
-        parser.on("--html FILE", "write an HTML page with a treemap") { |v| options[:html] = v }
-        parser.on("--heapsnapshot FILE", "write all objects for Chrome's DevTools (Memory, Load)") do |v|
-          options[:heapsnapshot] = v
-        end
-        parser.on("--content", "show the texts of Strings and keys; files are private then (mode 0600)") do
-          options[:content] = true
-        end
+        option(parser, "--growth", "look #{Culet::Retention::Growth::LOOKS} times and show what keeps more and more")
+        duration(parser, "--for TIME", "time of --growth (5m, 1h; default: #{GROWTH_SECONDS.round}s)")
+        option(parser, "--html FILE", "write an HTML page with a treemap")
+        option(parser, "--heapsnapshot FILE", "write all objects for Chrome's DevTools (Memory, Load)")
+        option(parser, "--content", "show the texts of Strings and keys; files are private then (mode 0600)")
       end
 
       def define_views(parser)
-        parser.on("--by KIND", KINDS, "add up by #{KINDS.join(", ")} (default: holder)") { |v| options[:by] = v.to_sym }
-        parser.on("--top N", "lines of each list (default: 10 holders, 20 classes)") do |v|
-          options[:top] = whole("--top", v, most: Numbers::MOST_LINES)
-        end
-        parser.on("--classes", "list the instances of each class, too") { options[:classes] = true }
-        parser.on("--class NAME", "show what keeps the instances of one class") { |v| options[:class_name] = v }
-        parser.on("--path ADDRESS", "show what keeps one object (0x7f..., as in --json)") { |v| options[:address] = v }
-        parser.on("--duplicates", "list equal Strings and what keeps them") { options[:duplicates] = true }
-      end
-
-      def define_growth(parser)
-        parser.on("--growth", "look #{Culet::Retention::Growth::LOOKS} times and show what keeps more and more") do
-          options[:growth] = true
-        end
-        parser.on("--for TIME", "time of --growth (5m, 1h; default: #{GROWTH_SECONDS.round}s)") do |v|
-          options[:for] = Duration.seconds("--for", v)
-        end
-      end
-
-      def check(words, command)
-        raise UsageError, "give a process, a dump or a command, not two of them" if words.any? && command
-        if command && command.empty?
-          raise UsageError, "no command given; write it after --, e.g. `culet retain -- ruby job.rb`"
-        end
-        if words.empty? && command.nil?
-          raise UsageError, "no process given; write `culet retain PID`, `culet retain heap.json` or " \
-                            "`culet retain -- COMMAND`"
-        end
-        check_views(command)
+        option(parser, "--by KIND", KINDS, "add up by #{KINDS.join(", ")} (default: holder)", &:to_sym)
+        number(parser, "--top N", "lines of each list (default: 10 holders, 20 classes)", most: Numbers::MOST_LINES)
+        option(parser, "--classes", "list the instances of each class, too")
+        option(parser, "--class NAME", "show what keeps the instances of one class")
+        option(parser, "--path ADDRESS", "show what keeps one object (0x7f..., as in --json)")
+        option(parser, "--duplicates", "list equal Strings and what keeps them")
       end
 
       def check_views(command)
-        if options[:class_name] && !(options[:class_name].size <= LONGEST_NAME && options[:class_name].match?(NAME))
+        if options[:class] && !(options[:class].size <= LONGEST_NAME && options[:class].match?(NAME))
           raise UsageError, "--class takes the name of a class, e.g. User or Shop::Page, not " \
-                            "#{shortened(options[:class_name])}"
+                            "#{shortened(options[:class])}"
         end
-        if options[:address] && !options[:address].match?(ADDRESS)
-          raise UsageError, "--path takes an address, e.g. 0x7f3a2c10, not #{shortened(options[:address])}"
+        if options[:path] && !options[:path].match?(ADDRESS)
+          raise UsageError, "--path takes an address, e.g. 0x7f3a2c10, not #{shortened(options[:path])}"
         end
-        raise UsageError, "--class and --path cannot be combined" if options[:class_name] && options[:address]
+        raise UsageError, "--class and --path cannot be combined" if options[:class] && options[:path]
         raise UsageError, "--for needs --growth" if options[:for] && !options[:growth]
         return unless options[:growth]
         raise UsageError, "--growth needs a running process" if command
-        return unless options[:class_name] || options[:address] || options[:duplicates] || options[:by]
+        return unless options[:class] || options[:path] || options[:duplicates] || options[:by]
 
         raise UsageError, "--growth has its own list; --by, --class, --path and --duplicates cannot be combined with it"
       end
@@ -178,8 +148,8 @@ module Culet
 
       # @return [Culet::Retention::Analysis]
       def look(source, samples: false)
-        asked = { content: content?, duplicates: options.fetch(:duplicates, false), class_name: options[:class_name],
-                  address: options[:address]&.hex, samples: samples }
+        asked = { content: content?, duplicates: options.fetch(:duplicates, false), class_name: options[:class],
+                  address: options[:path]&.hex, samples: samples }
         if source.is_a?(String)
           asked.delete(:samples)
           raise Error, Native.missing_reason("culet.so") unless Culet.native?
@@ -196,18 +166,16 @@ module Culet
       def content? = options.fetch(:content, false)
 
       def run(command)
-        program = Program.find(command.first)
-        [out, err].each(&:flush)
-        ended = Culet::Retain::Command.new(command: command, program: program.path, notes: err,
-                                           redirections: options[:json] ? { out: :err } : {}) do |pid|
-          write_snapshot(pid)
-          look(pid)
+        process = launch(command, preload: false) do |path|
+          Culet::Retain::Command.new(command: command, program: path, notes: err, redirections: redirections) do |pid|
+            write_snapshot(pid)
+            look(pid)
+          end
         end
-        analysis = ended.call
+        analysis = process.call
         write_page(analysis)
         deliver(render([analysis]), secret: content?)
-        err.puts("culet: the command #{ending(ended.status)}") unless ended.status.success?
-        status_of(ended.status)
+        ended(process.status)
       end
 
       def write_files(result, source)
@@ -216,10 +184,7 @@ module Culet
       end
 
       def write_page(analysis)
-        return unless options[:html]
-
-        AtomicFile.write(options[:html], Culet::Retain::Html.new(analysis).to_s, secret: content?)
-        err.puts("culet: wrote #{options[:html]}")
+        write_file(options[:html], Culet::Retain::Html.new(analysis).to_s, secret: content?) if options[:html]
       end
 
       def write_snapshot(source)

@@ -1,12 +1,15 @@
 # frozen_string_literal: true
 
 require_relative "command"
+require_relative "command_run"
 require_relative "allocator_help"
 
 module Culet
   module CLI
     # `culet run`: replaces itself with the user's command, under an allocator.
     class Run < Command
+      include CommandRun
+
       BANNER = "culet run [--allocator NAME[:SETTING]] -- COMMAND [ARGUMENT ...]"
       EXAMPLES = ["culet run -- bundle exec puma", "culet run --allocator jemalloc:narenas=2 -- ruby app.rb",
                   "culet run --allocator glibc:arena_max=2 -- bin/rails server",
@@ -14,14 +17,14 @@ module Culet
 
       private
 
-      # @return [Integer] never, where the command can be started: this process becomes it
+      # This process goes on as the command, so that whoever waits for or signals it reaches the command.
+      # Descriptors that the caller handed down stay open, as with any exec.
       def execute(words, command)
         check_usage(words, command)
-        choice = Allocators.parse(options.fetch(:allocator, "culet"))
-        environment = choice.environment
-        program = Program.find(command.first)
-        program.obstacles.each { |sentence| err.puts("culet: #{sentence}") } if environment["LD_PRELOAD"]
-        become(program, command, environment)
+        environment = Allocators.parse(options.fetch(:allocator, "culet")).environment
+        launch(command, preload: environment["LD_PRELOAD"]) do |path|
+          exec(environment, [path, command.first], *command.drop(1), close_others: false)
+        end
       end
 
       def define(parser)
@@ -39,15 +42,6 @@ module Culet
         return unless command.nil? || command.empty?
 
         raise UsageError, "no command given; write `culet run [OPTIONS] -- COMMAND ...`"
-      end
-
-      # This process goes on as the command, so that whoever waits for or signals it reaches the command.
-      # Descriptors that the caller handed down stay open, as with any exec.
-      def become(program, command, environment)
-        [out, err].each(&:flush)
-        exec(environment, [program.path, command.first], *command.drop(1), close_others: false)
-      rescue SystemCallError => e
-        raise program.error(e)
       end
     end
   end

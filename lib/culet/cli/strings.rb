@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "command"
+require_relative "command_run"
 require_relative "../system/ruby_options"
 require_relative "process_arguments"
 require_relative "../tools/strings"
@@ -9,6 +10,7 @@ module Culet
   module CLI
     # `culet strings`: duplicate strings, and what sharing them would free.
     class Strings < Command
+      include CommandRun
       include ProcessArguments
 
       TOP = 10
@@ -31,7 +33,7 @@ module Culet
         findings = Culet::Strings.findings(source, top: [top, GRAPHED].max, content: content?)
         draw(findings)
         deliver(render(findings), secret: content?)
-        command ? conclude(source.status) : EXIT_OK
+        command ? ended(source.status) : EXIT_OK
       end
 
       # Groups that the picture may show.
@@ -54,13 +56,8 @@ module Culet
 
       def check(words, command)
         raise UsageError, "give one process number, dump or command" if words.size + (command ? 1 : 0) > 1
-        if command && command.empty?
-          raise UsageError, "no command given; write it after --, e.g. `culet strings -- ruby job.rb`"
-        end
-        if words.empty? && command.nil?
-          raise UsageError, "no process given; write `culet strings PID`, `culet strings heap.json` or " \
-                            "`culet strings -- COMMAND`"
-        end
+
+        check_subject(words, command, "`culet strings PID`, `culet strings heap.json`")
         if options[:trace] && !command
           raise UsageError, "--trace needs a command; a running process must call " \
                             "ObjectSpace.trace_object_allocations_start itself"
@@ -86,12 +83,10 @@ module Culet
       end
 
       def command_source(command)
-        @program = Program.find(command.first)
-        [out, err].each(&:flush)
-        # With --json, stdout is one document: the command's own output goes to stderr.
-        Culet::Strings::Command.new(command: command, program: @program.path, content: content?,
-                                    trace: options.fetch(:trace, false),
-                                    redirections: options[:json] ? { out: :err } : {})
+        launch(command, preload: false) do |path|
+          Culet::Strings::Command.new(command: command, program: path, content: content?,
+                                      trace: options.fetch(:trace, false), redirections: redirections)
+        end
       end
 
       def draw(findings)
@@ -109,11 +104,6 @@ module Culet
         return JSON.generate(Culet::Strings::Document.new(findings, top: top).to_h) if options[:json]
 
         fitted { Culet::Strings::Table.new(findings, top: options[:top], color: color?).to_s }
-      end
-
-      def conclude(status)
-        err.puts("culet: the command #{ending(status)}") unless status.success?
-        status_of(status)
       end
     end
   end

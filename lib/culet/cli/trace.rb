@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "command"
+require_relative "command_run"
 require_relative "../allocators"
 require_relative "../tools/trace"
 require_relative "../text/size"
@@ -9,6 +10,8 @@ module Culet
   module CLI
     # `culet trace`: runs a command and records every allocation that it makes.
     class Trace < Command
+      include CommandRun
+
       DEFAULT_FILE = "culet.trace"
       # A file is no larger anywhere.
       MOST_BYTES = 1 << 60
@@ -24,13 +27,12 @@ module Culet
       # @return [Integer] the command's own exit status
       def execute(words, command)
         check_usage(words, command)
-        program = Program.find(command.first)
-        program.obstacles.each { |sentence| err.puts("culet: #{sentence}") }
-        recording = Culet::Trace::Recording.new(command: command, program: program.path, destination: destination,
-                                                choice: Allocators.parse(options.fetch(:allocator, "glibc")),
-                                                limit_bytes: options[:limit])
-        report(recording, record(recording, program))
-        status_of(recording.status)
+        recording = nil
+        headers = launch(command) do |path|
+          recording = recording(command, path)
+          recording.call(**redirections)
+        end
+        report(recording, headers)
       end
 
       def define(parser)
@@ -64,20 +66,25 @@ module Culet
 
       def destination = Culet::Trace::Files.new(options.fetch(:out, DEFAULT_FILE))
 
-      # With --json, stdout is one document: the command's own output goes to stderr.
-      def record(recording, program)
-        [out, err].each(&:flush)
-        options[:json] ? recording.call(out: :err) : recording.call
-      rescue SystemCallError => e
-        raise program.error(e)
+      def recording(command, path)
+        Culet::Trace::Recording.new(command: command, program: path, destination: destination,
+                                    choice: Allocators.parse(options.fetch(:allocator, "glibc")),
+                                    limit_bytes: options[:limit])
       end
 
+      # --out is the trace.
+      def redirections = options[:json] ? { out: :err } : {}
+
+      # @return [Integer] exit status
       def report(recording, headers)
         recording.warnings.each { |sentence| err.puts("culet: #{sentence}") }
         headers.each { |header| warnings(header) }
-        err.puts("culet: the command #{ending(recording.status)}") unless recording.status.success?
-        return out.puts(JSON.generate(document(recording, headers))) if options[:json]
+        status = ended(recording.status)
+        options[:json] ? out.puts(JSON.generate(document(recording, headers))) : list(headers)
+        status
+      end
 
+      def list(headers)
         own, *others = headers
         err.puts("culet: wrote #{own.path} (#{size_of(own)})")
         return if others.empty?

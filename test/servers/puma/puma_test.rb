@@ -137,12 +137,4 @@ class PumaTest < Minitest::Test
   GEMFILE = "Gemfile"
 end
 
-if ENV.key?("CULET_TEST_ALL")
-  %w[puma-5 puma-6 puma-7].each do |name|
-    Object.const_set("#{name.delete("-").capitalize}Test", Class.new(Minitest::Test) do
-      include PumaTests
-
-      const_set(:GEMFILE, "#{name}/Gemfile")
-    end)
-  end
-end
+ServerHelper.each_older_puma(PumaTests, "Test")

@@ -19,6 +19,22 @@ class RedisServer
     nil
   end
 
+  # Tests with a Redis in a folder of their own.
+  module Tests
+    def setup
+      super
+      skip "there is no Redis; install the Debian package redis-tools or redis-server" unless RedisServer.program
+      @directory = Dir.mktmpdir
+      @redis = RedisServer.new(@directory)
+    end
+
+    def teardown
+      @redis&.stop
+      FileUtils.rm_rf(@directory) if @directory
+      super
+    end
+  end
+
   # @param directory [String] for its socket
   def initialize(directory)
     @socket = File.join(directory, "redis.socket")

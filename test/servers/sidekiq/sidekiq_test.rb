@@ -6,19 +6,9 @@ require_relative "redis_server"
 # culet/sidekiq in a real Sidekiq with a real Redis.
 class SidekiqTest < Minitest::Test
   include ServerHelper
+  include RedisServer::Tests
 
   JOBS = File.expand_path("jobs.rb", __dir__)
-
-  def setup
-    skip "there is no Redis; install the Debian package redis-tools or redis-server" unless RedisServer.program
-    @directory = Dir.mktmpdir
-    @redis = RedisServer.new(@directory)
-  end
-
-  def teardown
-    @redis&.stop
-    FileUtils.rm_rf(@directory) if @directory
-  end
 
   def test_what_jobs_leave_goes_back_in_quiet_periods
     check_quiet_periods(1)

@@ -30,7 +30,6 @@ module Culet
       # @param every_seconds [Float] between samples
       # @param interruption [Interruption] its signal is forwarded
       # @param options [Hash] as for ProcessTree
-      # @raise [Culet::Error] when the command cannot be started
       def initialize(words, every_seconds:, interruption:, **options)
         @words = words
         @every = every_seconds
@@ -41,8 +40,9 @@ module Culet
       # Runs the command to its end.
       #
       # @return [Command] itself
+      # @raise [SystemCallError] when it cannot be started
       def call
-        @pid = start
+        @pid = ::Process.spawn([@words.first, @words.first], *@words.drop(1))
         @history = History.new([@pid])
         observe until ended?
         self
@@ -51,13 +51,6 @@ module Culet
       end
 
       private
-
-      def start
-        ::Process.spawn([@words.first, @words.first], *@words.drop(1))
-      rescue SystemCallError => e
-        why = e.is_a?(Errno::ENOENT) ? "no such program" : e.message.sub(/ - .*/, "").downcase
-        raise Error, "cannot run #{@words.first}: #{why}"
-      end
 
       def ended?
         _, @status = ::Process.wait2(@pid, ::Process::WNOHANG) unless @status

@@ -144,9 +144,9 @@ module Culet
       end
 
       def environment
-        options = ["-r#{RubyOptions.file("profile")}", ENV.fetch("RUBYOPT", nil)].compact.reject(&:empty?)
         allocator.merge("CULET_PROFILE" => (@sample_bytes || 1).to_s, "CULET_PROFILE_OUT" => File.join(@folder, "%p"),
-                        "CULET_PROFILE_EVERY" => WRITE_SECONDS.to_s, "RUBYOPT" => options.join(" "))
+                        "CULET_PROFILE_EVERY" => WRITE_SECONDS.to_s,
+                        "RUBYOPT" => RubyOptions.requiring(RubyOptions.file("profile")))
       end
 
       def allocator
