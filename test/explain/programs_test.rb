@@ -57,7 +57,7 @@ class ExplainProgramsTest < Minitest::Test
   def assert_as_said(program)
     Dir.mktmpdir do |folder|
       facts = File.join(folder, "facts")
-      env = { "PROGRAM_FACTS" => facts, "PROGRAM_COLLECT" => ("no" if (checks(program) & COLLECTED).empty?) }
+      env = { "PROGRAM_FACTS" => facts, "PROGRAM_COLLECT" => ("no" unless checks(program).intersect?(COLLECTED)) }
       log = File.join(folder, "log")
       program.run(env: env, err: log) do |pid|
         @program = program
