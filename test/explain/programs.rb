@@ -24,7 +24,7 @@ module ExplainPrograms
   ALLOCATORS = %w[glibc jemalloc culet].freeze
   HEAD = /\A# (\w+): (.+)\n/
   NEUTRAL = %w[LD_PRELOAD MALLOC_ARENA_MAX MALLOC_CONF GLIBC_TUNABLES RUBYOPT CULET_LIMIT].to_h { |name| [name, nil] }.freeze
-  READY_SECONDS = 60
+  READY_SECONDS = 120
   END_SECONDS = 20
 
   # One of them.
