@@ -3,12 +3,15 @@
 
 #include <dlfcn.h>
 
-void *culet_libc_next(const char *name)
-{
-    return dlsym(RTLD_NEXT, name);
-}
-
 #ifdef __GLIBC__
+#include <gnu/lib-names.h>
+
+void *culet_libc_function(const char *name)
+{
+    void *libc = dlopen(LIBC_SO, RTLD_LAZY | RTLD_NOLOAD);
+
+    return libc ? dlsym(libc, name) : NULL;
+}
 
 /* glibc exports its allocator under these names too; its dlsym could allocate and recurse. */
 extern void *__libc_malloc(size_t bytes);
@@ -51,11 +54,16 @@ size_t culet_libc_malloc_usable_size(void *block)
     static size_t (*next)(void *);
 
     if (!next)
-        next = (size_t(*)(void *))culet_libc_next("malloc_usable_size");
+        next = (size_t(*)(void *))culet_libc_function("malloc_usable_size");
     return next(block);
 }
 
 #else
+
+void *culet_libc_function(const char *name)
+{
+    return dlsym(RTLD_NEXT, name);
+}
 
 /* musl exports its allocator under the standard names only; its dlsym and its loader use it directly. Its calloc and
  * memalign call malloc and aligned_alloc by name, so these come back here and are passed on. */
@@ -70,12 +78,12 @@ static struct {
 
 void culet_libc_setup(void)
 {
-    next.malloc = (void *(*)(size_t))culet_libc_next("malloc");
-    next.free = (void (*)(void *))culet_libc_next("free");
-    next.calloc = (void *(*)(size_t, size_t))culet_libc_next("calloc");
-    next.realloc = (void *(*)(void *, size_t))culet_libc_next("realloc");
-    next.aligned_alloc = (void *(*)(size_t, size_t))culet_libc_next("aligned_alloc");
-    next.malloc_usable_size = (size_t(*)(void *))culet_libc_next("malloc_usable_size");
+    next.malloc = (void *(*)(size_t))culet_libc_function("malloc");
+    next.free = (void (*)(void *))culet_libc_function("free");
+    next.calloc = (void *(*)(size_t, size_t))culet_libc_function("calloc");
+    next.realloc = (void *(*)(void *, size_t))culet_libc_function("realloc");
+    next.aligned_alloc = (void *(*)(size_t, size_t))culet_libc_function("aligned_alloc");
+    next.malloc_usable_size = (size_t(*)(void *))culet_libc_function("malloc_usable_size");
 }
 
 void *culet_libc_malloc(size_t bytes)

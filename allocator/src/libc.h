@@ -16,7 +16,8 @@ void *culet_libc_realloc(void *block, size_t bytes);
 void *culet_libc_memalign(size_t alignment, size_t bytes);
 size_t culet_libc_malloc_usable_size(void *block);
 
-/* The next symbol: the definition of a function after this library's. NULL if there is none. */
-void *culet_libc_next(const char *name);
+/* libc's own function of that name, also where a library in between defines it, as in a program that is linked to
+ * another allocator. NULL if there is none. */
+void *culet_libc_function(const char *name);
 
 #endif

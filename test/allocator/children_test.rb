@@ -116,6 +116,31 @@ class ChildrenTest < Minitest::Test
     refute_includes err, "culet"
   end
 
+  # As Debian's Redis is: what the library passes on must not end in the other allocator.
+  def test_a_program_that_is_linked_to_another_allocator_runs_where_the_library_is_dormant
+    other = Culet::Allocators.parse("jemalloc")
+    skip "jemalloc is not installed" unless other.available?
+    Dir.mktmpdir do |folder|
+      File.write("#{folder}/linked.c", <<~C)
+        #include <malloc.h>
+        #include <stdlib.h>
+        #include <string.h>
+        int main(void)
+        {
+            char *block = malloc(100);
+            size_t bytes = malloc_usable_size(block);
+            memset(block, 1, bytes);
+            malloc_trim(0);
+            free(block);
+            return bytes >= 100 ? 0 : 1;
+        }
+      C
+      system("cc", "-fno-builtin", "-o", "#{folder}/linked", "#{folder}/linked.c", "-Wl,--no-as-needed", other.library, exception: true)
+      _, err, status = run_with_library(*below_ruby("#{folder}/linked"))
+      assert_predicate status, :success?, err
+    end
+  end
+
   def test_a_shell_that_ruby_starts_passes_this_on
     assert_dormant look(*below_ruby("sh", "-c", '"$@"; true', "sh", PYTHON, "-c", PYTHON_LOOKS))
   end
