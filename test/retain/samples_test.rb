@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "retain_helper"
-require "culet/allocators"
 require "culet/model/kept_sites"
 require "culet/model/profile/inquiry"
 require "culet/model/retention/growth"
