@@ -15,8 +15,8 @@ class ExplainVerbTest < Minitest::Test
            "Thread.pass until threads.all? { |one| one[:done] }\nGC.start; GC.start\nputs :up; $stdout.flush; sleep"
   SPARSE = "all = Array.new(2_000_000) { Object.new }\nkept = all.each_slice(400).map(&:first); all = nil\nGC.start; GC.start\nputs :up; $stdout.flush; sleep"
   # Workers that write to what they inherited.
-  WRITERS = "all = Array.new(900_000) { |i| \"text \#{i}\" * 5 }\nGC.start\nready, done = IO.pipe\n" \
-            "2.times { fork { all.each { |one| one.setbyte(0, 33) }; done.write('.'); sleep } }\n2.times { ready.read(1) }\nputs :up; $stdout.flush; sleep"
+  WRITERS = "all = Array.new(400_000) { |i| \"text \#{i}\" * 5 }\nGC.start\nready, done = IO.pipe\n" \
+            "2.times { fork { all.each { |one| one.setbyte(0, 33); one.force_encoding('BINARY') }; done.write('.'); sleep } }\n2.times { ready.read(1) }\nputs :up; $stdout.flush; sleep"
   # Blocks of C that nobody frees.
   NATIVE = "require 'fiddle'\nkeep = Array.new(50_000) { |i| \"kept \#{i}\" * 3 }\nputs :up; $stdout.flush\n" \
            "def lose = 50.times { Fiddle.malloc(2_000) }\nloop { 20.times { lose; sleep 0.02 }; GC.start }"

@@ -14,6 +14,7 @@ class RetainAnswersTest < Minitest::Test
     whole = JSON.generate(document)
     { "empty" => "", "no JSON" => "hello", "cut" => whole[0, whole.size / 2], "a list" => "[]", "deep" => "[" * 100_000, "bytes" => "\xff" * 1_000,
       "a number" => %({"version":#{"1" * 100_000}}), "wrong sums" => JSON.generate(document.merge("total_bytes" => 1)),
+      "samples" => JSON.generate(document.merge("samples" => { "started_ns" => 1, "generation" => 0, "sites" => [["o", 1, 2, 3, 4, [[0, 1, 2, [[{}]]]]]] })),
       "another version" => JSON.generate(document.merge("version" => 9)) }.each do |name, answer|
       with_fake(answer) { |pid| assert_refused(/process #{pid}/, pid, told: name) }
     end

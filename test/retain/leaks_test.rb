@@ -4,8 +4,9 @@ require_relative "retain_helper"
 require "culet/tools/retain"
 require "culet/model/retention/reading"
 
-# Programs with one planted leak each, under load: growth names what keeps it. Programs without one: growth says so. A load
-# that a busy machine keeps from running shows no growth, so these are behind bin/test --all.
+# Programs with one planted leak each, under load: growth names what keeps it, and the line that allocates it. Programs
+# without one: growth says so. A load that a busy machine keeps from running shows no growth, so these are behind
+# bin/test --all.
 class RetainLeaksTest < Minitest::Test
   include RetainHelper
 
@@ -54,6 +55,7 @@ class RetainLeaksTest < Minitest::Test
       assert_equal "growth", growth["verdict"], summary(growth)
       first = growth["holders"].first
       assert_match(holder, [*first["name"], *first["names"], first["kind"]].join(" "), summary(growth))
+      assert_equal "#{path}:#{leak_line(path)}", first.dig("allocated", "place"), first["allocated"].inspect
     end
   end
 
@@ -66,6 +68,8 @@ class RetainLeaksTest < Minitest::Test
   end
 
   private
+
+  def leak_line(path) = File.readlines(path).index { |line| line.include?("# LEAK") } + 1
 
   def growth_of(path)
     with_load(path) { |pid| retain(pid, "--growth", "--for", "60s")["growth"] }

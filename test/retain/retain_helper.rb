@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "json"
+require "culet/allocators"
 require "culet/system/ruby_options"
 
 # Programs with the agent, and what `culet retain` says of them.
@@ -30,8 +31,11 @@ module RetainHelper
     end
   end
 
-  # Yields the pid of a program of leaks or steady under load.
-  def with_load(path, &block) = with_program(RbConfig.ruby, "-W0", "-I#{LIBRARY}", "-rculet/agent", LOAD, path, env: TestHelper::NEUTRAL, &block)
+  # Yields the pid of a program of leaks or steady under load, whose profile is on.
+  def with_load(path, &block)
+    env = TestHelper::NEUTRAL.merge(Culet::Allocators.parse("culet").environment({})).merge("CULET_PROFILE" => "32k")
+    with_program(RbConfig.ruby, "-W0", "-I#{LIBRARY}", "-rculet/profile", LOAD, path, env: env, &block)
+  end
 
   # @return [Hash] what `culet retain --json` printed
   def retain(*words, env: TestHelper::NEUTRAL)

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "retain_helper"
-require "culet/allocators"
 require "culet/model/kept_sites"
 require "culet/model/profile/inquiry"
 require "culet/model/retention/growth"
@@ -69,6 +68,18 @@ class RetainSamplesTest < Minitest::Test
       assert_includes sites.select { |site| site["holder"] }.map { |site| [site["grows"], site["holder"]["name"]] }, [true, "Shop::PAGES"]
       assert_includes Culet::Profile::Table.new(data, view: :growth, kept: kept).to_s, "kept by Shop::PAGES -> Hash"
     end
+  end
+
+  # It waits at its end for the look.
+  def test_a_command
+    leaks = File.expand_path("../profile/leaks", __dir__)
+    command = [RbConfig.ruby, "-W0", File.expand_path("../profile/leak_load.rb", __dir__), "#{leaks}/constant_array.rb", "60"]
+    out, err, status = run_culet("profile", "--view", "growth", "--sample", "32k", "--by", "line", "--json", "--", *command)
+    assert_predicate status, :success?, err
+    first = JSON.parse(out)["rows"].first
+    assert_equal [true, "KEPT", "constant"], [first["grows"], *first["holder"].values_at("name", "kind")]
+    out, err, = run_culet("profile", "--view", "growth", "--no-holders", "--sample", "32k", "--by", "line", "--json", "--", *command)
+    assert_nil JSON.parse(out)["rows"].first["holder"], err
   end
 
   def test_a_profile_that_is_off

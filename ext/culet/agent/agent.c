@@ -110,6 +110,8 @@ static void answer_by_copy(const struct culet_request *request)
     char message[400];
     int failure = 0;
 
+    /* With a new time slice: when that ends, a method that is called in the copy yields to threads that are not there. */
+    rb_thread_schedule();
     culet_listener_no_child(1);
     rb_protect(start_copy, (VALUE)&copying, &failure);
     culet_listener_no_child(0);

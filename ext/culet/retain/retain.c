@@ -6,6 +6,7 @@
 
 #include "common/io.h"
 #include "common/object_bytes.h"
+#include "profile/liveness.h"
 #include "reading/clock.h"
 #include "retain/dump.h"
 #include "retain/live.h"
@@ -50,6 +51,7 @@ const char *culet_retain_obstacle(void)
 static const char *open_live(struct culet_live *live, struct culet_memory *memory)
 {
     rb_gc_disable();
+    culet_liveness_end(); /* a pending job of the profile would wait for its thread, which is not in the copy */
     *rb_ruby_verbose_ptr() = Qnil; /* what is read here warns nobody */
     if (culet_live_open(live, memory))
         return NULL;

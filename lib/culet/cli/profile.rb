@@ -27,6 +27,8 @@ module Culet
       INTERVAL_SECONDS = 60.0
       KEEP = 60
       MOST_KEPT = 1_000_000
+      # Of the processes of a command.
+      MOST_LOOKS = 16
       UNITS = { "" => 1, "k" => 1 << 10, "m" => 1 << 20, "g" => 1 << 30 }.freeze
       # Mean distance of samples for the view growth, where the profile was off: a leak of 1 MB is found.
       GROWTH_SAMPLE_BYTES = 32 << 10
@@ -37,7 +39,7 @@ module Culet
                   collapsed: :Collapsed }.freeze
       # Options of a report, which continuous mode does not write.
       REPORT = [*EXPORTS.keys, :html, :view, :by, :top, :save, :base, :collect].freeze
-      private_constant :TOP, :PROFILE_SECONDS, :INTERVAL_SECONDS, :KEEP, :MOST_KEPT,
+      private_constant :TOP, :PROFILE_SECONDS, :INTERVAL_SECONDS, :KEEP, :MOST_KEPT, :MOST_LOOKS,
                        :UNITS, :GROWTH_SAMPLE_BYTES, :SIZE, :MOST_SAMPLE_BYTES,
                        :EXPORTS, :REPORT
 
@@ -91,8 +93,8 @@ module Culet
                &:to_sym)
         option(parser, "--collect", "run three major collections in each process before the reading; the process " \
                                     "does nothing else meanwhile")
-        option(parser, "--[no-]holders", "look for what keeps the lines that grow (default: with --view growth of " \
-                                         "processes); the process is forked once")
+        option(parser, "--[no-]holders", "look for what keeps the lines that grow (default: with --view growth); " \
+                                         "each process is forked once")
         option(parser, "--by KIND", Culet::Profile::KINDS,
                "add up by #{Culet::Profile::KINDS.join(", ")}; line: of the program's own code, with that of the " \
                "library beside it", &:to_sym)
@@ -197,24 +199,29 @@ module Culet
         raise Error, "no process is left whose profile can be read" if streams.empty?
 
         @found = merged(streams)
-        @kept = kept(@found) if view == :growth && options.fetch(:holders, true) && @found.growing.any?
+        look_at(@found.recordings.select { |one| one.state == :running }.map(&:pid)) if @found.growing.any?
         streams
       ensure
         session.stop
       end
 
-      # @return [Culet::KeptSites, nil] nil: no process could be looked at
-      def kept(data)
-        running = data.recordings.select { |one| one.state == :running }
-        analyses = running.filter_map do |one|
-          document = Culet::Retention::Reading.of_process(one.pid, samples: true)
-          Culet::Retention::Analysis.new(document, name: one.name)
-        rescue Error => e
-          err.puts("culet: what keeps the lines that grow is not known: #{e.message}")
-          nil
-        end
-        Culet::KeptSites.new(data, analyses) if analyses.any?
+      # @param pids [Array<Integer>] processes that grow
+      def look_at(pids)
+        pids.each { |pid| look(pid) } if holders?
+      rescue Error => e
+        err.puts("culet: what keeps the lines that grow is not known: #{e.message}")
       end
+
+      # @raise [Culet::Error]
+      def look(pid)
+        document = Culet::Retention::Reading.of_process(pid, samples: true)
+        (@looks ||= []) << Culet::Retention::Analysis.new(document, name: "process #{pid}")
+      end
+
+      # A command may have any number of processes; each waits for its look.
+      def look_at_end(pid) = (look_at([pid]) if @looks.to_a.size < MOST_LOOKS)
+
+      def holders? = view == :growth && options.fetch(:holders, true)
 
       def wait(session)
         seconds = options[:for] || (PROFILE_SECONDS if session.started?) or return
@@ -222,15 +229,15 @@ module Culet
         session.follow(seconds)
       end
 
-      def run(command) = with_command(command, &:call)
+      def run(command) = with_command(command, look: (method(:look_at_end) if holders?), &:call)
 
       # @yieldparam process [Culet::Profile::Command]
       # @return the block's value
-      def with_command(command)
+      def with_command(command, look: nil)
         choice = Allocators.parse(options.fetch(:allocator, "culet"))
         process = launch(command) do |path|
           Culet::Profile::Command.new(command: command, program: path, sample_bytes: sample_bytes, choice: choice,
-                                      notes: err, redirections: redirections).start
+                                      notes: err, redirections: redirections, look: look).start
         end
         result = yield process
         @status = ended(process.status)
@@ -279,7 +286,8 @@ module Culet
 
       def render(data)
         growth = Culet::Profile::Growth.new(data, levels: @levels) if view == :growth
-        shape = { view: view, by: options[:by], top: options[:top], growth: growth, kept: @kept }
+        shape = { view: view, by: options[:by], top: options[:top], growth: growth,
+                  kept: (Culet::KeptSites.new(data, @looks) if @looks) }
         return JSON.generate(Culet::Profile::Document.new(data, **shape).to_h) if options[:json]
 
         fitted { Culet::Profile::Table.new(data, **shape, color: color?).to_s }

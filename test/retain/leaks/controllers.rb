@@ -4,7 +4,7 @@ module Notifications
   def self.subscribe(&block) = @subscribers << block
 end
 class OrdersController
-  def initialize(number) = @params = { id: number, body: "order #{number} " * 30 }
+  def initialize(number) = @params = { id: number, body: "order #{number} " * 30 } # LEAK
 
   def index = Notifications.subscribe { @params.size }
 end

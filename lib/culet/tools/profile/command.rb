@@ -5,6 +5,7 @@ require_relative "../../system/clock"
 require_relative "../../system/foreground"
 require_relative "../../system/ruby_options"
 require_relative "../../allocators"
+require_relative "../../model/retention/ends"
 require_relative "../../native"
 require_relative "descendants"
 
@@ -31,14 +32,16 @@ module Culet
       # @param choice [Allocators::Choice] the program's allocator
       # @param notes [#puts] gets a line for each process that has left nothing
       # @param redirections [Hash] as for Process.spawn
+      # @param look [#call, nil] gets the number of each Ruby process at its end, which waits for it
       def initialize(command:, program:, sample_bytes: nil, choice: Allocators.parse("culet"), notes: $stderr,
-                     redirections: {})
+                     redirections: {}, look: nil)
         @command = command
         @program = program
         @sample_bytes = sample_bytes
         @choice = choice
         @notes = notes
         @redirections = redirections
+        @look = look
         @noted = 0
       end
 
@@ -70,6 +73,7 @@ module Culet
         # Foreground ends its own handling in another thread, perhaps before this one has run a handler.
         @handlers = KEYBOARD.to_h { |name| [name, trap(name) { nil }] }
         foreground = Foreground.new(environment, @program, @command)
+        @ends&.start(&@look)
         @thread = Thread.new { foreground.call(**@redirections) }
         @thread.report_on_exception = false
         sleep 0.001 until foreground.pid || !@thread.alive?
@@ -139,6 +143,8 @@ module Culet
       def clean_up
         @handlers&.each { |name, handler| trap(name, handler || "DEFAULT") }
         @handlers = nil
+        @ends&.stop
+        @ends = nil
         FileUtils.remove_entry(@folder) if @folder
         @folder = nil
       end
@@ -146,7 +152,14 @@ module Culet
       def environment
         allocator.merge("CULET_PROFILE" => (@sample_bytes || 1).to_s, "CULET_PROFILE_OUT" => File.join(@folder, "%p"),
                         "CULET_PROFILE_EVERY" => WRITE_SECONDS.to_s,
-                        "RUBYOPT" => RubyOptions.requiring(RubyOptions.file("profile")))
+                        **at_end(RubyOptions.requiring(RubyOptions.file("profile"))))
+      end
+
+      def at_end(options)
+        return { "RUBYOPT" => options } unless @look
+
+        @ends = Retention::Ends.new(File.join(@folder, "ends"))
+        @ends.environment(options)
       end
 
       def allocator

@@ -1,20 +1,18 @@
 # frozen_string_literal: true
 
-require "socket"
 require "tmpdir"
 require_relative "../../errors"
 require_relative "../../system/foreground"
-require_relative "../../system/ruby_options"
+require_relative "../../model/retention/ends"
 require_relative "../../text/numbers"
 
 module Culet
   module Retain
     # Runs a command and looks at its Ruby process at its end, or on a signal.
     class Command
-      FEATURE = "culet/runtime/retention/at_exit"
       # Looks at once.
       SIGNAL = "USR1"
-      private_constant :FEATURE
+      private_constant :SIGNAL
 
       # @return [Process::Status] of the command
       attr_reader :status
@@ -51,46 +49,21 @@ module Culet
       private
 
       def run(path)
-        foreground = Foreground.new(environment(path), @program, @command)
-        serving(path, foreground) do
+        ends = Retention::Ends.new(path)
+        foreground = Foreground.new(ends.environment(ENV.fetch("RUBYOPT", nil)), @program, @command)
+        serving(ends, foreground) do
           @status = foreground.answering(SIGNAL, **@redirections) { |pid| answer(pid) }
         end
         @pid = foreground.pid
       end
 
-      def environment(path)
-        { "RUBYOPT" => RubyOptions.loading(FEATURE, ENV.fetch("RUBYOPT", nil)), "CULET_RETAIN" => path }
-      end
-
-      # Looks at the processes that connect, until the block ends. Those that still wait then see the end of the stream.
-      def serving(path, foreground)
-        server = listen(path)
-        ended, ending = IO.pipe
-        thread = Thread.new do
-          serve(server, foreground) until IO.select([server, ended]).first.include?(ended)
-        end
+      # Looks at the processes that connect, until the block ends. Once the command's own process has been looked at,
+      # the others need not wait.
+      def serving(ends, foreground)
+        ends.start { |pid| take(pid) unless @requested || @found.key?(foreground.pid) }
         yield
       ensure
-        ending&.close
-        thread&.join
-        [server, ended].each { |io| io&.close }
-      end
-
-      def listen(path)
-        UNIXServer.new(path)
-      rescue ArgumentError
-        raise Error, "the path of the folder for temporary files is too long for a socket; set TMPDIR to a shorter one"
-      end
-
-      # Once the command's own process has been looked at, the others need not wait.
-      def serve(server, foreground)
-        socket = server.accept_nonblock(exception: false)
-        return unless socket.is_a?(UNIXSocket)
-
-        pid = socket.getsockopt(:SOCKET, :PEERCRED).data.unpack1("i")
-        take(pid) unless @requested || @found.key?(foreground.pid)
-      ensure
-        socket.close if socket.is_a?(UNIXSocket)
+        ends.stop
       end
 
       def take(pid)
