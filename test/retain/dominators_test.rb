@@ -65,7 +65,7 @@ class RetainDominatorsTest < Minitest::Test
 
   # The objects of a Ruby process with libraries, held by what classes and Ruby's roots refer to.
   def test_a_real_heap
-    graph = real_graph("require 'irb'; require 'net/http'; require 'rdoc'; RDoc::Markdown; RDoc::Options")
+    graph = real_graph("require 'net/http'; require 'ripper'; TREE = Ripper.sexp(File.read(Net::HTTP.instance_method(:get).source_location[0]))")
     roots = graph.roots["global_tbl"]
     all = graph.reach(roots)
     assert_operator all.size, :>, 20_000
