@@ -89,7 +89,7 @@ class RetainHoldersTest < Minitest::Test
   C
   NATIVE = {
     mark_function: ["LIST = [Shelf.make(big)]", /constant LIST/, /Shelf > mark Array/],
-    c_variable: ["Shelf.register(big)", /native/, /Array > \[\d+\] String/],
+    c_variable: ["Shelf.register(big)", /native|vm/, /Array > \[\d+\] String/],
     object_of_an_extension: ["Shelf.hide(big)", /native|vm/, /Shelf > mark Array/]
   }.freeze
 
