@@ -11,6 +11,7 @@ class RubiesTest < Minitest::Test
     agent/{crowd,detail,figures,hostile,listener,objects}
     feature_index/{feature_index,store}
     profile/{agent,api,ends,fork,labels,leaks,merge,objects,ruby_frames,stress,truth}
+    retain/{answers,dominators,heapsnapshot,holders,looks}
     requires/{calls,tree,unused}
     strings/{analysis,dump,each_string}
     trim/{return,settings,warmup}

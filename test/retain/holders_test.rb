@@ -1,6 +1,9 @@
 # frozen_string_literal: true
 
 require_relative "reading_helper"
+require "fileutils"
+require "open3"
+require "rbconfig"
 
 # Programs that keep megabytes in one place each: who keeps it is in the first or second row.
 class RetainHoldersTest < Minitest::Test
@@ -44,6 +47,52 @@ class RetainHoldersTest < Minitest::Test
   WEAK = "class Page; def initialize(text) = @text = text; end; MAP = ObjectSpace::WeakMap.new; KEYS = []; " \
          "30_000.times { |number| MAP[Page.new(number.to_s * 20)] = KEYS }"
 
+  # An extension that keeps objects in memory of its own: below a constant, in a C variable, and by an object that only C has.
+  EXTENSION = <<~C
+    #include <ruby.h>
+
+    struct shelf { VALUE list; };
+    static VALUE registered, hidden;
+
+    static void mark(void *data) { rb_gc_mark(((struct shelf *)data)->list); }
+
+    static const rb_data_type_t type = {.wrap_struct_name = "shop/shelf", .function = {.dmark = mark, .dfree = RUBY_DEFAULT_FREE}};
+
+    static VALUE make(VALUE class, VALUE list)
+    {
+        struct shelf *shelf;
+        VALUE object = TypedData_Make_Struct(class, struct shelf, &type, shelf);
+
+        shelf->list = list;
+        return object;
+    }
+
+    static VALUE register_list(VALUE class, VALUE list) { return registered = list; }
+
+    static VALUE hide(VALUE class, VALUE list)
+    {
+        hidden = make(class, list);
+        rb_gc_register_mark_object(hidden);
+        return Qnil;
+    }
+
+    void Init_shelf(void)
+    {
+        VALUE class = rb_define_class("Shelf", rb_cObject);
+
+        rb_undef_alloc_func(class);
+        rb_gc_register_address(&registered);
+        rb_define_singleton_method(class, "make", make, 1);
+        rb_define_singleton_method(class, "register", register_list, 1);
+        rb_define_singleton_method(class, "hide", hide, 1);
+    }
+  C
+  NATIVE = {
+    mark_function: ["LIST = [Shelf.make(big)]", /constant LIST/, /Shelf > mark Array/],
+    c_variable: ["Shelf.register(big)", /native|vm/, /Array > \[\d+\] String/],
+    object_of_an_extension: ["Shelf.hide(big)", /native|vm/, /Shelf > mark Array/]
+  }.freeze
+
   # Those that run each time.
   FIRST = %i[constant private_constant fiber_local define_method enumerator generic_variable].freeze
 
@@ -54,8 +103,35 @@ class RetainHoldersTest < Minitest::Test
     end
   end
 
+  NATIVE.each do |name, (code, holder, way)|
+    define_method("test_#{name}") do
+      skip_unless_all
+      assert_kept("require #{File.join(self.class.extension, "shelf").dump}\n#{code}", holder, way)
+    end
+  end
+
+  # @return [String] the folder of the extension, compiled once
+  def self.extension
+    @extension ||= Dir.mktmpdir("culet-shelf").tap do |folder|
+      Minitest.after_run { FileUtils.rm_rf(folder) }
+      File.write(File.join(folder, "shelf.c"), EXTENSION)
+      script = "require 'mkmf'; create_makefile('shelf')"
+      ["#{RbConfig.ruby.dump} -e #{script.dump}", "make"].each do |command|
+        out, status = Open3.capture2e({ "RUBYOPT" => nil, "RUBYLIB" => nil }, command, chdir: folder)
+        raise "#{command} failed:\n#{out}" unless status.success?
+      end
+    end
+  end
+
   def test_two_registries
-    check_registries
+    code = "class Order; def initialize(text) = @text = text; end\nLIST = []; INDEX = {}\n" \
+           "20_000.times { |number| order = Order.new(number.to_s * 20); LIST << order; INDEX[number] = order }\n#{UP}"
+    with_objects(code) do |pid|
+      _, names, way = rows(read(pid)).first
+      assert_equal ["constant INDEX", "constant LIST"], names.sort
+      assert_match(/LIST Array > \[\d+\] Order/, way)
+      assert_match(/INDEX Hash > \[\d+\] Order/, way)
+    end
   end
 
   def test_weak_references_keep_nothing
@@ -116,37 +192,12 @@ class RetainHoldersTest < Minitest::Test
 
   private
 
-  def assert_kept(code, holder, way, **ruby)
-    with_objects("#{BIG}\n#{code}\n#{UP}", **ruby) do |pid|
+  def assert_kept(code, holder, way)
+    with_objects("#{BIG}\n#{code}\n#{UP}") do |pid|
       first = rows(read(pid)).first(2)
       found = first.find { |_, names, _| names.join(", ").match?(holder) }
       assert found, first.inspect
       assert_match way, found[2] if way
-    end
-  end
-
-  def check_registries(**ruby)
-    code = "class Order; def initialize(text) = @text = text; end\nLIST = []; INDEX = {}\n" \
-           "20_000.times { |number| order = Order.new(number.to_s * 20); LIST << order; INDEX[number] = order }\n#{UP}"
-    with_objects(code, **ruby) do |pid|
-      _, names, way = rows(read(pid)).first
-      assert_equal ["constant INDEX", "constant LIST"], names.sort
-      assert_match(/LIST Array > \[\d+\] Order/, way)
-      assert_match(/INDEX Hash > \[\d+\] Order/, way)
-    end
-  end
-
-  public
-
-  # The Rubies beside the one that runs the tests.
-  Rubies.all.drop(1).each_with_index do |ruby, index|
-    define_method("test_all_on_another_ruby_#{index}") do
-      skip_unless_all
-      Dir.mktmpdir do |folder|
-        lib = ruby.library(folder)
-        PLANTED.each_value { |code, holder, way| assert_kept(code, holder, way, ruby: ruby.path, lib: lib) }
-        check_registries(ruby: ruby.path, lib: lib)
-      end
     end
   end
 end

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "rubies"
 require "culet/model/retention/reading"
 
 # Programs with the agent, and what the walk over their objects finds.
@@ -12,13 +11,11 @@ module RetentionReadingHelper
   # Yields the pid of a Ruby program with the agent.
   #
   # @param code [String] which prints a line when all is there
-  # @param ruby [String] executable
-  # @param lib [String] with the extension for it
-  def with_objects(code, ruby: RbConfig.ruby, lib: File.join(TestHelper::ROOT, "lib"), &block)
+  def with_objects(code, &block)
     Dir.mktmpdir do |folder|
       path = File.join(folder, "app.rb")
       File.write(path, code)
-      with_program(ruby, "-W0", "-I#{lib}", "-rculet/agent", path, env: TestHelper::NEUTRAL, &block)
+      with_program(RbConfig.ruby, "-W0", "-I#{File.join(TestHelper::ROOT, "lib")}", "-rculet/agent", path, env: TestHelper::NEUTRAL, &block)
     end
   end
 

@@ -1,13 +1,14 @@
 /*
- * Two forks, of which the first child ends at once: the copy is not the program's child, so Process.wait and
- * Process.waitall never return it. GC stays disabled in the copy, because objects that only other threads reference
- * would count as garbage there, and freeing them may end a connection that is shared with the program.
+ * The copy is the child of a helper that shares the program's memory and ends at once: the program's Process.wait never
+ * returns the copy, and memory is copied once. GC stays disabled in the copy, because objects that only other threads
+ * reference would count as garbage there, and freeing them may end a connection that is shared with the program.
  */
 #include "agent/copy.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,7 @@
 
 #define SPARE_SECONDS 15 /* from the limit of CPU time to the end of a copy that waits for a lock */
 #define NICE 10
+#define HELPER_STACK_BYTES (256 * 1024)
 
 /* ---- in the copy ---- */
 
@@ -108,31 +110,46 @@ static void write_answer(const struct culet_copy_task *task, const long *pids, d
 struct forking {
     const struct culet_copy_task *task;
     int output, status_pipe;
-    pid_t half; /* the first child; -1: it could not be forked */
+    int succeeded;
+    long pids[2]; /* of the program and its parent */
 };
 
-static void fork_copy(void *data)
+/* The helper: fork, unlike a raw clone, runs the handlers of malloc, so that the copy may allocate. */
+static int fork_in_helper(void *data)
 {
     struct forking *forking = data;
-    const long pids[] = {getpid(), getppid()};
-    double start = culet_clock_seconds(CLOCK_MONOTONIC), fork_seconds;
+    double start = culet_clock_seconds(CLOCK_MONOTONIC);
+    pid_t copy = fork();
 
-    forking->half = fork();
-    if (forking->half != 0)
-        return;
-    fork_seconds = culet_seconds_since(start);
-    if (fork() == 0)
-        write_answer(forking->task, pids, fork_seconds, forking->output, forking->status_pipe);
+    if (copy == 0)
+        write_answer(forking->task, forking->pids, culet_seconds_since(start), forking->output, forking->status_pipe);
+    else
+        forking->succeeded = copy > 0;
     _exit(0);
+}
+
+/*
+ * The helper has this thread's memory, thread variables and stack, and this thread waits meanwhile. Its stack lies in
+ * this one, because Ruby takes what is between the beginning of the thread's stack and the copy's stack pointer for
+ * references. A child that sends no signal when it ends is seen by __WCLONE only, not by the program's own waits.
+ */
+static void fork_copy(void *data)
+{
+    char stack[HELPER_STACK_BYTES] __attribute__((aligned(16)));
+    pid_t helper = clone(fork_in_helper, stack + sizeof(stack), CLONE_VM | CLONE_VFORK, data);
+
+    if (helper > 0)
+        while (waitpid(helper, NULL, __WCLONE) < 0 && errno == EINTR)
+            continue;
 }
 
 /*
  * With signals blocked, the program's handlers do not run in the copy. Other Ractors are stopped: one that had a lock of
  * the VM would keep it in the copy.
  */
-static pid_t fork_undisturbed(const struct culet_copy_task *task, int output, int status_pipe)
+static int fork_undisturbed(const struct culet_copy_task *task, int output, int status_pipe)
 {
-    struct forking forking = {task, output, status_pipe, -1};
+    struct forking forking = {task, output, status_pipe, 0, {getpid(), getppid()}};
     sigset_t all, before;
     int was_off, several = culet_vm_several_ractors();
 
@@ -143,13 +160,10 @@ static pid_t fork_undisturbed(const struct culet_copy_task *task, int output, in
         culet_vm_locked(fork_copy, &forking);
     else
         fork_copy(&forking);
-    if (forking.half > 0)
-        while (waitpid(forking.half, NULL, 0) < 0 && errno == EINTR)
-            continue;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!was_off)
         rb_gc_enable();
-    return forking.half;
+    return forking.succeeded;
 }
 
 /* A file without a name for the answer. Returns -1 without one. */
@@ -162,8 +176,7 @@ static int open_output(const struct culet_copy_task *task)
 
 const char *culet_copy_start(struct culet_copy *copy, const struct culet_copy_task *task)
 {
-    int ends[2];
-    pid_t half;
+    int ends[2], succeeded;
 
     copy->output = open_output(task);
     if (copy->output < 0)
@@ -172,10 +185,10 @@ const char *culet_copy_start(struct culet_copy *copy, const struct culet_copy_ta
         close(copy->output);
         return "no descriptor is left for the answer";
     }
-    half = fork_undisturbed(task, copy->output, ends[1]);
+    succeeded = fork_undisturbed(task, copy->output, ends[1]);
     close(ends[1]);
     copy->status = ends[0];
-    if (half > 0)
+    if (succeeded)
         return NULL;
     close(copy->status);
     close(copy->output);

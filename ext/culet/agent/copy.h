@@ -30,7 +30,7 @@ struct culet_copy {
 
 /*
  * Forks a copy that does the task and ends. The process itself allocates no objects for the answer and stops for the
- * two forks only. Called by the main thread with the GVL, inside culet_listener_no_child.
+ * fork only. Called by the main thread with the GVL, inside culet_listener_no_child.
  *
  * Returns NULL and sets `copy`, or returns an error message.
  */

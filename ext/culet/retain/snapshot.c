@@ -196,11 +196,27 @@ static uint32_t edges_of(struct snapshot *snapshot, uint32_t id)
     return snapshot->counted;
 }
 
+/* Ruby notes names with the classes that have them, so the first time that one is asked for changes references. */
+static void ask_names(struct snapshot *snapshot)
+{
+    struct culet_graph *graph = snapshot->analysis->graph;
+    struct culet_buffer text = {NULL, 0, 0, 0}, file = {NULL, 0, 0, 0};
+    long line;
+
+    for (size_t i = 0; i < graph->holders.count && !text.failed; i++) {
+        text.length = file.length = 0;
+        graph->functions->write_holder(graph, &graph->holders.items[i], &text, &file, &line);
+    }
+    culet_buffer_free(&text);
+    culet_buffer_free(&file);
+}
+
 /* Numbers the nodes, and counts the edges. */
 static bool count(struct snapshot *snapshot)
 {
     struct culet_analysis *analysis = snapshot->analysis;
 
+    ask_names(snapshot);
     if (!culet_numbers_reserve(analysis->memory, &snapshot->position, analysis->graph->ids))
         return false;
     snapshot->nodes = 1 + walked_holders(snapshot);
