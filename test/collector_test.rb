@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "test_helper"
+require "json"
 require "culet/model/collector_limits"
 
 # The settings of Ruby's collector: which of them a version reads, what they make of its limits, and what is said.
@@ -9,6 +10,7 @@ class CollectorTest < Minitest::Test
   INITIAL = { "3.1.2" => %i[effective removed removed], "3.2.0" => %i[effective removed removed], "3.3.1" => %i[removed effective removed],
               "3.4.7" => %i[removed effective removed], "4.0.0" => %i[removed effective removed], "4.1.0" => %i[removed removed effective] }.freeze
   SLOTS = { "RUBY_GC_HEAP_INIT_SLOTS" => "20000", "RUBY_GC_HEAP_0_INIT_SLOTS" => "20000", "RUBY_GC_HEAP_INIT_BYTES" => "64M" }.freeze
+  AGENT = ["-I#{ROOT}/lib", "-rculet/agent"].freeze
 
   def test_each_version_reads_its_own_variables
     INITIAL.each do |version, states|
@@ -60,7 +62,36 @@ class CollectorTest < Minitest::Test
     assert Culet::CollectorLimits.new(stat.merge("oldmalloc_increase_bytes_limit" => 128 << 20), settings: settings({}, "3.4.0")).inflated?(100_000_000)
   end
 
+  def test_doctor_names_the_settings
+    env = { "RUBY_GC_HEAP_GROWTH_FACTOR" => "2.5", "RUBY_GC_MALLOC_LIMIT" => "no", "RUBY_FREE_MIN" => "9", "RUBY_GC_HEAP_SLOTS_GROWTH" => "2" }
+    found = findings("sleep", env: env)
+    texts = found.to_h { |one| [one["text"][/RUBY_\w+/], one] }
+    assert_match(/=2.5 \(default: 1.8\); RUBY_GC_HEAP_GROWTH_FACTOR makes Ruby keep more memory/, texts.fetch("RUBY_GC_HEAP_GROWTH_FACTOR")["text"])
+    assert_match(/\Aunset RUBY_GC_HEAP_GROWTH_FACTOR in .*culet explain \d+/, texts.fetch("RUBY_GC_HEAP_GROWTH_FACTOR")["remedy"])
+    assert_equal %w[bad bad note], texts.values_at("RUBY_GC_MALLOC_LIMIT", "RUBY_FREE_MIN", "RUBY_GC_HEAP_SLOTS_GROWTH").map { |one| one["verdict"] }
+    assert_match(/Set RUBY_GC_HEAP_FREE_SLOTS/, texts.fetch("RUBY_FREE_MIN")["remedy"])
+    assert_equal [["ok", "no variable changes the collector"]], findings("sleep").map { |one| one.values_at("verdict", "text") }
+  end
+
+  # The example of ruby/ruby#18433: much garbage at boot.
+  def test_doctor_asks_the_agent_what_a_boot_made_of_the_limits
+    boot = "keep = Array.new(400_000) { Object.new }; Array.new(3_000_000) { Object.new }.clear; 3.times { GC.start }; GC.disable; GC.stress = false"
+    off, limits = findings("#{boot}; puts :up; $stdout.flush; sleep", *AGENT)
+    assert_equal "the collector is off (GC.disable)", off["text"]
+    assert_match(/\ARuby collects after .* of malloc \(16\.8 MB at the start\) or .* and may add .* to its heap before/, limits["text"])
+    assert_equal 1, findings("puts :up; $stdout.flush; sleep", *AGENT).count { |one| one["text"].start_with?("Ruby collects after") }
+  end
+
   private
 
   def settings(environment, version) = Culet::CollectorSettings.new(environment, version: version)
+
+  def findings(code, *options, env: {})
+    code = "puts :up; $stdout.flush; #{code}" unless code.include?(":up")
+    with_program(RbConfig.ruby, *options, "-e", code, env: NEUTRAL.merge(env), err: File::NULL) do |pid|
+      out, err, = run_culet("doctor", pid.to_s, "--json")
+      refute_empty out, err
+      return JSON.parse(out)["findings"].select { |one| one["topic"] == "collector" }
+    end
+  end
 end

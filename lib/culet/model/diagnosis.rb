@@ -6,7 +6,7 @@ require_relative "../text/size"
 require_relative "diagnosis/observation"
 require_relative "diagnosis/growth"
 require_relative "diagnosis/causes"
-require_relative "diagnosis/remedies"
+require_relative "diagnosis/ranking"
 
 module Culet
   # Why the processes of a tree are as large as they are, and what to do: one verdict, the figures that decide, and the
@@ -15,14 +15,12 @@ module Culet
   #   Observation   what was read while the tree was watched
   #   Growth        whether memory in use grows all the time, and of which kind it is
   #   Causes        what else makes the processes larger than their work
-  #   Remedies      what to change, the largest saving first
+  #   Ranking       what to change, the largest saving first
   class Diagnosis
     # In the order of the manual; the key of --json.
     VERDICTS = %w[ruby_leak native_leak bloat malloc_free ruby_heap sharing code limit none unknown].freeze
-    # Of the memory limit, from here on.
-    CLOSE = 0.9
     EVIDENCE = 3
-    private_constant :CLOSE, :EVIDENCE
+    private_constant :EVIDENCE
 
     # @return [Observation]
     attr_reader :observation
@@ -71,7 +69,10 @@ module Culet
     def remarks = [*slowing, *observation.problems]
 
     # @return [Array<Remedy>] the best first
-    def remedies = @remedies ||= Remedies.new(observation, growth: growth, causes: causes).list
+    def remedies = ranking.list
+
+    # @return [Array<String>] names of remedies that are not in place, and save too little or what nobody can predict
+    def others = ranking.others
 
     # @return [String, nil] what to do to learn more, where the verdict is open
     def next_step
@@ -83,6 +84,8 @@ module Culet
 
     private
 
+    def ranking = @ranking ||= Ranking.new(observation, growth: growth, causes: causes)
+
     def growing? = growth.verdict != :none
 
     def root = observation.members.first.pid
@@ -91,7 +94,7 @@ module Culet
 
     def close?
       limit = observation.limit
-      limit && limit["used_bytes"] && limit["used_bytes"] >= CLOSE * limit["limit_bytes"]
+      limit && limit["used_bytes"] && limit["used_bytes"] >= Thresholds::CLOSE_TO_LIMIT * limit["limit_bytes"]
     end
 
     def human(bytes) = Text::Size.human(bytes.round)

@@ -52,10 +52,17 @@ module Culet
       def human(bytes) = Text::Size.human(bytes.round)
 
       def remedies
-        return wrap("No change of a setting would make it much smaller.") if diagnosis.remedies.empty?
+        none = wrap("No change of a setting would make it much smaller.")
+        return [none, *others].join("\n") if diagnosis.remedies.empty?
 
         lines = diagnosis.remedies.each_with_index.map { |one, at| remedy(one, at + 1) }
-        "#{bold("What to do, the largest saving first")}\n#{lines.join("\n")}"
+        "#{bold("What to do, the largest saving first")}\n#{[*lines, *others].join("\n")}"
+      end
+
+      def others
+        return if diagnosis.others.empty?
+
+        wrap("Too small to be worth a change, or not to be predicted: #{diagnosis.others.join(", ")}.")
       end
 
       def remedy(one, number)
