@@ -57,8 +57,10 @@ module Culet
       def define(parser)
         paragraph(parser, "Forked processes share each page until one of them, or its allocator, writes to it.")
         define_names(parser)
-        option(parser, "--max-private SIZE", "exit 3 if a worker has more private memory than SIZE (80MB, 64MiB)",
-               &method(:size))
+        option(parser, "--max-private SIZE",
+               "exit 3 if a worker has more private memory than SIZE (80MB, 64MiB)") do |v|
+          bytes("--max-private", v)
+        end
         number(parser, "--writes N", "find the writes that unshared the pages of the N workers with the fewest " \
                                      "shared pages (default: #{WRITES}; with --watch: 0)", least: 0, most: MOST_WORKERS)
         option(parser, "--classes", "list the classes of the objects on unshared pages; the process must have loaded " \
@@ -88,11 +90,6 @@ module Culet
         raise UsageError, "no process given; write `culet cow PID` or `culet cow puma`" if words.empty?
 
         words
-      end
-
-      def size(text)
-        Text::Size.parse(text) ||
-          raise(UsageError, "--max-private takes a size, e.g. 80MB or 64MiB, not #{shortened(text)}")
       end
 
       def watch(words)

@@ -6,6 +6,7 @@ require_relative "../text/size"
 require_relative "diagnosis/observation"
 require_relative "diagnosis/growth"
 require_relative "diagnosis/causes"
+require_relative "diagnosis/fit"
 require_relative "diagnosis/ranking"
 
 module Culet
@@ -15,6 +16,7 @@ module Culet
   #   Observation   what was read while the tree was watched
   #   Growth        whether memory in use grows all the time, and of which kind it is
   #   Causes        what else makes the processes larger than their work
+  #   Fit           how many workers a size of memory has room for
   #   Ranking       what to change, the largest saving first
   class Diagnosis
     # In the order of the manual; the key of --json.
@@ -28,13 +30,17 @@ module Culet
     attr_reader :growth
     # @return [Causes]
     attr_reader :causes
+    # @return [Fit, nil] nil: nobody asked
+    attr_reader :fit
 
     # @param observation [Observation]
     # @param unused [Hash, nil] as of `culet requires --unused --json`
-    def initialize(observation, unused: nil)
+    # @param fit_bytes [Integer, nil] memory that workers are to fit into
+    def initialize(observation, unused: nil, fit_bytes: nil)
       @observation = observation
       @growth = Growth.new(observation)
       @causes = Causes.new(observation, unused: unused)
+      @fit = Fit.new(observation, limit_bytes: fit_bytes) if fit_bytes
     end
 
     # @return [String] one of VERDICTS

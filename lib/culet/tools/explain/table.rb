@@ -21,7 +21,7 @@ module Culet
       def diagnosis = @subject
 
       def sections
-        [heading, wrap(capital(diagnosis.sentence)), next_step, evidence, remedies, note_lines(diagnosis.remarks)]
+        [heading, wrap(capital(diagnosis.sentence)), next_step, evidence, fit, remedies, note_lines(diagnosis.remarks)]
       end
 
       def heading
@@ -42,6 +42,8 @@ module Culet
         bounds = ["95 % interval", rows.map(&:last), true] if rows.any?(&:last)
         grid([["what decides", rows.map(&:first), true], ["value", rows.map { |row| row[1] }, false], bounds].compact)
       end
+
+      def fit = diagnosis.fit && wrap("#{diagnosis.fit.sentence}.")
 
       def amount(one) = one.name == "workers" ? one.value.to_s : human(one.value)
 
