@@ -56,8 +56,9 @@ class CollectorTest < Minitest::Test
       .each do |(version, name, value), bytes|
       limits = Culet::CollectorLimits.new(stat.merge(name => value), settings: settings({}, version))
       assert_equal [bytes, true], [limits.allocatable_bytes, limits.inflated?(100_000_000)], version
-      assert_match(/may add #{Regexp.escape(Culet::Text::Size.human(bytes))} to its heap/, limits.sentence)
+      assert_match(/its heap may grow by #{Regexp.escape(Culet::Text::Size.human(bytes))}\z/, limits.sentence)
     end
+    assert_equal [%w[growth], %w[compact growth]], %w[4.0.0 4.1.0].map { |one| Culet::CollectorLimits.new(stat, settings: settings({}, one)).remedies }
     refute Culet::CollectorLimits.new(stat, settings: settings({}, "3.4.0")).inflated?(100_000_000)
     assert Culet::CollectorLimits.new(stat.merge("oldmalloc_increase_bytes_limit" => 128 << 20), settings: settings({}, "3.4.0")).inflated?(100_000_000)
   end
@@ -78,7 +79,8 @@ class CollectorTest < Minitest::Test
     boot = "keep = Array.new(400_000) { Object.new }; Array.new(3_000_000) { Object.new }.clear; 3.times { GC.start }; GC.disable; GC.stress = false"
     off, limits = findings("#{boot}; puts :up; $stdout.flush; sleep", *AGENT)
     assert_equal "the collector is off (GC.disable)", off["text"]
-    assert_match(/\ARuby collects after .* of malloc \(16\.8 MB at the start\) or .* and may add .* to its heap before/, limits["text"])
+    assert_match(/\ARuby collects after .* of malloc \(16\.8 MB at the start\) or .*; until then its heap may grow by /, limits["text"])
+    assert_match(/RUBY_GC_HEAP_GROWTH_FACTOR=1\.1 in/, limits["remedy"]) if limits["verdict"] == "note"
     assert_equal 1, findings("puts :up; $stdout.flush; sleep", *AGENT).count { |one| one["text"].start_with?("Ruby collects after") }
   end
 

@@ -16,9 +16,11 @@ module Culet
     # Of Ruby's heap pages up to 3.1, and since.
     PAGE_BYTES = { true => 16_384, false => 65_536 }.freeze
     LAST_SMALL = [3, 1].freeze
+    # Since then Process.warmup computes anew by how much the heap may grow.
+    RECOMPUTED = [4, 1].freeze
     # How often the start of a limit is far above it. By default the first limit never grows further.
     FAR = 2
-    private_constant :SLOT_BYTES, :PAGE_BYTES, :LAST_SMALL, :FAR
+    private_constant :SLOT_BYTES, :PAGE_BYTES, :LAST_SMALL, :RECOMPUTED, :FAR
 
     # Time limits of the agent's answer, in seconds; it is not to count objects.
     COUNT_SECONDS = 0.001
@@ -78,9 +80,12 @@ module Culet
     # @return [String] the three limits
     def sentence
       "Ruby collects after #{human(malloc_bytes)} of malloc (#{human(start)} at the start) or " \
-        "#{human(old_malloc_bytes)} of old objects' malloc (#{human(old_start)} at the start), and may add " \
-        "#{human(allocatable_bytes)} to its heap before"
+        "#{human(old_malloc_bytes)} of old objects' malloc (#{human(old_start)} at the start); until then its heap may " \
+        "grow by #{human(allocatable_bytes)}"
     end
+
+    # @return [Array<String>] names of what lowers them
+    def remedies = (@settings.version <=> RECOMPUTED) >= 0 ? %w[compact growth] : %w[growth]
 
     private
 

@@ -59,8 +59,8 @@ module Culet
         sizes = "#{human(shared_bytes)} once, and #{human(worker_bytes)} for each worker at its peak"
         return "#{human(limit_bytes)} has no room for one worker: it takes #{sizes}" if count.zero?
 
-        "#{human(limit_bytes)} has room for #{Text::Numbers.count(count,
-                                                                  "worker")} (#{low} to #{high}): #{sizes}#{thread}"
+        room = "room for #{Text::Numbers.count(count, "worker")} (#{low} to #{high})"
+        "#{human(limit_bytes)} has #{room}: #{sizes}#{thread}"
       end
 
       # @return [Hash{String => Object}] for JSON

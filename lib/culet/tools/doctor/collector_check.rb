@@ -66,7 +66,7 @@ module Culet
         return ok(TOPIC, found.sentence) unless found.inflated?(resident_bytes)
 
         note(TOPIC, "#{found.sentence}: the program has made its limits large, and garbage may reach them",
-             advice("growth"))
+             advice(*found.remedies))
       end
 
       def stopped(found)
