@@ -14,7 +14,7 @@ class AdviceAgreementTest < Minitest::Test
   # As of a server with two workers that write to what they inherited.
   CLUSTER = "all = Array.new(200_000) { |i| \"text \#{i}\" * 5 }\nGC.start\n%sready, done = IO.pipe\n$0 = 'puma 6.6.0 (tcp://0.0.0.0:3000) [shop]'\n" \
             "2.times { fork { $0 = 'puma: cluster worker'; all.each { |one| one.setbyte(0, 33) }; done.write('.'); sleep } }\n2.times { ready.read(1) }\n#{UP}".freeze
-  LIB = "-I#{ROOT}/lib"
+  LIB = "-I#{ROOT}/lib".freeze
   # What stands in a line => the remedy.
   LINES = { /culet run -- COMMAND/ => "allocator", /culet lib auto/ => "trim", /MALLOC_ARENA_MAX=/ => "arenas", /Culet::Warmup\.requests/ => "requests",
             /Culet\.warmup in the code that runs before/ => "warmup", /plugin :culet in/ => "plugin",

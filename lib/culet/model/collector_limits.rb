@@ -80,8 +80,8 @@ module Culet
     # @return [String] the three limits
     def sentence
       "Ruby collects after #{human(malloc_bytes)} of malloc (#{human(start)} at the start) or " \
-        "#{human(old_malloc_bytes)} of old objects' malloc (#{human(old_start)} at the start); until then its heap may " \
-        "grow by #{human(allocatable_bytes)}"
+        "#{human(old_malloc_bytes)} of old objects' malloc (#{human(old_start)} at the start); until then its heap " \
+        "may grow by #{human(allocatable_bytes)}"
     end
 
     # @return [Array<String>] names of what lowers them
