@@ -42,8 +42,8 @@ module Culet
     require_relative "culet/scope"
     require_relative "culet/tools/report"
     read = own_streams(objects: objects, chunks: 0)
-    snapshot = Report.retry_until_consistent { Scope::Builder.new(read.call, name: "the output of culet-scope").call }
-    Report::Document.new(snapshot).to_h
+    packed = Scope::PackedSnapshot.new(name: "the output of culet-scope", environment: ENV.to_h, &read)
+    Report::Document.new(Report.retry_until_consistent { packed.snapshot }).to_h
   end
 
   # @param objects [Boolean] whether to count the Ruby objects, once

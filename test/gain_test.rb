@@ -60,7 +60,7 @@ class GainTest < Minitest::Test
       assert_match(/\Aprocess #{worker}: malloc_trim\(0\) would return \d+\.\d MB \(\d+ %\)/, cow.find { |one| one["topic"] == "trim" }["text"])
       refute_match(/nothing to gain/, cow.join)
       doctor = json("doctor", worker.to_s).fetch("findings").find { |one| one["topic"] == "trim" }
-      assert_equal "#{report.fetch("trim")}.", doctor["remedy"]
+      assert_equal "#{report.fetch("trim")}; `culet explain #{worker}` says what it saves.", doctor["remedy"]
     end
   end
 

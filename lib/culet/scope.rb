@@ -31,8 +31,7 @@ module Culet
     def self.packed_snapshots(subject, **options)
       return SnapshotFile.packed_snapshots(subject) unless process?(subject)
 
-      stream = Reader.new(subject, **options).stream
-      [PackedSnapshot.new(name: "the output of culet-scope") { stream }]
+      [Reader.new(subject, **options).packed]
     end
 
     # @param subject [String]

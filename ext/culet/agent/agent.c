@@ -23,7 +23,33 @@
 #include "common/values.h"
 #include "limit/limit.h"
 
-/* GC.stat and the Ruby version. */
+/* A method of GC without arguments; false where this Ruby does not have it. */
+static VALUE collector_switch(const char *name)
+{
+    VALUE collector = rb_const_get(rb_cObject, rb_intern("GC"));
+    ID id = rb_intern(name);
+
+    if (!rb_obj_respond_to(collector, id, 0)) /* a method that is not implemented counts as none */
+        return Qfalse;
+    return RTEST(rb_funcall(collector, id, 0)) ? Qtrue : Qfalse;
+}
+
+/* Ruby tells whether the collector is off only when that is changed. */
+static VALUE collector_is_off(void)
+{
+    VALUE off = rb_gc_enable();
+
+    if (RTEST(off))
+        rb_gc_disable();
+    return off;
+}
+
+static void write_switch(struct culet_buffer *buffer, const char *name, VALUE on)
+{
+    culet_buffer_format(buffer, ",\"%s\":%s", name, RTEST(on) ? "true" : "false");
+}
+
+/* GC.stat, the Ruby version, and the switches of the collector. */
 static void write_vm(struct culet_buffer *buffer)
 {
     VALUE stat = rb_hash_new();
@@ -35,6 +61,9 @@ static void write_vm(struct culet_buffer *buffer)
     culet_buffer_json(buffer, rb_const_get(rb_cObject, rb_intern("RUBY_VERSION")));
     culet_buffer_text(buffer, ",\"description\":");
     culet_buffer_json(buffer, rb_const_get(rb_cObject, rb_intern("RUBY_DESCRIPTION")));
+    write_switch(buffer, "gc_disabled", collector_is_off());
+    write_switch(buffer, "gc_stress", collector_switch("stress"));
+    write_switch(buffer, "gc_auto_compact", collector_switch("auto_compact"));
     culet_buffer_text(buffer, "}\n");
 }
 

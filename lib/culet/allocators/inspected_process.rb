@@ -28,23 +28,30 @@ module Culet
       def mappings = @mappings ||= live.mappings
 
       # @return [Hash{String => String}] as at the start of the process; empty when unknown
-      def environment = @environment ||= environment_known? ? live.environment : {}
+      def environment = own_environment || {}
 
-      # A long title (as Puma and Sidekiq set) overwrites the environment that /proc shows.
-      #
-      # @return [Boolean]
-      def environment_known?
-        return @environment_known if defined?(@environment_known)
-
-        text = live.read("environ")
-        @environment_known = text.empty? || text.match?(/\A[^=\s\0]+=/)
-      end
+      # @return [Boolean] whether no title overwrote it
+      def environment_known? = !own_environment.nil?
 
       # @return [String]
       def executable = @executable ||= live.executable
 
       # @return [Boolean] by the file's name, as the allocator itself judges it
       def ruby? = File.basename(executable).start_with?("ruby")
+
+      # Ruby exports its version as text, from libruby or from the executable.
+      #
+      # @return [String, nil] such as "3.3.1"; nil for a program other than Ruby, or without permission
+      def ruby_version
+        return @ruby_version if defined?(@ruby_version)
+
+        paths = mappings.select(&:file?).map(&:path).uniq.grep(%r{/libruby[^/]*\.so})
+        @ruby_version = [*paths, executable].lazy.filter_map do |path|
+          file = elf(path)
+          symbol = file&.symbol("ruby_version")
+          file.text_at(symbol) if symbol
+        end.first
+      end
 
       # @return [SearchOrder]
       def search_order = @search_order ||= SearchOrder.new(self)
@@ -97,6 +104,12 @@ module Culet
       end
 
       private
+
+      def own_environment
+        return @own_environment if defined?(@own_environment)
+
+        @own_environment = live.environment
+      end
 
       def openable?(path)
         ForeignFile.open(opened(path), follow: true) { true }

@@ -59,8 +59,10 @@ module Culet
       def define(parser)
         paragraph(parser, "Forked processes share each page until one of them, or its allocator, writes to it.")
         define_names(parser)
-        option(parser, "--max-private SIZE", "exit 3 if a worker has more private memory than SIZE (80MB, 64MiB)",
-               &method(:size))
+        option(parser, "--max-private SIZE",
+               "exit 3 if a worker has more private memory than SIZE (80MB, 64MiB)") do |v|
+          bytes("--max-private", v)
+        end
         number(parser, "--writes N", "find the writes that unshared the pages of the N workers with the fewest " \
                                      "shared pages (default: #{WRITES}; with --watch: 0)", least: 0, most: MOST_WORKERS)
         option(parser, "--classes", "list the classes of the objects on unshared pages; the process must have loaded " \
@@ -81,11 +83,6 @@ module Culet
         return unless options[:for] && command
 
         raise UsageError, "--for cannot be used with a command, which is observed until it ends"
-      end
-
-      def size(text)
-        Text::Size.parse(text) ||
-          raise(UsageError, "--max-private takes a size, e.g. 80MB or 64MiB, not #{shortened(text)}")
       end
 
       def watch(words)

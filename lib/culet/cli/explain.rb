@@ -22,6 +22,7 @@ module Culet
       EXAMPLES = ["culet explain puma                        a server and its workers, watched for a minute",
                   "culet explain 4242 --for 10m              longer, to tell a leak from a cache",
                   "culet explain puma --html explain.html    a page for colleagues",
+                  "culet explain puma --fit 2GB              how many workers 2 GB has room for",
                   "culet explain puma --json --out before.json",
                   "culet explain puma --check before.json    after a change: what it saved"].freeze
 
@@ -67,6 +68,7 @@ module Culet
         define_names(parser)
         duration(parser, "--for TIME", "watch for TIME (30s, 10m; default: #{SECONDS.round}s)")
         option(parser, "--html FILE", "write a page with the verdict, the levels over time, and the remedies")
+        option(parser, "--fit SIZE", "say how many workers SIZE has room for (2GB, 512MiB)") { |v| bytes("--fit", v) }
         option(parser, "--check FILE", "compare with the predictions of an earlier --json document")
       end
 
@@ -82,7 +84,7 @@ module Culet
         err.puts("culet: watching process #{pid} for #{seconds.round} s; Ctrl-C reports now")
         watch = Culet::Explain::Watch.new(pid, seconds: seconds, interruption: @interruption, session: profile(pid))
         observation = watch.call
-        Culet::Diagnosis.new(observation, unused: unused(observation))
+        Culet::Diagnosis.new(observation, unused: unused(observation), fit_bytes: options[:fit])
       end
 
       # Only of processes that have loaded culet/profile.

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../errors"
+require_relative "../text/size"
 
 module Culet
   module CLI
@@ -39,6 +40,14 @@ module Culet
         return value if value&.positive? && value <= most
 
         raise UsageError, "#{flag} takes a number above 0, at most #{most}, not #{shortened(text)}"
+      end
+
+      # @param flag [String] of an option
+      # @param text [String] its value
+      # @return [Integer] bytes
+      # @raise [Culet::UsageError] for what is no size
+      def bytes(flag, text)
+        Text::Size.parse(text) || raise(UsageError, "#{flag} takes a size, e.g. 80MB or 64MiB, not #{shortened(text)}")
       end
 
       def shortened(text) = text.size > 40 ? "#{text[0, 40].inspect}..." : text.inspect

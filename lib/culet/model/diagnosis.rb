@@ -6,7 +6,8 @@ require_relative "../text/size"
 require_relative "diagnosis/observation"
 require_relative "diagnosis/growth"
 require_relative "diagnosis/causes"
-require_relative "diagnosis/remedies"
+require_relative "diagnosis/fit"
+require_relative "diagnosis/ranking"
 
 module Culet
   # Why the processes of a tree are as large as they are, and what to do: one verdict, the figures that decide, and the
@@ -15,14 +16,13 @@ module Culet
   #   Observation   what was read while the tree was watched
   #   Growth        whether memory in use grows all the time, and of which kind it is
   #   Causes        what else makes the processes larger than their work
-  #   Remedies      what to change, the largest saving first
+  #   Fit           how many workers a size of memory has room for
+  #   Ranking       what to change, the largest saving first
   class Diagnosis
     # In the order of the manual; the key of --json.
     VERDICTS = %w[ruby_leak native_leak bloat malloc_free ruby_heap sharing code limit none unknown].freeze
-    # Of the memory limit, from here on.
-    CLOSE = 0.85
     EVIDENCE = 3
-    private_constant :CLOSE, :EVIDENCE
+    private_constant :EVIDENCE
 
     # @return [Observation]
     attr_reader :observation
@@ -30,13 +30,17 @@ module Culet
     attr_reader :growth
     # @return [Causes]
     attr_reader :causes
+    # @return [Fit, nil] nil: nobody asked
+    attr_reader :fit
 
     # @param observation [Observation]
     # @param unused [Hash, nil] as of `culet requires --unused --json`
-    def initialize(observation, unused: nil)
+    # @param fit_bytes [Integer, nil] memory that workers are to fit into
+    def initialize(observation, unused: nil, fit_bytes: nil)
       @observation = observation
       @growth = Growth.new(observation)
       @causes = Causes.new(observation, unused: unused)
+      @fit = Fit.new(observation, limit_bytes: fit_bytes) if fit_bytes
     end
 
     # @return [String] one of VERDICTS
@@ -71,7 +75,10 @@ module Culet
     def remarks = [*open_growth, *slowing, *observation.problems]
 
     # @return [Array<Remedy>] the best first
-    def remedies = @remedies ||= Remedies.new(observation, growth: growth, causes: causes).list
+    def remedies = ranking.list
+
+    # @return [Array<String>] names of remedies that are not in place, and save too little or what nobody can predict
+    def others = ranking.others
 
     # @return [String, nil] what to do to learn more, where the verdict is open
     def next_step
@@ -82,6 +89,8 @@ module Culet
     end
 
     private
+
+    def ranking = @ranking ||= Ranking.new(observation, growth: growth, causes: causes)
 
     # A growth whose kind or end is open is the verdict where nothing else explains the size.
     def growing?
@@ -100,7 +109,7 @@ module Culet
 
     def close?
       limit = observation.limit
-      limit && limit["used_bytes"] && limit["used_bytes"] >= CLOSE * limit["limit_bytes"]
+      limit && limit["used_bytes"] && limit["used_bytes"] >= Thresholds::CLOSE_TO_LIMIT * limit["limit_bytes"]
     end
 
     def human(bytes) = Text::Size.human(bytes.round)

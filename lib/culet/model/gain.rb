@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../text/size"
+require_relative "thresholds"
 
 module Culet
   # What a change would free, and whether it is worth making. Every tool decides that here.
@@ -11,12 +12,9 @@ module Culet
   #
   # @api private
   class Gain
-    SHARE = 0.05
-    # Kind of change => least bytes.
-    BYTES = { setting: 4_000_000, code: 500_000 }.freeze
-    # Share of the limit, below and above it, that counts as close.
-    BAND = 0.25
-    private_constant :SHARE, :BYTES, :BAND
+    SHARE = Thresholds::GAIN_SHARE
+    BAND = Thresholds::GAIN_BAND
+    private_constant :SHARE, :BAND
 
     # @return [Integer] what would be freed
     attr_reader :bytes
@@ -27,7 +25,7 @@ module Culet
     def initialize(bytes, of:, kind: :setting)
       @bytes = bytes
       @whole = of
-      @least = [BYTES.fetch(kind), SHARE * of]
+      @least = [Thresholds::GAIN_BYTES.fetch(kind), SHARE * of]
     end
 
     # @return [Symbol] :worth, :close, :small

@@ -1,29 +1,27 @@
 # frozen_string_literal: true
 
 require_relative "../text/size"
-require_relative "advice"
+require_relative "savings"
 require_relative "snapshot_levels"
 
 module Culet
+  # One verdict: topic, sentence, and what to try (nil: nothing).
+  Verdict = Struct.new(:topic, :text, :remedy, keyword_init: true)
+
   # The verdicts on the levels of a process.
   #
   # @api private
   class SnapshotVerdicts
-    # A smaller process is little more than Ruby itself.
-    SMALL_BYTES = 16_000_000
-    # From this share on, memory in use decides the size.
-    IN_USE_SHARE = 0.7
-    # The main arena, and sometimes one of Ruby's timer thread.
-    FEW_ARENAS = 2
-    MAIN_ARENA = "main"
     # Topics of advice that changes a setting and has a known gain.
     CHANGES = ["trim", "arenas", "free memory", "Ruby's slots"].freeze
-    private_constant :SMALL_BYTES, :IN_USE_SHARE, :FEW_ARENAS, :MAIN_ARENA, :CHANGES
+    private_constant :CHANGES
 
     # @param memory [SnapshotLevels]
     def initialize(memory)
       @memory = memory
       @snapshot = memory.snapshot
+      @remedies = Remedies.new([Setup.of(@snapshot)])
+      @savings = Savings.new([Savings::Part.of(memory)], of: memory.rss_bytes)
     end
 
     # @return [Array<Verdict>] the largest level, the gain of `malloc_trim`, and advice
@@ -38,13 +36,15 @@ module Culet
 
     attr_reader :memory, :snapshot
 
-    def glibc? = snapshot.allocator.name == "glibc"
-
     def malloc = snapshot.malloc
 
     def bytes(count) = Text::Size.human(count)
 
-    def trims? = Advice.trims?(snapshot)
+    # @param names [Array<String>] of remedies
+    # @return [Array<Remedy>] those that are not in place and are worth the change
+    def worth(*names) = @savings.worth(@remedies.list(*names))
+
+    def sentence(*names) = Remedies.sentence(worth(*names))
 
     def percent(count) = memory.rss_bytes.zero? ? "0 %" : "#{(100 * count.fdiv(memory.rss_bytes)).round} %"
 
@@ -76,19 +76,22 @@ module Culet
     }.freeze
     private_constant :MEANINGS
 
+    # culet trims by itself.
     def trim
-      gain = Advice.trim(snapshot) or return
+      return unless snapshot.allocator.name == "glibc" && malloc
 
-      verdict("trim", "malloc_trim(0) would return #{gain}#{gain.remark}", (Advice::TRIM if gain.worth? && !trims?))
+      remedy = @remedies["trim"]
+      gain = @savings.gain(@savings.predict(remedy)) if remedy
+      verdict("trim", "malloc_trim(0) would return #{gain(malloc.trim_bytes)}#{gain&.remark}", sentence("trim"))
     end
 
     def advice
       found = [stale, arenas || free_memory, free_slots, used, unsplit].compact
-      found.empty? && trim&.remedy.nil? ? [verdict("advice", nothing)] : found
+      found.empty? && sentence("trim").nil? ? [verdict("advice", nothing)] : found
     end
 
     def nothing
-      return "the process is too small for any setting to matter" if memory.rss_bytes < SMALL_BYTES
+      return "the process is too small for any setting to matter" if memory.rss_bytes < Thresholds::SMALL_BYTES
       return "none: the free memory of this malloc is unknown" unless malloc && snapshot.allocator.blocks?
 
       "no setting would make the process much smaller: its memory is in use"
@@ -104,20 +107,10 @@ module Culet
     end
 
     def arenas
-      return unless glibc? && malloc && malloc.arenas > FEW_ARENAS && apart?
+      return if worth("arenas").empty?
 
-      free = gain(malloc.free_resident_bytes)
-      return unless free.worth?
-
-      verdict("arenas", "#{malloc.arenas} arenas keep #{free} of free memory, most of it in thread arenas; " \
-                        "fewer arenas keep less#{free.remark}",
-              Advice::FEWER_ARENAS)
-    end
-
-    # Whether most free memory is in thread arenas; fewer arenas do not help against holes in the main arena.
-    def apart?
-      main, others = snapshot.arenas.partition { |arena| arena.name == MAIN_ARENA }
-      others.sum(&:free_bytes) > main.sum(&:free_bytes)
+      verdict("arenas", "#{malloc.arenas} arenas keep #{gain(malloc.free_resident_bytes)} of free memory; " \
+                        "fewer arenas keep less", sentence("allocator", "arenas"))
     end
 
     def free_memory
@@ -129,10 +122,9 @@ module Culet
         verdict("free memory", "#{free}; culet returns whole free pages within a second, " \
                                "the rest is between blocks in use")
       elsif malloc.trim_bytes >= malloc.free_resident_bytes / 2
-        verdict("free memory", "#{free}; a trim would return most of it",
-                "#{"#{Advice::AUTO}, or " unless trims?}culet run -- COMMAND")
+        verdict("free memory", "#{free}; a trim would return most of it", sentence("trim", "allocator"))
       else
-        verdict("free memory", "#{free}, between blocks in use", "culet run -- COMMAND")
+        verdict("free memory", "#{free}, between blocks in use", sentence("allocator"))
       end
     end
 
@@ -141,17 +133,18 @@ module Culet
       return unless free.worth?
 
       text = "#{free} are free slots in pages that also hold objects#{free.remark}"
-      return verdict("Ruby's slots", text, Advice::WARM_UP) unless Advice.warmed_up?(snapshot)
-
-      verdict("Ruby's slots", "#{text}; Culet.warmup has run, so objects that were created since have left them")
+      if Setup.of(snapshot).warmed_up?
+        text += "; Culet.warmup has run, so objects that were created since have left them"
+      end
+      verdict("Ruby's slots", text, sentence("collector", "compact"))
     end
 
     def used
       held = memory.levels.values_at("malloc_used", "ruby_objects").sum
-      return unless held >= IN_USE_SHARE * memory.rss_bytes && memory.rss_bytes >= SMALL_BYTES
+      return unless held >= Thresholds::IN_USE_SHARE * memory.rss_bytes && memory.rss_bytes >= Thresholds::SMALL_BYTES
 
       verdict("in use", "#{bytes(held)} (#{percent(held)}) are in use; only the program can free them",
-              Advice.holders(snapshot))
+              "culet explain #{snapshot.pid} says whether they grow, and what to do")
     end
 
     def unsplit

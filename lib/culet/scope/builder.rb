@@ -125,9 +125,11 @@ module Culet
     # One process at one moment, not yet unpacked: a long series is kept as these, and one after the other is looked at.
     class PackedSnapshot
       # @param name [String] what to call its stream in sentences
+      # @param environment [Hash{String => String}, nil] of the process
       # @yieldreturn [String] the stream
-      def initialize(name:, &stream)
+      def initialize(name:, environment: nil, &stream)
         @name = name
+        @environment = environment
         @stream = stream
       end
 
@@ -136,7 +138,7 @@ module Culet
 
       # @return [Snapshot] made anew each time
       # @raise [Culet::Error] when the stream is cut off, damaged, foreign or newer
-      def snapshot = Builder.new(stream, name: @name).call
+      def snapshot = Builder.new(stream, name: @name).call.tap { |one| one.environment = @environment }
     end
   end
 end

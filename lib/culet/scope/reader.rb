@@ -41,7 +41,14 @@ module Culet
 
       # @return [Snapshot]
       # @raise [Culet::Error] when the process cannot be read; the message says why and the way round it
-      def snapshot = Builder.new(stream, name: "the output of culet-scope").call
+      def snapshot = packed.snapshot
+
+      # @return [PackedSnapshot]
+      # @raise [Culet::Error] as `snapshot`
+      def packed
+        bytes = stream
+        PackedSnapshot.new(name: "the output of culet-scope", environment: environment) { bytes }
+      end
 
       # What the program writes goes to a file without a name, not through a pipe: so it never waits for us while it
       # holds the process.
@@ -63,6 +70,13 @@ module Culet
       end
 
       private
+
+      # What it cannot tell is not worth a failure.
+      def environment
+        Processes::Live.new(@pid).environment
+      rescue Error
+        nil
+      end
 
       def with_file
         file = nameless_file

@@ -76,10 +76,11 @@ module Culet
     # process, allocator, malloc, ruby: Parts; sizes, freeruns: Hashes as in the stream; mappings, regions, arenas:
     # Arrays of Parts in address order; threads: Array of Hashes; ruby_pages: Array of RubyPage; problems: Array of
     # sentences; reading: what it took, a Hash as in the stream. Where the process was asked itself: objects: a Part;
-    # gc, vm, allocator_statistics: Hashes.
+    # gc, vm, allocator_statistics: Hashes. environment: as of Processes::Live; nil where it is unknown, and in a file,
+    # which has no contents.
     Snapshot = Struct.new(:process, :allocator, :malloc, :ruby, :sizes, :freeruns, :mappings, :regions,
                           :arenas, :threads, :ruby_pages, :problems, :reading, :objects, :gc, :vm,
-                          :allocator_statistics, keyword_init: true) do
+                          :allocator_statistics, :environment, keyword_init: true) do
       # So that it can stand where a PackedSnapshot can.
       #
       # @return [Snapshot] itself

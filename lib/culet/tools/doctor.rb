@@ -7,6 +7,7 @@ require_relative "doctor/preload_check"
 require_relative "doctor/version_check"
 require_relative "doctor/arena_check"
 require_relative "doctor/trim_check"
+require_relative "doctor/collector_check"
 require_relative "doctor/kernel_check"
 require_relative "doctor/container_check"
 
@@ -17,7 +18,8 @@ module Culet
   # @api private
   class Doctor
     # The checks, in the order of the report.
-    CHECKS = [AllocatorCheck, PreloadCheck, VersionCheck, ArenaCheck, TrimCheck, KernelCheck, ContainerCheck].freeze
+    CHECKS = [AllocatorCheck, PreloadCheck, VersionCheck, ArenaCheck, TrimCheck, CollectorCheck, KernelCheck,
+              ContainerCheck].freeze
 
     # @param pid [Integer, String]
     # @raise [Culet::Error] when the process does not exist or may not be read

@@ -2,6 +2,7 @@
 
 require_relative "../../text/numbers"
 require_relative "../../text/size"
+require_relative "../thresholds"
 require_relative "observation"
 
 module Culet
@@ -25,20 +26,13 @@ module Culet
 
     # Why processes are larger than their work needs. name: a verdict; bytes: what is at stake; sentence: the verdict in
     # words; evidence: the figures that decide.
-    Cause = Struct.new(:name, :bytes, :sentence, :evidence, keyword_init: true)
+    Cause = Struct.new(:name, :bytes, :sentence, :evidence, keyword_init: true) do
+      # @return [Boolean, nil] whether the processes have shared nothing from the start
+      attr_accessor :never_shared
+    end
 
     # The causes that a process tree shows, beside growth.
     class Causes
-      # What a cause must have at stake to be the verdict: bytes, and a part of the memory of all processes. A
-      # server's memory varies by some 5 % within an hour; half as much again may be its allocator's usual reserve.
-      LEAST_BYTES = 8_000_000
-      LEAST_SHARE = 0.15
-      # Code that never runs is there for good, and varies by nothing.
-      LEAST_SHARES = { "code" => 0.08 }.freeze
-      # Free memory that any malloc keeps, as a part of what is in use.
-      RESERVE = 0.08
-      # Free slots that a collector leaves, as a part of the live ones: RUBY_GC_HEAP_FREE_SLOTS_MIN_RATIO is 0.2.
-      SLOT_RESERVE = 0.25
       # Garbage that is usual: Ruby collects after some 32 MB of malloc at most (RUBY_GC_MALLOC_LIMIT_MAX).
       GARBAGE_BYTES = 32_000_000
       # Swings of the memory in use that garbage between collections does not explain.
@@ -52,8 +46,7 @@ module Culet
       ALIKE = 0.5
       OWN_SHARE = 0.5
       RUBY = %w[ruby_free_slots ruby_page_overhead].freeze
-      private_constant :LEAST_BYTES, :LEAST_SHARE, :LEAST_SHARES, :RESERVE, :GARBAGE_BYTES, :SWING_BYTES, :SWING_SHARE,
-                       :LEAST_LOST, :SHAREABLE, :ALIKE, :OWN_SHARE, :RUBY
+      private_constant :GARBAGE_BYTES, :SWING_BYTES, :SWING_SHARE, :LEAST_LOST, :SHAREABLE, :ALIKE, :OWN_SHARE, :RUBY
 
       # @param observation [Observation]
       # @param unused [Hash, nil] as of `culet requires --unused --json`
@@ -72,7 +65,10 @@ module Culet
 
       # @param name [String] of a cause
       # @return [Numeric] bytes that make it the verdict
-      def least(name) = [LEAST_BYTES, LEAST_SHARES.fetch(name, LEAST_SHARE) * @observation.total_bytes].max
+      def least(name)
+        share = Thresholds::CAUSE_SHARES.fetch(name, Thresholds::CAUSE_SHARE)
+        [Thresholds::CAUSE_BYTES, share * @observation.total_bytes].max
+      end
 
       private
 
@@ -116,7 +112,7 @@ module Culet
         used = @observation.private_bytes("malloc_used")
         return if free.zero?
 
-        cause("malloc_free", free - (RESERVE * used),
+        cause("malloc_free", free - (Thresholds::MALLOC_RESERVE * used),
               "malloc keeps #{human(free)} of free memory, #{percent(free)} of all that the processes use#{between}",
               ["malloc_free_bytes", free], ["malloc_used_bytes", used], ["total_bytes", total])
       end
@@ -131,7 +127,7 @@ module Culet
         live = @observation.private_bytes("ruby_objects")
         return if free.zero?
 
-        cause("ruby_heap", free - (SLOT_RESERVE * live),
+        cause("ruby_heap", free - (Thresholds::SLOT_RESERVE * live),
               "the Ruby heap is sparse: #{human(free)} of its pages are free slots, beside #{human(live)} of objects" \
               "#{settings_note}",
               ["ruby_free_bytes", free], ["ruby_objects_bytes", live], ["total_bytes", total])
@@ -148,13 +144,13 @@ module Culet
       end
 
       def settings_note
-        names = heap_settings
-        "; #{Text::Lines.list(names)} #{names.size == 1 ? "is" : "are"} set" if names.any?
+        names = @observation.setups.flat_map { |one| one.collector.keeping_slots }.uniq.sort
+        return inflated_note if names.empty?
+
+        "; #{Text::Lines.list(names)} #{names.size == 1 ? "is" : "are"} set"
       end
 
-      def heap_settings
-        @observation.settings.each_value.compact.flat_map { |settings| settings.keys.grep(/\ARUBY_GC_/) }.uniq.sort
-      end
+      def inflated_note = ("; #{@observation.collector.sentence}" if @observation.inflated?)
 
       def sharing = lost_sharing || never_shared
 
@@ -179,10 +175,13 @@ module Culet
         group = siblings or return
         sizes = group.map { |member| in_use(member) }.sort
         could = SHAREABLE * sizes.first * (group.size - 1)
-        cause("sharing", could,
-              "nothing is shared: each of the #{group.size} workers loaded the program by itself, " \
-              "#{human(sizes.first)} or more each",
-              ["workers", group.size], ["in_use_bytes", sizes.first], ["total_bytes", total])
+        found = cause(
+          "sharing", could,
+          "nothing is shared: each of the #{group.size} workers loaded the program by itself, " \
+          "#{human(sizes.first)} or more each",
+          ["workers", group.size], ["in_use_bytes", sizes.first], ["total_bytes", total]
+        )
+        found.tap { |one| one.never_shared = true }
       end
 
       # Workers of one parent that are much larger than it, and alike: what they have was loaded behind the fork.

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../collector_limits"
+require_relative "../savings"
 require_relative "../snapshot_levels"
 require_relative "../trend"
 
@@ -62,11 +64,11 @@ module Culet
     # What was read of a process tree while it was watched.
     #
     # seconds: how long; moments: Hashes of Live::Sampler, one a second; processes: ObservedProcess, the largest first;
-    # tree: a Cow::ProcessTree of the end; settings: by process number, its environment, or nil where that is unknown;
-    # retention: Retention::Growth of the largest process with an agent, or nil; native: Trend of what it has in use and
-    # Ruby does not know of; profile: Profile::Data, or nil; growth:
-    # Profile::Growth of it, or nil; server: a name of Remedies::SERVERS, or nil; problems: sentences.
-    Observation = Struct.new(:seconds, :moments, :processes, :tree, :settings, :retention, :native, :profile, :growth,
+    # tree: a Cow::ProcessTree of the end; collector: CollectorLimits of the largest process, or nil; retention:
+    # Retention::Growth of the largest process with an agent, or nil; native: Trend of what it has in use and Ruby does
+    # not know of; profile: Profile::Data, or nil; growth: Profile::Growth of it, or nil; server: one of
+    # Setup::SERVERS, or nil; problems: sentences.
+    Observation = Struct.new(:seconds, :moments, :processes, :tree, :collector, :retention, :native, :profile, :growth,
                              :server, :problems, keyword_init: true) do
       # @return [Integer] bytes of all processes at the end, shared pages counted once
       def total_bytes = tree.total_pss_bytes
@@ -77,14 +79,18 @@ module Culet
       # @return [Array<Cow::ForkedProcess>] those that share what their parent had at the fork
       def workers = members.select(&:forked)
 
+      # @return [Array<Setup>] of all of them
+      def setups = @setups ||= members.map { |member| Setup.of(member.snapshot) }
+
+      # @return [Array<Savings::Part>] of all of them
+      def parts = @parts ||= members.map(&:part)
+
       # @param names [Array<String>] levels
       # @return [Integer] bytes of all processes, without what they share with their parent
-      def private_bytes(*names)
-        members.sum do |member|
-          shares = member.breakdown.levels.values_at(*names).compact
-          member.forked ? shares.sum(&:private) : shares.sum(&:resident)
-        end
-      end
+      def private_bytes(*names) = parts.sum { |part| part.bytes(*names) }
+
+      # @return [Boolean] whether the program has made its collector's limits large
+      def inflated? = !collector.nil? && collector.inflated?(processes.first.snapshot.process.rss_bytes)
 
       # @return [Trend] of the resident memory of all processes, shared pages counted once
       def resident

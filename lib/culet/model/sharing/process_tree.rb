@@ -3,12 +3,14 @@
 require_relative "../../errors"
 require_relative "../../system/processes"
 require_relative "../../scope"
+require_relative "../savings"
 require_relative "breakdown"
 require_relative "comparison"
 require_relative "../agent/inquiry"
 
 module Culet
   module Cow
+
     # One process of a process tree.
     #
     # age_seconds: since the fork; forked: whether it runs its parent's program at the same addresses, and so shares the
@@ -38,6 +40,15 @@ module Culet
 
       # @return [Array<Array(Integer, Integer)>] start and end of each range of unshared pages
       def unshared = PageSharing.new(snapshot, relative: relative).unshared
+
+      # @return [Savings::Part]
+      def part
+        levels = breakdown.levels
+        return Savings::Part.new(snapshot: snapshot, levels: levels.transform_values(&:resident)) unless forked
+
+        Savings::Part.new(snapshot: snapshot, levels: levels.transform_values(&:private),
+                          unshared: levels.transform_values(&:unshared))
+      end
 
       # @return [Integer, nil] bytes of pages that only this process maps, dirty or clean
       def private_bytes = snapshot&.private_bytes

@@ -75,9 +75,14 @@ module Culet
       # @return [Array<String>] command line
       def command_line = read("cmdline").split("\0")
 
-      # @return [Hash{String => String}] environment at the start of the process
+      # A long title (as Puma and Sidekiq set) overwrites the environment that /proc shows.
+      #
+      # @return [Hash{String => String}, nil] environment at the start of the process; nil where a title overwrote it
       def environment
-        read("environ").split("\0").filter_map { |pair| pair.split("=", 2) if pair.include?("=") }.to_h
+        text = read("environ")
+        return unless text.empty? || text.match?(/\A[^=\s\0]+=/)
+
+        text.split("\0").filter_map { |pair| pair.split("=", 2) if pair.include?("=") }.to_h
       end
 
       # @param path [String] a path as the process sees it, perhaps in a container

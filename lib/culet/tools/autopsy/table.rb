@@ -129,7 +129,13 @@ module Culet
       end
 
       def notes
-        [late, others, unread_log].compact
+        [late, others, unread_log, explained].compact
+      end
+
+      def explained
+        return unless findings.cause.kind == "kernel"
+
+        "While such a process runs, culet explain says why it is so large, and what to do."
       end
 
       def late

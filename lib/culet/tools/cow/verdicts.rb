@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../../system/kernel_file"
-require_relative "../../model/advice"
 require_relative "../../model/gain"
 require_relative "../../model/snapshot_verdicts"
 require_relative "../../text/numbers"
@@ -17,6 +16,7 @@ module Culet
       def initialize(tree)
         @tree = tree
         @workers = tree.workers.select(&:forked)
+        @remedies = Remedies.new(tree.read_members.map { |one| Setup.of(one.snapshot) }, forks: @workers.any?)
       end
 
       # @return [Array<Verdict>] the real cost, the sharing that was lost, and remedies
@@ -69,7 +69,7 @@ module Culet
           [member, SnapshotVerdicts.new(SnapshotLevels.new(member.snapshot)).changes]
         end
         found = changes.reject { |_, list| list.empty? }
-        member, list = found.max_by { |one, _| Advice.trim(one.snapshot)&.bytes.to_i }
+        member, list = found.max_by { |one, _| one.snapshot.malloc&.trim_bytes.to_i }
         return [] unless member
 
         more = found.size > 1 ? ", one of #{found.size} such processes" : ""
@@ -91,8 +91,8 @@ module Culet
         verdict("malloc", "#{bytes(lost)} of the unshared bytes belong to malloc: workers wrote to blocks, " \
                           "or allocated in the free space between old ones",
                 [warm_up("it leaves less free space"),
-                 "with Culet::Warmup.requests the parent also builds what every worker would build at its first " \
-                 "requests"].compact.join("; "))
+                 advise("requests", "the parent builds what every worker would build at its first requests")]
+                  .compact.join("; "))
       end
 
       def ruby
@@ -143,32 +143,28 @@ module Culet
         reuse: "it leaves less free space",
         same: "it leaves less for collections in workers, which set marks and set them back"
       }.freeze
-      # What else does.
-      REMEDIES = {
-        flag_bits: "freeze in the parent what workers would freeze",
-        inline_caches: "run a few requests in the parent before the fork, so that the inline caches are filled once " \
-                       "for all workers",
-        metadata: "use culet run -- COMMAND: culet does not write into freed blocks"
-      }.freeze
+      # What else does: a remedy, and how it helps; or code to change.
+      OTHERS = { inline_caches: ["requests", "they fill the inline caches once for all workers"],
+                 metadata: ["allocator", "it does not write into freed blocks"] }.freeze
+      FREEZE = "freeze in the parent what workers would freeze"
       HUGE_PAGES = "transparent huge pages are always on, and the kernel copies pages to make huge ones: " \
                    "culet doctor says how to limit them"
       CLASSES = "culet cow --classes names the objects on these pages"
-      private_constant :WARM_UPS, :REMEDIES, :HUGE_PAGES, :CLASSES
+      private_constant :WARM_UPS, :OTHERS, :FREEZE, :HUGE_PAGES, :CLASSES
 
       def other_remedy(category)
-        return if category == :metadata && @workers.first.snapshot.allocator.name == "culet"
-        return REMEDIES[category] unless category == :same
-
-        KernelFile.huge_pages == "always" ? HUGE_PAGES : CLASSES
+        case category
+        when :flag_bits then FREEZE
+        when :same then KernelFile.huge_pages == "always" ? HUGE_PAGES : CLASSES
+        else OTHERS[category]&.then { |name, how| advise(name, how) }
+        end
       end
 
       # @param how [String] how it helps
       # @return [String, nil] nil where the parent has called it: what is lost now is lost in spite of it
-      def warm_up(how)
-        return if @workers.any? { |worker| Advice.warmed_up?(worker.snapshot) }
+      def warm_up(how) = advise("warmup", how)
 
-        "call Culet.warmup, or Process.warmup (Ruby 3.3 and later), before the fork: #{how}"
-      end
+      def advise(name, how) = @remedies[name]&.then { |remedy| "#{remedy}: #{how}" }
 
       # Free memory of the parent was free at the fork already, if the parent has been idle since.
       def garbage

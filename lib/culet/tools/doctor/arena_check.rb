@@ -13,21 +13,14 @@ module Culet
 
       # @return [Array<Finding>]
       def findings
-        return [ok("arenas", "glibc does not serve malloc, so its arenas do not matter")] unless glibc?
-        return [limited(limit)] if limit
+        return [limit ? limited(limit) : unlimited] if setup.allocator == "glibc"
 
-        [unlimited]
+        [ok("arenas", "glibc does not serve malloc, so its arenas do not matter")]
       end
 
       private
 
-      def glibc? = target.allocator == "glibc" || target.dormant?
-
-      # The variable, or the tunable for the same setting.
-      def limit
-        @limit ||= target.environment["MALLOC_ARENA_MAX"].to_s[/\A[1-9]\d*\z/] ||
-                   target.environment["GLIBC_TUNABLES"].to_s[/(?:\A|:)glibc\.malloc\.arena_max=([1-9]\d*)/, 1]
-      end
+      def limit = setup.arena_limit
 
       def limited(count) = ok("arenas", "glibc is limited to #{count} #{count == "1" ? "arena" : "arenas"}")
 
@@ -36,11 +29,9 @@ module Culet
         text = "glibc may make #{most} arenas (#{ARENAS_PER_CORE} per core, #{target.cores} cores)"
         return note("arenas", "#{text}; whether a setting limits them is unknown") unless target.environment_known?
 
-        remedy = "Start it with `culet run -- COMMAND`, or set MALLOC_ARENA_MAX=2."
-        if threaded_ruby?
-          return bad("arenas", "#{text}, and the process has #{target.threads} threads; " \
-                               "`culet report #{target.pid}` shows what they keep", remedy)
-        end
+        remedy = advice("allocator", "arenas")
+        text_of_threads = "#{text}, and the process has #{target.threads} threads"
+        return bad("arenas", text_of_threads, remedy) if threaded_ruby?
 
         note("arenas", "#{text}; a Ruby with many threads grows with them", remedy)
       end

@@ -10,9 +10,6 @@ module Culet
     # The limits of the control groups of the process (cgroups(7)), versions 2 and 1. Any group up to the root may have
     # a limit; the smallest counts.
     class ContainerCheck < Check
-      # Above this share of the limit, the next peak may trigger the out-of-memory killer.
-      TIGHT = 0.9
-
       # @return [Array<Finding>]
       def findings = [memory, cpu]
 
@@ -31,10 +28,10 @@ module Culet
         end
 
         text = "the container may use #{Text::Size.limit(limit)} and uses #{Text::Size.limit(used, limit)}"
-        return ok("memory limit", text) if used < TIGHT * limit
+        return ok("memory limit", text) if used < Thresholds::CLOSE_TO_LIMIT * limit
 
         bad("memory limit", "#{text}; at the limit, the kernel kills a process",
-            "Raise the limit, run fewer workers or threads, or use less memory, e.g. with `culet run -- COMMAND`.")
+            "Raise the limit, or see what to change: `culet explain #{target.pid}`.")
       end
 
       # @return [Array<MemoryGroup>] those that have a limit; what counts as used is that of `culet limit`
@@ -51,9 +48,10 @@ module Culet
         return ok("cpu limit", "the container has no CPU limit, #{target.cores} cores") unless cores
 
         text = format("the container may use %<share>.4g of %<cores>d cores", share: cores, cores: target.cores)
-        return ok("cpu limit", text) unless cores < target.cores && target.allocator == "glibc"
+        remedy = advice("arenas") if cores < target.cores
+        return ok("cpu limit", text) unless remedy
 
-        note("cpu limit", "#{text}; glibc computes its arenas from #{target.cores} cores", "Set MALLOC_ARENA_MAX=2.")
+        note("cpu limit", "#{text}; glibc computes its arenas from #{target.cores} cores", remedy)
       end
 
       def cpu_limits

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../model/remedies"
 require_relative "../../system/kernel_file"
 
 module Culet
@@ -17,6 +18,21 @@ module Culet
       private
 
       attr_reader :target
+
+      # @return [Setup] what the process has in place
+      def setup
+        @setup ||= Setup.new(allocator: target.dormant? ? "glibc" : target.allocator,
+                             paths: target.mappings.map { |one| one.path.to_s },
+                             environment: (target.environment if target.environment_known?),
+                             names: Processes::Identity.new(target.pid).names, ruby: target.ruby_version)
+      end
+
+      # @param names [Array<String>] of remedies that are alternatives
+      # @return [String, nil] those that are not in place
+      def advice(*names)
+        text = Remedies.sentence(Remedies.new([setup]).list(*names))
+        "#{text}; `culet explain #{target.pid}` says what it saves." if text
+      end
 
       def ok(topic, text) = Finding.new(topic: topic, verdict: "ok", text: text)
 

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../../model/advice"
 require_relative "finding"
 
 module Culet
@@ -15,26 +14,11 @@ module Culet
       def findings
         return [] unless target.ruby?
 
-        mode = Processes::Marks.trimming(target.pid)
+        mode = setup.trimming
         return [ok(TOPIC, "culet/auto returns free memory after major GCs, #{MODES.fetch(mode)}")] if mode
-        return [ok(TOPIC, "culet returns free memory by itself")] if target.allocator == "culet"
+        return [ok(TOPIC, "culet returns free memory by itself")] if setup.culet?
 
-        [idle]
-      end
-
-      private
-
-      def idle
-        text = "free memory is not returned after GCs"
-        return note(TOPIC, text) if untrimmable?
-
-        note(TOPIC, "#{text}; `culet report #{target.pid}` shows how much that would be", "#{Advice::TRIM}.")
-      end
-
-      # An allocator that is unknown or has no function for it.
-      def untrimmable?
-        definition = Allocators.definitions.find { |known| known.name == target.allocator }
-        definition.nil? || definition.untrimmable
+        [note(TOPIC, "free memory is not returned after GCs", advice("trim"))]
       end
     end
   end

@@ -20,7 +20,7 @@ module Culet
       private
 
       def ruby
-        version = ruby_version
+        version = target.ruby_version
         return unopened("ruby", "Ruby version") if version.nil? && target.unreadable.any?
         return note("ruby", "not a Ruby process") unless version
         return ok("ruby", "Ruby #{version}") unless older?(version, RUBY_FLOOR)
@@ -31,17 +31,6 @@ module Culet
       def unopened(topic, what)
         unknown(topic, what, "#{target.unreadable.first} cannot be opened",
                 "Run culet in the container of the process, or as root.")
-      end
-
-      # Ruby exports its version as text, from libruby or from the executable.
-      def ruby_version
-        candidates = [*paths.grep(%r{/libruby[^/]*\.so}), target.executable]
-        candidates.each do |path|
-          elf = target.elf(path)
-          symbol = elf&.symbol("ruby_version")
-          return elf.text_at(symbol) if symbol
-        end
-        nil
       end
 
       def libc

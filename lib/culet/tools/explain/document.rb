@@ -36,8 +36,11 @@ module Culet
           "verdict" => @diagnosis.verdict, "sentence" => shortened(@diagnosis.sentence),
           "evidence" => @diagnosis.evidence.map(&:document), "next" => shortened(@diagnosis.next_step),
           "remarks" => @diagnosis.remarks.first(3).map { |text| shortened(text) },
-          "remedies" => @diagnosis.remedies.first(count).map { |one| remedy(one) } }
+          "remedies" => @diagnosis.remedies.first(count).map { |one| remedy(one) }, "others" => @diagnosis.others,
+          **fit }
       end
+
+      def fit = { "fit" => @diagnosis.fit&.document }.compact
 
       def remedy(one) = one.document.transform_values { |value| shortened(value) }
 

@@ -22,7 +22,7 @@ module Culet
       def diagnosis = @subject
 
       def sections
-        [heading, wrap(capital(diagnosis.sentence)), next_step, evidence, remedies, note_lines(diagnosis.remarks)]
+        [heading, wrap(capital(diagnosis.sentence)), next_step, evidence, fit, remedies, note_lines(diagnosis.remarks)]
       end
 
       def heading
@@ -44,6 +44,8 @@ module Culet
         grid([["what decides", rows.map(&:first), true], ["value", rows.map { |row| row[1] }, false], bounds].compact)
       end
 
+      def fit = diagnosis.fit && wrap("#{diagnosis.fit.sentence}.")
+
       def amount(one) = one.name == "workers" ? one.value.to_s : human(one.value)
 
       def interval(one) = (range(one.low, one.high) if one.bounded?)
@@ -53,10 +55,17 @@ module Culet
       def human(bytes) = Text::Size.human(bytes.round)
 
       def remedies
-        return wrap("No change of a setting would make it much smaller.") if diagnosis.remedies.empty?
+        none = wrap("No change of a setting would make it much smaller.")
+        return [none, *others].join("\n") if diagnosis.remedies.empty?
 
         lines = diagnosis.remedies.each_with_index.map { |one, at| remedy(one, at + 1) }
-        "#{bold("What to do, the largest saving first")}\n#{lines.join("\n")}"
+        "#{bold("What to do, the largest saving first")}\n#{[*lines, *others].join("\n")}"
+      end
+
+      def others
+        return if diagnosis.others.empty?
+
+        wrap("Too small to be worth a change, or not to be predicted: #{diagnosis.others.join(", ")}.")
       end
 
       def remedy(one, number)

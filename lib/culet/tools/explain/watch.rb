@@ -3,7 +3,6 @@
 require_relative "../../errors"
 require_relative "../../system/clock"
 require_relative "../../system/processes"
-require_relative "../../allocators/inspected_process"
 require_relative "../../model/diagnosis"
 require_relative "../../model/retention/growth"
 require_relative "../../model/retention/reading"
@@ -157,26 +156,25 @@ module Culet
       def observation(profile, growth)
         tree = Cow::ProcessTree.new([@root])
         Diagnosis::Observation.new(seconds: elapsed, moments: @moments, processes: @processes.select(&:snapshot),
-                                   tree: tree, settings: settings(tree), retention: retention,
+                                   tree: tree, collector: collector, retention: retention,
                                    native: Trend.new(@native), profile: profile, growth: growth,
                                    server: server(tree), problems: @problems | tree.problems)
       end
 
       def retention = (Retention::Growth.new(@looks) if @looks.size >= LEAST_LOOKS)
 
-      # @return [Hash{Integer => Hash, nil}] environment by process number
-      def settings(tree)
-        tree.read_members.to_h do |member|
-          process = Allocators::InspectedProcess.new(Processes::Live.find(member.pid))
-          [member.pid, process.environment_known? ? process.environment : nil]
-        rescue Error, SystemCallError
-          [member.pid, nil] # it has ended
-        end
+      # Of the largest process, if it has an agent.
+      def collector
+        process = @processes.first
+        return unless process.snapshot && agent?(process)
+
+        settings = Setup.of(process.snapshot).collector
+        CollectorLimits.ask(process.pid, settings: settings) if settings.version
       end
 
       def server(tree)
         names = tree.members.first(1).flat_map { |member| Processes::Identity.new(member.pid).names }
-        Diagnosis::Remedies::SERVERS.keys.find { |name| names.any? { |one| one.start_with?(name) } }
+        Setup::SERVERS.find { |name| names.any? { |one| one.start_with?(name) } }
       end
     end
   end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../model/remedies"
 require_relative "../../text/size"
 require_relative "../../text/view"
 
@@ -45,9 +46,18 @@ module Culet
       end
 
       def advice
-        return [] if @document["kept"] || @document["limit_bytes"].nil?
+        return [] unless @document["limit_bytes"]
 
-        ["The process does not keep the limit itself; require \"culet/limit\" in it."]
+        [*(kept unless @document["kept"]), *(explained if close?)]
+      end
+
+      def kept = "The process does not keep the limit itself: #{Remedies.new([])["limit"]}."
+
+      def explained = "culet explain #{@document["pid"]} says why the memory is in use, and what to do."
+
+      def close?
+        limit, used = @document.values_at("limit_bytes", "used_bytes")
+        used && used >= Thresholds::CLOSE_TO_LIMIT * limit
       end
     end
   end

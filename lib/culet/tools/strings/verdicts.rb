@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "../../model/advice"
 require_relative "../../model/gain"
+require_relative "../../model/snapshot_verdicts"
 require_relative "../../text/numbers"
 require_relative "../../text/size"
 

@@ -1,0 +1,108 @@
+# frozen_string_literal: true
+
+require_relative "../remedies"
+require_relative "../savings"
+require_relative "growth"
+
+module Culet
+  class Diagnosis
+    # The remedies that help a process tree, those that save most first. One that is in place is not among them.
+    class Ranking
+      # The remedies of settings.
+      NAMES = %w[allocator trim arenas warmup requests preload collector compact growth unused].freeze
+      # A leak is counted as of so many minutes, and at most as so many times what is expected.
+      LEAK_MINUTES = 60
+      MOST_TIMES = 4
+      PROGRAM = "the program"
+      private_constant :NAMES, :LEAK_MINUTES, :MOST_TIMES, :PROGRAM
+
+      # @param observation [Observation]
+      # @param growth [Growth]
+      # @param causes [Causes]
+      def initialize(observation, growth:, causes:)
+        @observation = observation
+        @growth = growth
+        @causes = causes
+        @savings = Savings.new(observation.parts, of: observation.total_bytes)
+      end
+
+      # @return [Array<Remedy>] those that are worth the change
+      def list
+        @list ||= begin
+          worth = joined.select { |one| @savings.gain(one).worth? }
+          [code, *worth.sort_by { |one| -one.saves_bytes }].compact
+        end
+      end
+
+      # @return [Array<String>] names of those that would save too little, or that nobody can predict
+      def others = joined.map(&:name) - list.map(&:name)
+
+      private
+
+      def candidates
+        @candidates ||= begin
+          remedies = Remedies.new(@observation.setups, server: @observation.server, forks: @observation.workers.any?)
+          names = NAMES.select { |name| applies?(name) }
+          remedies.list(*names).map { |one| @savings.predict(one, *at_stake(one.name)) }
+        end
+      end
+
+      # What one line does is one remedy. Its parts overlap, so that the least of it is the largest part alone.
+      def joined
+        @joined ||= candidates.group_by { |one| [one.line, one.file] }.each_value.map do |same|
+          known = same.select(&:saves_bytes)
+          next same.first if known.size < 2
+
+          known.max_by(&:saves_bytes).dup.tap do |one|
+            one.text = known.map(&:text).join(", and ")
+            one.low_bytes = known.map(&:low_bytes).max
+            one.saves_bytes, one.high_bytes = %i[saves_bytes high_bytes].map { |name| known.sum(&name) }
+          end
+        end
+      end
+
+      def applies?(name)
+        case name
+        when "preload", "unused" then at_stake(name).any?
+        when "growth" then @observation.inflated?
+        else true
+        end
+      end
+
+      # @return [Array<Integer>] bytes of the cause that the remedy is for
+      def at_stake(name)
+        case name
+        when "preload" then @causes.all.select(&:never_shared).map(&:bytes)
+        when "unused" then @causes.all.select { |one| one.name == "code" }.map(&:bytes)
+        else []
+        end
+      end
+
+      # What the program itself keeps more and more of.
+      def code
+        return unless @growth.leak?
+
+        value, low, high = @growth.per_minute.map { |bytes| [bytes * LEAK_MINUTES, 0].max }
+        text, line, file = culprit
+        Remedy.new(name: "code", text: "#{text}; this is what it saves after an hour at the present load",
+                   line: line, file: file, saves_bytes: value.round, low_bytes: low.round,
+                   high_bytes: [high, MOST_TIMES * value].min.round, cost: "none", undo: "revert the change")
+      end
+
+      # @return [Array(String, String, String)] text, line, file
+      def culprit
+        keeper = @growth.holder&.keeper
+        site = @growth.site&.name
+        if keeper then ["release what #{keeper.title} keeps", keeper.name, keeper.place || site || PROGRAM]
+        elsif site then ["release what this line allocates", site, site[/\A(.+):\d+\z/, 1] || PROGRAM]
+        else ["find what is kept", search, "a terminal"]
+        end
+      end
+
+      def search
+        pid = @growth.process.pid
+        @growth.verdict == :native ? "culet profile #{pid} --view growth" : "culet retain #{pid} --growth"
+      end
+    end
+  end
+end

@@ -1,0 +1,38 @@
+# frozen_string_literal: true
+
+module Culet
+  # The numbers that decide what is a verdict and what is worth a change, for all tools.
+  #
+  # @api private
+  module Thresholds
+    # A change must free both a share of the whole and an amount (Gain).
+    GAIN_SHARE = 0.05
+    # Kind of change => least bytes: of a setting, which takes a restart, or of code.
+    GAIN_BYTES = { setting: 4_000_000, code: 500_000 }.freeze
+    # Share of the limit, below and above it, that counts as close.
+    GAIN_BAND = 0.25
+    # What a cause must have at stake to be the verdict: bytes, and a part of the memory of all processes. A server's
+    # memory varies by some 5 % within an hour; half as much again may be its allocator's usual reserve.
+    CAUSE_BYTES = 8_000_000
+    CAUSE_SHARE = 0.15
+    # Code that never runs is there for good, and varies by nothing.
+    CAUSE_SHARES = { "code" => 0.08 }.freeze
+    # Free memory that any malloc keeps, as a part of what is in use.
+    MALLOC_RESERVE = 0.08
+    # What culet itself keeps of free memory and metadata, as a part of the memory in use: docs/benchmarks.md, the
+    # workloads of threads and fragments.
+    CULET_RESERVE = 0.06
+    # Which part of the blocks that workers copied stays shared on culet, whose frees do not write into blocks.
+    CULET_SHARED = 0.8
+    # Free slots that a collector leaves, as a part of the live ones: RUBY_GC_HEAP_FREE_SLOTS_MIN_RATIO is 0.2.
+    SLOT_RESERVE = 0.25
+    # Arenas of glibc that a limit leaves: the main one, and one for all other threads.
+    ARENAS = 2
+    # A process that is smaller is little more than Ruby itself.
+    SMALL_BYTES = 16_000_000
+    # From this share on, memory in use decides the size of a process.
+    IN_USE_SHARE = 0.7
+    # From this share of a memory limit on, the next peak may reach it.
+    CLOSE_TO_LIMIT = 0.85
+  end
+end
