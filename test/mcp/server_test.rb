@@ -22,7 +22,7 @@ class McpServerTest < Minitest::Test
       assert(found["tools"].all? { |tool| tool["annotations"]["readOnlyHint"] && tool["inputSchema"]["type"] == "object" })
       assert_empty found["errors"]
       assert_empty found["stderr"]
-      *read, profile = found["calls"]
+      read = found["calls"]
       assert(read.none? { |answer| answer["isError"] }, read.to_s)
       assert_includes text(read[0]), "\"pid\":#{pid}"
       assert_includes JSON.parse(text(read[1])).keys, "verdict"
@@ -30,8 +30,16 @@ class McpServerTest < Minitest::Test
       assert_includes text(read[3]), "$kept"
       refute_includes text(read[3]), "secret 1"
       found["calls"].each { |answer| assert_operator text(answer).bytesize, :<=, MOST_BYTES }
-      assert profile["isError"]
-      assert_match(%r{culet/profile}, text(profile))
+      assert_match(/Ruby objects alone/, JSON.parse(text(read[5]))["notes"].join)
+    end
+  end
+
+  def test_what_a_process_must_load_is_said
+    with_program(RbConfig.ruby, "-e", KEEP, env: NEUTRAL) do |pid|
+      profile, retain = client([["profile", { process: pid.to_s }], ["retain", { process: pid.to_s }]])["calls"]
+      assert_equal [true, true], [profile, retain].map { |answer| answer["isError"] }
+      assert_match(/culet lib profile/, text(profile))
+      assert_match(/agent/, text(retain))
     end
   end
 

@@ -25,8 +25,8 @@ module Culet
         "explain" => ["Say why a process tree uses so much memory: verdict, evidence, remedies ranked by bytes saved. " \
                       "Start here; it watches for the given seconds.", 30],
         "report" => ["Show where the memory of one process is, by level. Quick.", nil],
-        "profile" => ["Show the code that allocated the memory in use. Needs a process that has loaded culet/profile.",
-                      10],
+        "profile" => ["Show the code that allocated the memory in use. Needs culet/profile or culet/agent in the " \
+                      "process; without culet's allocator it has Ruby objects alone.", 10],
         "retain" => ["Show which constants, variables and closures keep most memory. Needs culet/agent in the process.",
                      nil],
         "diff" => ["Show what grew in one process within the given seconds.", 10]
@@ -43,13 +43,14 @@ module Culet
 
       def execute(words, command)
         raise UsageError, "`culet mcp` takes no arguments" if words.any? || command
-        raise UsageError, "`culet mcp` speaks its protocol on stdout; --out and --json are not for it" if
-          options[:out] || options[:json]
+        raise UsageError, "`culet mcp` takes no --out and no --json; stdout has its protocol" if beside?
 
         load_gem
         serve
         EXIT_OK
       end
+
+      def beside? = options.key?(:out) || options.key?(:json)
 
       def load_gem
         require "mcp"
@@ -126,8 +127,9 @@ module Culet
         $stdin.reopen(File::NULL)
         $stdout.reopen(File::NULL)
         %w[INT TERM].each { |signal| trap(signal, "DEFAULT") }
-        @err = Messages.new(StringIO.new)
-        writer.write("done\n", Culet::Mcp::Bounded.new(document(name, word, seconds)).to_s)
+        @err = @notes = StringIO.new
+        found = document(name, word, seconds)
+        writer.write("done\n", Culet::Mcp::Bounded.new(notes.any? ? found.merge("notes" => notes) : found).to_s)
       rescue StandardError => e
         writer.write("failed\n", e.message)
       ensure
@@ -162,11 +164,15 @@ module Culet
       # @return [Object] the verb's document
       def run(*words)
         out = StringIO.new
-        notes = StringIO.new
-        status = CLI.run([*words, "--json"], out: out, err: notes)
-        raise Error, notes.string.lines.last.to_s.chomp.delete_prefix("culet: ") if status != EXIT_OK
+        status = CLI.run([*words, "--json"], out: out, err: @notes)
+        raise Error, notes.last || "`culet #{words.first}` failed" if status != EXIT_OK
 
         JSON.parse(out.string)
+      end
+
+      # @return [Array<String>] what the verb says beside its document, without what it says to a person who waits
+      def notes
+        @notes.string.lines(chomp: true).map { |line| line.delete_prefix("culet: ") }.grep_v(/Ctrl-C/)
       end
     end
   end

@@ -48,7 +48,10 @@ module Culet
 
       # Lists of a list's elements have one name, so that `left_out` stays short.
       def lists(value, name)
-        parts = value.is_a?(Hash) ? value.map { |key, one| [one, [name, key].compact.join(".")] } : value.map { |one| [one, name] }
+        parts = if value.is_a?(Hash) then value.map { |key, one| [one, [name, key].compact.join(".")] }
+                else
+                  value.map { |one| [one, name] }
+                end
         parts.select { |one, _| one.is_a?(Enumerable) }.flat_map { |one, path| [[path, one], *lists(one, path)] }
       end
 
