@@ -22,7 +22,7 @@ module Culet
       # Tool => [description, seconds by default (nil: it takes no time)].
       TOOLS = {
         "processes" => ["List the Ruby process trees that may be read: pid, title, PSS. Call it first.", nil],
-        "explain" => ["Say why a process tree uses so much memory: verdict, evidence, remedies ranked by bytes saved. " \
+        "explain" => ["Say why a process tree is so large: verdict, evidence, remedies ranked by what they save. " \
                       "Start here; it watches for the given seconds.", 30],
         "report" => ["Show where the memory of one process is, by level. Quick.", nil],
         "profile" => ["Show the code that allocated the memory in use. Needs culet/profile or culet/agent in the " \
