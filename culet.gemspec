@@ -26,7 +26,7 @@ Gem::Specification.new do |spec|
               "reader/{Makefile,format.h,layouts/*.h,src/**/*}", "part.mk",
               "boot/syscall_counter/{Makefile,syscall_counter.h,src/*}", "boot/{ext,lib}/**/*",
               "{README,CHANGELOG,SECURITY}.md", "LICENSE.txt", "docs/{README,json,limits,versioning}.md",
-              "docs/guide/*.md", "fleet/*", base: __dir__]
+              "docs/guide/*.md", "fleet/*", "skills/**/*", base: __dir__]
   # Sorted, so that the same files make the same gem. What is compiled is no source, but for the empty library by which
   # culet/require learns Ruby's search order. DESIGN.md is for who changes the code.
   spec.files = files.sort.reject do |path|

@@ -87,7 +87,12 @@ class GemInstallTest < Minitest::Test
     out, err, status = installed("culet", "autopsy", "--kernel")
     assert_equal [1, "", "culet: a table needs the gem terminal-table, which comes with culet-cli; run `gem install culet-cli`, or use --json\n"],
                  [status.exitstatus, out, err]
+    out, err, status = installed("culet", "mcp")
+    assert_equal [1, "", "culet: `culet mcp` needs the gem mcp, which comes with culet-cli; run `gem install culet-cli`\n"], [status.exitstatus, out, err]
     install_command_line
+    assert_path_exists File.join(gem_folder, "skills/culet/SKILL.md")
+    out, err, status = installed("sh", "-c", %(echo '{"jsonrpc":"2.0","id":7,"method":"ping"}' | #{home}/bin/culet mcp))
+    assert_equal [%({"jsonrpc":"2.0","id":7,"result":{}}\n), "", 0], [out, err, status.exitstatus]
     _, err, status = installed("culet", "autopsy", "--kernel")
     assert_predicate status, :success?, err
     # Bundler requires a file of the name of each gem, or the one that the name with a slash leads to.

@@ -34,6 +34,7 @@ module Culet
       "compare" => [:Compare, "compare allocators on Ruby workloads"],
       "trace" => [:Trace, "record every allocation of a program"],
       "replay" => [:Replay, "replay a recorded trace on several allocators"],
+      "mcp" => [:Mcp, "serve coding agents over stdio, read-only"],
       "completion" => [:Completion, "print the shell completion for bash, zsh or fish"]
     }.freeze
 

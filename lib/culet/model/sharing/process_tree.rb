@@ -10,7 +10,6 @@ require_relative "../agent/inquiry"
 
 module Culet
   module Cow
-
     # One process of a process tree.
     #
     # age_seconds: since the fork; forked: whether it runs its parent's program at the same addresses, and so shares the

@@ -65,7 +65,8 @@ module Culet
           parts = workload.candidates.filter_map do |candidate|
             workload.figure(candidate, metric)&.then { |text| "#{candidate.allocator} #{text}" }
           end
-          "#{metric.title} on #{workload.name}, #{workload.unit(metric).first}, median and interval: #{parts.join("; ")}."
+          "#{metric.title} on #{workload.name}, #{workload.unit(metric).first}, median and interval: " \
+            "#{parts.join("; ")}."
         end
 
         # @return [String] text alternative of the ratios
