@@ -161,7 +161,7 @@ class GemInstallTest < Minitest::Test
        ["strings", pid], ["retain", pid], ["explain", pid, "--for", "1s"], ["requires", "--unused", pid], ["requires", "--", RbConfig.ruby, "-e", "require 'set'"],
        ["compare", "--runs", "1", "--allocators", "glibc,culet", "--", RbConfig.ruby, "-e", "sleep 0.5"],
        ["profile", "--", RbConfig.ruby, "-e", "1"], ["limit", pid], ["top", pid], ["live", pid, "--for", "1s"], ["autopsy", "--kernel"],
-       ["trace", "-o", trace, "--", RbConfig.ruby, "-e", "1"],
+       ["mcp"], ["trace", "-o", trace, "--", RbConfig.ruby, "-e", "1"],
        ["replay", "--runs", "1", "--allocators", "glibc,culet", trace]].each do |words|
         out, err, status = installed("culet", *words)
         assert_predicate status, :success?, "culet #{words.join(" ")}\n#{out}#{err}"

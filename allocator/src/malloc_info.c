@@ -20,7 +20,7 @@
         __typeof__(&API(function)) next;                                                                               \
         if (!culet_heap_dormant())                                                                                     \
             break;                                                                                                     \
-        next = (__typeof__(next))culet_libc_function(#function);                                                           \
+        next = (__typeof__(next))culet_libc_function(#function);                                                       \
         return next ? next(__VA_ARGS__) : missing;                                                                     \
     } while (0)
 

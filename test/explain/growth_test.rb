@@ -1,0 +1,95 @@
+# frozen_string_literal: true
+
+require_relative "../retain/documents"
+require "culet/model/diagnosis"
+require "culet/model/profile"
+require "culet/model/retention/growth"
+
+# What counts as growth, step by step: which proof goes before which, and what is left undecided.
+class ExplainGrowthTest < Minitest::Test
+  include RetentionDocuments
+
+  Growth = Culet::Diagnosis::Growth
+  # A process whose malloc tells blocks in use, as far as the rules ask.
+  Snapshot = Struct.new(:known) do
+    def allocator = self
+
+    def blocks? = known
+  end
+  MEGABYTE = 1_000_000
+  RISING = Array.new(24) { |at| at * MEGABYTE }.freeze
+  FLAT = ([0] * 24).freeze
+
+  def test_a_holder_that_keeps_more_is_a_leak_of_ruby_objects
+    found = growth(malloc: RISING, kept: [1, 2, 3, 4, 5, 6, 7].map { |one| one * 100_000 })
+    assert_equal [:ruby, "LEAK"], [found.verdict, found.holder.keeper.name]
+    value, low, high = found.per_minute
+    assert_in_delta 6_000_000, value, 10
+    assert_includes low..high, value
+  end
+
+  def test_native_memory_that_grows_beside_what_ruby_knows_of_is_a_native_leak
+    assert_equal :native, growth(malloc: RISING, kept: [100_000] * 7, native: [1, 2, 3, 4, 5, 6, 7]).verdict
+  end
+
+  def test_memory_in_use_that_looks_explain_is_no_leak
+    assert_equal :none, growth(malloc: RISING, kept: [100_000] * 7, native: [3, 3, 3, 3, 3, 3, 3]).verdict
+  end
+
+  def test_native_memory_that_slows_down_is_undecided
+    assert_equal :undecided, growth(malloc: RISING, kept: [100_000] * 7, native: [1, 5, 9, 12, 12.1, 12.2, 12.3]).verdict
+  end
+
+  def test_blocks_without_slots_are_native
+    assert_equal :native, growth(malloc: RISING, blocks: RISING.map { |one| one / 100 }).verdict
+  end
+
+  def test_large_blocks_do_not_tell_the_kind
+    assert_equal :unclear, growth(malloc: RISING, blocks: RISING.map { |one| one / 10_000 }).verdict
+  end
+
+  def test_objects_count_once_collections_were_seen
+    blocks = RISING.map { |one| one / 100 }
+    assert_equal :unclear, growth(malloc: RISING, blocks: blocks, slots: blocks).verdict, "garbage fills the heap like a leak"
+    sawtooth = blocks.each_with_index.map { |count, at| 1_000_000 + count + ((at % 4) * 100_000) }
+    assert_equal :ruby, growth(malloc: RISING, blocks: blocks, slots: sawtooth).verdict
+  end
+
+  def test_what_slows_down_or_comes_with_more_load_is_undecided
+    filled = RISING.map { |one| Math.sqrt(one * 40_000_000).round }.then { |list| list.first(12) + list.drop(12).map { |one| list[11] + ((one - list[11]) / 10) } }
+    assert_equal :undecided, growth(malloc: filled).verdict
+    assert_equal :undecided, growth(malloc: RISING, load: [0.1, 0.2, 0.4]).verdict
+  end
+
+  def test_what_does_not_rise_or_by_little_is_none
+    assert_equal :none, growth(malloc: FLAT).verdict
+    assert_equal :none, growth(malloc: RISING.map { |one| one / 100 }).verdict
+    refute_predicate growth(malloc: FLAT), :leak?
+  end
+
+  private
+
+  # @param malloc [Array<Integer>] bytes in use beyond 50 MB, one a second
+  # @param kept [Array<Integer>, nil] what a holder keeps at each look
+  # @param native [Array<Numeric>, nil] megabytes that Ruby does not know of, at each look
+  def growth(malloc:, blocks: FLAT, slots: FLAT, kept: nil, native: nil, load: [0.1, 0.1, 0.1])
+    process = Culet::Diagnosis::ObservedProcess.new(1, "program")
+    process.instance_variable_set(:@snapshot, Snapshot.new(true))
+    malloc.each_with_index do |bytes, at|
+      levels = Hash.new(0).merge("ruby_objects" => 10 * MEGABYTE, "malloc_used" => (50 * MEGABYTE) + bytes)
+      process.readings << Culet::Diagnosis::ObservedProcess::Reading.new(at.to_f, levels, blocks[at], slots[at])
+    end
+    Growth.new(observation(process, kept, native, load))
+  end
+
+  def observation(process, kept, native, load)
+    trend = native && Culet::Trend.new(native.each_with_index.map { |one, at| [at.to_f, one * MEGABYTE] })
+    found = Culet::Diagnosis::Observation.new(seconds: 24.0, moments: [], processes: [process], retention: kept && looks(kept), native: trend, problems: [])
+    found.define_singleton_method(:load) { load }
+    found
+  end
+
+  def looks(kept)
+    Culet::Retention::Growth.new(kept.each_with_index.map { |bytes, at| Culet::Retention::Growth::Look.new(at.to_f, analysis(holders: [holder(0, "LEAK", bytes)], sets: [])) })
+  end
+end
