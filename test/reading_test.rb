@@ -28,7 +28,7 @@ class ReadingTest < Minitest::Test
     abort problem if problem
     files = Culet::MemoryGroup.files(root: root)
     file = File.open(box, File::RDWR | File::CREAT)
-    Culet::BlackBox.send(:map, file.fileno, Culet::BlackBox::Head.text(files), files)
+    Culet::BlackBox.send(:map, file.fileno, Culet::BlackBox::Head.text(files), files, 0)
     Thread.pass until Culet::BlackBox.stats[:readings].positive?
     Culet::BlackBox.send(:close)
     puts JSON.generate([Culet::Limit.send(:used), group.used_bytes])
