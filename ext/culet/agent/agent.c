@@ -29,7 +29,7 @@ static VALUE collector_switch(const char *name)
     VALUE collector = rb_const_get(rb_cObject, rb_intern("GC"));
     ID id = rb_intern(name);
 
-    if (!rb_obj_respond_to(collector, id, 0)) /* a method that is not implemented counts as none */
+    if (!rb_obj_respond_to(collector, id, 0)) /* nor on a platform without it, where the method raises */
         return Qfalse;
     return RTEST(rb_funcall(collector, id, 0)) ? Qtrue : Qfalse;
 }

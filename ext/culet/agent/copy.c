@@ -26,7 +26,7 @@
 
 #define SPARE_SECONDS 15 /* from the limit of CPU time to the end of a copy that waits for a lock */
 #define NICE 10
-#define HELPER_STACK_BYTES (256 * 1024)
+#define HELPER_STACK_BYTES (64 * 1024)
 
 /* ---- in the copy ---- */
 
@@ -110,34 +110,44 @@ static void write_answer(const struct culet_copy_task *task, const long *pids, d
 struct forking {
     const struct culet_copy_task *task;
     int output, status_pipe;
-    int succeeded;
+    char *helper_stack;
     long pids[2]; /* of the program and its parent */
+    double start;
+    void *resume[5]; /* where the copy goes on: __builtin_setjmp's */
+    int succeeded;
 };
 
-/* The helper: fork, unlike a raw clone, runs the handlers of malloc, so that the copy may allocate. */
+/*
+ * The helper, on a stack of its own. fork, unlike a raw clone, runs the handlers of malloc, so that the copy may allocate.
+ * The copy goes back to the stack of the thread that asked: Ruby takes what is between the beginning of the thread's stack
+ * and the stack pointer for references.
+ */
 static int fork_in_helper(void *data)
 {
     struct forking *forking = data;
-    double start = culet_clock_seconds(CLOCK_MONOTONIC);
     pid_t copy = fork();
 
     if (copy == 0)
-        write_answer(forking->task, forking->pids, culet_seconds_since(start), forking->output, forking->status_pipe);
-    else
-        forking->succeeded = copy > 0;
+        __builtin_longjmp(forking->resume, 1);
+    forking->succeeded = copy > 0;
     _exit(0);
 }
 
 /*
- * The helper has this thread's memory, thread variables and stack, and this thread waits meanwhile. Its stack lies in
- * this one, because Ruby takes what is between the beginning of the thread's stack and the copy's stack pointer for
- * references. A child that sends no signal when it ends is seen by __WCLONE only, not by the program's own waits.
+ * The helper has this thread's memory and thread variables, and this thread waits meanwhile, so its frame is whole in the
+ * copy. A child that sends no signal when it ends is seen by __WCLONE only, not by the program's own waits.
  */
 static void fork_copy(void *data)
 {
-    char stack[HELPER_STACK_BYTES] __attribute__((aligned(16)));
-    pid_t helper = clone(fork_in_helper, stack + sizeof(stack), CLONE_VM | CLONE_VFORK, data);
+    struct forking *volatile forking = data;
+    pid_t helper;
 
+    if (__builtin_setjmp(forking->resume) != 0) {
+        write_answer(forking->task, forking->pids, culet_seconds_since(forking->start), forking->output,
+                     forking->status_pipe);
+        _exit(0);
+    }
+    helper = clone(fork_in_helper, forking->helper_stack + HELPER_STACK_BYTES, CLONE_VM | CLONE_VFORK, forking);
     if (helper > 0)
         while (waitpid(helper, NULL, __WCLONE) < 0 && errno == EINTR)
             continue;
@@ -149,13 +159,20 @@ static void fork_copy(void *data)
  */
 static int fork_undisturbed(const struct culet_copy_task *task, int output, int status_pipe)
 {
-    struct forking forking = {task, output, status_pipe, 0, {getpid(), getppid()}};
+    struct forking forking = {
+        .task = task, .output = output, .status_pipe = status_pipe, .pids = {getpid(), getppid()}};
     sigset_t all, before;
     int was_off, several = culet_vm_several_ractors();
 
+    /* Not in this thread's stack: a fiber's may have little left, and another fiber's lies behind it. */
+    forking.helper_stack =
+        mmap(NULL, HELPER_STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (forking.helper_stack == MAP_FAILED)
+        return 0;
     sigfillset(&all);
     was_off = RTEST(rb_gc_disable()); /* also finishes a sweep in progress */
     pthread_sigmask(SIG_SETMASK, &all, &before);
+    forking.start = culet_clock_seconds(CLOCK_MONOTONIC);
     if (several)
         culet_vm_locked(fork_copy, &forking);
     else
@@ -163,6 +180,7 @@ static int fork_undisturbed(const struct culet_copy_task *task, int output, int 
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!was_off)
         rb_gc_enable();
+    munmap(forking.helper_stack, HELPER_STACK_BYTES);
     return forking.succeeded;
 }
 
