@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "reading/clock.h"
+#include "retain/ranking.h"
 
 #define NAMED 1000 /* holders and sets, the largest, whose names are looked at */
 #define LISTED 5
@@ -21,20 +22,6 @@ struct entry {
 };
 
 CULET_LIST(entries, struct entry)
-
-struct ranked {
-    uint64_t bytes;
-    uint32_t group;
-};
-
-CULET_LIST(ranking, struct ranked)
-
-static int by_size(const void *one, const void *other)
-{
-    const struct ranked *a = one, *b = other;
-
-    return (a->bytes < b->bytes) - (a->bytes > b->bytes);
-}
 
 static int by_bytes(const void *one, const void *other)
 {
@@ -113,15 +100,15 @@ static void name_set(struct culet_analysis *analysis, uint32_t number, struct en
     snprintf(entry->name, sizeof(entry->name), "%.*s and %.*s", half, one.name, half, other.name);
 }
 
-static struct entry entry_of(struct culet_analysis *analysis, const struct ranked *ranked)
+static struct entry entry_of(struct culet_analysis *analysis, const struct culet_ranked *ranked)
 {
     uint32_t holders = (uint32_t)analysis->graph->holders.count;
-    struct entry entry = {.holder.bytes = ranked->bytes};
+    struct entry entry = {.holder.bytes = ranked->weight};
 
-    if (ranked->group < holders)
-        name_holder(analysis, ranked->group, &entry);
+    if (ranked->number < holders)
+        name_holder(analysis, ranked->number, &entry);
     else
-        name_set(analysis, ranked->group - holders, &entry);
+        name_set(analysis, ranked->number - holders, &entry);
     entry.holder.key = hash(hash(hash(UINT64_C(0xcbf29ce484222325), entry.kind), entry.name), entry.place);
     return entry;
 }
@@ -140,19 +127,14 @@ static void add_entry(struct culet_memory *memory, struct entries *entries, cons
 
 static void list_largest(struct culet_analysis *analysis, struct entries *entries)
 {
-    struct ranking ranking = {NULL, 0, {NULL, 0}};
+    struct culet_ranking ranking = {NULL, 0, {NULL, 0}};
 
-    for (uint32_t group = 0; group < analysis->of_group.count; group++)
-        if (analysis->of_group.items[group].bytes > 0)
-            (void)ranking_add(analysis->memory, &ranking,
-                              (struct ranked){analysis->of_group.items[group].bytes, group});
-    if (ranking.count > 0)
-        qsort(ranking.items, ranking.count, sizeof(*ranking.items), by_size);
+    (void)culet_ranking_of_groups(analysis, 0, (uint32_t)analysis->of_group.count, &ranking);
     for (size_t i = 0; i < ranking.count && i < NAMED && !culet_memory_exhausted(analysis->memory); i++) {
         struct entry entry = entry_of(analysis, &ranking.items[i]);
         add_entry(analysis->memory, entries, &entry);
     }
-    ranking_free(analysis->memory, &ranking);
+    culet_ranking_free(analysis->memory, &ranking);
     if (entries->count > 0)
         qsort(entries->items, entries->count, sizeof(*entries->items), by_bytes);
 }

@@ -7,6 +7,7 @@
 #include "reading/clock.h"
 #include "retain/duplicates.h"
 #include "retain/paths.h"
+#include "retain/ranking.h"
 #include "retain/sampled.h"
 #include "retain/tree.h"
 
@@ -29,22 +30,6 @@ struct report {
 
 /* ---- order ---- */
 
-struct ranked {
-    uint64_t weight;
-    uint32_t group;
-};
-
-CULET_LIST(ranking, struct ranked)
-
-static int by_weight(const void *one, const void *other)
-{
-    const struct ranked *a = one, *b = other;
-
-    if (a->weight != b->weight)
-        return a->weight < b->weight ? 1 : -1;
-    return (a->group > b->group) - (a->group < b->group);
-}
-
 static uint32_t holder_count(const struct report *report)
 {
     return (uint32_t)report->analysis->graph->holders.count;
@@ -61,73 +46,60 @@ static uint32_t members_of(const struct report *report, uint32_t set, const uint
     return report->analysis->sets.sets.items[set].count;
 }
 
-/* All groups of a range that have objects, largest first. */
-static bool rank(const struct report *report, uint32_t from, uint32_t past, struct ranking *ranking)
-{
-    for (uint32_t group = from; group < past; group++) {
-        const struct culet_retained *sum = &report->analysis->of_group.items[group];
-        if (sum->objects > 0 && !ranking_add(report->analysis->memory, ranking, (struct ranked){sum->bytes, group}))
-            return false;
-    }
-    if (ranking->count > 0)
-        qsort(ranking->items, ranking->count, sizeof(*ranking->items), by_weight);
-    return true;
-}
-
-static void take(struct report *report, struct ranking *ranking, struct culet_numbers *shown, size_t most)
+static void take(struct report *report, struct culet_ranking *ranking, struct culet_numbers *shown, size_t most)
 {
     for (size_t i = 0; i < ranking->count && i < most; i++) {
-        (void)culet_numbers_add(report->analysis->memory, shown, ranking->items[i].group);
-        report->ids.items[ranking->items[i].group] = (uint32_t)shown->count;
+        (void)culet_numbers_add(report->analysis->memory, shown, ranking->items[i].number);
+        report->ids.items[ranking->items[i].number] = (uint32_t)shown->count;
     }
 }
 
 /* A holder counts with what it shares, so that the holders of large sets are shown. */
-static void weigh_shared(struct report *report, struct ranking *holders, const struct ranking *sets)
+static void weigh_shared(struct report *report, struct culet_ranking *holders, const struct culet_ranking *sets)
 {
-    struct ranked *by_group;
+    struct culet_ranked *by_group;
     struct culet_array room = {NULL, 0};
 
     if (!culet_array_reserve(report->analysis->memory, &room, holder_count(report) + 1, sizeof(*by_group)))
         return;
     by_group = room.items;
     for (size_t i = 0; i < holders->count; i++)
-        by_group[holders->items[i].group].weight = holders->items[i].weight;
+        by_group[holders->items[i].number].weight = holders->items[i].weight;
     for (size_t i = 0; i < sets->count && i < MOST_SHARED; i++) {
         const uint32_t *members;
-        uint32_t count = members_of(report, sets->items[i].group - holder_count(report), &members);
+        uint32_t count = members_of(report, sets->items[i].number - holder_count(report), &members);
         for (uint32_t j = 0; j < count; j++)
             by_group[members[j]].weight += sets->items[i].weight;
     }
     holders->count = 0;
     for (uint32_t group = 0; group < holder_count(report); group++)
         if (by_group[group].weight > 0)
-            (void)ranking_add(report->analysis->memory, holders, (struct ranked){by_group[group].weight, group});
+            (void)culet_ranking_add(report->analysis->memory, holders,
+                                    (struct culet_ranked){by_group[group].weight, group});
     culet_array_free(report->analysis->memory, &room);
-    if (holders->count > 0)
-        qsort(holders->items, holders->count, sizeof(*holders->items), by_weight);
+    culet_ranking_sort(holders);
     if (holders->count > SHOWN_HOLDERS)
         holders->count = SHOWN_HOLDERS;
     for (size_t i = 0; i < holders->count; i++)
-        holders->items[i].weight = report->analysis->of_group.items[holders->items[i].group].bytes;
-    if (holders->count > 0)
-        qsort(holders->items, holders->count, sizeof(*holders->items), by_weight);
+        holders->items[i].weight = report->analysis->of_group.items[holders->items[i].number].bytes;
+    culet_ranking_sort(holders);
 }
 
 static void choose(struct report *report)
 {
     struct culet_memory *memory = report->analysis->memory;
-    struct ranking holders = {NULL, 0, {NULL, 0}}, sets = {NULL, 0, {NULL, 0}};
+    struct culet_ranking holders = {NULL, 0, {NULL, 0}}, sets = {NULL, 0, {NULL, 0}};
     uint32_t groups = (uint32_t)report->analysis->of_group.count;
 
-    if (culet_numbers_reserve(memory, &report->ids, groups + 1) && rank(report, 0, holder_count(report), &holders) &&
-        rank(report, holder_count(report), groups, &sets)) {
+    if (culet_numbers_reserve(memory, &report->ids, groups + 1) &&
+        culet_ranking_of_groups(report->analysis, 0, holder_count(report), &holders) &&
+        culet_ranking_of_groups(report->analysis, holder_count(report), groups, &sets)) {
         weigh_shared(report, &holders, &sets);
         take(report, &holders, &report->holders, SHOWN_HOLDERS);
         take(report, &sets, &report->sets, SHOWN_SETS);
     }
-    ranking_free(memory, &holders);
-    ranking_free(memory, &sets);
+    culet_ranking_free(memory, &holders);
+    culet_ranking_free(memory, &sets);
 }
 
 /* ---- classes ---- */
@@ -373,7 +345,7 @@ static bool is_class(const struct report *report, uint64_t key)
     return same;
 }
 
-static void write_class_groups(struct report *report, uint32_t number, struct ranking *largest)
+static void write_class_groups(struct report *report, uint32_t number, struct culet_ranking *largest)
 {
     const struct culet_group_classes *table = &report->analysis->group_classes;
     bool first = true;
@@ -383,20 +355,19 @@ static void write_class_groups(struct report *report, uint32_t number, struct ra
         long id;
         if ((uint32_t)pair->group_class != number + 1 || !shown_id(report, (uint32_t)(pair->group_class >> 32), &id))
             continue;
-        (void)ranking_add(report->analysis->memory, largest, (struct ranked){pair->all.bytes, place});
+        (void)culet_ranking_add(report->analysis->memory, largest, (struct culet_ranked){pair->all.bytes, place});
         culet_buffer_format(report->out, "%s[%ld,%" PRIu64 ",%" PRIu64 "]", first ? "" : ",", id, pair->all.objects,
                             pair->all.bytes);
         first = false;
     }
-    if (largest->count > 0)
-        qsort(largest->items, largest->count, sizeof(*largest->items), by_weight);
+    culet_ranking_sort(largest);
 }
 
-static void write_class_paths(struct report *report, const struct ranking *largest)
+static void write_class_paths(struct report *report, const struct culet_ranking *largest)
 {
     for (size_t i = 0; i < largest->count && i < MOST_PATHS; i++) {
         struct culet_buffer path = {NULL, 0, 0, 0};
-        culet_paths_write_to(report->analysis, pair_at(report, largest->items[i].group)->first, 1, &path);
+        culet_paths_write_to(report->analysis, pair_at(report, largest->items[i].number)->first, 1, &path);
         if (path.length > 2) { /* a list of one path: its brackets are left out */
             if (i > 0)
                 culet_buffer_text(report->out, ",");
@@ -409,7 +380,7 @@ static void write_class_paths(struct report *report, const struct ranking *large
 static void write_selected_class(struct report *report)
 {
     const struct culet_class_sums *classes = &report->analysis->classes;
-    struct ranking largest = {NULL, 0, {NULL, 0}};
+    struct culet_ranking largest = {NULL, 0, {NULL, 0}};
     struct culet_retained none = {0, 0};
     uint32_t number = 0;
 
@@ -426,7 +397,7 @@ static void write_selected_class(struct report *report)
     culet_buffer_text(report->out, "],\"paths\":[");
     write_class_paths(report, &largest);
     culet_buffer_text(report->out, "]}");
-    ranking_free(report->analysis->memory, &largest);
+    culet_ranking_free(report->analysis->memory, &largest);
 }
 
 /* Returns whether the object was found. */

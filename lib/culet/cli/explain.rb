@@ -100,7 +100,7 @@ module Culet
         nil
       end
 
-      # Only of processes that have loaded culet/unused, which all others refuse at once.
+      # @return [Hash, nil] as of `culet requires --unused --json`; nil: the process has not loaded culet/unused
       def unused(observation)
         largest = observation.processes.first or return
         Culet::Boot::Unused.new([Culet::Boot::UnusedInquiry.new(largest.pid, patience: 10.0).call]).to_h

@@ -103,7 +103,7 @@ module Culet
 
       def define_sampling(parser)
         option(parser, "--sample BYTES", "mean distance of two samples in bytes (128k, 2m; default: 512k, and 32k " \
-                                         "with --view growth)", &method(:bytes))
+                                         "with --view growth)", &method(:distance))
         option(parser, "-a", "--allocator NAME[:SETTING]", "allocator of the command (default: culet)")
         option(parser, "--base FILE", "report the difference to a file of --save (again for several)") do |v|
           [*options[:base], v]
@@ -168,7 +168,7 @@ module Culet
 
       def continuous? = %i[every out_dir push].any? { |name| options.key?(name) }
 
-      def bytes(text)
+      def distance(text)
         number, unit = SIZE.match(text)&.captures
         value = number && (Integer(number, 10) * UNITS.fetch(unit.downcase))
         return value if value&.between?(1, MOST_SAMPLE_BYTES)

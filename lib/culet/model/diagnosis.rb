@@ -109,7 +109,7 @@ module Culet
 
     def close?
       limit = observation.limit
-      limit && limit["used_bytes"] && limit["used_bytes"] >= Thresholds::CLOSE_TO_LIMIT * limit["limit_bytes"]
+      limit && Thresholds.close_to_limit?(limit["used_bytes"], limit["limit_bytes"])
     end
 
     def human(bytes) = Text::Size.human(bytes.round)

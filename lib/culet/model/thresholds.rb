@@ -34,5 +34,11 @@ module Culet
     IN_USE_SHARE = 0.7
     # From this share of a memory limit on, the next peak may reach it.
     CLOSE_TO_LIMIT = 0.85
+    private_constant :CLOSE_TO_LIMIT
+
+    # @param used [Integer, nil] bytes of the limit that are in use; nil: unknown
+    # @param limit [Integer] bytes
+    # @return [Boolean]
+    def self.close_to_limit?(used, limit) = !used.nil? && used >= CLOSE_TO_LIMIT * limit
   end
 end

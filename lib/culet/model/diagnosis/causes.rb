@@ -7,10 +7,32 @@ require_relative "observation"
 
 module Culet
   class Diagnosis
+    # Name => title of each figure.
+    EVIDENCE_TITLES = { "growth_bytes_per_minute" => "growth per minute", "in_use_bytes" => "in use",
+                        "total_bytes" => "all processes",
+                        "malloc_free_bytes" => "malloc: free", "malloc_used_bytes" => "malloc: in use",
+                        "ruby_free_bytes" => "Ruby: free slots", "ruby_objects_bytes" => "Ruby: objects",
+                        "unshared_bytes" => "copied by workers", "inherited_bytes" => "inherited by workers",
+                        "workers" => "workers",
+                        "garbage_bytes" => "garbage", "reachable_bytes" => "reachable",
+                        "peak_bytes" => "at the peak", "usual_bytes" => "usually",
+                        "unused_bytes" => "code that never ran", "iseq_bytes" => "compiled code",
+                        "limit_bytes" => "limit", "used_bytes" => "in use of it" }.freeze
+    private_constant :EVIDENCE_TITLES
+
     # A figure that decides: name, value, and the 95 % interval where it has one.
     Evidence = Struct.new(:name, :value, :low, :high, keyword_init: true) do
-      # @return [Boolean] whether it has an interval
-      def bounded? = [low, high].all? { |bound| bound&.finite? }
+      # @return [String]
+      def title = EVIDENCE_TITLES.fetch(name)
+
+      # @return [String] the value, as text
+      def amount = name == "workers" ? value.to_s : Text::Size.human(value.round)
+
+      # @return [String, nil] "1.2 MB to 3.4 MB"; nil without an interval
+      def interval
+        bounds = [low, high]
+        bounds.map { |bound| Text::Size.human(bound.round) }.join(" to ") if bounds.all? { |bound| bound&.finite? }
+      end
 
       # @return [Hash{String => Object}] for JSON, without bounds that are not finite
       def document = { "name" => name, "value" => whole(value), "low" => whole(low), "high" => whole(high) }
@@ -35,8 +57,7 @@ module Culet
     class Causes
       # Garbage that is usual: Ruby collects after some 32 MB of malloc at most (RUBY_GC_MALLOC_LIMIT_MAX).
       GARBAGE_BYTES = 32_000_000
-      # Swings of the memory in use that garbage between collections does not explain.
-      SWING_BYTES = 32_000_000
+      # Of the peak: a swing of the memory in use that such garbage does not explain.
       SWING_SHARE = 0.25
       # Of what workers inherited.
       LEAST_LOST = 0.5
@@ -46,7 +67,7 @@ module Culet
       ALIKE = 0.5
       OWN_SHARE = 0.5
       RUBY = %w[ruby_free_slots ruby_page_overhead].freeze
-      private_constant :GARBAGE_BYTES, :SWING_BYTES, :SWING_SHARE, :LEAST_LOST, :SHAREABLE, :ALIKE, :OWN_SHARE, :RUBY
+      private_constant :GARBAGE_BYTES, :SWING_SHARE, :LEAST_LOST, :SHAREABLE, :ALIKE, :OWN_SHARE, :RUBY
 
       # @param observation [Observation]
       # @param unused [Hash, nil] as of `culet requires --unused --json`
@@ -84,7 +105,7 @@ module Culet
       # The work itself needs much more now and then.
       def bloat
         peak, usual = [*in_use_swings, resident_swing].compact.max_by { |high, low| high - low }
-        return unless peak && peak - usual >= [SWING_BYTES, SWING_SHARE * peak].max
+        return unless peak && peak - usual >= [GARBAGE_BYTES, SWING_SHARE * peak].max
 
         cause("bloat", peak - usual,
               "bloat: the work itself needs #{human(peak - usual)} more at its peaks (#{human(peak)}) than usually " \
@@ -96,12 +117,12 @@ module Culet
 
       def resident_swing = swing(@observation.resident)
 
-      # @return [Array(Integer, Integer), nil] the highest value, and the lowest behind it or before
+      # @return [Array(Integer, Integer), nil] the highest value, and the lowest one behind it
       def swing(trend)
         values = trend.points.map(&:last)
         return if values.size < 4
 
-        # A rise that stays is growth, not a swing: the peak must be left again, or have been reached from above.
+        # A rise that stays is growth, not a swing.
         peak = values.each_index.max_by { |at| values[at] }
         after = values.drop(peak).min
         [values[peak], after]

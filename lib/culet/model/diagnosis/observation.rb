@@ -66,10 +66,10 @@ module Culet
     # seconds: how long; moments: Hashes of Live::Sampler, one a second; processes: ObservedProcess, the largest first;
     # tree: a Cow::ProcessTree of the end; collector: CollectorLimits of the largest process, or nil; retention:
     # Retention::Growth of the largest process with an agent, or nil; native: Trend of what it has in use and Ruby does
-    # not know of; profile: Profile::Data, or nil; growth: Profile::Growth of it, or nil; server: one of
-    # Setup::SERVERS, or nil; problems: sentences.
+    # not know of; profile: Profile::Data, or nil; growth: Profile::Growth of it, or nil; problems:
+    # sentences.
     Observation = Struct.new(:seconds, :moments, :processes, :tree, :collector, :retention, :native, :profile, :growth,
-                             :server, :problems, keyword_init: true) do
+                             :problems, keyword_init: true) do
       # @return [Integer] bytes of all processes at the end, shared pages counted once
       def total_bytes = tree.total_pss_bytes
 

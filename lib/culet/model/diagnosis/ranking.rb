@@ -41,7 +41,7 @@ module Culet
 
       def candidates
         @candidates ||= begin
-          remedies = Remedies.new(@observation.setups, server: @observation.server, forks: @observation.workers.any?)
+          remedies = Remedies.new(@observation.setups, forks: @observation.workers.any?)
           names = NAMES.select { |name| applies?(name) }
           remedies.list(*names).map { |one| @savings.predict(one, *at_stake(one.name)) }
         end

@@ -28,7 +28,7 @@ module Culet
         end
 
         text = "the container may use #{Text::Size.limit(limit)} and uses #{Text::Size.limit(used, limit)}"
-        return ok("memory limit", text) if used < Thresholds::CLOSE_TO_LIMIT * limit
+        return ok("memory limit", text) unless Thresholds.close_to_limit?(used, limit)
 
         bad("memory limit", "#{text}; at the limit, the kernel kills a process",
             "Raise the limit, or see what to change: `culet explain #{target.pid}`.")

@@ -61,13 +61,6 @@ module Culet
         "#{count}, #{size(observation.total_bytes)}, watched for #{observation.seconds.round} s"
       end
 
-      def evidence
-        diagnosis.evidence.map do |one|
-          interval = one.bounded? ? "#{size(one.low)} to #{size(one.high)}" : ""
-          [Table::TITLES.fetch(one.name, one.name), one.name == "workers" ? one.value.to_s : size(one.value), interval]
-        end
-      end
-
       # Verbs that show more, of the process that was read.
       def commands
         pid = drawn&.pid || first.pid

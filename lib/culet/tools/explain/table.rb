@@ -7,16 +7,6 @@ module Culet
   module Explain
     # A diagnosis for a terminal.
     class Table < Text::View
-      TITLES = { "growth_bytes_per_minute" => "growth per minute", "in_use_bytes" => "in use",
-                 "total_bytes" => "all processes",
-                 "malloc_free_bytes" => "malloc: free", "malloc_used_bytes" => "malloc: in use",
-                 "ruby_free_bytes" => "Ruby: free slots", "ruby_objects_bytes" => "Ruby: objects",
-                 "unshared_bytes" => "copied by workers", "inherited_bytes" => "inherited by workers",
-                 "workers" => "workers",
-                 "garbage_bytes" => "garbage", "reachable_bytes" => "reachable",
-                 "peak_bytes" => "at the peak", "usual_bytes" => "usually", "unused_bytes" => "code that never ran",
-                 "iseq_bytes" => "compiled code", "limit_bytes" => "limit", "used_bytes" => "in use of it" }.freeze
-
       private
 
       def diagnosis = @subject
@@ -39,16 +29,12 @@ module Culet
       def next_step = diagnosis.next_step && wrap("Next: #{diagnosis.next_step}")
 
       def evidence
-        rows = diagnosis.evidence.map { |one| [TITLES.fetch(one.name, one.name), amount(one), interval(one)] }
+        rows = diagnosis.evidence.map { |one| [one.title, one.amount, one.interval] }
         bounds = ["95 % interval", rows.map(&:last), true] if rows.any?(&:last)
         grid([["what decides", rows.map(&:first), true], ["value", rows.map { |row| row[1] }, false], bounds].compact)
       end
 
       def fit = diagnosis.fit && wrap("#{diagnosis.fit.sentence}.")
-
-      def amount(one) = one.name == "workers" ? one.value.to_s : human(one.value)
-
-      def interval(one) = (range(one.low, one.high) if one.bounded?)
 
       def range(low, high) = "#{human(low)} to #{human(high)}"
 

@@ -127,7 +127,7 @@ module Culet
       end
 
       def look_due?
-        @agent ||= @processes.find { |process| agent?(process) } unless @unanswered
+        @agent ||= @processes.find { |process| agent?(process) } unless @stopped_looking
         @agent && @looks.size < LOOKS && elapsed >= @seconds * @looks.size / LOOKS
       end
 
@@ -149,7 +149,7 @@ module Culet
       end
 
       def stop_looking
-        @unanswered = true
+        @stopped_looking = true
         @agent = nil
       end
 
@@ -158,7 +158,7 @@ module Culet
         Diagnosis::Observation.new(seconds: elapsed, moments: @moments, processes: @processes.select(&:snapshot),
                                    tree: tree, collector: collector, retention: retention,
                                    native: Trend.new(@native), profile: profile, growth: growth,
-                                   server: server(tree), problems: @problems | tree.problems)
+                                   problems: @problems | tree.problems)
       end
 
       def retention = (Retention::Growth.new(@looks) if @looks.size >= LEAST_LOOKS)
@@ -170,11 +170,6 @@ module Culet
 
         settings = Setup.of(process.snapshot).collector
         CollectorLimits.ask(process.pid, settings: settings) if settings.version
-      end
-
-      def server(tree)
-        names = tree.members.first(1).flat_map { |member| Processes::Identity.new(member.pid).names }
-        Setup::SERVERS.find { |name| names.any? { |one| one.start_with?(name) } }
       end
     end
   end

@@ -48,17 +48,13 @@ module Culet
       def advice
         return [] unless @document["limit_bytes"]
 
-        [*(kept unless @document["kept"]), *(explained if close?)]
+        used, limit = @document.values_at("used_bytes", "limit_bytes")
+        [*(kept unless @document["kept"]), *(explained if Thresholds.close_to_limit?(used, limit))]
       end
 
       def kept = "The process does not keep the limit itself: #{Remedies.new([])["limit"]}."
 
       def explained = "culet explain #{@document["pid"]} says why the memory is in use, and what to do."
-
-      def close?
-        limit, used = @document.values_at("limit_bytes", "used_bytes")
-        used && used >= Thresholds::CLOSE_TO_LIMIT * limit
-      end
     end
   end
 end
