@@ -53,7 +53,7 @@ module Culet
       "collector" => ["let Ruby choose the limits of its collector", "unset VARIABLES", START,
                       "a few more collections at boot", "set the variables again"],
       "growth" => ["let the Ruby heap grow in smaller steps", "#{GROWTH_FACTOR}=1.1", START,
-                   "2 to 19 % more CPU", "remove the variable"],
+                   "more collections while the heap grows", "remove the variable"],
       "unused" => ["do not load what never runs", "require: false", "Gemfile", "none", "remove the option"],
       "limit" => ["keep the process below its memory limit", RubyOptions.advice("limit"), SHELL, "about 0.1 % CPU",
                   "remove it"]
