@@ -190,7 +190,18 @@ class RetainHoldersTest < Minitest::Test
     end
   end
 
+  # What objects have does not count, whether something keeps them or not.
+  def test_native_memory_is_what_no_object_has
+    base = native_bytes("require 'fiddle'")
+    assert_in_delta 0, native_bytes("require 'fiddle'\nGC.disable\nLIST = Array.new(20_000) { 'k' * 1000 }\n20_000.times { 'd' * 1000 }") - base, 1_000_000
+    assert_in_delta 20_000_000, native_bytes("require 'fiddle'\n20_000.times { Fiddle.malloc(1000) }") - base, 1_000_000
+  end
+
   private
+
+  def native_bytes(code)
+    with_objects("#{code}\nputs :up; $stdout.flush; sleep") { |pid| read(pid).fetch("native_bytes") }
+  end
 
   def assert_kept(code, holder, way)
     with_objects("#{BIG}\n#{code}\n#{UP}") do |pid|

@@ -302,8 +302,7 @@ static bool read_tcmalloc(const struct active_malloc *library, size_t *used)
     return pointer != NULL && property("generic.current_allocated_bytes", used);
 }
 
-VALUE
-culet_malloc_in_use(VALUE self)
+int culet_malloc_in_use_bytes(uint64_t *bytes)
 {
     struct active_malloc library;
     struct culet_stats stats;
@@ -311,11 +310,22 @@ culet_malloc_in_use(VALUE self)
     size_t used;
 
     if (!culet_find_active_malloc(&library))
-        return Qnil;
+        return 0;
     culet_settle_thread_cache(&library);
     if (read_culet(&library, &stats))
-        return ULL2NUM(stats.used_bytes + stats.large_bytes);
-    if (read_info(&library, &info))
-        return ULL2NUM(info.uordblks + info.hblkhd);
-    return read_jemalloc(&library, &used) || read_tcmalloc(&library, &used) ? SIZET2NUM(used) : Qnil;
+        *bytes = stats.used_bytes + stats.large_bytes;
+    else if (read_info(&library, &info))
+        *bytes = info.uordblks + info.hblkhd;
+    else if (read_jemalloc(&library, &used) || read_tcmalloc(&library, &used))
+        *bytes = used;
+    else
+        return 0;
+    return 1;
+}
+
+VALUE culet_malloc_in_use(VALUE self)
+{
+    uint64_t bytes;
+
+    return culet_malloc_in_use_bytes(&bytes) ? ULL2NUM(bytes) : Qnil;
 }

@@ -36,10 +36,13 @@ int culet_malloc_sums(struct culet_malloc_sums *sums);
 VALUE culet_malloc_totals(VALUE self);
 
 /*
- * Bytes in blocks that the program holds, under culet, glibc, jemalloc and tcmalloc; nil under others. Two readings by one
- * thread are comparable to the byte: they do not depend on what is in that thread's cache. Makes no object, for less than
- * 4 EiB. Takes milliseconds in a large heap, with the GVL.
+ * Bytes in blocks that the program holds, under culet, glibc, jemalloc and tcmalloc. Two readings by one thread are
+ * comparable to the byte: they do not depend on what is in that thread's cache. In any thread, and in a forked copy. Takes
+ * milliseconds in a large heap. Returns 0 under other allocators.
  */
+int culet_malloc_in_use_bytes(uint64_t *bytes);
+
+/* These bytes, or nil. Makes no object, for less than 4 EiB. With the GVL. */
 VALUE culet_malloc_in_use(VALUE self);
 
 #endif

@@ -133,13 +133,13 @@ static void add_object(struct culet_analysis *analysis, uint32_t id, uint32_t en
 {
     uint32_t group = culet_analysis_group(analysis, id);
     uint32_t number = entry & CULET_LEAF ? entry & CULET_NUMBER_MASK : entry;
-    uint64_t slot, beyond, bytes;
+    struct culet_sizes sizes = analysis->graph->functions->sizes(analysis->graph, id);
+    uint64_t beyond = sizes.malloc + sizes.elsewhere, bytes = sizes.slot + beyond;
 
-    analysis->graph->functions->bytes(analysis->graph, id, &slot, &beyond);
-    bytes = slot + beyond;
     analysis->objects++;
-    analysis->slot_bytes += slot;
+    analysis->slot_bytes += sizes.slot;
     analysis->beyond_bytes += beyond;
+    analysis->objects_malloc_bytes += sizes.malloc;
     analysis->of_group.items[group].bytes += bytes;
     analysis->of_group.items[group].objects++;
     analysis->of_node.items[number].bytes += bytes;
@@ -151,13 +151,15 @@ static void add_object(struct culet_analysis *analysis, uint32_t id, uint32_t en
 
 static void add_unreachable(struct culet_analysis *analysis, uint32_t id)
 {
-    uint64_t slot, beyond;
+    struct culet_sizes sizes;
 
     if (!analysis->graph->functions->is_used(analysis->graph, id))
         return;
-    analysis->graph->functions->bytes(analysis->graph, id, &slot, &beyond);
+    sizes = analysis->graph->functions->sizes(analysis->graph, id);
     analysis->unreachable_objects++;
-    analysis->unreachable_bytes += slot + beyond;
+    analysis->unreachable_slot_bytes += sizes.slot;
+    analysis->unreachable_bytes += sizes.slot + sizes.malloc + sizes.elsewhere;
+    analysis->objects_malloc_bytes += sizes.malloc;
 }
 
 static void add_objects(struct culet_analysis *analysis)

@@ -541,12 +541,11 @@ static void add_roots(struct culet_dump *dump)
 
 /* ---- objects ---- */
 
-static void bytes(struct culet_graph *graph, uint32_t id, uint64_t *slot, uint64_t *beyond)
+static struct culet_sizes sizes(struct culet_graph *graph, uint32_t id)
 {
     const struct culet_dump_object *object = &dump_of(graph)->objects.items[id];
 
-    *slot = object->slot_size;
-    *beyond = object->memsize - object->slot_size;
+    return (struct culet_sizes){object->slot_size, object->memsize - object->slot_size, 0};
 }
 
 static bool is_used(struct culet_graph *graph, uint32_t id)
@@ -675,7 +674,7 @@ static const struct culet_graph_functions functions = {
     .references = references,
     .named_references = named_references,
     .more_holders = more_holders,
-    .bytes = bytes,
+    .sizes = sizes,
     .is_used = is_used,
     .address = address,
     .class_of = class_of,

@@ -94,14 +94,12 @@ static void add_string(struct search *search, uint32_t id)
     size_t length;
     const char *bytes = graph->functions->content(graph, id, &length);
     struct equal *equal;
-    uint64_t slot, beyond;
     uint32_t group, i;
 
     if (bytes == NULL || length < SHORTEST || (equal = equal_of(search, id, bytes, length)) == NULL)
         return;
-    graph->functions->bytes(graph, id, &slot, &beyond);
     equal->copies++;
-    equal->bytes += slot + beyond;
+    equal->bytes += culet_graph_bytes(graph, id);
     group = culet_analysis_group(search->analysis, id);
     for (i = 0; i < equal->group_count && equal->groups[i] != group; i++)
         continue;

@@ -50,6 +50,11 @@ typedef void culet_named_edge_function(void *data, uint32_t target, const char *
 
 struct culet_graph;
 
+/* Bytes of an object: its slot; what it has of malloc; what it has elsewhere, in Ruby's transient heap. */
+struct culet_sizes {
+    uint64_t slot, malloc, elsewhere;
+};
+
 struct culet_graph_functions {
     /* Whether an object certainly has no references; if not, they are asked for. */
     bool (*is_leaf)(struct culet_graph *graph, uint32_t id);
@@ -62,8 +67,7 @@ struct culet_graph_functions {
     void (*named_references)(struct culet_graph *graph, uint32_t id, culet_named_edge_function *edge, void *data);
     /* Adds the holders of classes that the walk met. Returns whether there were any. */
     bool (*more_holders)(struct culet_graph *graph);
-    /* Bytes of the slot, and those beyond it. */
-    void (*bytes)(struct culet_graph *graph, uint32_t id, uint64_t *slot, uint64_t *beyond);
+    struct culet_sizes (*sizes)(struct culet_graph *graph, uint32_t id);
     /* Whether the slot had an object when the analysis began. */
     bool (*is_used)(struct culet_graph *graph, uint32_t id);
     uint64_t (*address)(struct culet_graph *graph, uint32_t id);
@@ -91,6 +95,14 @@ struct culet_graph {
     bool show_contents;                        /* of strings, in names */
     struct culet_numbers wanted;               /* bits by id: whose references get names */
 };
+
+/* All bytes of an object. */
+static inline uint64_t culet_graph_bytes(struct culet_graph *graph, uint32_t id)
+{
+    struct culet_sizes sizes = graph->functions->sizes(graph, id);
+
+    return sizes.slot + sizes.malloc + sizes.elsewhere;
+}
 
 static inline bool culet_graph_wants(const struct culet_graph *graph, uint32_t id)
 {

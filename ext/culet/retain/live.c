@@ -157,14 +157,13 @@ static bool more_holders(struct culet_graph *graph)
 
 /* ---- objects ---- */
 
-static void bytes(struct culet_graph *graph, uint32_t id, uint64_t *slot, uint64_t *beyond)
+static struct culet_sizes sizes(struct culet_graph *graph, uint32_t id)
 {
     struct culet_live *live = (struct culet_live *)graph;
     VALUE object = culet_live_object(graph, id);
-    struct culet_object_bytes sizes = culet_object_bytes(object, culet_heap_index_run(&live->index, id)->slot_bytes);
+    struct culet_object_bytes bytes = culet_object_bytes(object, culet_heap_index_run(&live->index, id)->slot_bytes);
 
-    *slot = sizes.slot;
-    *beyond = sizes.malloc + sizes.transient;
+    return (struct culet_sizes){bytes.slot, bytes.malloc, bytes.transient};
 }
 
 static bool is_used(struct culet_graph *graph, uint32_t id)
@@ -191,7 +190,7 @@ static const struct culet_graph_functions functions = {
     .references = references,
     .named_references = culet_live_named_references,
     .more_holders = more_holders,
-    .bytes = bytes,
+    .sizes = sizes,
     .is_used = is_used,
     .address = address,
     .class_of = culet_live_class_of,

@@ -94,13 +94,12 @@ static void weigh(void *data, uint32_t target)
     struct heaviest *heaviest = data;
     struct culet_analysis *analysis = heaviest->analysis;
     uint32_t entry = analysis->walk.entries.items[target];
-    uint64_t bytes = 0, beyond;
+    uint64_t bytes = 0;
 
     if (entry & CULET_LEAF) {
         if ((entry & CULET_NUMBER_MASK) != heaviest->from)
             return;
-        analysis->graph->functions->bytes(analysis->graph, target, &bytes, &beyond);
-        bytes += beyond;
+        bytes = culet_graph_bytes(analysis->graph, target);
     } else if (entry != 0 && analysis->walk.tree.parent.items[entry] == heaviest->from) {
         bytes = analysis->of_node.items[entry].bytes;
     }

@@ -406,17 +406,17 @@ static bool write_selected_object(struct report *report)
     struct culet_analysis *analysis = report->analysis;
     struct culet_graph *graph = analysis->graph;
     uint32_t id = graph->functions->id_at(graph, report->options->address), entry, group, count;
-    uint64_t slot, beyond, retained;
+    uint64_t bytes, retained;
     const uint32_t *members;
 
     if (id == UINT32_MAX || (entry = analysis->walk.entries.items[id]) == 0)
         return false;
-    graph->functions->bytes(graph, id, &slot, &beyond);
-    retained = entry & CULET_LEAF ? slot + beyond : analysis->of_node.items[entry].bytes;
+    bytes = culet_graph_bytes(graph, id);
+    retained = entry & CULET_LEAF ? bytes : analysis->of_node.items[entry].bytes;
     group = culet_analysis_group(analysis, id);
     culet_buffer_text(report->out, "{");
     culet_paths_write_object(analysis, id, report->out);
-    culet_buffer_format(report->out, ",\"bytes\":%" PRIu64 ",\"retained_bytes\":%" PRIu64 ",", slot + beyond, retained);
+    culet_buffer_format(report->out, ",\"bytes\":%" PRIu64 ",\"retained_bytes\":%" PRIu64 ",", bytes, retained);
     if (group < holder_count(report)) {
         write_ids(report, &group, 1);
     } else {
@@ -457,8 +457,15 @@ static void write_head(struct report *report, const struct culet_report_facts *f
                         analysis->memory->peak_bytes, analysis->objects, analysis->slot_bytes);
     culet_buffer_format(report->out, ",\"malloc_bytes\":%" PRIu64 ",\"total_bytes\":%" PRIu64, analysis->beyond_bytes,
                         analysis->slot_bytes + analysis->beyond_bytes);
-    culet_buffer_format(report->out, ",\"unreachable_objects\":%" PRIu64 ",\"unreachable_bytes\":%" PRIu64,
-                        analysis->unreachable_objects, analysis->unreachable_bytes);
+    culet_buffer_format(report->out,
+                        ",\"unreachable_objects\":%" PRIu64 ",\"unreachable_slot_bytes\":%" PRIu64
+                        ",\"unreachable_bytes\":%" PRIu64,
+                        analysis->unreachable_objects, analysis->unreachable_slot_bytes, analysis->unreachable_bytes);
+    if (facts->malloc_in_use != NULL)
+        culet_buffer_format(report->out, ",\"native_bytes\":%" PRId64,
+                            (int64_t)(*facts->malloc_in_use - analysis->objects_malloc_bytes));
+    else
+        culet_buffer_text(report->out, ",\"native_bytes\":null");
 }
 
 const char *culet_report_write(struct culet_analysis *analysis, const struct culet_retain_options *options,

@@ -13,6 +13,7 @@ struct culet_report_facts {
     const char *source; /* "process" or "dump" */
     double cpu_start;   /* the process's CPU time before the analysis, in seconds */
     double fork_seconds;
+    const uint64_t *malloc_in_use;       /* bytes; NULL: not known */
     const struct culet_sampled *sampled; /* what the profile has sampled; NULL: it was not asked for */
 };
 

@@ -3,11 +3,13 @@
 #include <ruby/thread.h>
 #include <ruby/version.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "common/io.h"
 #include "common/object_bytes.h"
 #include "profile/liveness.h"
 #include "reading/clock.h"
+#include "reading/malloc_stats.h"
 #include "retain/dump.h"
 #include "retain/live.h"
 #include "retain/report.h"
@@ -47,6 +49,12 @@ const char *culet_retain_obstacle(void)
     return culet_live_obstacle();
 }
 
+/* Ruby 3.1 takes its pages, of 16 KiB, from malloc where those of the kernel are larger (gc.c). */
+static bool pages_are_of_malloc(void)
+{
+    return RUBY_API_VERSION_MAJOR == 3 && RUBY_API_VERSION_MINOR < 2 && sysconf(_SC_PAGESIZE) > (16 << 10);
+}
+
 /* In a copy: nothing of Ruby runs. Returns NULL, or a sentence on why not; then nothing is open. */
 static const char *open_live(struct culet_live *live, struct culet_memory *memory)
 {
@@ -72,7 +80,10 @@ const char *culet_retain_process(const struct culet_retain_options *options,
                                        .cpu_start = culet_clock_seconds(CLOCK_PROCESS_CPUTIME_ID)};
     struct culet_live live;
     const char *problem;
+    uint64_t in_use;
 
+    if (!pages_are_of_malloc() && culet_malloc_in_use_bytes(&in_use))
+        facts.malloc_in_use = &in_use;
     if ((problem = open_live(&live, &memory)) != NULL)
         return problem;
     if (options->samples)

@@ -274,20 +274,18 @@ static void write_object_node(struct snapshot *snapshot, uint32_t id)
 {
     struct culet_graph *graph = snapshot->analysis->graph;
     struct culet_buffer name = {NULL, 0, 0, 0};
-    uint64_t slot, beyond;
     size_t length;
     const char *content = graph->show_contents ? graph->functions->content(graph, id, &length) : NULL;
     enum node_type type;
 
     graph->functions->write_class(graph, graph->functions->class_of(graph, id), &name);
-    graph->functions->bytes(graph, id, &slot, &beyond);
     type = type_of(name.bytes, name.length);
     if (type == NODE_STRING && content != NULL) {
         name.length = 0;
         culet_buffer_add(&name, content, length < 100 ? length : 100);
     }
-    write_node(snapshot, type, text_of(snapshot, name.bytes, name.length), snapshot->position.items[id], slot + beyond,
-               edges_of(snapshot, id));
+    write_node(snapshot, type, text_of(snapshot, name.bytes, name.length), snapshot->position.items[id],
+               culet_graph_bytes(graph, id), edges_of(snapshot, id));
     culet_buffer_free(&name);
 }
 

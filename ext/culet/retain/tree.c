@@ -59,13 +59,11 @@ static void collect(struct tree *tree, uint64_t least)
     }
     for (size_t i = 0; i < analysis->large_leaves.count; i++) {
         uint32_t id = analysis->large_leaves.items[i];
-        uint64_t slot, beyond;
-        analysis->graph->functions->bytes(analysis->graph, id, &slot, &beyond);
-        if (slot + beyond >= least)
-            add(tree, &(struct tree_node){.parent = walk->entries.items[id] & CULET_NUMBER_MASK,
-                                          .id = id,
-                                          .bytes = slot + beyond,
-                                          .objects = 1});
+        uint64_t bytes = culet_graph_bytes(analysis->graph, id);
+        if (bytes >= least)
+            add(tree,
+                &(struct tree_node){
+                    .parent = walk->entries.items[id] & CULET_NUMBER_MASK, .id = id, .bytes = bytes, .objects = 1});
     }
 }
 
@@ -201,9 +199,9 @@ static void write_node(struct tree *tree, const struct tree_node *node, size_t i
     graph->functions->write_class(graph, graph->functions->class_of(graph, node->id), &text);
     culet_buffer_text(tree->out, ",");
     culet_buffer_json_string(tree->out, text.bytes, text.length);
-    graph->functions->bytes(graph, node->id, &slot, &beyond);
     culet_buffer_format(tree->out, ",\"0x%" PRIx64 "\",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]",
-                        graph->functions->address(graph, node->id), slot + beyond, node->bytes, node->objects);
+                        graph->functions->address(graph, node->id), culet_graph_bytes(graph, node->id), node->bytes,
+                        node->objects);
     culet_buffer_free(&text);
 }
 

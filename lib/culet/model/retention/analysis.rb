@@ -38,7 +38,10 @@ module Culet
                 "source" => Shape.one_of("process", "dump"), "cpu_seconds" => Shape::SECONDS,
                 "peak_bytes" => Shape::COUNT, "fork_seconds" => Shape::SECONDS, "objects" => Shape::COUNT,
                 "slot_bytes" => Shape::COUNT, "malloc_bytes" => Shape::COUNT, "total_bytes" => Shape::COUNT,
-                "unreachable_objects" => Shape::COUNT, "unreachable_bytes" => Shape::COUNT, "holders" => [HOLDER],
+                "unreachable_objects" => Shape::COUNT, "unreachable_bytes" => Shape::COUNT,
+                "unreachable_slot_bytes" => Shape.optional(Shape::COUNT),
+                "native_bytes" => Shape.optional(Shape.nullable(Shape::INTEGER)),
+                "holders" => [HOLDER],
                 "other_holders" => { "holders" => Shape::COUNT, "objects" => Shape::COUNT, "bytes" => Shape::COUNT },
                 "sets" => [SET],
                 "other_sets" => { "sets" => Shape::COUNT, "objects" => Shape::COUNT, "bytes" => Shape::COUNT },
@@ -130,6 +133,13 @@ module Culet
 
       # @return [Integer]
       def unreachable_bytes = @document["unreachable_bytes"]
+
+      # @return [Integer] of these, in slots
+      def unreachable_slot_bytes = @document["unreachable_slot_bytes"].to_i
+
+      # @return [Integer, nil] what malloc has in use, less what objects have of it, reachable or not: up to a constant,
+      #   what native code has; nil for a dump, or under a malloc that does not tell
+      def native_bytes = @document["native_bytes"]
 
       # @return [Rest]
       def other_holders
