@@ -31,6 +31,13 @@ class ExplainCausesTest < Minitest::Test
   def test_a_rise_that_stays_or_what_garbage_explains_is_no_bloat
     assert_equal "none", diagnosis(in_use: [40, 60, 90, 140, 140, 139]).verdict
     assert_equal "none", diagnosis(in_use: [40, 70, 41, 68, 42, 66]).verdict
+    assert_equal "none", diagnosis(in_use: [140, 139, 41, 40, 40, 40]).verdict
+  end
+
+  def test_garbage_that_adds_up_is_a_late_collector
+    found = diagnosis(in_use: [*40.step(140, 10), *40.step(140, 10), 40])
+    assert_equal "ruby_heap", found.verdict
+    assert_match(/\Athe collector runs late: 100 MB are garbage, beside 40\.0 MB in use/, found.sentence)
   end
 
   def test_garbage_that_waits_is_a_late_collector

@@ -71,7 +71,7 @@ class ExplainGrowthTest < Minitest::Test
 
   # @param malloc [Array<Integer>] bytes in use beyond 50 MB, one a second
   # @param kept [Array<Integer>, nil] what a holder keeps at each look
-  # @param native [Array<Numeric>, nil] megabytes that Ruby does not know of, at each look
+  # @param native [Array<Numeric>, nil] megabytes of malloc that no object has, at each look
   def growth(malloc:, blocks: FLAT, slots: FLAT, kept: nil, native: nil, load: [0.1, 0.1, 0.1])
     process = Culet::Diagnosis::ObservedProcess.new(1, "program")
     process.instance_variable_set(:@snapshot, Snapshot.new(true))
@@ -83,13 +83,16 @@ class ExplainGrowthTest < Minitest::Test
   end
 
   def observation(process, kept, native, load)
-    trend = native && Culet::Trend.new(native.each_with_index.map { |one, at| [at.to_f, one * MEGABYTE] })
-    found = Culet::Diagnosis::Observation.new(seconds: 24.0, moments: [], processes: [process], retention: kept && looks(kept), native: trend, problems: [])
+    found = Culet::Diagnosis::Observation.new(seconds: 24.0, moments: [], processes: [process], retention: kept && looks(kept, native), problems: [])
     found.define_singleton_method(:load) { load }
     found
   end
 
-  def looks(kept)
-    Culet::Retention::Growth.new(kept.each_with_index.map { |bytes, at| Culet::Retention::Growth::Look.new(at.to_f, analysis(holders: [holder(0, "LEAK", bytes)], sets: [])) })
+  def looks(kept, native)
+    found = kept.each_with_index.map do |bytes, at|
+      known = native && (native[at] * MEGABYTE).round
+      Culet::Retention::Growth::Look.new(at.to_f, analysis(holders: [holder(0, "LEAK", bytes)], sets: [], native_bytes: known, pid: 1))
+    end
+    Culet::Retention::Growth.new(found)
   end
 end

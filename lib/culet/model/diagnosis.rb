@@ -119,7 +119,7 @@ module Culet
       subject = "the memory in use of process #{growth.process.pid} grows by #{human(rate)} a minute"
       case growth.verdict
       when :ruby then "a leak of Ruby objects: #{keeper || subject}"
-      when :native then "a leak of native memory: #{subject}#{site}, and no Ruby object keeps it"
+      when :native then "a leak of native memory: #{subject}#{growth.origin}, and no Ruby object keeps it"
       when :unclear then "cannot tell yet: #{subject} all the time, and whether Ruby objects keep it is not known"
       else "cannot tell yet: #{subject}, but more slowly, or at a rising load; a boot and a cache look like that"
       end
@@ -127,10 +127,8 @@ module Culet
 
     def keeper
       row = growth.holder or return
-      "#{row.keeper.title} keeps #{human(growth.per_minute.first)} more a minute#{site}"
+      "#{row.keeper.title} keeps #{human(growth.per_minute.first)} more a minute#{growth.origin}"
     end
-
-    def site = (", allocated in #{growth.site.name}" if growth.site)
 
     def limit
       used, most = observation.limit.values_at("used_bytes", "limit_bytes")

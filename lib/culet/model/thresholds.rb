@@ -24,6 +24,9 @@ module Culet
     CULET_RESERVE = 0.06
     # Which part of the blocks that workers copied stays shared on culet, whose frees do not write into blocks.
     CULET_SHARED = 0.8
+    # Slots beyond the reachable ones that Ruby plans for, as a part of these: RUBY_GC_HEAP_FREE_SLOTS_GOAL_RATIO is 0.4
+    # of all.
+    HEAP_RESERVE = 0.67
     # Free slots that a collector leaves, as a part of the live ones: RUBY_GC_HEAP_FREE_SLOTS_MIN_RATIO is 0.2.
     SLOT_RESERVE = 0.25
     # Arenas of glibc that a limit leaves: the main one, and one for all other threads.

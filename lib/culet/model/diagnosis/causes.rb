@@ -1,58 +1,15 @@
 # frozen_string_literal: true
 
+require_relative "../../text/lines"
 require_relative "../../text/numbers"
-require_relative "../../text/size"
+require_relative "../kept_sites"
 require_relative "../thresholds"
+require_relative "evidence"
 require_relative "observation"
+require_relative "swing"
 
 module Culet
   class Diagnosis
-    # Name => title of each figure.
-    EVIDENCE_TITLES = { "growth_bytes_per_minute" => "growth per minute", "in_use_bytes" => "in use",
-                        "total_bytes" => "all processes",
-                        "malloc_free_bytes" => "malloc: free", "malloc_used_bytes" => "malloc: in use",
-                        "ruby_free_bytes" => "Ruby: free slots", "ruby_objects_bytes" => "Ruby: objects",
-                        "unshared_bytes" => "copied by workers", "inherited_bytes" => "inherited by workers",
-                        "workers" => "workers",
-                        "garbage_bytes" => "garbage", "reachable_bytes" => "reachable",
-                        "peak_bytes" => "at the peak", "usual_bytes" => "usually",
-                        "unused_bytes" => "code that never ran", "iseq_bytes" => "compiled code",
-                        "limit_bytes" => "limit", "used_bytes" => "in use of it" }.freeze
-    private_constant :EVIDENCE_TITLES
-
-    # A figure that decides: name, value, and the 95 % interval where it has one.
-    Evidence = Struct.new(:name, :value, :low, :high, keyword_init: true) do
-      # @return [String]
-      def title = EVIDENCE_TITLES.fetch(name)
-
-      # @return [String] the value, as text
-      def amount = name == "workers" ? value.to_s : Text::Size.human(value.round)
-
-      # @return [String, nil] "1.2 MB to 3.4 MB"; nil without an interval
-      def interval
-        bounds = [low, high]
-        bounds.map { |bound| Text::Size.human(bound.round) }.join(" to ") if bounds.all? { |bound| bound&.finite? }
-      end
-
-      # @return [Hash{String => Object}] for JSON, without bounds that are not finite
-      def document = { "name" => name, "value" => whole(value), "low" => whole(low), "high" => whole(high) }
-
-      private
-
-      def whole(number)
-        return number unless number.is_a?(Float)
-
-        number.finite? ? number.round : nil
-      end
-    end
-
-    # Why processes are larger than their work needs. name: a verdict; bytes: what is at stake; sentence: the verdict in
-    # words; evidence: the figures that decide.
-    Cause = Struct.new(:name, :bytes, :sentence, :evidence, keyword_init: true) do
-      # @return [Boolean, nil] whether the processes have shared nothing from the start
-      attr_accessor :never_shared
-    end
-
     # The causes that a process tree shows, beside growth.
     class Causes
       # Garbage that is usual: Ruby collects after some 32 MB of malloc at most (RUBY_GC_MALLOC_LIMIT_MAX).
@@ -81,7 +38,7 @@ module Culet
 
       # @return [Array<Cause>] all, the largest first
       def all
-        @all ||= [bloat, malloc_free, ruby_heap, garbage, sharing, code].compact.sort_by { |cause| -cause.bytes }
+        @all ||= [bloat, malloc_free, ruby_heap, unreachable, garbage, sharing, code].compact.sort_by { |c| -c.bytes }
       end
 
       # @param name [String] of a cause
@@ -89,6 +46,20 @@ module Culet
       def least(name)
         share = Thresholds::CAUSE_SHARES.fetch(name, Thresholds::CAUSE_SHARE)
         [Thresholds::CAUSE_BYTES, share * @observation.total_bytes].max
+      end
+
+      # @return [Swing, nil] the largest peak of pieces of work
+      def work
+        @work ||= [*swings, *large_swings([@observation.resident])].select(&:burst?).max_by(&:bytes)
+      end
+
+      # @return [KeptSites::Origin, nil] where most of such peaks was allocated; nil: no profile tells
+      def work_origin
+        profile = @observation.profile or return
+        live = profile.by(:live, :place).to_h { |row| [row.name, row.bytes] }
+        most = profile.by(:peak, :place).reject(&:own?).max_by { |row| row.bytes - live.fetch(row.name, 0) } or return
+        labels = profile.sites_of(most, :peak, :place).max_by(&:bytes).labels
+        KeptSites::Origin.new(most.name, labels, most.share)
       end
 
       private
@@ -104,28 +75,34 @@ module Culet
 
       # The work itself needs much more now and then.
       def bloat
-        peak, usual = [*in_use_swings, resident_swing].compact.max_by { |high, low| high - low }
-        return unless peak && peak - usual >= [GARBAGE_BYTES, SWING_SHARE * peak].max
+        return unless work
 
-        cause("bloat", peak - usual,
-              "bloat: the work itself needs #{human(peak - usual)} more at its peaks (#{human(peak)}) than usually " \
-              "(#{human(usual)})",
-              ["peak_bytes", peak], ["usual_bytes", usual], ["total_bytes", total])
+        cause("bloat", work.bytes + kept_for_work,
+              "bloat: the work itself needs #{human(work.bytes)} more at its peaks (#{human(work.peak)}) than " \
+              "usually (#{human(work.usual)})#{origin_note}#{kept_note}",
+              ["peak_bytes", work.peak], ["usual_bytes", work.usual], ["total_bytes", total])
       end
 
-      def in_use_swings = @observation.processes.select(&:blocks?).map { |process| swing(process.in_use) }
+      # @return [Array<Swing>] of the memory in use
+      def swings = @swings ||= large_swings(@observation.processes.select(&:blocks?).map(&:in_use))
 
-      def resident_swing = swing(@observation.resident)
+      # @return [Array<Swing>] those that usual garbage does not explain
+      def large_swings(trends)
+        trends.filter_map { |trend| Swing.of(trend) }
+              .select { |swing| swing.bytes >= [GARBAGE_BYTES, SWING_SHARE * swing.peak].max }
+      end
 
-      # @return [Array(Integer, Integer), nil] the highest value, and the lowest one behind it
-      def swing(trend)
-        values = trend.points.map(&:last)
-        return if values.size < 4
+      def origin_note = (", #{work_origin}" if work_origin)
 
-        # A rise that stays is growth, not a swing.
-        peak = values.each_index.max_by { |at| values[at] }
-        after = values.drop(peak).min
-        [values[peak], after]
+      def kept_note = (", and malloc keeps #{human(kept_for_work)} behind them" if kept_for_work.positive?)
+
+      # Free memory that a peak explains: in each arena, up to its size.
+      def kept_for_work
+        @kept_for_work ||= @observation.parts.sum do |part|
+          frees = part.snapshot.arenas.map(&:free_bytes)
+          frees = [part.bytes("malloc_free")] if frees.empty?
+          [part.bytes("malloc_free"), frees.sum { |bytes| [bytes, work.bytes].min }].min
+        end
       end
 
       def malloc_free
@@ -133,7 +110,7 @@ module Culet
         used = @observation.private_bytes("malloc_used")
         return if free.zero?
 
-        cause("malloc_free", free - (Thresholds::MALLOC_RESERVE * used),
+        cause("malloc_free", free - (Thresholds::MALLOC_RESERVE * used) - (work ? kept_for_work : 0),
               "malloc keeps #{human(free)} of free memory, #{percent(free)} of all that the processes use#{between}",
               ["malloc_free_bytes", free], ["malloc_used_bytes", used], ["total_bytes", total])
       end
@@ -154,14 +131,37 @@ module Culet
               ["ruby_free_bytes", free], ["ruby_objects_bytes", live], ["total_bytes", total])
       end
 
-      # What waits for a collection, at the looks. A collector that is not held back collects after 32 MB.
+      # Slots that are free or garbage: in a large heap garbage is not collected for long.
+      def unreachable
+        share = @observation.reachable_share or return
+        pages = @observation.private_bytes(*RUBY_HEAP)
+        live = share * pages
+        cause("ruby_heap", pages - ((1 + Thresholds::HEAP_RESERVE) * live),
+              "the Ruby heap is sparse: #{human(pages - live)} of its pages are free slots or garbage, beside " \
+              "#{human(live)} of objects in use#{settings_note}",
+              ["ruby_free_bytes", pages - live], ["ruby_objects_bytes", live], ["total_bytes", total])
+      end
+
+      # What waits for a collection. A collector that is not held back collects after 32 MB.
       def garbage
-        looks = @observation.retention&.looks or return
-        bytes = Statistics.median(looks.map { |look| look.analysis.unreachable_bytes })
-        live = looks.last.analysis.total_bytes
+        bytes, live = [waiting, added_up].compact.max
+        return unless bytes
+
         cause("ruby_heap", bytes - GARBAGE_BYTES,
               "the collector runs late: #{human(bytes)} are garbage, beside #{human(live)} in use#{settings_note}",
               ["garbage_bytes", bytes], ["reachable_bytes", live], ["total_bytes", total])
+      end
+
+      # @return [Array(Numeric, Integer), nil] garbage and live objects at the looks
+      def waiting
+        looks = @observation.retention&.looks or return
+        [Statistics.median(looks.map { |look| look.analysis.unreachable_bytes }), looks.last.analysis.total_bytes]
+      end
+
+      # @return [Array(Numeric, Numeric), nil] what adds up until a collection, and what that leaves
+      def added_up
+        swing = swings.reject(&:burst?).max_by(&:bytes)
+        [swing.bytes, swing.usual] if swing
       end
 
       def settings_note

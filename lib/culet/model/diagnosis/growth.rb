@@ -15,6 +15,8 @@ module Culet
       # A smaller growth within the watch is none.
       LEAST_BYTES = 512 << 10
       LEAST_SHARE = 0.005
+      # Of the test of native memory, where all memory in use rises as well.
+      LEVEL_OF_BOTH = 0.05
       # Where no look tells what is garbage.
       LEAST_SHARE_ALONE = 0.03
       # Spans of time whose lowest readings stand for what is in use after a collection.
@@ -30,7 +32,7 @@ module Culet
       COLLECTED = 0.97
       # Of growth in bytes, where the number of blocks is not known.
       LEAST_SLOTS_SHARE = 0.05
-      private_constant :LEAST_BYTES, :LEAST_SHARE, :LEAST_SHARE_ALONE, :FLOORS, :LASTING, :MOST_LOAD,
+      private_constant :LEAST_BYTES, :LEAST_SHARE, :LEVEL_OF_BOTH, :LEAST_SHARE_ALONE, :FLOORS, :LASTING, :MOST_LOAD,
                        :BLOCKS_PER_OBJECT, :MOST_BLOCK_BYTES, :COLLECTED, :LEAST_SLOTS_SHARE
 
       # @return [Observation]
@@ -43,7 +45,7 @@ module Culet
 
       # @return [Symbol] :ruby, :native, :unclear (it grows, and of which kind is not known), :undecided (it may be a
       #   boot, a cache that is being filled, or a higher load) or :none
-      def verdict = @verdict ||= holders? ? :ruby : by_profile || by_trend
+      def verdict = @verdict ||= by_holders || by_profile || by_trend
 
       # @return [Boolean] whether it is a leak, of whichever kind
       def leak? = %i[ruby native unclear].include?(verdict)
@@ -57,7 +59,7 @@ module Culet
       # @return [Array(Float, Float, Float)] bytes per minute, with the bounds of the 95 % interval
       def per_minute
         found = if holders? then kept
-                elsif observation.retention then observation.native
+                elsif looked_at == process && observation.native then observation.native
                 else trend
                 end
         [found.rate, *found.interval].map { |bytes| bytes * 60 }
@@ -71,6 +73,12 @@ module Culet
         return unless observation.profile && observation.growth.verdict == :growth
 
         @site ||= observation.profile.by(:growth, :place).find(&:grows?)
+      end
+
+      # @return [String] ", allocated in page.rb:11 by GET /search"; empty where no profile tells
+      def origin
+        found = (observation.retention.origin(holder) if holder) || ("allocated in #{site.name}" if site)
+        found ? ", #{found}" : ""
       end
 
       # @return [Float] the smallest growth per minute that would have been found in most cases
@@ -90,6 +98,12 @@ module Culet
       def stale?(keeper) = keeper.respond_to?(:stale?) && keeper.stale?
 
       def holders? = rows.any?
+
+      def by_holders
+        return unless holders?
+
+        load_rises? ? :undecided : :ruby
+      end
 
       # @return [Trend] of what the growing holders keep
       def kept
@@ -113,23 +127,31 @@ module Culet
       end
 
       def by_trend
-        return by_native if observation.retention
-        return :none unless grew?(trend, LEAST_SHARE_ALONE)
+        return by_native if looked_at == process || !grew?(trend, LEAST_SHARE_ALONE)
         return :undecided unless lasting?(trend)
 
         kind
       end
 
-      # Where the looks show no holder that keeps more, memory in use that grows is garbage, or native.
+      # @return [ObservedProcess, nil] the one that the looks were at
+      def looked_at
+        pid = observation.retention&.analysis&.pid or return
+        observation.processes.find { |one| one.pid == pid }
+      end
+
+      # Where the looks show no holder that keeps more, memory in use that grows is garbage, or native. The looks are
+      # few: all memory in use rises with what is native, too.
       def by_native
-        return :none unless observation.native && grew?(observation.native, LEAST_SHARE)
+        native = observation.native or return :none
+        both = native.probability <= LEVEL_OF_BOTH && looked_at && trend_of(looked_at).rising?
+        return :none unless (native.rising? || both) && large?(native, LEAST_SHARE)
 
-        lasting?(observation.native) ? :native : :undecided
+        lasting?(native) ? :native : :undecided
       end
 
-      def grew?(trend, share)
-        trend.rising? && trend.rate * trend.seconds >= [LEAST_BYTES, share * in_use_bytes].max
-      end
+      def grew?(trend, share) = trend.rising? && large?(trend, share)
+
+      def large?(trend, share) = trend.rate * trend.seconds >= [LEAST_BYTES, share * in_use_bytes].max
 
       def in_use_bytes = process ? process.in_use.points.last.last : 0
 

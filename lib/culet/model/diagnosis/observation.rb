@@ -7,6 +7,9 @@ require_relative "../trend"
 
 module Culet
   class Diagnosis
+    # Levels of Ruby's own pages.
+    RUBY_HEAP = %w[ruby_objects ruby_free_slots ruby_page_overhead].freeze
+
     # What was read of one process while it was watched: its levels again and again, and its whole memory at the end.
     class ObservedProcess
       # Memory that the program has not freed.
@@ -65,11 +68,25 @@ module Culet
     #
     # seconds: how long; moments: Hashes of Live::Sampler, one a second; processes: ObservedProcess, the largest first;
     # tree: a Cow::ProcessTree of the end; collector: CollectorLimits of the largest process, or nil; retention:
-    # Retention::Growth of the largest process with an agent, or nil; native: Trend of what it has in use and Ruby does
-    # not know of; profile: Profile::Data, or nil; growth: Profile::Growth of it, or nil; problems:
-    # sentences.
-    Observation = Struct.new(:seconds, :moments, :processes, :tree, :collector, :retention, :native, :profile, :growth,
+    # Retention::Growth of the largest process with an agent, or nil; profile: Profile::Data, or nil; growth:
+    # Profile::Growth of it, or nil; problems: sentences.
+    Observation = Struct.new(:seconds, :moments, :processes, :tree, :collector, :retention, :profile, :growth,
                              :problems, keyword_init: true) do
+      # @return [Trend, nil] of what malloc has in use and no object has, at the looks; nil where malloc does not tell
+      def native
+        looks = retention&.looks or return
+        values = looks.map { |look| look.analysis.native_bytes }
+        Trend.new(looks.map { |look| look.at - looks.first.at }.zip(values)) if values.all?
+      end
+
+      # @return [Float, nil] which part of the Ruby heap's pages was reachable at the last look; nil: nobody looked
+      def reachable_share
+        analysis = retention&.analysis or return
+        process = processes.find { |one| one.pid == analysis.pid } or return
+        pages = SnapshotLevels.new(process.snapshot).levels.values_at(*RUBY_HEAP).sum
+        analysis.slot_bytes.fdiv(pages) if pages.positive?
+      end
+
       # @return [Integer] bytes of all processes at the end, shared pages counted once
       def total_bytes = tree.total_pss_bytes
 
@@ -100,14 +117,27 @@ module Culet
         end)
       end
 
-      # @return [Array<Float>] processor time per second in each third of the watch
+      # @return [Array<Float>] what the processes do per second in each third of the watch: the objects that they
+      #   allocate, or their processor time, where those are not known
       def load
-        sums = moments.map { |moment| [moment["at"], moment["processes"].sum { |one| one["cpu_seconds"] }] }
+        sums = work
         return [] if sums.size < 4
 
         marks = (0..3).map { |third| sums[third * (sums.size - 1) / 3] }
         marks.each_cons(2).map { |(from, first), (to, last)| (last - first) / (to - from) }
       end
+
+      # @return [Array<Array(Float, Numeric)>] time, and the work that was done until then
+      def work
+        allocated = moments.filter_map do |moment|
+          counts = moment["processes"].filter_map { |one| one.dig("figures", "allocated_objects") }
+          [moment["at"], counts.sum] if counts.any? && counts.size == moment["processes"].count { |one| one["ruby"] }
+        end
+        return allocated if allocated.size >= moments.size / 2
+
+        moments.map { |moment| [moment["at"], moment["processes"].sum { |one| one["cpu_seconds"] }] }
+      end
+      private :work
 
       # @return [Hash, nil] of Live::Limits, of the last moment that has it
       def limit = moments.reverse_each.filter_map { |moment| moment["limit"] }.first

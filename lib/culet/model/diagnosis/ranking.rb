@@ -14,7 +14,8 @@ module Culet
       LEAK_MINUTES = 60
       MOST_TIMES = 4
       PROGRAM = "the program"
-      private_constant :NAMES, :LEAK_MINUTES, :MOST_TIMES, :PROGRAM
+      FILE = /\A(.+):\d+\z/
+      private_constant :FILE, :NAMES, :LEAK_MINUTES, :MOST_TIMES, :PROGRAM
 
       # @param observation [Observation]
       # @param growth [Growth]
@@ -30,7 +31,7 @@ module Culet
       def list
         @list ||= begin
           worth = joined.select { |one| @savings.gain(one).worth? }
-          [code, *worth.sort_by { |one| -one.saves_bytes }].compact
+          [leak || peak, *worth.sort_by { |one| -one.saves_bytes }].compact
         end
       end
 
@@ -79,28 +80,50 @@ module Culet
       end
 
       # What the program itself keeps more and more of.
-      def code
+      def leak
         return unless @growth.leak?
 
         value, low, high = @growth.per_minute.map { |bytes| [bytes * LEAK_MINUTES, 0].max }
         text, line, file = culprit
-        Remedy.new(name: "code", text: "#{text}; this is what it saves after an hour at the present load",
-                   line: line, file: file, saves_bytes: value.round, low_bytes: low.round,
-                   high_bytes: [high, MOST_TIMES * value].min.round, cost: "none", undo: "revert the change")
+        code("#{text}; this is what it saves after an hour at the present load", line, file,
+             value, low, [high, MOST_TIMES * value].min)
       end
+
+      # What the program itself needs now and then.
+      def peak
+        work = @causes.work or return
+        place = @causes.work_origin&.place
+        text, line, file =
+          if place then ["do in smaller pieces what this line does", place, place[FILE, 1] || PROGRAM]
+          else ["find what the peaks are made of", "culet profile #{pid} --view peak --for 60s", "a terminal"]
+          end
+        code(text, line, file, *parts(work))
+      end
+
+      # Of a peak, which part is not needed is for the program to tell.
+      def parts(work) = [0.5, 0.0, 1.0].map { |part| part * work.bytes }
+
+      def code(text, line, file, value, low, high)
+        Remedy.new(name: "code", text: text, line: line, file: file, saves_bytes: value.round, low_bytes: low.round,
+                   high_bytes: high.round, cost: "none", undo: "revert the change")
+      end
+
+      def pid = @growth.process.pid
 
       # @return [Array(String, String, String)] text, line, file
       def culprit
         keeper = @growth.holder&.keeper
         site = @growth.site&.name
-        if keeper then ["release what #{keeper.title} keeps", keeper.name, keeper.place || site || PROGRAM]
-        elsif site then ["release what this line allocates", site, site[/\A(.+):\d+\z/, 1] || PROGRAM]
-        else ["find what is kept", search, "a terminal"]
+        if keeper
+          ["release what #{keeper.title} keeps#{@growth.origin}", keeper.name, keeper.place || site || PROGRAM]
+        elsif site
+          ["release what this line allocates", site, site[FILE, 1] || PROGRAM]
+        else
+          ["find what is kept", search, "a terminal"]
         end
       end
 
       def search
-        pid = @growth.process.pid
         @growth.verdict == :native ? "culet profile #{pid} --view growth" : "culet retain #{pid} --growth"
       end
     end

@@ -4,6 +4,7 @@ require_relative "../../errors"
 require_relative "../../system/clock"
 require_relative "../../system/processes"
 require_relative "../../model/diagnosis"
+require_relative "../../model/kept_sites"
 require_relative "../../model/retention/growth"
 require_relative "../../model/retention/reading"
 require_relative "../../model/sampler"
@@ -16,6 +17,7 @@ module Culet
     # then, and what their holders keep, where an agent can be asked.
     class Watch
       TICK_SECONDS = 1.0
+      STEP_SECONDS = 0.05
       # Processes that are read again and again, the largest first: workers of one kind are alike.
       FOCUS = 2
       # Readings of each of them do not pause it, and are made no more often than these seconds, nor than this multiple
@@ -28,12 +30,12 @@ module Culet
       # Looks at holders, which fork the process; so many at least tell growth.
       LOOKS = Retention::Growth::LOOKS
       LEAST_LOOKS = 5
-      # A process whose first look took longer, in seconds, is not looked at again.
+      # A process of which a look took more processor time, in seconds, is not looked at again.
       MOST_LOOK_SECONDS = 5.0
       # A watch whose looks are late, on a busy machine, takes so many times as long at most.
       MOST_TIMES = 2
-      private_constant :TICK_SECONDS, :FOCUS, :READING_SECONDS, :REST_PER_READING, :LEAST_READINGS, :MOST_UNEXPLAINED,
-                       :LOOKS, :LEAST_LOOKS, :MOST_LOOK_SECONDS, :MOST_TIMES
+      private_constant :TICK_SECONDS, :STEP_SECONDS, :FOCUS, :READING_SECONDS, :REST_PER_READING, :LEAST_READINGS,
+                       :MOST_UNEXPLAINED, :LOOKS, :LEAST_LOOKS, :MOST_LOOK_SECONDS, :MOST_TIMES
 
       # @param root [Integer] process number of the tree's first process
       # @param seconds [Float] how long to watch
@@ -50,7 +52,6 @@ module Culet
         @problems = []
         @moments = []
         @looks = []
-        @native = []
       end
 
       # @return [Diagnosis::Observation]
@@ -74,11 +75,13 @@ module Culet
         choose
         until over?
           @processes.each { |process| read(process) if elapsed >= @due.fetch(process) }
-          look if look_due?
+          start_look if look_due?
           break if @interruption.wait([[@next_tick, *@due.values].min - elapsed, 0].max)
 
           tick if elapsed >= @next_tick
         end
+        start_look if look_due?
+        finish_look
         @processes.each { |process| read(process, mode: :sliced) unless gone?(process.pid) }
       end
 
@@ -105,8 +108,6 @@ module Culet
       end
 
       # A process that cannot be read is told of once, and not read again.
-      #
-      # @return [Diagnosis::ObservedProcess::Reading, nil] nil: the process changed meanwhile
       def read(process, mode: :live)
         return if @due.fetch(process) == Float::INFINITY
 
@@ -118,7 +119,6 @@ module Culet
       rescue Error => e
         @problems |= [e.message]
         @due[process] = Float::INFINITY
-        nil
       end
 
       def consistent?(snapshot)
@@ -128,27 +128,39 @@ module Culet
 
       def look_due?
         @agent ||= @processes.find { |process| agent?(process) } unless @stopped_looking
-        @agent && @looks.size < LOOKS && elapsed >= @seconds * @looks.size / LOOKS
+        @agent && !@look&.alive? && @looks.size < LOOKS && elapsed >= @seconds * @looks.size / (LOOKS - 1)
       end
 
       # A young process may not have answered the first questions.
       def agent?(process) = @moments.last["processes"].any? { |one| one["pid"] == process.pid && one["figures"] }
 
-      # The memory in use just before the look, less what Ruby knows of, is what only native code does.
-      def look
-        at = Clock.now
-        in_use = read(@agent)
-        analysis = Retention::Analysis.new(Retention::Reading.of_process(@agent.pid), name: @agent.title)
-        @looks << Retention::Growth::Look.new(at, analysis)
-        known = analysis.total_bytes + analysis.unreachable_bytes
-        @native << [at - @start, in_use.bytes_in_use - known] if in_use
-        stop_looking if @looks.size == 1 && Clock.now - at > MOST_LOOK_SECONDS
-      rescue Error => e
-        @problems |= ["what keeps memory is not known: #{e.message}"]
-        stop_looking
+      # The copy has idle priority, and may take long on a busy machine: the readings go on meanwhile.
+      def start_look
+        agent = @agent
+        samples = elapsed >= @seconds && profiled?
+        @look = Thread.new { look(agent, samples) }
       end
 
-      def stop_looking
+      def finish_look
+        sleep(STEP_SECONDS) while @look&.alive? && !@interruption.requested?
+        @look&.kill&.join
+      end
+
+      def look(agent, samples)
+        at = Clock.now
+        document = Retention::Reading.of_process(agent.pid, samples: samples)
+        analysis = Retention::Analysis.new(document, name: agent.title)
+        @looks << Retention::Growth::Look.new(at, analysis)
+        stop_looking("a look took #{analysis.cpu_seconds.round} s") if analysis.cpu_seconds > MOST_LOOK_SECONDS
+      rescue Error => e
+        stop_looking(e.message)
+      end
+
+      # The last look finds what keeps the samples of the profile, too.
+      def profiled? = !@session.nil? && Processes::Marks.profile?(@agent.pid)
+
+      def stop_looking(reason)
+        @problems |= ["what keeps memory is not known: #{reason}"]
         @stopped_looking = true
         @agent = nil
       end
@@ -156,12 +168,18 @@ module Culet
       def observation(profile, growth)
         tree = Cow::ProcessTree.new([@root])
         Diagnosis::Observation.new(seconds: elapsed, moments: @moments, processes: @processes.select(&:snapshot),
-                                   tree: tree, collector: collector, retention: retention,
-                                   native: Trend.new(@native), profile: profile, growth: growth,
+                                   tree: tree, collector: collector, retention: retention(profile),
+                                   profile: profile, growth: growth,
                                    problems: @problems | tree.problems)
       end
 
-      def retention = (Retention::Growth.new(@looks) if @looks.size >= LEAST_LOOKS)
+      def retention(profile)
+        return if @looks.size < LEAST_LOOKS
+
+        Retention::Growth.new(@looks).tap do |growth|
+          growth.sites = KeptSites.new(profile, [growth.analysis]) if profile
+        end
+      end
 
       # Of the largest process, if it has an agent.
       def collector

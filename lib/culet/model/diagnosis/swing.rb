@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+module Culet
+  class Diagnosis
+    # The largest rise of memory, and its fall, within a watch.
+    class Swing
+      LEAST_POINTS = 4
+      # Work that peaks adds half of all that is added in a small part of the time. Garbage is added all the time.
+      ADDED = 0.5
+      BURST_TIME = 0.2
+      private_constant :LEAST_POINTS, :ADDED, :BURST_TIME
+
+      # @return [Numeric] bytes at the top
+      attr_reader :peak
+      # @return [Numeric] bytes before and behind it
+      attr_reader :usual
+
+      # @param trend [Trend]
+      # @return [Swing, nil] nil: there are too few points
+      def self.of(trend) = (new(trend.points) if trend.points.size >= LEAST_POINTS)
+
+      # @param points [Array<Array(Float, Numeric)>] seconds and bytes
+      def initialize(points)
+        @points = points
+        values = points.map(&:last)
+        # What rises and stays is growth, and what only falls is the end of a boot.
+        floors = lowest(values).zip(lowest(values.reverse).reverse).map(&:max)
+        @peak, @usual = values.zip(floors).max_by { |value, floor| value - floor }
+      end
+
+      # @return [Numeric] bytes
+      def bytes = peak - usual
+
+      # @return [Boolean] whether pieces of work make it, not garbage that adds up until a collection
+      def burst? = adding_seconds <= BURST_TIME * (@points.last.first - @points.first.first)
+
+      private
+
+      # @return [Array<Numeric>] the lowest value so far
+      def lowest(values)
+        values.each_with_object([]) { |value, floors| floors << [value, *floors.last].min }
+      end
+
+      # @return [Float] in which half of all that is added was added
+      def adding_seconds
+        rises = @points.each_cons(2).map { |(from, low), (to, high)| [high - low, to - from] }
+                       .select { |bytes, _| bytes.positive? }.sort_by { |bytes, seconds| seconds / bytes }
+        rest = ADDED * rises.sum(&:first)
+        rises.take_while { |bytes, _| rest.positive?.tap { rest -= bytes } }.sum(0.0, &:last)
+      end
+    end
+  end
+end
