@@ -28,6 +28,12 @@ class ExplainCausesTest < Minitest::Test
     assert_equal %w[peak_bytes usual_bytes total_bytes], found.evidence.map(&:name)
   end
 
+  def test_the_job_that_runs_at_the_peaks_is_named
+    jobs = [["job=Export", 2, 3], ["job=Small", 0, 6], ["job=Other", 4, 5]]
+    assert_match(/, while job=Export runs\z/, diagnosis(in_use: [40, 41, 140, 42, 40, 41], jobs: jobs).sentence)
+    refute_match(/while/, diagnosis(in_use: [40, 41, 140, 42, 40, 41], jobs: jobs.drop(1)).sentence)
+  end
+
   def test_a_rise_that_stays_or_what_garbage_explains_is_no_bloat
     assert_equal "none", diagnosis(in_use: [40, 60, 90, 140, 140, 139]).verdict
     assert_equal "none", diagnosis(in_use: [40, 70, 41, 68, 42, 66]).verdict
@@ -70,7 +76,8 @@ class ExplainCausesTest < Minitest::Test
 
   # @param in_use [Array<Integer>] megabytes, one a second
   # @param garbage [Integer, nil] megabytes at each look
-  def diagnosis(in_use: [40] * 6, garbage: nil, unused: nil, limit: nil)
+  # @param jobs [Array<Array(String, Integer, Integer)>, nil] label, and when it began and ended, as of the black box
+  def diagnosis(in_use: [40] * 6, garbage: nil, unused: nil, limit: nil, jobs: nil)
     process = Observed.new(1, "program")
     process.instance_variable_set(:@snapshot, Snapshot.new(true))
     in_use.each_with_index do |megabytes, at|
@@ -79,7 +86,14 @@ class ExplainCausesTest < Minitest::Test
     moments = [{ "at" => 0.0, "total" => {}, "processes" => [], "limit" => limit }]
     observation = Culet::Diagnosis::Observation.new(seconds: 60.0, moments: moments, processes: [process], tree: Tree.new(200 * MEGABYTE),
                                                     retention: garbage && looks(garbage), problems: [])
+    observation.history = history(jobs) if jobs
     Culet::Diagnosis.new(observation, unused: unused)
+  end
+
+  def history(jobs)
+    event = Struct.new(:label, :started_at, :ended_at)
+    events = jobs.map { |label, from, to| event.new(label, from - 0.5, to - 0.5) }
+    Culet::Diagnosis::History.new.tap { |history| history.add_box(1, Struct.new(:readings, :events).new([], events)) }
   end
 
   def looks(megabytes)

@@ -61,6 +61,17 @@ class ExplainGrowthTest < Minitest::Test
     assert_equal :undecided, growth(malloc: RISING, load: [0.1, 0.2, 0.4]).verdict
   end
 
+  def test_hours_before_the_watch_settle_what_it_shows
+    filled = RISING.map { |one| [one, 12 * MEGABYTE].min }
+    assert_equal :none, growth(malloc: filled, before: [50] * 24).verdict
+    assert_equal :unclear, growth(malloc: filled, before: (50..73).to_a).verdict
+    assert_equal :unclear, growth(malloc: FLAT, before: (50..73).to_a).verdict
+    kept = [1, 2, 3, 4, 5, 6, 7].map { |one| one * 100_000 }
+    assert_equal :undecided, growth(malloc: RISING, kept: kept, before: [50] * 24).verdict
+    assert_equal :ruby, growth(malloc: RISING, kept: kept, before: (50..73).to_a).verdict
+    assert_equal :ruby, growth(malloc: RISING, kept: kept, before: (50..73).to_a, load: [0.1, 0.2, 0.4]).verdict
+  end
+
   def test_what_does_not_rise_or_by_little_is_none
     assert_equal :none, growth(malloc: FLAT).verdict
     assert_equal :none, growth(malloc: RISING.map { |one| one / 100 }).verdict
@@ -72,14 +83,24 @@ class ExplainGrowthTest < Minitest::Test
   # @param malloc [Array<Integer>] bytes in use beyond 50 MB, one a second
   # @param kept [Array<Integer>, nil] what a holder keeps at each look
   # @param native [Array<Numeric>, nil] megabytes of malloc that no object has, at each look
-  def growth(malloc:, blocks: FLAT, slots: FLAT, kept: nil, native: nil, load: [0.1, 0.1, 0.1])
+  # @param before [Array<Integer>, nil] megabytes in use at each minute before the watch
+  def growth(malloc:, blocks: FLAT, slots: FLAT, kept: nil, native: nil, load: [0.1, 0.1, 0.1], before: nil)
     process = Culet::Diagnosis::ObservedProcess.new(1, "program")
     process.instance_variable_set(:@snapshot, Snapshot.new(true))
     malloc.each_with_index do |bytes, at|
       levels = Hash.new(0).merge("ruby_objects" => 10 * MEGABYTE, "malloc_used" => (50 * MEGABYTE) + bytes)
       process.readings << Culet::Diagnosis::ObservedProcess::Reading.new(at.to_f, levels, blocks[at], slots[at])
     end
-    Growth.new(observation(process, kept, native, load))
+    found = observation(process, kept, native, load)
+    found.history = history(before) if before
+    Growth.new(found)
+  end
+
+  # @param megabytes [Array<Integer>] in use at each minute
+  def history(megabytes)
+    reading = Struct.new(:at, :levels)
+    readings = megabytes.each_with_index.map { |one, at| reading.new(60 * at, { "ruby_objects" => 0, "malloc_used" => one * MEGABYTE }) }
+    Culet::Diagnosis::History.new.tap { |history| history.add_box(1, Struct.new(:readings, :events).new(readings, [])) }
   end
 
   def observation(process, kept, native, load)

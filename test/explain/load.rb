@@ -96,7 +96,9 @@ module Load
     end
 
     # Starts Sidekiq with a Redis of its own, and enqueues jobs of one class at a pace. Returns in Sidekiq alone.
-    def sidekiq(job, every:, threads: 3)
+    #
+    # @param first [Boolean] whether to wait until the first job calls `first_done`
+    def sidekiq(job, every:, threads: 3, first: false)
       return Sidekiq.configure_server { |config| config.on(:startup) { Load.enter_process } } if ENV["PROGRAM_PORT"]
 
       require "tmpdir"
@@ -105,18 +107,21 @@ module Load
       redis = RedisServer.new(folder)
       at_end { redis.stop && remove(folder) }
       words = ["-r", File.expand_path($PROGRAM_NAME), "-c", threads.to_s, "-t", "1"]
-      server = Process.spawn({ "PROGRAM_PORT" => "0", "REDIS_URL" => redis.url }, RbConfig.ruby, "-rbundler/setup",
+      done = File.join(folder, "done")
+      server = Process.spawn({ "PROGRAM_PORT" => "0", "REDIS_URL" => redis.url, "PROGRAM_DONE" => done }, RbConfig.ruby, "-rbundler/setup",
                              "-e", "load Gem.bin_path('sidekiq', 'sidekiq')", "--", *words, out: File::NULL, err: File::NULL)
       supervise(server)
       jobs = 0
       enqueue = -> { push(redis.url.delete_prefix("unix://"), job, jobs += 1) }
       enqueue.call
-      await { queue_is_empty?(redis.url.delete_prefix("unix://")) }
+      await { queue_is_empty?(redis.url.delete_prefix("unix://")) && (!first || File.exist?(done)) }
       print_ready(server)
       repeat(every: every) { enqueue.call }
       stop(server)
       finish
     end
+
+    def first_done = File.write(ENV.fetch("PROGRAM_DONE"), "")
 
     # What a request makes and forgets.
     def work(number)

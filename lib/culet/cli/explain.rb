@@ -5,7 +5,9 @@ require_relative "process_arguments"
 require_relative "../system/interruption"
 require_relative "../system/processes"
 require_relative "../model/profile"
+require_relative "../tools/autopsy/box"
 require_relative "../tools/explain"
+require_relative "../tools/live/recording"
 require_relative "../tools/profile/session"
 require_relative "../../../boot/lib/report/unused"
 
@@ -21,6 +23,7 @@ module Culet
       BANNER = "culet explain PID|NAME"
       EXAMPLES = ["culet explain puma                        a server and its workers, watched for a minute",
                   "culet explain 4242 --for 10m              longer, to tell a leak from a cache",
+                  "culet explain puma --history puma.live    with what `culet live --record` has seen before",
                   "culet explain puma --html explain.html    a page for colleagues",
                   "culet explain puma --fit 2GB              how many workers 2 GB has room for",
                   "culet explain puma --json --out before.json",
@@ -53,6 +56,7 @@ module Culet
         check(words, command)
         check_destinations(:html)
         before = Culet::Explain::PredictionCheck.load(options[:check]) if options[:check]
+        @recording = Culet::Live::Recording.new(options[:history]) if options[:history]
         @interruption = Culet::Interruption.new
         diagnosis = @interruption.watch { diagnose(Integer(one_named(words.first, files: false), 10)) }
         write_page(diagnosis) if options[:html]
@@ -67,6 +71,7 @@ module Culet
                           "tells more of a program that has loaded culet/agent or culet/profile.")
         define_names(parser)
         duration(parser, "--for TIME", "watch for TIME (30s, 10m; default: #{SECONDS.round}s)")
+        option(parser, "--history FILE", "take the trend of memory from a recording of `culet live`, too")
         option(parser, "--html FILE", "write a page with the verdict, the levels over time, and the remedies")
         option(parser, "--fit SIZE", "say how many workers SIZE has room for (2GB, 512MiB)") { |v| bytes("--fit", v) }
         option(parser, "--check FILE", "compare with the predictions of an earlier --json document")
@@ -83,8 +88,24 @@ module Culet
         seconds = options.fetch(:for, SECONDS)
         err.puts("culet: watching process #{pid} for #{seconds.round} s; Ctrl-C reports now")
         watch = Culet::Explain::Watch.new(pid, seconds: seconds, interruption: @interruption, session: profile(pid))
-        observation = watch.call
+        observation = watch.call.tap { |one| one.history = history(one) }
         Culet::Diagnosis.new(observation, unused: unused(observation), fit_bytes: options[:fit])
+      end
+
+      # @return [Culet::Diagnosis::History] of the processes that were read
+      def history(observation)
+        Culet::Diagnosis::History.new.tap do |history|
+          observation.processes.each { |process| add_box(history, process.pid) }
+          pids = observation.start_ticks
+          @recording&.each_moment { |moment| history.add_moment(moment, pids) }
+        end
+      end
+
+      def add_box(history, pid)
+        path = Processes::Marks.black_box(pid)
+        history.add_box(pid, Culet::Autopsy::Box.load(path)) if path
+      rescue Error => e
+        err.puts("culet: #{e.message}")
       end
 
       # Only of processes that have loaded culet/profile.

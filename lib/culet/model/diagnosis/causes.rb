@@ -15,16 +15,18 @@ module Culet
       # Garbage that is usual: Ruby collects after some 32 MB of malloc at most (RUBY_GC_MALLOC_LIMIT_MAX).
       GARBAGE_BYTES = 32_000_000
       # Of the peak: a swing of the memory in use that such garbage does not explain.
-      SWING_SHARE = 0.25
+      SWING_SHARE = 0.2
       # Of what workers inherited.
       LEAST_LOST = 0.5
       # A worker that was not forked from a loaded application could share so much of what it has in use.
       SHAREABLE = 0.5
+      # Of the peaks, beyond its part of the other times: what runs then makes them.
+      MOSTLY = 0.5
       # Workers of one kind differ by less; their parent has less than this part of what they have if it loaded nothing.
       ALIKE = 0.5
       OWN_SHARE = 0.5
       RUBY = %w[ruby_free_slots ruby_page_overhead].freeze
-      private_constant :GARBAGE_BYTES, :SWING_SHARE, :LEAST_LOST, :SHAREABLE, :ALIKE, :OWN_SHARE, :RUBY
+      private_constant :GARBAGE_BYTES, :SWING_SHARE, :MOSTLY, :LEAST_LOST, :SHAREABLE, :ALIKE, :OWN_SHARE, :RUBY
 
       # @param observation [Observation]
       # @param unused [Hash, nil] as of `culet requires --unused --json`
@@ -50,7 +52,7 @@ module Culet
 
       # @return [Swing, nil] the largest peak of pieces of work
       def work
-        @work ||= [*swings, *large_swings([@observation.resident])].select(&:burst?).max_by(&:bytes)
+        @work ||= [*swings, *large_swings(resident)].select { |swing| work?(swing) }.max_by(&:bytes)
       end
 
       # @return [KeptSites::Origin, nil] where most of such peaks was allocated; nil: no profile tells
@@ -86,15 +88,60 @@ module Culet
       # @return [Array<Swing>] of the memory in use
       def swings = @swings ||= large_swings(@observation.processes.select(&:blocks?).map(&:in_use))
 
+      # Whether pieces of work make a swing. The looks tell, if what is in use differs between them, or garbage between
+      # most of them; else the rise does.
+      def work?(swing)
+        looks = @observation.retention&.looks.to_a.map(&:analysis)
+        half = swing.bytes / 2
+        return true if range(looks.map(&:total_bytes)) >= half
+        return false if range(looks.map(&:unreachable_bytes).sort[1...-1].to_a) >= half
+
+        swing.burst?
+      end
+
+      def range(values) = values.max.to_i - values.min.to_i
+
+      # Where blocks in use are not known, or a peak was between two readings.
+      def resident = @observation.processes.map { |process| @observation.resident_of(process) }
+
       # @return [Array<Swing>] those that usual garbage does not explain
       def large_swings(trends)
         trends.filter_map { |trend| Swing.of(trend) }
               .select { |swing| swing.bytes >= [GARBAGE_BYTES, SWING_SHARE * swing.peak].max }
       end
 
-      def origin_note = (", #{work_origin}" if work_origin)
+      def origin_note
+        return ", #{work_origin}" if work_origin
 
-      def kept_note = (", and malloc keeps #{human(kept_for_work)} behind them" if kept_for_work.positive?)
+        ", while #{work_label} runs" if work_label
+      end
+
+      # What runs at the peaks, and hardly otherwise.
+      #
+      # @return [String, nil] label of a request or job; nil: not known
+      def work_label
+        process = @observation.processes.find { |one| Swing.of(one.in_use)&.peak == work.peak } or return
+        high, low = times(process).partition { |_, bytes| bytes > work.usual + (work.bytes / 2) }
+        running = [high, low].map { |some| shares(process, some.map(&:first)) }
+        label, share = running.first.max_by { |name, part| part - running.last.fetch(name, 0) }
+        label if share && share - running.last.fetch(label, 0) >= MOSTLY
+      end
+
+      # @return [Array<Array(Float, Integer)>] seconds since 1970, and bytes in use
+      def times(process)
+        start = @observation.moments.first["at"]
+        process.in_use.points.map { |at, bytes| [start + at, bytes] }
+      end
+
+      # @return [Hash{String => Float}] label => at which part of the times it ran
+      def shares(process, times)
+        events = @observation.history&.events(process.pid).to_a.group_by(&:label)
+        events.transform_values { |some| times.count { |t| some.any? { |one| one.at?(t) } }.fdiv([times.size, 1].max) }
+      end
+
+      def kept_note
+        ", and malloc keeps #{human(kept_for_work)} behind them" if kept_for_work >= Thresholds::CAUSE_BYTES
+      end
 
       # Free memory that a peak explains: in each arena, up to its size.
       def kept_for_work
@@ -148,24 +195,27 @@ module Culet
         return unless bytes
 
         cause("ruby_heap", bytes - GARBAGE_BYTES,
-              "the collector runs late: #{human(bytes)} are garbage, beside #{human(live)} in use#{settings_note}",
+              "the collector runs late: #{human(bytes)} are garbage, beside #{human(live)} in use" \
+              "#{settings_note(@observation.keeping)}",
               ["garbage_bytes", bytes], ["reachable_bytes", live], ["total_bytes", total])
       end
 
       # @return [Array(Numeric, Integer), nil] garbage and live objects at the looks
       def waiting
         looks = @observation.retention&.looks or return
-        [Statistics.median(looks.map { |look| look.analysis.unreachable_bytes }), looks.last.analysis.total_bytes]
+        garbage = looks.map { |look| look.analysis.unreachable_bytes }
+        [held_back? ? garbage.max : Statistics.median(garbage), looks.last.analysis.total_bytes]
       end
+
+      def held_back? = @observation.keeping.any? || @observation.inflated?
 
       # @return [Array(Numeric, Numeric), nil] what adds up until a collection, and what that leaves
       def added_up
-        swing = swings.reject(&:burst?).max_by(&:bytes)
+        swing = swings.reject { |one| work?(one) }.max_by(&:bytes)
         [swing.bytes, swing.usual] if swing
       end
 
-      def settings_note
-        names = @observation.setups.flat_map { |one| one.collector.keeping_slots }.uniq.sort
+      def settings_note(names = @observation.setups.flat_map { |one| one.collector.keeping_slots }.uniq.sort)
         return inflated_note if names.empty?
 
         "; #{Text::Lines.list(names)} #{names.size == 1 ? "is" : "are"} set"
@@ -220,7 +270,7 @@ module Culet
 
       # @return [Integer] 0 for a process that is not known
       def in_use(member)
-        member ? SnapshotLevels.new(member.snapshot).levels.values_at(*ObservedProcess::IN_USE).sum : 0
+        member ? SnapshotLevels.new(member.snapshot).levels.values_at(*IN_USE).sum : 0
       end
 
       def code

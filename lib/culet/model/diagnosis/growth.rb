@@ -17,6 +17,8 @@ module Culet
       LEAST_SHARE = 0.005
       # Of the test of native memory, where all memory in use rises as well.
       LEVEL_OF_BOTH = 0.05
+      # Of a block, at most: malloc rounds its size up.
+      ROUNDING = 0.25
       # Where no look tells what is garbage.
       LEAST_SHARE_ALONE = 0.03
       # Spans of time whose lowest readings stand for what is in use after a collection.
@@ -32,8 +34,8 @@ module Culet
       COLLECTED = 0.97
       # Of growth in bytes, where the number of blocks is not known.
       LEAST_SLOTS_SHARE = 0.05
-      private_constant :LEAST_BYTES, :LEAST_SHARE, :LEVEL_OF_BOTH, :LEAST_SHARE_ALONE, :FLOORS, :LASTING, :MOST_LOAD,
-                       :BLOCKS_PER_OBJECT, :MOST_BLOCK_BYTES, :COLLECTED, :LEAST_SLOTS_SHARE
+      private_constant :LEAST_BYTES, :LEAST_SHARE, :LEVEL_OF_BOTH, :ROUNDING, :LEAST_SHARE_ALONE, :FLOORS, :LASTING,
+                       :MOST_LOAD, :BLOCKS_PER_OBJECT, :MOST_BLOCK_BYTES, :COLLECTED, :LEAST_SLOTS_SHARE
 
       # @return [Observation]
       attr_reader :observation
@@ -45,7 +47,7 @@ module Culet
 
       # @return [Symbol] :ruby, :native, :unclear (it grows, and of which kind is not known), :undecided (it may be a
       #   boot, a cache that is being filled, or a higher load) or :none
-      def verdict = @verdict ||= by_holders || by_profile || by_trend
+      def verdict = @verdict ||= settled(by_holders || by_profile || by_trend)
 
       # @return [Boolean] whether it is a leak, of whichever kind
       def leak? = %i[ruby native unclear].include?(verdict)
@@ -97,6 +99,20 @@ module Culet
 
       def stale?(keeper) = keeper.respond_to?(:stale?) && keeper.stale?
 
+      # What the watch shows, in view of what was before it.
+      def settled(found)
+        before = process && observation.history_of(process) or return found
+        floors = before.floors(FLOORS)
+        rising = grew?(floors, LEAST_SHARE_ALONE) && steady?(floors)
+        case found
+        when :none then rising ? :unclear : :none
+        when :undecided then rising ? by_kind : :none
+        else rising ? found : :undecided
+        end
+      end
+
+      def by_kind = holders? ? :ruby : :unclear
+
       def holders? = rows.any?
 
       def by_holders
@@ -144,10 +160,13 @@ module Culet
       def by_native
         native = observation.native or return :none
         both = native.probability <= LEVEL_OF_BOTH && looked_at && trend_of(looked_at).rising?
-        return :none unless (native.rising? || both) && large?(native, LEAST_SHARE)
+        return :none unless (native.rising? || both) && large?(native, LEAST_SHARE) && native.rate >= rounding
 
         lasting?(native) ? :native : :undecided
       end
+
+      # What native memory seems to grow by while objects do: their blocks are larger than the sizes that Ruby knows.
+      def rounding = ROUNDING * [observation.objects.rate, 0].max
 
       def grew?(trend, share) = trend.rising? && large?(trend, share)
 
@@ -155,9 +174,11 @@ module Culet
 
       def in_use_bytes = process ? process.in_use.points.last.last : 0
 
-      def lasting?(trend)
+      def lasting?(trend) = steady?(trend) && !load_rises?
+
+      def steady?(trend)
         first, second = trend.halves.map(&:rate)
-        second >= LASTING * first && !load_rises?
+        second >= LASTING * first
       end
 
       def load_rises?

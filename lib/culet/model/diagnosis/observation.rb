@@ -7,18 +7,15 @@ require_relative "../trend"
 
 module Culet
   class Diagnosis
+    # Levels that the program has not freed, as far as its malloc tells.
+    IN_USE = %w[ruby_objects malloc_used malloc_unsplit].freeze
     # Levels of Ruby's own pages.
     RUBY_HEAP = %w[ruby_objects ruby_free_slots ruby_page_overhead].freeze
 
     # What was read of one process while it was watched: its levels again and again, and its whole memory at the end.
     class ObservedProcess
-      # Memory that the program has not freed.
-      IN_USE = %w[ruby_objects malloc_used].freeze
       # One reading. at: seconds since the watch began; levels: bytes by name; blocks, slots: how many are in use.
-      Reading = Struct.new(:at, :levels, :blocks, :slots) do
-        # @return [Integer]
-        def bytes_in_use = levels.values_at(*IN_USE).sum
-      end
+      Reading = Struct.new(:at, :levels, :blocks, :slots)
 
       # @return [Integer]
       attr_reader :pid
@@ -55,7 +52,7 @@ module Culet
       def trend(*names) = Trend.new(readings.map { |one| [one.at, one.levels.values_at(*names).sum] })
 
       # @return [Trend] of the memory that is in use, or of what malloc and Ruby have, where that is not known
-      def in_use = blocks? ? trend(*IN_USE) : trend("ruby_objects", "malloc_unsplit")
+      def in_use = trend(*IN_USE)
 
       # @return [Trend] of the number of live objects, those included that were not collected yet
       def slots = Trend.new(readings.map { |one| [one.at, one.slots] })
@@ -69,15 +66,21 @@ module Culet
     # seconds: how long; moments: Hashes of Live::Sampler, one a second; processes: ObservedProcess, the largest first;
     # tree: a Cow::ProcessTree of the end; collector: CollectorLimits of the largest process, or nil; retention:
     # Retention::Growth of the largest process with an agent, or nil; profile: Profile::Data, or nil; growth:
-    # Profile::Growth of it, or nil; problems: sentences.
+    # Profile::Growth of it, or nil; history: History; problems: sentences.
     Observation = Struct.new(:seconds, :moments, :processes, :tree, :collector, :retention, :profile, :growth,
-                             :problems, keyword_init: true) do
+                             :history, :problems, keyword_init: true) do
+      # @param process [ObservedProcess]
+      # @return [Trend, nil] of its memory in use, from before the watch on; nil: no more is known than the watch tells
+      def history_of(process) = history&.trend(process.pid, seconds)
+
+      # @return [Hash{Integer => Integer}] number of each process => when it started, in ticks
+      def start_ticks = moments.last["processes"].to_h { |one| one.values_at("pid", "start_ticks") }
+
       # @return [Trend, nil] of what malloc has in use and no object has, at the looks; nil where malloc does not tell
-      def native
-        looks = retention&.looks or return
-        values = looks.map { |look| look.analysis.native_bytes }
-        Trend.new(looks.map { |look| look.at - looks.first.at }.zip(values)) if values.all?
-      end
+      def native = at_looks(&:native_bytes)
+
+      # @return [Trend, nil] of all objects at the looks, garbage included; nil: nobody looked
+      def objects = at_looks { |analysis| analysis.total_bytes + analysis.unreachable_bytes }
 
       # @return [Float, nil] which part of the Ruby heap's pages was reachable at the last look; nil: nobody looked
       def reachable_share
@@ -106,14 +109,20 @@ module Culet
       # @return [Integer] bytes of all processes, without what they share with their parent
       def private_bytes(*names) = parts.sum { |part| part.bytes(*names) }
 
+      # @return [Array<String>] the variables that let garbage add up
+      def keeping = setups.flat_map { |one| one.collector.keeping }.uniq.sort
+
       # @return [Boolean] whether the program has made its collector's limits large
       def inflated? = !collector.nil? && collector.inflated?(processes.first.snapshot.process.rss_bytes)
 
-      # @return [Trend] of the resident memory of all processes, shared pages counted once
-      def resident
+      # Not of PSS: while the copy of a look lives, it shares the memory of its process.
+      #
+      # @param process [ObservedProcess]
+      # @return [Trend] of its resident memory
+      def resident_of(process)
         Trend.new(moments.filter_map do |moment|
-          bytes = moment["total"]["pss_bytes"]
-          [moment["at"] - moments.first["at"], bytes] if bytes
+          found = moment["processes"].find { |one| one["pid"] == process.pid }
+          [moment["at"] - moments.first["at"], found["rss_bytes"]] if found
         end)
       end
 
@@ -126,6 +135,13 @@ module Culet
         marks = (0..3).map { |third| sums[third * (sums.size - 1) / 3] }
         marks.each_cons(2).map { |(from, first), (to, last)| (last - first) / (to - from) }
       end
+
+      def at_looks
+        looks = retention&.looks or return
+        values = looks.map { |look| yield look.analysis }
+        Trend.new(looks.map { |look| look.at - looks.first.at }.zip(values)) if values.all?
+      end
+      private :at_looks
 
       # @return [Array<Array(Float, Numeric)>] time, and the work that was done until then
       def work

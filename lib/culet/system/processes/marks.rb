@@ -10,7 +10,9 @@ module Culet
       WARMUP = "/memfd:culet-warmup"
       # culet/profile is loaded, so that `culet profile PID` works.
       PROFILE = "/memfd:culet-profile"
-      private_constant :TRIMMING
+      # The file of its black box, which it has mapped.
+      BLACK_BOX = %r{ (/.+/culet-\d+-\h+\.blackbox)$}
+      private_constant :TRIMMING, :BLACK_BOX
 
       module_function
 
@@ -20,6 +22,14 @@ module Culet
         File.read("/proc/#{LivingThread.of(pid)}/maps").include?(PROFILE)
       rescue *GONE_OR_FORBIDDEN
         false
+      end
+
+      # @param pid [Integer]
+      # @return [String, nil] path of its black box; nil where it has none, has ended or may not be read
+      def black_box(pid)
+        File.read("/proc/#{LivingThread.of(pid)}/maps")[BLACK_BOX, 1]
+      rescue *GONE_OR_FORBIDDEN
+        nil
       end
 
       # @param pid [Integer]

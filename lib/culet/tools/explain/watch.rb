@@ -5,11 +5,10 @@ require_relative "../../system/clock"
 require_relative "../../system/processes"
 require_relative "../../model/diagnosis"
 require_relative "../../model/kept_sites"
-require_relative "../../model/retention/growth"
-require_relative "../../model/retention/reading"
 require_relative "../../model/sampler"
 require_relative "../../model/sharing/process_tree"
 require_relative "../../scope/reader"
+require_relative "looks"
 
 module Culet
   module Explain
@@ -17,7 +16,6 @@ module Culet
     # then, and what their holders keep, where an agent can be asked.
     class Watch
       TICK_SECONDS = 1.0
-      STEP_SECONDS = 0.05
       # Processes that are read again and again, the largest first: workers of one kind are alike.
       FOCUS = 2
       # Readings of each of them do not pause it, and are made no more often than these seconds, nor than this multiple
@@ -27,15 +25,10 @@ module Culet
       LEAST_READINGS = Trend::LEAST_POINTS + 1
       # A reading of memory that changed meanwhile is dropped if more than this part of it is unexplained.
       MOST_UNEXPLAINED = 0.05
-      # Looks at holders, which fork the process; so many at least tell growth.
-      LOOKS = Retention::Growth::LOOKS
-      LEAST_LOOKS = 5
-      # A process of which a look took more processor time, in seconds, is not looked at again.
-      MOST_LOOK_SECONDS = 5.0
       # A watch whose looks are late, on a busy machine, takes so many times as long at most.
       MOST_TIMES = 2
-      private_constant :TICK_SECONDS, :STEP_SECONDS, :FOCUS, :READING_SECONDS, :REST_PER_READING, :LEAST_READINGS,
-                       :MOST_UNEXPLAINED, :LOOKS, :LEAST_LOOKS, :MOST_LOOK_SECONDS, :MOST_TIMES
+      private_constant :TICK_SECONDS, :FOCUS, :READING_SECONDS, :REST_PER_READING, :LEAST_READINGS, :MOST_UNEXPLAINED,
+                       :MOST_TIMES
 
       # @param root [Integer] process number of the tree's first process
       # @param seconds [Float] how long to watch
@@ -51,7 +44,7 @@ module Culet
         @note = note
         @problems = []
         @moments = []
-        @looks = []
+        @looks = {}
       end
 
       # @return [Diagnosis::Observation]
@@ -75,19 +68,19 @@ module Culet
         choose
         until over?
           @processes.each { |process| read(process) if elapsed >= @due.fetch(process) }
-          start_look if look_due?
+          look
           break if @interruption.wait([[@next_tick, *@due.values].min - elapsed, 0].max)
 
           tick if elapsed >= @next_tick
         end
-        start_look if look_due?
-        finish_look
+        look
+        @looks.each_value { |looks| looks.finish(@interruption) }
         @processes.each { |process| read(process, mode: :sliced) unless gone?(process.pid) }
       end
 
       def over? = gone?(@root) || (elapsed >= @seconds && !(looks_missing? && elapsed < MOST_TIMES * @seconds))
 
-      def looks_missing? = @agent && @looks.size.between?(1, LEAST_LOOKS - 1)
+      def looks_missing? = @looks.each_value.any?(&:missing?)
 
       def gone?(pid) = [nil, "Z", "X"].include?(Processes::Cpu.state(pid))
 
@@ -126,59 +119,36 @@ module Culet
         memory.unexplained_bytes.abs <= MOST_UNEXPLAINED * memory.rss_bytes && snapshot.arenas.none?(&:broken)
       end
 
-      def look_due?
-        @agent ||= @processes.find { |process| agent?(process) } unless @stopped_looking
-        @agent && !@look&.alive? && @looks.size < LOOKS && elapsed >= @seconds * @looks.size / (LOOKS - 1)
-      end
-
       # A young process may not have answered the first questions.
       def agent?(process) = @moments.last["processes"].any? { |one| one["pid"] == process.pid && one["figures"] }
 
-      # The copy has idle priority, and may take long on a busy machine: the readings go on meanwhile.
-      def start_look
-        agent = @agent
-        samples = elapsed >= @seconds && profiled?
-        @look = Thread.new { look(agent, samples) }
+      def look
+        @processes.each do |process|
+          next unless @looks[process] || agent?(process)
+
+          looks = @looks[process] ||= Looks.new(process, seconds: @seconds, samples: profiled?(process))
+          looks.start(elapsed)
+        end
       end
 
-      def finish_look
-        sleep(STEP_SECONDS) while @look&.alive? && !@interruption.requested?
-        @look&.kill&.join
-      end
-
-      def look(agent, samples)
-        at = Clock.now
-        document = Retention::Reading.of_process(agent.pid, samples: samples)
-        analysis = Retention::Analysis.new(document, name: agent.title)
-        @looks << Retention::Growth::Look.new(at, analysis)
-        stop_looking("a look took #{analysis.cpu_seconds.round} s") if analysis.cpu_seconds > MOST_LOOK_SECONDS
-      rescue Error => e
-        stop_looking(e.message)
-      end
-
-      # The last look finds what keeps the samples of the profile, too.
-      def profiled? = !@session.nil? && Processes::Marks.profile?(@agent.pid)
-
-      def stop_looking(reason)
-        @problems |= ["what keeps memory is not known: #{reason}"]
-        @stopped_looking = true
-        @agent = nil
-      end
+      def profiled?(process) = !@session.nil? && Processes::Marks.profile?(process.pid)
 
       def observation(profile, growth)
         tree = Cow::ProcessTree.new([@root])
         Diagnosis::Observation.new(seconds: elapsed, moments: @moments, processes: @processes.select(&:snapshot),
                                    tree: tree, collector: collector, retention: retention(profile),
                                    profile: profile, growth: growth,
-                                   problems: @problems | tree.problems)
+                                   problems: @problems | @looks.each_value.filter_map(&:problem) | tree.problems)
       end
 
+      # @return [Retention::Growth, nil] of the process in which holders keep more, or native code does
       def retention(profile)
-        return if @looks.size < LEAST_LOOKS
-
-        Retention::Growth.new(@looks).tap do |growth|
-          growth.sites = KeptSites.new(profile, [growth.analysis]) if profile
+        found = @looks.each_value.filter_map(&:growth).max_by do |growth|
+          native = growth.looks.values_at(0, -1).map { |one| one.analysis.native_bytes.to_i }
+          [growth.rows.sum(&:growth_bytes), native.last - native.first]
         end
+        found.sites = KeptSites.new(profile, [found.analysis]) if found && profile
+        found
       end
 
       # Of the largest process, if it has an agent.

@@ -62,6 +62,14 @@ module Culet
         @history
       end
 
+      # @yieldparam state [Hash] of State, each in its turn
+      # @return [void]
+      # @raise [Culet::Error] when a line is damaged
+      def each_moment
+        before = nil
+        each_state { |state, events| yield before = State.check(state, events, name: name, before: before) }
+      end
+
       private
 
       def check_file

@@ -1,0 +1,79 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "../live/live_helper"
+require "culet/model/sampler"
+
+# What `culet explain` takes from a recording of `culet live`.
+class ExplainHistoryTest < Minitest::Test
+  include LiveHelper
+
+  MEGABYTE = 1_000_000
+  STEADY = "puts :up; $stdout.flush; sleep"
+
+  def test_a_recording_of_hours_shows_what_the_watch_does_not
+    with_recording(->(at) { 20 + at }) do |pid, file|
+      found = explain(pid, "--for", "1s", "--history", file)
+      assert_equal "unknown", found["verdict"], found
+      assert_match(/\Acannot tell yet: .* all the time/, found["sentence"])
+    end
+  end
+
+  def test_a_recording_without_growth_changes_nothing
+    with_recording(->(at) { 20 + (at % 7) }) do |pid, file|
+      assert_equal "none", explain(pid, "--for", "1s", "--history", file)["verdict"]
+    end
+  end
+
+  def test_a_recording_of_another_process_does_not_count
+    with_recording(->(at) { 20 + at }, later: 5) do |pid, file|
+      assert_equal "none", explain(pid, "--for", "1s", "--history", file)["verdict"]
+    end
+  end
+
+  def test_what_is_no_recording_is_refused_at_once
+    Dir.mktmpdir do |folder|
+      File.write("#{folder}/a.live", "no\n")
+      assert_sentence(/is not a recording; `culet live --record FILE` makes one/, "explain", "1", "--history", "#{folder}/a.live")
+      assert_sentence(/there is no file|no such/i, "explain", "1", "--history", "#{folder}/b.live")
+    end
+  end
+
+  private
+
+  # Yields a program, and a recording of it that has two hours.
+  #
+  # @param megabytes [#call] its memory in use at each minute
+  # @param later [Integer] ticks by which the recorded process began later
+  def with_recording(megabytes, later: 0)
+    with_program(RbConfig.ruby, "-e", STEADY, env: TestHelper::NEUTRAL) do |pid|
+      sampler = Culet::Live::Sampler.new([pid])
+      moment = sampler.call
+      sampler.close
+      Dir.mktmpdir do |folder|
+        write("#{folder}/app.live", Array.new(120) { |at| changed(moment, at, later, megabytes.call(at)) })
+        yield pid, "#{folder}/app.live"
+      end
+    end
+  end
+
+  # The moment as it would have been some minutes before.
+  def changed(moment, at, later, megabytes)
+    one = moment["processes"].first
+    levels = { "levels" => { "ruby_objects" => MEGABYTE, "malloc_used" => megabytes * MEGABYTE } }
+    process = one.merge("start_ticks" => one["start_ticks"] + later, "figures" => levels)
+    moment.merge("at" => moment["at"] - (60 * (120 - at)), "processes" => [process], "events" => [])
+  end
+
+  def write(path, moments)
+    recorder = Culet::Live::Recorder.new(path, subject: "ruby", every_seconds: 60.0)
+    frames(moments).each { |frame| recorder.add(frame) }
+    recorder.close
+  end
+
+  def explain(pid, *words)
+    out, err, status = run_culet("explain", pid, "--json", *words, env: TestHelper::NEUTRAL)
+    assert_predicate status, :success?, err
+    JSON.parse(out)
+  end
+end
