@@ -146,21 +146,27 @@ module Culet
       # Free memory that a peak explains: in each arena, up to its size.
       def kept_for_work
         @kept_for_work ||= @observation.parts.sum do |part|
+          free = part.bytes("malloc_free") + ((1 - used_share) * part.bytes("malloc_unsplit"))
           frees = part.snapshot.arenas.map(&:free_bytes)
-          frees = [part.bytes("malloc_free")] if frees.empty?
-          [part.bytes("malloc_free"), frees.sum { |bytes| [bytes, work.bytes].min }].min
+          frees = [free] if frees.empty?
+          [free, frees.sum { |bytes| [bytes, work.bytes].min }].min
         end
       end
 
       def malloc_free
-        free = @observation.private_bytes("malloc_free")
-        used = @observation.private_bytes("malloc_used")
+        free = @observation.private_bytes("malloc_free") + ((1 - used_share) * unsplit)
+        used = @observation.private_bytes("malloc_used") + (used_share * unsplit)
         return if free.zero?
 
         cause("malloc_free", free - (Thresholds::MALLOC_RESERVE * used) - (work ? kept_for_work : 0),
               "malloc keeps #{human(free)} of free memory, #{percent(free)} of all that the processes use#{between}",
               ["malloc_free_bytes", free], ["malloc_used_bytes", used], ["total_bytes", total])
       end
+
+      def unsplit = @observation.private_bytes("malloc_unsplit")
+
+      # @return [Float] of a malloc whose blocks cannot be told apart from outside; all, where nobody looked
+      def used_share = @observation.used_share || 1.0
 
       # culet returns all else within a second.
       def between
@@ -270,7 +276,10 @@ module Culet
 
       # @return [Integer] 0 for a process that is not known
       def in_use(member)
-        member ? SnapshotLevels.new(member.snapshot).levels.values_at(*IN_USE).sum : 0
+        return 0 unless member
+
+        levels = SnapshotLevels.new(member.snapshot).levels
+        levels.values_at(*IN_USE).sum - ((1 - used_share) * levels.fetch("malloc_unsplit"))
       end
 
       def code

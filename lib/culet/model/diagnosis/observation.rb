@@ -82,13 +82,12 @@ module Culet
       # @return [Trend, nil] of all objects at the looks, garbage included; nil: nobody looked
       def objects = at_looks { |analysis| analysis.total_bytes + analysis.unreachable_bytes }
 
-      # @return [Float, nil] which part of the Ruby heap's pages was reachable at the last look; nil: nobody looked
-      def reachable_share
-        analysis = retention&.analysis or return
-        process = processes.find { |one| one.pid == analysis.pid } or return
-        pages = SnapshotLevels.new(process.snapshot).levels.values_at(*RUBY_HEAP).sum
-        analysis.slot_bytes.fdiv(pages) if pages.positive?
-      end
+      # @return [Float, nil] which part of the Ruby heap's pages is reachable at most of the looks; nil: nobody looked
+      def reachable_share = share_at_looks(:slot_bytes, *RUBY_HEAP)
+
+      # @return [Float, nil] which part of malloc's memory is in use at most of the looks, where the levels do not tell;
+      #   nil: nobody looked, or they do
+      def used_share = share_at_looks(:malloc_in_use_bytes, "malloc_unsplit")&.clamp(0.0, 1.0)
 
       # @return [Integer] bytes of all processes at the end, shared pages counted once
       def total_bytes = tree.total_pss_bytes
@@ -136,6 +135,15 @@ module Culet
         marks.each_cons(2).map { |(from, first), (to, last)| (last - first) / (to - from) }
       end
 
+      def share_at_looks(figure, *names)
+        looks = retention&.looks or return
+        process = processes.find { |one| one.pid == retention.analysis.pid } or return
+        bytes = looks.filter_map { |look| look.analysis.public_send(figure) }.max
+        whole = SnapshotLevels.new(process.snapshot).levels.values_at(*names).compact.sum
+        bytes.fdiv(whole) if bytes && whole.positive?
+      end
+      private :share_at_looks
+
       def at_looks
         looks = retention&.looks or return
         values = looks.map { |look| yield look.analysis }
@@ -155,8 +163,8 @@ module Culet
       end
       private :work
 
-      # @return [Hash, nil] of Live::Limits, of the last moment that has it
-      def limit = moments.reverse_each.filter_map { |moment| moment["limit"] }.first
+      # @return [Hash, nil] of Live::Limits, of the moment that was closest to it
+      def limit = moments.filter_map { |moment| moment["limit"] }.max_by { |one| one["used_bytes"].to_i }
     end
   end
 end

@@ -141,6 +141,11 @@ module Culet
       #   what native code has; nil for a dump, or under a malloc that does not tell
       def native_bytes = @document["native_bytes"]
 
+      # @return [Integer, nil] what malloc has in use; nil as of native_bytes
+      def malloc_in_use_bytes
+        native_bytes && (native_bytes + malloc_bytes + unreachable_bytes - unreachable_slot_bytes)
+      end
+
       # @return [Rest]
       def other_holders
         @other_holders ||= Rest.new(*@document["other_holders"].values_at("holders", "objects", "bytes"))
