@@ -84,7 +84,9 @@ module Culet
     # @return [String, nil] what to do to learn more, where the verdict is open
     def next_step
       return unless verdict == "unknown"
-      return "watch longer: culet explain #{root} --for #{longer}" if growth.verdict == :undecided
+      if growth.verdict == :undecided || observation.agent?
+        return "watch longer: culet explain #{root} --for #{longer}"
+      end
 
       "load the agent, which tells what keeps memory: #{RubyOptions.advice("agent")} COMMAND"
     end

@@ -70,11 +70,12 @@ module Culet
       # @return [Retention::Growth::Row, nil] the holder that grows fastest, but for stacks
       def holder = rows.first
 
-      # @return [Profile::Row, nil] the line of the program that grows fastest
+      # @return [Profile::Row, nil] the line of the program that grows fastest; of a native leak, by native memory
       def site
         return unless observation.profile && observation.growth.verdict == :growth
 
-        @site ||= observation.profile.by(:growth, :place).find(&:grows?)
+        growing = observation.profile.by(:growth, :place).select(&:grows?)
+        (growing.reject { |row| ruby_site?(row) }.first if @verdict == :native) || growing.first
       end
 
       # @return [String] ", allocated in page.rb:11 by GET /search"; empty where no profile tells
@@ -127,19 +128,16 @@ module Culet
         @kept ||= Trend.new(looks.each_with_index.map { |look, at| [look.at, rows.sum { |row| row.bytes[at] }] })
       end
 
+      # Looks tell more: what grows may be a cache that is full soon.
       def by_profile
-        return unless site
+        return if observation.retention || site.nil?
 
-        released? || !ruby_site? ? :native : :ruby
+        ruby_site?(site) ? :ruby : :native
       end
 
-      # Whether looks show that no holder keeps more: what grows is not Ruby's then.
-      def released? = observation.retention&.verdict == "none"
-
-      # Objects, and buffers that Ruby itself allocates for them.
-      def ruby_site?
-        raw = observation.profile.sites(:growth).find { |one| one.place == site.name }
-        raw.kind == :object || raw.frames.first&.library.to_s.match?(Profile::Stacks::RUBY_LIBRARY)
+      # Whether objects stay, too: extensions allocate by Ruby's functions as well.
+      def ruby_site?(row)
+        observation.profile.sites_of(row, :growth, :place).any? { |one| one.kind == :object && one.bytes.positive? }
       end
 
       def by_trend

@@ -73,6 +73,9 @@ module Culet
       # @return [Trend, nil] of its memory in use, from before the watch on; nil: no more is known than the watch tells
       def history_of(process) = history&.trend(process.pid, seconds)
 
+      # @return [Boolean] whether an agent has answered
+      def agent? = moments.any? { |moment| moment["processes"].any? { |one| one["figures"] } }
+
       # @return [Hash{Integer => Integer}] number of each process => when it started, in ticks
       def start_ticks = moments.last["processes"].to_h { |one| one.values_at("pid", "start_ticks") }
 
