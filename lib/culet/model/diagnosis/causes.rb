@@ -154,13 +154,24 @@ module Culet
       end
 
       def malloc_free
-        free = @observation.private_bytes("malloc_free") + ((1 - used_share) * unsplit)
+        free = (steady_share * @observation.private_bytes("malloc_free")) + ((1 - used_share) * unsplit)
         used = @observation.private_bytes("malloc_used") + (used_share * unsplit)
         return if free.zero?
 
         cause("malloc_free", free - (Thresholds::MALLOC_RESERVE * used) - (work ? kept_for_work : 0),
               "malloc keeps #{human(free)} of free memory, #{percent(free)} of all that the processes use#{between}",
               ["malloc_free_bytes", free], ["malloc_used_bytes", used], ["total_bytes", total])
+      end
+
+      # What a collection has just freed is used again soon.
+      #
+      # @return [Float] which part of the free memory was free at half of the readings
+      def steady_share
+        shares = @observation.processes.map do |process|
+          values = process.trend("malloc_free").points.map(&:last)
+          values.last.to_i.zero? ? 1.0 : Statistics.median(values).fdiv(values.last)
+        end
+        [*shares, 1.0].min
       end
 
       def unsplit = @observation.private_bytes("malloc_unsplit")

@@ -61,7 +61,7 @@ module Culet
       # @return [Array(Float, Float, Float)] bytes per minute, with the bounds of the 95 % interval
       def per_minute
         found = if holders? then kept
-                elsif looked_at == process && observation.native then observation.native
+                elsif verdict == :native && observation.native then observation.native
                 else trend
                 end
         [found.rate, *found.interval].map { |bytes| bytes * 60 }
@@ -141,7 +141,8 @@ module Culet
       end
 
       def by_trend
-        return by_native if looked_at == process || !grew?(trend, LEAST_SHARE_ALONE)
+        found = by_native
+        return found if found == :native || looked_at == process || !grew?(trend, LEAST_SHARE_ALONE)
         return :undecided unless lasting?(trend)
 
         kind

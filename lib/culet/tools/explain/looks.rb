@@ -16,8 +16,10 @@ module Culet
       LEAST = 5
       # A process of which a look took more processor time, in seconds, is not looked at again.
       MOST_SECONDS = 5.0
+      # A copy that had no processor in time is no reason to give up; several are.
+      MOST_FAILURES = 3
       STEP_SECONDS = 0.05
-      private_constant :COUNT, :LEAST, :MOST_SECONDS, :STEP_SECONDS
+      private_constant :COUNT, :LEAST, :MOST_SECONDS, :MOST_FAILURES, :STEP_SECONDS
 
       # @return [String, nil] a sentence on why there are no more looks
       attr_reader :problem
@@ -30,6 +32,7 @@ module Culet
         @seconds = seconds
         @samples = samples
         @looks = []
+        @failures = 0
       end
 
       # Starts the next look, if it is due.
@@ -68,7 +71,8 @@ module Culet
         @looks << Retention::Growth::Look.new(at, analysis)
         stop("a look took #{analysis.cpu_seconds.round} s") if analysis.cpu_seconds > MOST_SECONDS
       rescue Error => e
-        stop(e.message)
+        @failures += 1
+        stop(e.message) if @failures == MOST_FAILURES
       end
 
       def stop(reason)
