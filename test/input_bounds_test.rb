@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "scope/scope_helper"
-require "culet/tools/live"
-require "culet/tools/live/recording"
+require "open3"
 
 # Small files that stand for very much: each is read, or refused, within the memory and the processor time that a limit
 # of its size allows. The processor time guards against reading without end; what is measured is the memory.
@@ -10,9 +9,28 @@ class InputBoundsTest < Minitest::Test
   include ScopeHelper
 
   SECONDS = 60
-  # Ruby with the tests has 60.
+  # Ruby with culet has 40.
   MOST_MEGABYTES = 500
   ALL = ENV.key?("CULET_TEST_ALL")
+  # Writes its megabytes at the peak to the file that is named first. `play` is `culet live FILE` without its server.
+  PROGRAM = <<~'RUBY'
+    require "culet/cli"
+    require "culet/tools/live"
+    require "culet/tools/live/recording"
+
+    def play(file)
+      Culet::Live::Recording.new(file).history
+      0
+    rescue Culet::Error => e
+      warn("culet: #{e.message}")
+      1
+    end
+
+    peak, *words = ARGV
+    status = words.first == "play" ? play(words.last) : Culet::CLI.run(words)
+    File.write(peak, File.read("/proc/self/status")[/VmHWM:\s+(\d+)/, 1].to_i / 1000)
+    exit!(status)
+  RUBY
 
   def setup = @directory = Dir.mktmpdir("culet-bounds")
 
@@ -20,42 +38,17 @@ class InputBoundsTest < Minitest::Test
 
   def path(name) = File.join(@directory, name)
 
-  # Runs the verb in a process of its own.
+  # Runs the verb in a Ruby of its own: a forked child would begin with the memory of the tests that ran before.
   #
   # @param most [Integer] megabytes
   # @return [String] the sentence of a file that was refused, or what was said beside the report
   def assert_bounded(*words, most: MOST_MEGABYTES)
-    reader, writer = IO.pipe
-    child = fork { writer.write(JSON.generate(measured(words))).then { writer.close && exit!(true) } }
-    writer.close
-    answer = reader.read
-    _, status = Process.wait2(child)
-    assert_predicate status, :success?, "#{words.join(" ")}: #{status}"
-    ended, sentence, megabytes = JSON.parse(answer)
-    assert_operator megabytes, :<, most, words.join(" ")
-    assert_includes [0, 1], ended, words.join(" ")
-    assert_match(/\Aculet: [^\n]+\n\z/, sentence) if ended == 1
+    _, sentence, status = Open3.capture3(RbConfig.ruby, "-I#{TestHelper::ROOT}/lib", "-r#{TestHelper::ROOT}/bin/gems.rb", "-e", PROGRAM,
+                                       path("peak"), *words, rlimit_cpu: SECONDS)
+    assert_includes [0, 1], status.exitstatus, "#{words.join(" ")}: #{status}, #{sentence}"
+    assert_operator Integer(File.read(path("peak"))), :<, most, words.join(" ")
+    assert_match(/\Aculet: [^\n]+\n\z/, sentence) if status.exitstatus == 1
     sentence
-  ensure
-    reader&.close
-  end
-
-  # @return [Array(Integer, String, Integer)] exit status, stderr, megabytes at the peak
-  def measured(words)
-    Process.setrlimit(:CPU, SECONDS)
-    $VERBOSE = false # Ruby's JSON library warns of numbers without a Float
-    err = StringIO.new
-    status = words.first == "play" ? play(words.last, err) : Culet::CLI.run(words, out: StringIO.new, err: err)
-    [status, err.string, File.read("/proc/self/status")[/VmHWM:\s+(\d+)/, 1].to_i / 1000]
-  end
-
-  # `culet live FILE` without its server.
-  def play(file, err)
-    Culet::Live::Recording.new(file).history
-    0
-  rescue Culet::Error => e
-    err.puts("culet: #{e.message}")
-    1
   end
 
   # ---- snapshots ----

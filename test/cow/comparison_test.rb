@@ -31,6 +31,26 @@ class CowComparisonTest < Minitest::Test
     end
   end
 
+  # Blocks of no object, full of addresses of objects: whether one of them is code is looked up, not read each time.
+  ADDRESSES = <<~RUBY
+    require "fiddle"
+    COPY = Fiddle::Function.new(Fiddle::Handle::DEFAULT["memcpy"], [Fiddle::TYPE_VOIDP, Fiddle::TYPE_VOIDP, Fiddle::TYPE_SIZE_T], Fiddle::TYPE_VOIDP)
+    OBJECT = Object.new
+    BLOCKS = Array.new(400) { Fiddle.malloc(4000) } # Integers: no slot has these addresses
+    BLOCKS.each { |block| COPY.call(block, [Fiddle.dlwrap(OBJECT)].pack("Q") * 500, 4000) }
+    family(1) { BLOCKS.each { |block| COPY.call(block + 3992, "other...", 8) } && GC.start }
+  RUBY
+  MOST_READS = 10_000
+
+  def test_reads
+    with_family(*RUBY, "-e", "#{FORKS}#{ADDRESSES}") do |pid|
+      parent, child = snapshots(pid)
+      before = reads
+      assert_operator Comparison.new(child, parent).call.touched(:data), :>, 1_000_000
+      assert_operator reads - before, :<, MOST_READS
+    end
+  end
+
   # A page of Ruby's whose slots reach beyond it, of which there are none, or which lies in another; blocks that are cut off or
   # reach beyond their region.
   def test_figures_that_contradict_themselves
@@ -69,6 +89,9 @@ class CowComparisonTest < Minitest::Test
   end
 
   private
+
+  # System calls of this process so far that read.
+  def reads = File.read("/proc/self/io")[/^syscr: (\d+)/, 1].to_i
 
   def compare(side, unshared: "", page_bytes: 4096) = Culet::PageComparison.call(side, side, unshared, "", page_bytes, 0, false)
 

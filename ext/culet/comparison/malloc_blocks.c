@@ -55,22 +55,6 @@ void culet_comparison_count_blocks(const struct comparison_malloc *malloc, uint6
     }
 }
 
-/* Whether an address is that of code in Ruby's heap: instruction sequence, method entry or call cache. */
-static int is_code(const struct comparison_process *process, uint64_t address)
-{
-    const struct comparison_heap_page *page =
-        culet_heap_page_at(process->pages, process->page_count, process->page_bytes, address);
-    uint64_t offset, flags;
-
-    if (page == NULL || address - page->address < page->first_slot)
-        return 0;
-    offset = address - page->address - page->first_slot;
-    if (offset % page->slot_bytes != 0 || offset / page->slot_bytes >= page->slots)
-        return 0;
-    return culet_comparison_read(&process->memory, address, address + sizeof(flags), (char *)&flags) &&
-           ruby_slot_is_code(flags);
-}
-
 /* A class keeps its call caches in blocks with addresses of method entries and caches. */
 static int holds_call_caches(const struct comparison_malloc *malloc, const struct block *block)
 {
@@ -85,7 +69,7 @@ static int holds_call_caches(const struct comparison_malloc *malloc, const struc
     for (uint64_t at = 0; at + COMPARISON_WORD <= block->past - first; at += COMPARISON_WORD) {
         uint64_t word;
         memcpy(&word, bytes + at, sizeof(word));
-        if (is_code(malloc->here, word))
+        if (culet_comparison_is_code(malloc->owners, malloc->here, word))
             return 1;
     }
     return 0;

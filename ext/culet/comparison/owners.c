@@ -47,6 +47,25 @@ static void assign_owner(struct comparison_owners *owners, uint32_t block, uint6
         owners->classes[block] = second;
 }
 
+/* The bit of the page's first word. */
+static uint64_t code_bit(const struct comparison_process *process, const struct comparison_heap_page *page)
+{
+    return (uint64_t)(page - process->pages) * (process->page_bytes / COMPARISON_WORD);
+}
+
+int culet_comparison_is_code(const struct comparison_owners *owners, const struct comparison_process *process,
+                             uint64_t address)
+{
+    const struct comparison_heap_page *page =
+        culet_heap_page_at(process->pages, process->page_count, process->page_bytes, address);
+    uint64_t bit;
+
+    if (page == NULL || (address - page->address) % COMPARISON_WORD != 0)
+        return 0;
+    bit = code_bit(process, page) + (address - page->address) / COMPARISON_WORD;
+    return owners->code[bit / 8] >> bit % 8 & 1;
+}
+
 static void scan_heap_page(struct comparison_owners *owners, struct comparison_process *process,
                            const struct comparison_heap_page *page)
 {
@@ -62,6 +81,10 @@ static void scan_heap_page(struct comparison_owners *owners, struct comparison_p
         uint64_t flags = word_at(owners->page, at), second = word_at(owners->page, at + 1);
         if (!ruby_slot_is_live(flags))
             continue;
+        if (ruby_slot_is_code(flags)) {
+            uint64_t bit = code_bit(process, page) + at;
+            owners->code[bit / 8] |= (unsigned char)(1 << bit % 8);
+        }
         for (uint64_t index = at; index < at + length; index++) {
             block = culet_comparison_block_known_by(&process->blocks, word_at(owners->page, index));
             if (block != COMPARISON_NONE && owners->owners[block] == OWNER_UNKNOWN)
@@ -132,6 +155,7 @@ void culet_comparison_find_owners(struct comparison_owners *owners, struct compa
     if (count == 0)
         return;
     owners->page = xmalloc(process->page_bytes);
+    owners->code = xcalloc(process->page_count + 1, process->page_bytes / COMPARISON_WORD / 8 + 1);
     for (size_t index = 0; index < process->page_count; index++) {
         scan_heap_page(owners, process, &process->pages[index]);
         rb_thread_check_ints();
@@ -145,6 +169,7 @@ void culet_comparison_owners_free(struct comparison_owners *owners)
     xfree(owners->owners);
     xfree(owners->classes);
     xfree(owners->page);
+    xfree(owners->code);
     xfree(owners->next.blocks);
     for (size_t index = 0; index < COMPARISON_DEEP; index++)
         xfree(owners->deep[index].blocks);

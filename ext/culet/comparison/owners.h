@@ -29,7 +29,8 @@ struct comparison_owners {
     /* second word of each block's object, usually its class; 0: not known. NULL unless requested */
     uint64_t *classes;
     struct comparison_list deep[COMPARISON_DEEP], next;
-    char *page; /* space for a heap page */
+    char *page;          /* space for a heap page */
+    unsigned char *code; /* a bit for each word of the heap pages: whether a slot with code (OWNER_CODE) starts there */
 };
 
 /*
@@ -38,6 +39,10 @@ struct comparison_owners {
  * classes: whether to record classes
  */
 void culet_comparison_find_owners(struct comparison_owners *owners, struct comparison_process *process, int classes);
+
+/* Whether code starts at an address in Ruby's heap, see OWNER_CODE. */
+int culet_comparison_is_code(const struct comparison_owners *owners, const struct comparison_process *process,
+                             uint64_t address);
 
 void culet_comparison_owners_free(struct comparison_owners *owners);
 

@@ -31,7 +31,8 @@ module Culet
         def each
           return enum_for(:each) unless block_given?
 
-          0.step(@numbers.size - 1, 2) { |at| yield @numbers[at], @numbers[at + 1] }
+          at = -2
+          yield @numbers[at], @numbers[at + 1] while (at += 2) < @numbers.size
         end
       end
 
@@ -69,8 +70,9 @@ module Culet
 
         def keys(names, meaning, &check)
           names.each do |name|
-            checks[name.to_s] = [meaning, check]
-            define_method(name) { @fields[name.to_s] }
+            key = name.to_s.freeze # not made anew in each call, of which a reading has very many
+            checks[key] = [meaning, check]
+            define_method(name) { @fields[key] }
           end
         end
       end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "etc"
 require_relative "../../errors"
 require_relative "../../system/processes"
 require_relative "../../scope"
@@ -84,9 +85,14 @@ module Culet
       end
     end
 
-    # Snapshots of a process and all its descendants, taken one after the other while they run. A process that starts or
+    # Snapshots of a process and all its descendants, taken two at a time while they run. A process that starts or
     # ends meanwhile may be missing.
     class ProcessTree
+      # Processes read at a time. A reader may have real-time priority: a process is not to be paused for longer because
+      # it waits for the processor.
+      READERS = Etc.nprocessors.clamp(1, 2)
+      private_constant :READERS
+
       # @return [Array<ForkedProcess>] parents before their children
       attr_reader :members
 
@@ -137,33 +143,52 @@ module Culet
 
       private
 
+      # A reader rests as long as it pauses its process; another one reads meanwhile.
       def read(pids, progress)
-        @members = pids.each_with_index.filter_map do |pid, index|
-          progress&.call(index + 1, pids.size)
-          member(pid)
+        read = Array.new(pids.size)
+        waiting = pids.each_with_index.to_a
+        lock = Mutex.new
+        readers = Array.new(READERS) do
+          Thread.new do
+            Thread.current.report_on_exception = false # `value` raises it
+            while (pid, index = lock.synchronize { following(waiting, pids.size, progress) })
+              read[index] = member(pid)
+            end
+          end
         end
+        readers.each(&:value)
+        @members = read.filter_map(&:first)
+        @problems.concat(read.flat_map(&:last)).uniq!
+      ensure
+        readers&.each(&:kill)&.each(&:join)
+      end
+
+      # @return [Array(Integer, Integer), nil] the next process and its place
+      def following(waiting, all, progress)
+        pid, index = waiting.shift
+        progress&.call(index + 1, all) if pid
+        pid && [pid, index]
       end
 
       # Zombies have no memory.
+      #
+      # @return [Array(ForkedProcess, Array<String>)] nil for a process that has ended; problems of the reading
       def member(pid)
         parent = Processes::Cpu.parent(pid)
-        return if parent.nil? || Processes::Cpu.state(pid) == "Z"
+        return [nil, []] if parent.nil? || Processes::Cpu.state(pid) == "Z"
 
         facts = { pid: pid, parent_pid: parent, name: name(pid), age_seconds: Processes::Cpu.age_seconds(pid),
                   forked: false, rss_bytes: Processes::Memory.rss_bytes(pid) }
-        ForkedProcess.new(**facts, **snapshot(pid))
+        begin
+          snapshot = Scope::Reader.new(pid, **@options).snapshot
+          facts.update(snapshot: snapshot, rss_bytes: snapshot.process.rss_bytes)
+        rescue Error => e
+          facts[:why] = e.message
+        end
+        [ForkedProcess.new(**facts), snapshot ? snapshot.problems : [e.message]]
       end
 
       def name(pid) = Processes::Identity.new(pid).title
-
-      def snapshot(pid)
-        snapshot = Scope::Reader.new(pid, **@options).snapshot
-        @problems |= snapshot.problems
-        { snapshot: snapshot, rss_bytes: snapshot.process.rss_bytes }
-      rescue Error => e
-        @problems << e.message
-        { why: e.message }
-      end
 
       # Compares each child with its parent, and a root with the first of its children.
       def relate
