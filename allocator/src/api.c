@@ -303,8 +303,10 @@ static __attribute__((noinline)) void note_and_leave(struct culet_slab *slab, si
 static __attribute__((noinline)) void note_and_leave_held(struct culet_slab *slab, size_t index,
                                                           struct culet_arena *arena, uint64_t before, uint64_t unused)
 {
-    if (CULET_UNLIKELY(!~unused && !culet_bin_keeps_current(arena, slab)) ||
-        CULET_UNLIKELY(!before && !culet_bin_add_recent(arena, slab, culet_block_unit(index))))
+    unsigned klass = atomic_load_explicit(&slab->span.klass, memory_order_relaxed);
+
+    if (CULET_UNLIKELY(!~unused && !culet_bin_keeps_current(arena, klass, slab)) ||
+        CULET_UNLIKELY(!before && !culet_bin_add_recent(arena, klass, slab, culet_block_unit(index))))
         note_and_leave(slab, index, arena);
     else
         culet_arena_leave_held(&culet_thread);
@@ -313,9 +315,10 @@ static __attribute__((noinline)) void note_and_leave_held(struct culet_slab *sla
 /* Inside the slab's arena. A free changes its word first and looks at the other one afterwards: of two threads that free
  * one block at the same moment, at least one sees both, unless a store is still in its processor's buffer. `keeps`: the
  * thread certainly keeps the arena when it leaves. */
-static inline __attribute__((always_inline)) void free_inside(const char *function, struct culet_slab *slab,
-                                                              size_t index, struct culet_arena *arena, bool keeps)
+static inline __attribute__((always_inline)) void free_inside(const char *function, uintptr_t entry, size_t index,
+                                                              struct culet_arena *arena, bool keeps)
 {
+    struct culet_slab *slab = culet_entry_slab(entry);
     struct culet_unit *unit = culet_slab_unit(slab, index);
     uint64_t before = atomic_load_explicit(&unit->free, memory_order_relaxed), after = before | culet_block_bit(index);
 
@@ -336,28 +339,28 @@ static inline __attribute__((always_inline)) void free_inside(const char *functi
 }
 
 /* The thread, which is inside, holds another arena than the slab's, or none. */
-static __attribute__((noinline)) void free_elsewhere(const char *function, struct culet_slab *slab, size_t index,
-                                                     struct culet_arena *arena)
+static void free_elsewhere(const char *function, void *block, uintptr_t entry, struct culet_arena *arena)
 {
+    struct culet_slab *slab = culet_entry_slab(entry);
+    size_t index = culet_entry_index(entry, (uintptr_t)block).block;
+
     if (arena != &culet_arena_none || culet_abandoned()) {
         culet_arena_leave_held(&culet_thread);
     } else {
         arena = culet_arena_enter();
         if (arena->number == atomic_load_explicit(&slab->span.arena, memory_order_relaxed)) {
-            free_inside(function, slab, index, arena, false);
+            free_inside(function, entry, index, arena, false);
             return;
         }
         culet_arena_leave(arena);
     }
     if (CULET_UNLIKELY(!culet_bin_free_remote(slab, index)))
-        culet_misuse(function, culet_slab_address(slab, index));
+        culet_misuse(function, (uintptr_t)block);
 }
 
 static void free_now(const char *function, void *block)
 {
-    struct culet_slab *slab = (struct culet_slab *)culet_pagemap_span((uintptr_t)block);
-
-    free_elsewhere(function, slab, culet_slab_index(slab, (uintptr_t)block).block, &culet_arena_none);
+    free_elsewhere(function, block, culet_pagemap_entry((uintptr_t)block), &culet_arena_none);
 }
 
 /* In a hardened process: what the quarantine has no room for goes back to its slab. */
@@ -369,24 +372,38 @@ static void free_checked(const char *function, struct culet_slab *slab, void *bl
         free_now(function, block);
 }
 
-/* Entered first: from there on nobody else creates, moves or destroys a slab of the thread's arena, so what is read of
- * it belongs together. */
+/* No block of the thread's arena. The thread is inside. */
+static __attribute__((noinline)) void free_other(const char *function, void *block, uintptr_t entry,
+                                                 struct culet_arena *arena)
+{
+    if (!culet_entry_is_slab(entry))
+        free_not_slab(block, function);
+    else if (CULET_UNLIKELY(!culet_entry_index(entry, (uintptr_t)block).exact))
+        report(block, function);
+    else
+        free_elsewhere(function, block, entry, arena);
+}
+
+/* Entered first: from there on nobody else creates, moves or destroys a slab of the thread's arena, so an entry with the
+ * arena's tag is that of such a slab until the thread leaves. */
 static inline __attribute__((always_inline)) void free_block(const char *function, void *block)
 {
     struct culet_arena *arena = culet_arena_enter_held(&culet_thread);
-    uintptr_t entry = culet_pagemap_entry((uintptr_t)block);
-    if (CULET_UNLIKELY(!culet_entry_is_slab(entry))) {
+    const culet_entry *at = culet_pagemap_at((uintptr_t)block);
+    if (CULET_UNLIKELY(!at)) {
         free_not_slab(block, function);
         return;
     }
-    struct culet_slab *slab = culet_entry_slab(entry);
-    struct culet_block_index index = culet_slab_index(slab, (uintptr_t)block);
+    uintptr_t entry = atomic_load_explicit(at, memory_order_acquire);
+    if (CULET_UNLIKELY((uint8_t)entry != arena->tag)) {
+        free_other(function, block, entry, arena);
+        return;
+    }
+    struct culet_block_index index = culet_entry_index(entry, (uintptr_t)block);
     if (CULET_UNLIKELY(!index.exact))
         report(block, function);
-    else if (CULET_UNLIKELY(arena->number != atomic_load_explicit(&slab->span.arena, memory_order_relaxed)))
-        free_elsewhere(function, slab, index.block, arena);
     else
-        free_inside(function, slab, index.block, arena, true);
+        free_inside(function, entry, index.block, arena, true);
 }
 
 /* NULL is in no slab. */
@@ -421,11 +438,11 @@ static inline size_t usable(const char *function, void *block, uintptr_t entry)
 {
     if (CULET_UNLIKELY(!culet_entry_is_slab(entry)))
         return usable_not_slab(function, block, entry);
-    const struct culet_slab *slab = culet_entry_slab(entry);
-    struct culet_block_index index = culet_slab_index(slab, (uintptr_t)block);
-    if (CULET_UNLIKELY(!index.exact || !culet_slab_is_live(slab, index.block)))
+    struct culet_block_index index = culet_entry_index(entry, (uintptr_t)block);
+    const struct culet_unit *unit = culet_slab_unit(culet_entry_slab(entry), index.block);
+    if (CULET_UNLIKELY(!index.exact || culet_block_in(index.block, culet_unit_unused(unit))))
         culet_misuse(function, (uintptr_t)block);
-    return slab->usable;
+    return culet_classes[culet_entry_class(entry)].size;
 }
 
 static __attribute__((noinline)) size_t usable_size_not_slab(void *block, uintptr_t entry)
@@ -641,7 +658,8 @@ static inline __attribute__((always_inline)) void free_sized_block(const char *f
 {
     uintptr_t entry = culet_pagemap_entry((uintptr_t)block);
 
-    if (CULET_UNLIKELY(!culet_entry_is_slab(entry) || !culet_size_stays(bytes, culet_entry_slab(entry)->usable)))
+    if (CULET_UNLIKELY(!culet_entry_is_slab(entry) ||
+                       !culet_size_stays(bytes, culet_classes[culet_entry_class(entry)].size)))
         check_size(function, block, bytes, alignment);
     free_block(function, block);
 }

@@ -6,6 +6,7 @@
 #include "harden.h"
 #include "lock.h"
 #include "misuse.h"
+#include "pagemap.h"
 #include "pages.h"
 #include "reclaim_policy.h"
 #include "size_class.h"
@@ -110,7 +111,7 @@ static struct culet_slab *pop_available(struct culet_bin *bin, unsigned *unit)
 /* The unit was full and has a free block now. */
 static void add_free_unit(struct culet_arena *arena, struct culet_slab *slab, unsigned unit)
 {
-    if (CULET_UNLIKELY(culet_harden_level) || !culet_bin_add_recent(arena, slab, unit))
+    if (CULET_UNLIKELY(culet_harden_level) || !culet_bin_add_recent(arena, class_of(slab), slab, unit))
         set_available(&arena->bin[class_of(slab)], slab, unit);
 }
 
@@ -403,6 +404,7 @@ static bool move_slab(struct culet_arena *from, struct culet_arena *to, unsigned
     unlist(bin, slab);
     slab->available = 0;
     atomic_store_explicit(&slab->span.arena, to->number, memory_order_relaxed);
+    culet_pagemap_set_slab(slab, culet_classes[klass].pages);
     culet_bin_list_available(to, slab);
     return true;
 }
@@ -702,8 +704,11 @@ static void check_slab(struct culet_slab *slab, void *data)
     const struct culet_bin *bin = &arena->bin[class_of(slab)];
 
     (void)data;
-    if (slab->available >> c->units || !slab->reciprocal)
+    if (slab->available >> c->units)
         __builtin_trap();
+    for (size_t g = 0; g < c->pages; g++)
+        if (culet_pagemap_entry(slab->span.start + g * CULET_PAGE) != culet_entry_of(slab))
+            __builtin_trap();
     if (slab->available && (slab->prev ? slab->prev->next : first_of(bin)) != slab)
         __builtin_trap();
     for (unsigned u = 0; u < CULET_UNITS; u++) {

@@ -64,9 +64,9 @@ static inline void *culet_bin_take_recent(struct culet_arena *arena, unsigned kl
 }
 
 /* Adds a unit that was full to the recent ones, unless it is current. False: there are too many. */
-static inline bool culet_bin_add_recent(struct culet_arena *arena, struct culet_slab *slab, unsigned unit)
+static inline bool culet_bin_add_recent(struct culet_arena *arena, unsigned klass, struct culet_slab *slab,
+                                        unsigned unit)
 {
-    unsigned klass = atomic_load_explicit(&slab->span.klass, memory_order_relaxed);
     struct culet_bin *bin = &arena->bin[klass];
     uint32_t recents = atomic_load_explicit(&bin->recents, memory_order_relaxed);
 
@@ -82,10 +82,9 @@ static inline bool culet_bin_add_recent(struct culet_arena *arena, struct culet_
 
 /* Whether the slab has the class's current unit, and stays even without a live block: until the scavenger finds it unused,
  * or, in a small heap, because it was destroyed in vain often enough. */
-static inline bool culet_bin_keeps_current(const struct culet_arena *arena, const struct culet_slab *slab)
+static inline bool culet_bin_keeps_current(const struct culet_arena *arena, unsigned klass,
+                                           const struct culet_slab *slab)
 {
-    unsigned klass = atomic_load_explicit(&slab->span.klass, memory_order_relaxed);
-
     return slab == arena->current[klass].slab &&
            (culet_wakeup_scavenger_runs() || arena->bin[klass].releases >= CULET_SMALL_HEAP_SLAB_RELEASES);
 }

@@ -2,6 +2,7 @@
 #ifndef CULET_SLAB_H
 #define CULET_SLAB_H
 
+#include "pagemap.h"
 #include "size_class.h"
 #include "types.h"
 
@@ -11,14 +12,22 @@ struct culet_block_index {
     bool exact;   /* the address is the start of a block, or of the rest behind the last */
 };
 
-/* The block index of an address in a slab's pages. offset * ceil(2^64 / size) has the quotient in its upper half; the
+/* The block index of an address in a page that has this entry, of a slab. offset * ceil(2^64 / size) has the quotient in its upper half; the
  * lower half is below the factor if and only if the remainder is 0, since offsets are below 2^18 (D. Lemire, O. Kaser,
- * N. Kurz, "Faster remainder by direct computation", 2019). Never exact in a slab that is destroyed. */
+ * N. Kurz, "Faster remainder by direct computation", 2019). An exact index is below CULET_UNITS * CULET_UNIT, since no
+ * slab has room for more blocks. */
+static inline struct culet_block_index culet_entry_index(uintptr_t entry, uintptr_t address)
+{
+    uint64_t reciprocal = culet_reciprocals[culet_entry_class(entry)];
+    unsigned __int128 product = (unsigned __int128)culet_entry_offset(entry, address) * reciprocal;
+
+    return (struct culet_block_index){(size_t)(product >> 64), (uint64_t)product < reciprocal};
+}
+
+/* The block index of an address in a slab's pages. */
 static inline struct culet_block_index culet_slab_index(const struct culet_slab *slab, uintptr_t address)
 {
-    unsigned __int128 product = (unsigned __int128)(address - slab->span.start) * slab->reciprocal;
-
-    return (struct culet_block_index){(size_t)(product >> 64), (uint64_t)product < slab->reciprocal};
+    return culet_entry_index(culet_entry_of(slab), address);
 }
 
 static inline unsigned culet_block_unit(size_t block)
