@@ -298,42 +298,28 @@ static __attribute__((noinline)) void note_and_leave(struct culet_slab *slab, si
 }
 
 /* Leaves an arena that the thread keeps, after a free in a unit that was full before (`before`, its free word, is 0)
- * or has no live block now (`unused`, its blocks that are not live, is all of it). Records that where the unit cannot
- * stay as it is. */
+ * or has no live block now (`unused`, its blocks that are not live, is all of it). */
 static __attribute__((noinline)) void note_and_leave_held(struct culet_slab *slab, size_t index,
                                                           struct culet_arena *arena, uint64_t before, uint64_t unused)
 {
-    unsigned klass = atomic_load_explicit(&slab->span.klass, memory_order_relaxed);
-
-    if (CULET_UNLIKELY(!~unused && !culet_bin_keeps_current(arena, klass, slab)) ||
-        CULET_UNLIKELY(!before && !culet_bin_add_recent(arena, klass, slab, culet_block_unit(index))))
-        note_and_leave(slab, index, arena);
-    else
-        culet_arena_leave_held(&culet_thread);
+    culet_bin_note_free(arena, atomic_load_explicit(&slab->span.klass, memory_order_relaxed), slab,
+                        culet_block_unit(index), before, unused);
+    culet_arena_leave_held(&culet_thread);
 }
 
-/* Inside the slab's arena. A free changes its word first and looks at the other one afterwards: of two threads that free
- * one block at the same moment, at least one sees both, unless a store is still in its processor's buffer. `keeps`: the
- * thread certainly keeps the arena when it leaves. */
+/* Inside the slab's arena. `keeps`: the thread certainly keeps the arena when it leaves. */
 static inline __attribute__((always_inline)) void free_inside(const char *function, uintptr_t entry, size_t index,
                                                               struct culet_arena *arena, bool keeps)
 {
     struct culet_slab *slab = culet_entry_slab(entry);
-    struct culet_unit *unit = culet_slab_unit(slab, index);
-    uint64_t before = atomic_load_explicit(&unit->free, memory_order_relaxed), after = before | culet_block_bit(index);
+    uint64_t before, unused;
 
-    atomic_store_explicit(&unit->free, after, memory_order_relaxed);
-    atomic_signal_fence(memory_order_seq_cst);
-    uint64_t remote = atomic_load_explicit(&unit->remote, memory_order_relaxed);
-    if (CULET_UNLIKELY(culet_block_in(index, before | remote))) {
-        atomic_store_explicit(&unit->free, before, memory_order_relaxed);
+    if (CULET_UNLIKELY(!culet_unit_put(culet_slab_unit(slab, index), index, &before, &unused)))
         leave_and_report(function, slab, index, arena);
-        return;
-    }
-    if (!keeps)
+    else if (!keeps)
         note_and_leave(slab, index, arena);
-    else if (CULET_UNLIKELY(!before || !~(after | remote)))
-        note_and_leave_held(slab, index, arena, before, after | remote);
+    else if (CULET_UNLIKELY(!before || !~unused))
+        note_and_leave_held(slab, index, arena, before, unused);
     else
         culet_arena_leave_held(&culet_thread);
 }
@@ -372,16 +358,32 @@ static void free_checked(const char *function, struct culet_slab *slab, void *bl
         free_now(function, block);
 }
 
-/* No block of the thread's arena. The thread is inside. */
+/* Not freed at once: a block of a large heap, or none of the thread's arena. The thread is inside. */
 static __attribute__((noinline)) void free_other(const char *function, void *block, uintptr_t entry,
                                                  struct culet_arena *arena)
 {
-    if (!culet_entry_is_slab(entry))
+    struct culet_block_index index = culet_entry_index(entry, (uintptr_t)block);
+
+    if (CULET_UNLIKELY(!culet_entry_is_slab(entry))) {
         free_not_slab(block, function);
-    else if (CULET_UNLIKELY(!culet_entry_index(entry, (uintptr_t)block).exact))
+    } else if (CULET_UNLIKELY(!index.exact)) {
         report(block, function);
-    else
+    } else if (CULET_LIKELY((uint8_t)entry == arena->deferred_tag)) {
+        culet_bin_defer_free(arena, culet_slab_unit(culet_entry_slab(entry), index.block), block);
+        culet_arena_leave_held(&culet_thread);
+    } else {
         free_elsewhere(function, block, entry, arena);
+    }
+}
+
+/* At the end of the process: misuses among the deferred frees are reported. */
+static void finish_frees(void)
+{
+    if (culet_heap_dormant() || culet_abandoned())
+        return;
+    struct culet_arena *arena = culet_arena_enter();
+    culet_bin_finish_frees(arena);
+    culet_arena_leave(arena);
 }
 
 /* Entered first: from there on nobody else creates, moves or destroys a slab of the thread's arena, so an entry with the
@@ -703,6 +705,7 @@ __attribute__((constructor)) static void loaded(void)
 
 __attribute__((destructor)) static void unloaded(void)
 {
+    finish_frees();
     culet_profile_file_end();
     culet_checked_at_exit();
 }

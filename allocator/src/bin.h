@@ -129,10 +129,32 @@ void *culet_bin_get_random(struct culet_arena *arena, unsigned klass);
 /* Records what a free changed: the unit's free word was 0 before, or no block of the unit is live now. */
 void culet_bin_unit_changed(struct culet_arena *arena, unsigned klass, struct culet_slab *slab, unsigned unit);
 
+/* Records that where the unit cannot stay as it is. `before`, `unused`: as of culet_unit_put. */
+static inline __attribute__((always_inline)) void culet_bin_note_free(struct culet_arena *arena, unsigned klass,
+                                                                      struct culet_slab *slab, unsigned unit,
+                                                                      uint64_t before, uint64_t unused)
+{
+    if (CULET_UNLIKELY(!~unused && !culet_bin_keeps_current(arena, klass, slab)) ||
+        CULET_UNLIKELY(!before && !culet_bin_add_recent(arena, klass, slab, unit)))
+        culet_bin_unit_changed(arena, klass, slab, unit);
+}
+
+/* Does the deferred frees. Aborts if a block is not live. */
+void culet_bin_finish_frees(struct culet_arena *arena);
+
+/* Frees a block of the arena later, with others, whose bits are on their way into the processor's cache meanwhile. */
+static inline void culet_bin_defer_free(struct culet_arena *arena, const struct culet_unit *unit, void *block)
+{
+    __builtin_prefetch(unit, 1);
+    arena->deferred[arena->deferrals++] = block;
+    if (CULET_UNLIKELY(arena->deferrals == CULET_DEFERRED))
+        culet_bin_finish_frees(arena);
+}
+
 /* Frees a live block of a slab of any arena, from any thread, inside an arena or not. False: the block is not live. */
 bool culet_bin_free_remote(struct culet_slab *slab, size_t block);
 
-/* Makes the blocks available that other threads have freed. */
+/* Makes the blocks available that other threads have freed, and those of deferred frees. */
 void culet_bin_collect(struct culet_arena *arena);
 
 /* Lists the recent units of the class as available. */

@@ -66,6 +66,24 @@ static inline uint64_t culet_unit_unused(const struct culet_unit *unit)
            atomic_load_explicit(&unit->remote, memory_order_relaxed);
 }
 
+/* Frees a block of the holder's arena: its bit, the unit's free word `before`, and then the `unused` blocks. False: the
+ * block was not live. The free word is changed first and the other one looked at afterwards: of two threads that free one
+ * block at the same moment, at least one sees both, unless a store is still in its processor's buffer. [holder] */
+static inline __attribute__((always_inline)) bool culet_unit_put(struct culet_unit *unit, size_t block,
+                                                                 uint64_t *before, uint64_t *unused)
+{
+    *before = atomic_load_explicit(&unit->free, memory_order_relaxed);
+    atomic_store_explicit(&unit->free, *before | culet_block_bit(block), memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+    uint64_t remote = atomic_load_explicit(&unit->remote, memory_order_relaxed);
+    if (CULET_UNLIKELY(culet_block_in(block, *before | remote))) {
+        atomic_store_explicit(&unit->free, *before, memory_order_relaxed);
+        return false;
+    }
+    *unused = *before | culet_block_bit(block) | remote;
+    return true;
+}
+
 /* Whether the program uses the block. False for an index that no slab has: that of an address in a slab that another
  * thread replaces meanwhile. */
 static inline bool culet_slab_is_live(const struct culet_slab *slab, size_t block)

@@ -20,7 +20,7 @@
  *     live   (0, 0)   in use by the program
  *     remote (0, 1)   freed by a thread that does not hold the arena
  *     free   (1, 0)   the arena's holder may hand it out
- * A free of a block that is not live is a misuse and is reported at once.
+ * A free of a block that is not live is a misuse and is reported, at once or with deferred frees (culet_bin_defer_free).
  *
  * Invariants (culet_heap_check):
  *     free & remote == 0; behind the slab's last block free is 0 and remote is 1
@@ -153,6 +153,11 @@ struct culet_segment {
 
 #define CULET_RECENT 13
 
+/* Frees are deferred in an arena once it has a slab in this segment, at 64 MiB: then descriptors are mostly not in the
+ * processor's cache, and waiting for several at a time is what saves time. */
+#define CULET_DEFERRING_SEGMENT 16
+#define CULET_DEFERRED 8
+
 /* The unit that an arena hands out blocks of a class from. */
 struct culet_current {
     struct culet_unit *unit; /* or &culet_no_unit, which has no free block */
@@ -185,9 +190,10 @@ struct culet_claim {
 };
 
 struct culet_arena {
-    uint8_t purge_epoch;          /* purges of idle slabs that have ended, modulo 256 [holder] */
-    uint8_t number;               /* CULET_ARENAS for the placeholder of threads that hold none */
-    uint8_t tag;                  /* low byte of the pagemap entries of its slabs; of the placeholder: of none */
+    uint8_t purge_epoch; /* purges of idle slabs that have ended, modulo 256 [holder] */
+    uint8_t number;      /* CULET_ARENAS for the placeholder of threads that hold none */
+    uint8_t tag; /* low byte of the pagemap entries of slabs in which frees are done at once, or CULET_ENTRY_NO_TAG */
+    uint8_t deferred_tag;         /* the same of slabs in which they are deferred: the arena's slabs have one of both */
     _Atomic bool taken_for_purge; /* held for a purge, or frozen for a fork, for microseconds */
     _Atomic bool active;          /* used since the last purge [holder] */
     _Atomic uint32_t changes;     /* units used up or made available, to tell whether it is in use [holder] */
@@ -195,7 +201,9 @@ struct culet_arena {
     _Atomic(struct culet_thread *) holder;       /* or NULL                              [lock] */
     struct culet_current current[CULET_CLASSES]; /* [holder, as bin] */
     struct culet_bin bin[CULET_CLASSES];
-    uint32_t seen[CULET_ARENAS]; /* `changes` of the others when this one last looked there [holder] */
+    uint32_t deferrals;
+    void *deferred[CULET_DEFERRED]; /* freed blocks whose bits are still those of live ones [holder] */
+    uint32_t seen[CULET_ARENAS];    /* `changes` of the others when this one last looked there [holder] */
     _Alignas(64) _Atomic(struct culet_slab *) remote; /* stack of slabs with remote units, linked by next_remote */
     uint32_t profile;                                 /* number of the profile that `claim` is for [holder] */
     struct culet_claim claim[CULET_CLASSES];          /* not touched until the profile runs [holder] */
