@@ -298,66 +298,55 @@ static __attribute__((noinline)) void note_and_leave(struct culet_slab *slab, si
 }
 
 /* Leaves an arena that the thread keeps, after a free in a unit that was full before (`before`, its free word, is 0)
- * or has no live block now (`unused`, its blocks that are not live, is all of it). Records that where the unit cannot
- * stay as it is. */
+ * or has no live block now (`unused`, its blocks that are not live, is all of it). */
 static __attribute__((noinline)) void note_and_leave_held(struct culet_slab *slab, size_t index,
                                                           struct culet_arena *arena, uint64_t before, uint64_t unused)
 {
-    if (CULET_UNLIKELY(!~unused && !culet_bin_keeps_current(arena, slab)) ||
-        CULET_UNLIKELY(!before && !culet_bin_add_recent(arena, slab, culet_block_unit(index))))
-        note_and_leave(slab, index, arena);
-    else
-        culet_arena_leave_held(&culet_thread);
+    culet_bin_note_free(arena, atomic_load_explicit(&slab->span.klass, memory_order_relaxed), slab,
+                        culet_block_unit(index), before, unused);
+    culet_arena_leave_held(&culet_thread);
 }
 
-/* Inside the slab's arena. A free changes its word first and looks at the other one afterwards: of two threads that free
- * one block at the same moment, at least one sees both, unless a store is still in its processor's buffer. `keeps`: the
- * thread certainly keeps the arena when it leaves. */
-static inline __attribute__((always_inline)) void free_inside(const char *function, struct culet_slab *slab,
-                                                              size_t index, struct culet_arena *arena, bool keeps)
+/* Inside the slab's arena. `keeps`: the thread certainly keeps the arena when it leaves. */
+static inline __attribute__((always_inline)) void free_inside(const char *function, uintptr_t entry, size_t index,
+                                                              struct culet_arena *arena, bool keeps)
 {
-    struct culet_unit *unit = culet_slab_unit(slab, index);
-    uint64_t before = atomic_load_explicit(&unit->free, memory_order_relaxed), after = before | culet_block_bit(index);
+    struct culet_slab *slab = culet_entry_slab(entry);
+    uint64_t before, unused;
 
-    atomic_store_explicit(&unit->free, after, memory_order_relaxed);
-    atomic_signal_fence(memory_order_seq_cst);
-    uint64_t remote = atomic_load_explicit(&unit->remote, memory_order_relaxed);
-    if (CULET_UNLIKELY(culet_block_in(index, before | remote))) {
-        atomic_store_explicit(&unit->free, before, memory_order_relaxed);
+    if (CULET_UNLIKELY(!culet_unit_put(culet_slab_unit(slab, index), index, &before, &unused)))
         leave_and_report(function, slab, index, arena);
-        return;
-    }
-    if (!keeps)
+    else if (!keeps)
         note_and_leave(slab, index, arena);
-    else if (CULET_UNLIKELY(!before || !~(after | remote)))
-        note_and_leave_held(slab, index, arena, before, after | remote);
+    else if (CULET_UNLIKELY(!before || !~unused))
+        note_and_leave_held(slab, index, arena, before, unused);
     else
         culet_arena_leave_held(&culet_thread);
 }
 
 /* The thread, which is inside, holds another arena than the slab's, or none. */
-static __attribute__((noinline)) void free_elsewhere(const char *function, struct culet_slab *slab, size_t index,
-                                                     struct culet_arena *arena)
+static void free_elsewhere(const char *function, void *block, uintptr_t entry, struct culet_arena *arena)
 {
+    struct culet_slab *slab = culet_entry_slab(entry);
+    size_t index = culet_entry_index(entry, (uintptr_t)block).block;
+
     if (arena != &culet_arena_none || culet_abandoned()) {
         culet_arena_leave_held(&culet_thread);
     } else {
         arena = culet_arena_enter();
         if (arena->number == atomic_load_explicit(&slab->span.arena, memory_order_relaxed)) {
-            free_inside(function, slab, index, arena, false);
+            free_inside(function, entry, index, arena, false);
             return;
         }
         culet_arena_leave(arena);
     }
     if (CULET_UNLIKELY(!culet_bin_free_remote(slab, index)))
-        culet_misuse(function, culet_slab_address(slab, index));
+        culet_misuse(function, (uintptr_t)block);
 }
 
 static void free_now(const char *function, void *block)
 {
-    struct culet_slab *slab = (struct culet_slab *)culet_pagemap_span((uintptr_t)block);
-
-    free_elsewhere(function, slab, culet_slab_index(slab, (uintptr_t)block).block, &culet_arena_none);
+    free_elsewhere(function, block, culet_pagemap_entry((uintptr_t)block), &culet_arena_none);
 }
 
 /* In a hardened process: what the quarantine has no room for goes back to its slab. */
@@ -369,24 +358,54 @@ static void free_checked(const char *function, struct culet_slab *slab, void *bl
         free_now(function, block);
 }
 
-/* Entered first: from there on nobody else creates, moves or destroys a slab of the thread's arena, so what is read of
- * it belongs together. */
+/* Not freed at once: a block of a large heap, or none of the thread's arena. The thread is inside. */
+static __attribute__((noinline)) void free_other(const char *function, void *block, uintptr_t entry,
+                                                 struct culet_arena *arena)
+{
+    struct culet_block_index index = culet_entry_index(entry, (uintptr_t)block);
+
+    if (CULET_UNLIKELY(!culet_entry_is_slab(entry))) {
+        free_not_slab(block, function);
+    } else if (CULET_UNLIKELY(!index.exact)) {
+        report(block, function);
+    } else if (CULET_LIKELY((uint8_t)entry == arena->deferred_tag)) {
+        culet_bin_defer_free(arena, culet_slab_unit(culet_entry_slab(entry), index.block), block);
+        culet_arena_leave_held(&culet_thread);
+    } else {
+        free_elsewhere(function, block, entry, arena);
+    }
+}
+
+/* At the end of the process: misuses among the deferred frees are reported. */
+static void finish_frees(void)
+{
+    if (culet_heap_dormant() || culet_abandoned())
+        return;
+    struct culet_arena *arena = culet_arena_enter();
+    culet_bin_finish_frees(arena);
+    culet_arena_leave(arena);
+}
+
+/* Entered first: from there on nobody else creates, moves or destroys a slab of the thread's arena, so an entry with the
+ * arena's tag is that of such a slab until the thread leaves. */
 static inline __attribute__((always_inline)) void free_block(const char *function, void *block)
 {
     struct culet_arena *arena = culet_arena_enter_held(&culet_thread);
-    uintptr_t entry = culet_pagemap_entry((uintptr_t)block);
-    if (CULET_UNLIKELY(!culet_entry_is_slab(entry))) {
+    const culet_entry *at = culet_pagemap_at((uintptr_t)block);
+    if (CULET_UNLIKELY(!at)) {
         free_not_slab(block, function);
         return;
     }
-    struct culet_slab *slab = culet_entry_slab(entry);
-    struct culet_block_index index = culet_slab_index(slab, (uintptr_t)block);
+    uintptr_t entry = atomic_load_explicit(at, memory_order_acquire);
+    if (CULET_UNLIKELY((uint8_t)entry != arena->tag)) {
+        free_other(function, block, entry, arena);
+        return;
+    }
+    struct culet_block_index index = culet_entry_index(entry, (uintptr_t)block);
     if (CULET_UNLIKELY(!index.exact))
         report(block, function);
-    else if (CULET_UNLIKELY(arena->number != atomic_load_explicit(&slab->span.arena, memory_order_relaxed)))
-        free_elsewhere(function, slab, index.block, arena);
     else
-        free_inside(function, slab, index.block, arena, true);
+        free_inside(function, entry, index.block, arena, true);
 }
 
 /* NULL is in no slab. */
@@ -421,11 +440,11 @@ static inline size_t usable(const char *function, void *block, uintptr_t entry)
 {
     if (CULET_UNLIKELY(!culet_entry_is_slab(entry)))
         return usable_not_slab(function, block, entry);
-    const struct culet_slab *slab = culet_entry_slab(entry);
-    struct culet_block_index index = culet_slab_index(slab, (uintptr_t)block);
-    if (CULET_UNLIKELY(!index.exact || !culet_slab_is_live(slab, index.block)))
+    struct culet_block_index index = culet_entry_index(entry, (uintptr_t)block);
+    const struct culet_unit *unit = culet_slab_unit(culet_entry_slab(entry), index.block);
+    if (CULET_UNLIKELY(!index.exact || culet_block_in(index.block, culet_unit_unused(unit))))
         culet_misuse(function, (uintptr_t)block);
-    return slab->usable;
+    return culet_classes[culet_entry_class(entry)].size;
 }
 
 static __attribute__((noinline)) size_t usable_size_not_slab(void *block, uintptr_t entry)
@@ -641,7 +660,8 @@ static inline __attribute__((always_inline)) void free_sized_block(const char *f
 {
     uintptr_t entry = culet_pagemap_entry((uintptr_t)block);
 
-    if (CULET_UNLIKELY(!culet_entry_is_slab(entry) || !culet_size_stays(bytes, culet_entry_slab(entry)->usable)))
+    if (CULET_UNLIKELY(!culet_entry_is_slab(entry) ||
+                       !culet_size_stays(bytes, culet_classes[culet_entry_class(entry)].size)))
         check_size(function, block, bytes, alignment);
     free_block(function, block);
 }
@@ -685,6 +705,7 @@ __attribute__((constructor)) static void loaded(void)
 
 __attribute__((destructor)) static void unloaded(void)
 {
+    finish_frees();
     culet_profile_file_end();
     culet_checked_at_exit();
 }

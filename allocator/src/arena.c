@@ -5,6 +5,7 @@
 #include "lock.h"
 #include "meta.h"
 #include "os.h"
+#include "pagemap.h"
 #include "pages.h"
 #include "selfmap_export.h"
 #include "size_class.h"
@@ -27,6 +28,8 @@
 struct culet_unit culet_no_unit;
 struct culet_arena culet_arena_none = {
     .number = CULET_ARENAS,
+    .tag = CULET_ENTRY_NO_TAG,
+    .deferred_tag = CULET_ENTRY_NO_TAG,
     .current[0 ... CULET_CLASSES - 1] = {.unit = &culet_no_unit},
 };
 
@@ -49,6 +52,8 @@ CULET_SELFMAP_EXPORT(threads, culet_selfmap_threads);
 static void set_up(struct culet_arena *arena, unsigned number)
 {
     arena->number = (uint8_t)number;
+    arena->tag = CULET_ENTRY_TAG(number);
+    arena->deferred_tag = CULET_ENTRY_NO_TAG;
     for (unsigned klass = 0; klass < CULET_CLASSES; klass++)
         arena->current[klass] = (struct culet_current){.unit = &culet_no_unit, .size = culet_classes[klass].size};
     atomic_store(&arenas[number], arena);

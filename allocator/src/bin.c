@@ -6,6 +6,7 @@
 #include "harden.h"
 #include "lock.h"
 #include "misuse.h"
+#include "pagemap.h"
 #include "pages.h"
 #include "reclaim_policy.h"
 #include "size_class.h"
@@ -110,7 +111,7 @@ static struct culet_slab *pop_available(struct culet_bin *bin, unsigned *unit)
 /* The unit was full and has a free block now. */
 static void add_free_unit(struct culet_arena *arena, struct culet_slab *slab, unsigned unit)
 {
-    if (CULET_UNLIKELY(culet_harden_level) || !culet_bin_add_recent(arena, slab, unit))
+    if (CULET_UNLIKELY(culet_harden_level) || !culet_bin_add_recent(arena, class_of(slab), slab, unit))
         set_available(&arena->bin[class_of(slab)], slab, unit);
 }
 
@@ -357,6 +358,10 @@ static struct culet_slab *create(struct culet_arena *arena, unsigned klass, unsi
 
     if (!slab)
         return NULL;
+    if (CULET_UNLIKELY(slab->span.segment >= CULET_DEFERRING_SEGMENT)) {
+        arena->deferred_tag = CULET_ENTRY_TAG(arena->number);
+        arena->tag = CULET_ENTRY_NO_TAG;
+    }
     for (unsigned u = 1; u < culet_classes[klass].units; u++)
         set_available(&arena->bin[klass], slab, u);
     *unit = 0;
@@ -403,6 +408,7 @@ static bool move_slab(struct culet_arena *from, struct culet_arena *to, unsigned
     unlist(bin, slab);
     slab->available = 0;
     atomic_store_explicit(&slab->span.arena, to->number, memory_order_relaxed);
+    culet_pagemap_set_slab(slab, culet_classes[klass].pages);
     culet_bin_list_available(to, slab);
     return true;
 }
@@ -457,7 +463,7 @@ void *culet_bin_get(struct culet_arena *arena, unsigned klass)
 
     if (!block)
         block = take_recent(arena, klass);
-    if (!block && atomic_load_explicit(&arena->remote, memory_order_relaxed)) {
+    if (!block && (arena->deferrals || atomic_load_explicit(&arena->remote, memory_order_relaxed))) {
         culet_bin_collect(arena);
         /* The current unit may have got some. */
         block = culet_bin_take(arena, klass);
@@ -581,6 +587,35 @@ void culet_bin_unit_changed(struct culet_arena *arena, unsigned klass, struct cu
     }
 }
 
+/* Of a block that the arena's holder has freed. The slab may have moved to another arena since. */
+static inline bool free_deferred(struct culet_arena *arena, uintptr_t block)
+{
+    uintptr_t entry = culet_pagemap_entry(block);
+    struct culet_slab *slab = culet_entry_slab(entry);
+    size_t index = culet_entry_index(entry, block).block;
+    uint64_t before, unused;
+
+    if (CULET_UNLIKELY((uint8_t)entry != arena->deferred_tag))
+        return culet_entry_is_slab(entry) && culet_bin_free_remote(slab, index);
+    if (CULET_UNLIKELY(!culet_unit_put(culet_slab_unit(slab, index), index, &before, &unused)))
+        return false;
+    if (!before || !~unused)
+        culet_bin_note_free(arena, culet_entry_class(entry), slab, culet_block_unit(index), before, unused);
+    return true;
+}
+
+void culet_bin_finish_frees(struct culet_arena *arena)
+{
+    uint32_t count = arena->deferrals;
+
+    arena->deferrals = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (CULET_UNLIKELY(!free_deferred(arena, (uintptr_t)arena->deferred[i]))) {
+            culet_arena_leave(arena);
+            culet_misuse("free", (uintptr_t)arena->deferred[i]);
+        }
+}
+
 /* ---- frees of threads that hold another arena ----
  *
  * The first free in a unit marks the unit in the slab, the first mark pushes the slab on the arena's stack. The holder
@@ -645,6 +680,7 @@ void culet_bin_collect(struct culet_arena *arena)
 {
     struct culet_slab *next;
 
+    culet_bin_finish_frees(arena);
     for (struct culet_slab *slab = atomic_exchange_explicit(&arena->remote, NULL, CULET_ORDER_COLLECT); slab;
          slab = next) {
         /* The slab may be pushed again as soon as its marks are taken. */
@@ -702,8 +738,11 @@ static void check_slab(struct culet_slab *slab, void *data)
     const struct culet_bin *bin = &arena->bin[class_of(slab)];
 
     (void)data;
-    if (slab->available >> c->units || !slab->reciprocal)
+    if (slab->available >> c->units)
         __builtin_trap();
+    for (size_t g = 0; g < c->pages; g++)
+        if (culet_pagemap_entry(slab->span.start + g * CULET_PAGE) != culet_entry_of(slab))
+            __builtin_trap();
     if (slab->available && (slab->prev ? slab->prev->next : first_of(bin)) != slab)
         __builtin_trap();
     for (unsigned u = 0; u < CULET_UNITS; u++) {

@@ -64,9 +64,9 @@ static inline void *culet_bin_take_recent(struct culet_arena *arena, unsigned kl
 }
 
 /* Adds a unit that was full to the recent ones, unless it is current. False: there are too many. */
-static inline bool culet_bin_add_recent(struct culet_arena *arena, struct culet_slab *slab, unsigned unit)
+static inline bool culet_bin_add_recent(struct culet_arena *arena, unsigned klass, struct culet_slab *slab,
+                                        unsigned unit)
 {
-    unsigned klass = atomic_load_explicit(&slab->span.klass, memory_order_relaxed);
     struct culet_bin *bin = &arena->bin[klass];
     uint32_t recents = atomic_load_explicit(&bin->recents, memory_order_relaxed);
 
@@ -82,10 +82,9 @@ static inline bool culet_bin_add_recent(struct culet_arena *arena, struct culet_
 
 /* Whether the slab has the class's current unit, and stays even without a live block: until the scavenger finds it unused,
  * or, in a small heap, because it was destroyed in vain often enough. */
-static inline bool culet_bin_keeps_current(const struct culet_arena *arena, const struct culet_slab *slab)
+static inline bool culet_bin_keeps_current(const struct culet_arena *arena, unsigned klass,
+                                           const struct culet_slab *slab)
 {
-    unsigned klass = atomic_load_explicit(&slab->span.klass, memory_order_relaxed);
-
     return slab == arena->current[klass].slab &&
            (culet_wakeup_scavenger_runs() || arena->bin[klass].releases >= CULET_SMALL_HEAP_SLAB_RELEASES);
 }
@@ -130,10 +129,32 @@ void *culet_bin_get_random(struct culet_arena *arena, unsigned klass);
 /* Records what a free changed: the unit's free word was 0 before, or no block of the unit is live now. */
 void culet_bin_unit_changed(struct culet_arena *arena, unsigned klass, struct culet_slab *slab, unsigned unit);
 
+/* Records that where the unit cannot stay as it is. `before`, `unused`: as of culet_unit_put. */
+static inline __attribute__((always_inline)) void culet_bin_note_free(struct culet_arena *arena, unsigned klass,
+                                                                      struct culet_slab *slab, unsigned unit,
+                                                                      uint64_t before, uint64_t unused)
+{
+    if (CULET_UNLIKELY(!~unused && !culet_bin_keeps_current(arena, klass, slab)) ||
+        CULET_UNLIKELY(!before && !culet_bin_add_recent(arena, klass, slab, unit)))
+        culet_bin_unit_changed(arena, klass, slab, unit);
+}
+
+/* Does the deferred frees. Aborts if a block is not live. */
+void culet_bin_finish_frees(struct culet_arena *arena);
+
+/* Frees a block of the arena later, with others, whose bits are on their way into the processor's cache meanwhile. */
+static inline void culet_bin_defer_free(struct culet_arena *arena, const struct culet_unit *unit, void *block)
+{
+    __builtin_prefetch(unit, 1);
+    arena->deferred[arena->deferrals++] = block;
+    if (CULET_UNLIKELY(arena->deferrals == CULET_DEFERRED))
+        culet_bin_finish_frees(arena);
+}
+
 /* Frees a live block of a slab of any arena, from any thread, inside an arena or not. False: the block is not live. */
 bool culet_bin_free_remote(struct culet_slab *slab, size_t block);
 
-/* Makes the blocks available that other threads have freed. */
+/* Makes the blocks available that other threads have freed, and those of deferred frees. */
 void culet_bin_collect(struct culet_arena *arena);
 
 /* Lists the recent units of the class as available. */

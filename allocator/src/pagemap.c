@@ -56,14 +56,30 @@ bool culet_pagemap_prepare(uintptr_t start, size_t pages)
     return true;
 }
 
-void culet_pagemap_set_slab(uintptr_t start, size_t pages, struct culet_slab *slab)
+/* The bits of an entry that lead to a span. */
+static uintptr_t to_span(const struct culet_span *span)
 {
-    put(start, pages, (uintptr_t)slab | (culet_harden_level ? CULET_ENTRY_CHECKED_SLAB : CULET_ENTRY_SLAB), 0);
+    return (uintptr_t)span << CULET_ENTRY_PLACE_SHIFT;
+}
+
+uintptr_t culet_entry_of(const struct culet_slab *slab)
+{
+    unsigned arena = atomic_load_explicit(&slab->span.arena, memory_order_relaxed);
+    uintptr_t klass = atomic_load_explicit(&slab->span.klass, memory_order_relaxed);
+    uintptr_t place = -(slab->span.start >> CULET_PAGE_SHIFT) % CULET_SLAB_PAGES;
+
+    return to_span(&slab->span) | place << CULET_ENTRY_PLACE_SHIFT | klass << CULET_ENTRY_CLASS_SHIFT |
+           (culet_harden_level ? CULET_ENTRY_CHECKED_SLAB : CULET_ENTRY_TAG(arena));
+}
+
+void culet_pagemap_set_slab(const struct culet_slab *slab, size_t pages)
+{
+    put(slab->span.start, pages, culet_entry_of(slab), 0);
 }
 
 void culet_pagemap_set_block(uintptr_t start, struct culet_span *span)
 {
-    put(start, 1, (uintptr_t)span, 0);
+    put(start, 1, to_span(span), 0);
 }
 
 static uintptr_t freed_record(unsigned klass, size_t distance, size_t length)

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define CULET_SELFMAP_MAGIC "culet selfmap\n\1" /* 16 bytes with its terminator */
-#define CULET_SELFMAP_VERSION 3
+#define CULET_SELFMAP_VERSION 4
 
 struct culet_selfmap {
     char magic[16];
@@ -46,10 +46,10 @@ struct culet_selfmap {
     uint32_t chunk_bytes;
     uint32_t root_entries;
     uint32_t leaf_entries; /* pages that a leaf has an entry for, of 8 bytes */
-    uint32_t address_bits; /* bits of an entry that are the span's address, unless bit 0 is set: then there is none */
-    uint32_t slab_bit;     /* set in an entry that leads to a slab, or in a hardened process the next higher
-                              bit; neither is part of the address */
-    uint32_t unit_blocks;  /* blocks of a unit */
+    uint32_t
+        address_bits;  /* of a span: the highest of an entry, without those below span_alignment (culet_selfmap_span) */
+    uint32_t slab_bit; /* set in an entry that leads to a slab, or in a hardened process checked_slab_bit */
+    uint32_t unit_blocks; /* blocks of a unit */
     uint32_t kind_slab, kind_large, kind_huge;
 
     /* Bytes of each structure and offsets in it. Pointers have 8 bytes; other sizes are given here. */
@@ -88,6 +88,20 @@ struct culet_selfmap {
     struct {
         uint16_t next; /* pointer to the next older chunk */
     } chunk;
+    uint32_t checked_slab_bit;
+    uint32_t span_alignment; /* bytes */
 };
+
+/* The address of the span that an entry leads to; 0 if it leads to none. All pages of a slab have the same entry. */
+static inline uint64_t culet_selfmap_span(const struct culet_selfmap *self, uint64_t entry)
+{
+    return entry & 1 ? 0 : entry >> (64 - self->address_bits) & ~(uint64_t)(self->span_alignment - 1);
+}
+
+/* Whether it is a slab. */
+static inline int culet_selfmap_is_slab(const struct culet_selfmap *self, uint64_t entry)
+{
+    return !(entry & 1) && entry & (self->slab_bit | self->checked_slab_bit);
+}
 
 #endif

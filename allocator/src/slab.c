@@ -16,8 +16,6 @@ static void set_up(struct culet_slab *slab, unsigned arena, unsigned klass, uint
     atomic_store_explicit(&slab->span.kind, CULET_SLAB, memory_order_relaxed);
     atomic_store_explicit(&slab->span.klass, (uint8_t)klass, memory_order_relaxed);
     atomic_store_explicit(&slab->span.arena, (uint8_t)arena, memory_order_relaxed);
-    slab->reciprocal = c->reciprocal;
-    slab->usable = c->size;
     slab->available = 0;
     slab->purging = false;
     atomic_store_explicit(&slab->remote_units, 0, memory_order_relaxed);
@@ -47,7 +45,7 @@ struct culet_slab *culet_slab_create(unsigned arena, unsigned klass)
     uintptr_t start = culet_pages_get(pages + guard, CULET_PAGE, &slab->span.segment, &zeroed);
     if (start) {
         set_up(slab, arena, klass, start, zeroed);
-        culet_pagemap_set_slab(start, pages, slab);
+        culet_pagemap_set_slab(slab, pages);
     }
     culet_unlock(&culet_pages_lock);
     if (!start) {
@@ -67,7 +65,6 @@ void culet_slab_destroy(struct culet_slab *slab)
     /* A guard that stays inaccessible is lost. */
     if (guard && !culet_os_unguard((void *)(slab->span.start + pages * CULET_PAGE)))
         guard = 0;
-    slab->reciprocal = 0;
     culet_lock(&culet_pages_lock);
     culet_pagemap_set_freed(slab->span.start, pages, klass);
     culet_pages_put(slab->span.segment, slab->span.start, pages + guard, slab->dirty | (uint64_t)guard << pages);
@@ -97,7 +94,7 @@ static uint64_t unit_part(uint32_t from, uint32_t to, uint32_t *blocks)
 /* The number of the block that has the byte at an offset in the slab. */
 static uint32_t block_at(const struct culet_class *c, size_t offset)
 {
-    return (uint32_t)((unsigned __int128)offset * c->reciprocal >> 64);
+    return (uint32_t)((unsigned __int128)offset * culet_reciprocals[c - culet_classes] >> 64);
 }
 
 /* The blocks that overlap the pages from `first` to `last`. False: the pages lie behind the last block. */

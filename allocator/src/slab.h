@@ -2,6 +2,7 @@
 #ifndef CULET_SLAB_H
 #define CULET_SLAB_H
 
+#include "pagemap.h"
 #include "size_class.h"
 #include "types.h"
 
@@ -11,14 +12,22 @@ struct culet_block_index {
     bool exact;   /* the address is the start of a block, or of the rest behind the last */
 };
 
-/* The block index of an address in a slab's pages. offset * ceil(2^64 / size) has the quotient in its upper half; the
+/* The block index of an address in a page that has this entry, of a slab. offset * ceil(2^64 / size) has the quotient in its upper half; the
  * lower half is below the factor if and only if the remainder is 0, since offsets are below 2^18 (D. Lemire, O. Kaser,
- * N. Kurz, "Faster remainder by direct computation", 2019). Never exact in a slab that is destroyed. */
+ * N. Kurz, "Faster remainder by direct computation", 2019). An exact index is below CULET_UNITS * CULET_UNIT, since no
+ * slab has room for more blocks. */
+static inline struct culet_block_index culet_entry_index(uintptr_t entry, uintptr_t address)
+{
+    uint64_t reciprocal = culet_reciprocals[culet_entry_class(entry)];
+    unsigned __int128 product = (unsigned __int128)culet_entry_offset(entry, address) * reciprocal;
+
+    return (struct culet_block_index){(size_t)(product >> 64), (uint64_t)product < reciprocal};
+}
+
+/* The block index of an address in a slab's pages. */
 static inline struct culet_block_index culet_slab_index(const struct culet_slab *slab, uintptr_t address)
 {
-    unsigned __int128 product = (unsigned __int128)(address - slab->span.start) * slab->reciprocal;
-
-    return (struct culet_block_index){(size_t)(product >> 64), (uint64_t)product < slab->reciprocal};
+    return culet_entry_index(culet_entry_of(slab), address);
 }
 
 static inline unsigned culet_block_unit(size_t block)
@@ -55,6 +64,24 @@ static inline uint64_t culet_unit_unused(const struct culet_unit *unit)
 {
     return atomic_load_explicit(&unit->free, memory_order_relaxed) |
            atomic_load_explicit(&unit->remote, memory_order_relaxed);
+}
+
+/* Frees a block of the holder's arena: its bit, the unit's free word `before`, and then the `unused` blocks. False: the
+ * block was not live. The free word is changed first and the other one looked at afterwards: of two threads that free one
+ * block at the same moment, at least one sees both, unless a store is still in its processor's buffer. [holder] */
+static inline __attribute__((always_inline)) bool culet_unit_put(struct culet_unit *unit, size_t block,
+                                                                 uint64_t *before, uint64_t *unused)
+{
+    *before = atomic_load_explicit(&unit->free, memory_order_relaxed);
+    atomic_store_explicit(&unit->free, *before | culet_block_bit(block), memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+    uint64_t remote = atomic_load_explicit(&unit->remote, memory_order_relaxed);
+    if (CULET_UNLIKELY(culet_block_in(block, *before | remote))) {
+        atomic_store_explicit(&unit->free, *before, memory_order_relaxed);
+        return false;
+    }
+    *unused = *before | culet_block_bit(block) | remote;
+    return true;
 }
 
 /* Whether the program uses the block. False for an index that no slab has: that of an address in a slab that another

@@ -1,7 +1,7 @@
 /* types.h - the map of the allocator: every structure, who writes it, which lock guards it, and the invariants.
  *
- *   address --> pagemap entry --> span --> slab: block index --> unit, bit
- *                                      --> large or huge block: the whole span
+ *   address --> pagemap entry --> slab, class, place of the slab, arena: block index --> unit, bit
+ *                             --> large or huge block: the whole span
  *
  * The kernel provides segments of 4 MiB, divided into pages of 4 KiB. The page heap hands out ranges of pages. A slab
  * is such a range, cut into blocks of one size class. The state of a block is kept in bitmaps of the slab's descriptor,
@@ -20,11 +20,12 @@
  *     live   (0, 0)   in use by the program
  *     remote (0, 1)   freed by a thread that does not hold the arena
  *     free   (1, 0)   the arena's holder may hand it out
- * A free of a block that is not live is a misuse and is reported at once.
+ * A free of a block that is not live is a misuse and is reported, at once or with deferred frees (culet_bin_defer_free).
  *
  * Invariants (culet_heap_check):
  *     free & remote == 0; behind the slab's last block free is 0 and remote is 1
  *     a unit with a free block is current, or recent, or its bit in `available` is set     [holder]
+ *     all pages of a slab have the pagemap entry that its descriptor makes (culet_entry_of)  [holder]
  *     a slab is in its class's list <=> available != 0                                     [holder]
  *     a claimed block is neither free nor remote in its slab, whose class's current slab it is [holder]
  *     used pages of a segment == pages of its slabs, with guards, + those of its large blocks  [pages lock]
@@ -88,11 +89,10 @@ struct culet_lock {
 
 /* The shape of a size class; constant after set-up. */
 struct culet_class {
-    uint64_t reciprocal; /* ceil(2^64 / size): the upper half of offset * reciprocal is offset / size */
-    uint32_t size;       /* bytes per block */
-    uint16_t count;      /* blocks per slab */
-    uint8_t pages;       /* per slab */
-    uint8_t units;       /* per slab */
+    uint32_t size;  /* bytes per block */
+    uint16_t count; /* blocks per slab */
+    uint8_t pages;  /* per slab */
+    uint8_t units;  /* per slab */
 };
 
 enum culet_kind { CULET_SLAB = 1, CULET_LARGE = 2, CULET_HUGE = 3 };
@@ -103,7 +103,7 @@ struct culet_span {
     uintptr_t start; /* address of the first block */
     _Atomic uint8_t kind;
     _Atomic uint8_t klass; /* size class of a slab, else 0 */
-    _Atomic uint8_t arena; /* of a slab: the number of its arena */
+    _Atomic uint8_t arena; /* of a slab: the number of its arena, as in the pagemap */
     uint8_t purge_epoch;   /* of a slab: that of the arena when it was last used [holder] */
     uint32_t segment;      /* of a slab or large block */
 };
@@ -116,19 +116,17 @@ struct culet_unit {
     _Atomic uint64_t remote;
 };
 
-/* The head and the first two units share a cache line; so a free in a slab of up to 128 blocks touches no other. */
+/* The head and the first two units share a cache line. A free reads the unit alone: the pagemap has the rest. */
 struct culet_slab {
     struct culet_span span;
-    uint64_t reciprocal;           /* that of the class; 0 once the slab is destroyed */
-    uint32_t usable;               /* bytes of a block */
     uint16_t available;            /* bit per unit: has a free block, and is neither current nor recent [holder] */
     _Atomic uint16_t remote_units; /* bit per unit: has blocks that other threads freed */
-    struct culet_unit unit[CULET_UNITS];
+    uint32_t dirty;                /* bit per page: may be resident [holder] */
+    bool purging;                  /* a purge has taken blocks, and will give them back in this arena [holder] */
+    _Alignas(16) struct culet_unit unit[CULET_UNITS];
     struct culet_slab *next; /* the class's list of slabs with available units [holder] */
     struct culet_slab *prev;
     struct culet_slab *next_remote; /* the arena's stack of slabs with remote units */
-    uint32_t dirty;                 /* bit per page: may be resident [holder] */
-    bool purging;                   /* a purge has taken blocks, and will give them back in this arena [holder] */
 };
 _Static_assert(offsetof(struct culet_slab, unit[2]) == 64, "the first units are in the head's cache line");
 _Static_assert(CULET_SLAB_PAGES <= 32, "`dirty` has a bit per page");
@@ -154,6 +152,11 @@ struct culet_segment {
 };
 
 #define CULET_RECENT 13
+
+/* Frees are deferred in an arena once it has a slab in this segment, at 64 MiB: then descriptors are mostly not in the
+ * processor's cache, and waiting for several at a time is what saves time. */
+#define CULET_DEFERRING_SEGMENT 16
+#define CULET_DEFERRED 8
 
 /* The unit that an arena hands out blocks of a class from. */
 struct culet_current {
@@ -187,16 +190,20 @@ struct culet_claim {
 };
 
 struct culet_arena {
-    uint8_t purge_epoch;                   /* purges of idle slabs that have ended, modulo 256 [holder] */
-    uint8_t number;                        /* CULET_ARENAS for the placeholder of threads that hold none */
-    _Atomic bool taken_for_purge;          /* held for a purge, or frozen for a fork, for microseconds */
-    _Atomic bool active;                   /* used since the last purge [holder] */
-    _Atomic uint32_t changes;              /* units used up or made available, to tell whether it is in use [holder] */
-    struct culet_lock lock;                /* guards changes of `holder` */
-    _Atomic(struct culet_thread *) holder; /* or NULL                              [lock] */
+    uint8_t purge_epoch; /* purges of idle slabs that have ended, modulo 256 [holder] */
+    uint8_t number;      /* CULET_ARENAS for the placeholder of threads that hold none */
+    uint8_t tag; /* low byte of the pagemap entries of slabs in which frees are done at once, or CULET_ENTRY_NO_TAG */
+    uint8_t deferred_tag;         /* the same of slabs in which they are deferred: the arena's slabs have one of both */
+    _Atomic bool taken_for_purge; /* held for a purge, or frozen for a fork, for microseconds */
+    _Atomic bool active;          /* used since the last purge [holder] */
+    _Atomic uint32_t changes;     /* units used up or made available, to tell whether it is in use [holder] */
+    struct culet_lock lock;       /* guards changes of `holder` */
+    _Atomic(struct culet_thread *) holder;       /* or NULL                              [lock] */
     struct culet_current current[CULET_CLASSES]; /* [holder, as bin] */
     struct culet_bin bin[CULET_CLASSES];
-    uint32_t seen[CULET_ARENAS]; /* `changes` of the others when this one last looked there [holder] */
+    uint32_t deferrals;
+    void *deferred[CULET_DEFERRED]; /* freed blocks whose bits are still those of live ones [holder] */
+    uint32_t seen[CULET_ARENAS];    /* `changes` of the others when this one last looked there [holder] */
     _Alignas(64) _Atomic(struct culet_slab *) remote; /* stack of slabs with remote units, linked by next_remote */
     uint32_t profile;                                 /* number of the profile that `claim` is for [holder] */
     struct culet_claim claim[CULET_CLASSES];          /* not touched until the profile runs [holder] */

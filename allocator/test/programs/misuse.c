@@ -140,6 +140,40 @@ static void *free_body(void *block)
 /* ---- double frees ---- */
 
 MISUSE_BY(free_twice(SMALL), double_free, "double free of {p}: " SMALL_BLOCK IS_FREE)
+/* A heap of 80 MB, in which frees are deferred. */
+static void enlarge(void)
+{
+    for (size_t bytes = 0; bytes < 80 << 20; bytes += 1000)
+        need(malloc(1000) != NULL, "memory");
+}
+
+/* Eight frees later at most. */
+MISUSE(double_free_in_a_large_heap, "double free of {p}: " SMALL_BLOCK IS_FREE)
+{
+    void *volatile block[6];
+
+    enlarge();
+    for (int i = 0; i < 6; i++)
+        block[i] = malloc(SMALL);
+    free_twice(SMALL);
+    for (int i = 0; i < 6; i++)
+        free(block[i]);
+    need(0, "reported");
+}
+
+MISUSE(double_free_in_a_large_heap_before_the_end, "double free of {p}: " SMALL_BLOCK IS_FREE)
+{
+    enlarge();
+    free_twice(SMALL);
+    exit(0);
+}
+
+MISUSE(free_interior_in_a_large_heap, IN("16 bytes", SMALL_BLOCK))
+{
+    enlarge();
+    free_inside(SMALL, 16);
+}
+
 MISUSE_BY(free_twice(LARGE), double_free_large, "double free of {p}: " LARGE_BLOCK IS_FREE)
 MISUSE_BY(free_twice(HUGE), double_free_huge, "double free of {p}: " HUGE_BLOCK IS_FREE)
 

@@ -5,8 +5,17 @@
 
 #define LEAF_BYTES (CULET_PAGE << CULET_LEAF_SHIFT)
 
-static struct culet_slab slab = {.span.kind = CULET_SLAB}, other = {.span.kind = CULET_SLAB};
-static struct culet_span block = {.kind = CULET_LARGE};
+static _Alignas(CULET_ENTRY_SPAN_ALIGNMENT) struct culet_slab slab = {.span.kind = CULET_SLAB,
+                                                                      .span.klass = 7,
+                                                                      .span.arena = 63},
+                                                              other = {.span.kind = CULET_SLAB};
+static _Alignas(CULET_ENTRY_SPAN_ALIGNMENT) struct culet_span block = {.kind = CULET_LARGE};
+
+static void set_slab(struct culet_slab *which, uintptr_t start, size_t pages)
+{
+    which->span.start = start;
+    culet_pagemap_set_slab(which, pages);
+}
 
 static void check_nothing(uintptr_t address)
 {
@@ -40,16 +49,19 @@ TEST(a_range_has_its_span_everywhere_and_its_neighbours_have_none)
     CHECK(culet_pagemap_prepare(start, pages), "not prepared");
     for (size_t offset = 0; offset < pages * CULET_PAGE; offset++)
         CHECK(!culet_pagemap_entry(start + offset), "prepared, not set");
-    culet_pagemap_set_slab(start, pages, &slab);
+    set_slab(&slab, start, pages);
     for (size_t offset = 0; offset < pages * CULET_PAGE; offset++) {
         uintptr_t entry = culet_pagemap_entry(start + offset);
         CHECK(culet_entry_is_slab(entry) && culet_entry_slab(entry) == &slab, "offset %zu", offset);
         CHECK(culet_pagemap_span(start + offset) == &slab.span, "offset %zu", offset);
+        CHECK_EQUAL(culet_entry_class(entry), 7);
+        CHECK_EQUAL((uint8_t)entry, CULET_ENTRY_TAG(63));
+        CHECK_EQUAL(culet_entry_offset(entry, start + offset), offset);
     }
     check_nothing(start - 1);
     check_nothing(start + pages * CULET_PAGE);
 
-    culet_pagemap_set_slab(start + CULET_PAGE, 1, &other);
+    set_slab(&other, start + CULET_PAGE, 1);
     CHECK(culet_pagemap_span(start) == &slab.span, "the page before changed");
     CHECK(culet_pagemap_span(start + CULET_PAGE) == &other.span, "not changed");
     CHECK(culet_pagemap_span(start + 2 * CULET_PAGE) == &slab.span, "the page behind changed");
@@ -77,7 +89,7 @@ TEST(a_freed_slab_leads_nowhere)
     for (unsigned klass = 0; klass < CULET_CLASSES; klass++) {
         uintptr_t start = 11 * LEAF_BYTES - 5 * CULET_PAGE;
         CHECK(culet_pagemap_prepare(start, CULET_SLAB_PAGES), "not prepared");
-        culet_pagemap_set_slab(start, CULET_SLAB_PAGES, &slab);
+        set_slab(&slab, start, CULET_SLAB_PAGES);
         culet_pagemap_set_freed(start, CULET_SLAB_PAGES, klass);
         for (size_t offset = 0; offset < CULET_SLAB_PAGES * CULET_PAGE; offset += 16) {
             uintptr_t entry = culet_pagemap_entry(start + offset);
@@ -92,7 +104,7 @@ TEST(freed_records_have_start_length_and_class)
         for (size_t pages = 1; pages <= 300; pages += 13) {
             uintptr_t start = 9 * LEAF_BYTES - (pages / 2) * CULET_PAGE;
             CHECK(culet_pagemap_prepare(start, pages), "not prepared");
-            culet_pagemap_set_slab(start, pages, &slab);
+            set_slab(&slab, start, pages);
             culet_pagemap_set_freed(start, pages, klass);
             for (size_t offset = 0; offset < pages * CULET_PAGE; offset += 509) {
                 struct culet_freed freed = culet_pagemap_freed(start + offset);
@@ -145,7 +157,7 @@ TEST(refused_memory_leaves_the_map_as_it_was)
     CHECK(culet_pagemap_prepare(start, 2), "not prepared with memory");
     culet_os_refuse = resident_refuse_all;
     CHECK(culet_pagemap_prepare(start, 2), "what is prepared needs no memory");
-    culet_pagemap_set_slab(start, 2, &slab);
+    set_slab(&slab, start, 2);
     CHECK(culet_pagemap_span(start + CULET_PAGE) == &slab.span, "not set");
 }
 

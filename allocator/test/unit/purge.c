@@ -123,7 +123,10 @@ static void add_idle(struct culet_slab *slab, void *data)
 static struct idle idle_now(void)
 {
     struct idle idle = {0};
+    struct culet_arena *arena = culet_arena_enter();
 
+    culet_bin_finish_frees(arena);
+    culet_arena_leave(arena);
     culet_lock(&culet_pages_lock);
     culet_slab_each(add_idle, &idle);
     culet_unlock(&culet_pages_lock);

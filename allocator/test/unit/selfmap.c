@@ -62,7 +62,7 @@ static uint64_t entry_of(uint64_t address)
 
 static uint64_t span_of(uint64_t entry)
 {
-    return entry & 1 ? 0 : entry & ((UINT64_C(1) << MAP.address_bits) - 1) & ~(uint64_t)MAP.slab_bit;
+    return culet_selfmap_span(&MAP, entry);
 }
 
 static bool block_is_used(uint64_t slab, uint64_t block)
@@ -100,7 +100,7 @@ TEST(every_block_is_found_and_freed_ones_are_not)
         uint64_t entry = entry_of((uintptr_t)blocks[i]), slab = span_of(entry);
         if (i % 3 == 0 && !slab)
             continue;
-        CHECK(slab && entry & MAP.slab_bit, "block %u has no slab", i);
+        CHECK(slab && culet_selfmap_is_slab(&MAP, entry), "block %u has no slab", i);
         CHECK_EQUAL(byte(slab + MAP.span.kind), MAP.kind_slab);
         CHECK(block_is_used(slab, (uintptr_t)blocks[i]) == (i % 3 == 2), "block %u", i);
     }

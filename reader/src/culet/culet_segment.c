@@ -62,20 +62,18 @@ static uint32_t pages_alike(const struct culet_heap *heap, uint32_t page)
 static size_t list_items(struct culet_heap *heap)
 {
     const struct culet_selfmap *self = &heap->self;
-    uint64_t slab_bits = (uint64_t)self->slab_bit | (uint64_t)self->slab_bit << 1;
-    uint64_t address = ((UINT64_C(1) << self->address_bits) - 1) & ~slab_bits;
     size_t count = 0;
 
     for (uint32_t page = 0, pages; page < self->segment_pages; page += pages) {
         uint64_t entry = heap->buffers.entries[page];
-        bool is_slab = entry & slab_bits;
+        bool is_slab = culet_selfmap_is_slab(self, entry);
         pages = 1;
         if (!entry || entry & 1)
             continue;
         if (is_slab)
             pages = pages_alike(heap, page);
         heap->buffers.items[count++] = (struct culet_segment_item){
-            .page = page, .pages = pages, .descriptor = entry & address, .is_slab = is_slab};
+            .page = page, .pages = pages, .descriptor = culet_selfmap_span(self, entry), .is_slab = is_slab};
     }
     return count;
 }

@@ -44,7 +44,8 @@ static bool are_numbers_valid(const struct culet_selfmap *s)
            is_between(s->class_entries, 2, 4096) && is_between(s->sizes, 1, s->class_entries) &&
            s->extent_entries <= 4096 && is_between(s->chunk_bytes, 4096, 1u << 24) && s->chunk_bytes % 4096 == 0 &&
            is_between(s->root_entries, 1, 1u << 26) && is_between(s->leaf_entries, 512, 1u << 24) &&
-           is_between(s->address_bits, 40, 57) && is_power_of_two(s->slab_bit) && is_between(s->slab_bit, 2, 2048) &&
+           is_between(s->address_bits, 40, 57) && is_power_of_two(s->slab_bit) && s->slab_bit > 1 &&
+           is_power_of_two(s->checked_slab_bit) && s->checked_slab_bit > 1 && is_power_of_two(s->span_alignment) &&
            is_between(s->unit_blocks, 1, 64) && s->bss < s->bss_end && s->bss_end - s->bss < UINT64_C(1) << 32;
 }
 

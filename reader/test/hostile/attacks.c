@@ -253,8 +253,8 @@ static struct slab find_slab(const struct culet_victim *c)
 {
     for (uint32_t g = 0; g + 1 < c->self.segment_pages; g++) {
         struct slab slab = {.page = g, .entry = word_of(&c->victim, c->leaf + 8 * (uint64_t)g)};
-        slab.address = slab.entry & ((UINT64_C(1) << c->self.address_bits) - 1) & ~(uint64_t)c->self.slab_bit;
-        if (!slab.entry || slab.entry & 1 || !(slab.entry & c->self.slab_bit))
+        slab.address = culet_selfmap_span(&c->self, slab.entry);
+        if (!culet_selfmap_is_slab(&c->self, slab.entry))
             continue;
         uint64_t klass = word_of(&c->victim, slab.address + c->self.span.klass) & 255;
         slab.pages = word_of(&c->victim, c->self.classes + klass * c->self.klass.bytes + c->self.klass.pages) & 255;
@@ -351,7 +351,11 @@ TEST(units_and_slab_bits_of_any_size)
                    {offsetof(struct culet_selfmap, slab_bit), 0, false},
                    {offsetof(struct culet_selfmap, slab_bit), 1, false},
                    {offsetof(struct culet_selfmap, slab_bit), 6, false},
-                   {offsetof(struct culet_selfmap, slab_bit), 1u << 31, false},
+                   {offsetof(struct culet_selfmap, checked_slab_bit), 1, false},
+                   {offsetof(struct culet_selfmap, checked_slab_bit), 1u << 31, true},
+                   {offsetof(struct culet_selfmap, span_alignment), 0, false},
+                   {offsetof(struct culet_selfmap, span_alignment), 48, false},
+                   {offsetof(struct culet_selfmap, span_alignment), 1u << 31, true},
                    {offsetof(struct culet_selfmap, slab_bit), 4, true}};
 
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {

@@ -197,11 +197,11 @@ static void add_segments(struct victim *victim, const struct culet_selfmap *self
         add_word(&victim->image, "leaves", self->root + 8 * (page / self->leaf_entries));
         for (uint64_t g = 0; leaf && g < self->segment_pages; g++) {
             uint64_t at = leaf + 8 * (page % self->leaf_entries + g), entry = word_of(victim, at);
-            uint64_t span = entry & ((UINT64_C(1) << self->address_bits) - 1) & ~(uint64_t)self->slab_bit;
+            uint64_t span = culet_selfmap_span(self, entry);
             add_word(&victim->image, "entries", at);
-            if (entry && !(entry & 1) && g % 3 == 0)
+            if (span && g % 3 == 0)
                 add_words(&victim->image, "descriptors", span,
-                          entry & self->slab_bit ? self->slab.bytes : self->large.bytes);
+                          culet_selfmap_is_slab(self, entry) ? self->slab.bytes : self->large.bytes);
         }
     }
 }
