@@ -97,8 +97,11 @@ module Culet
 
     # A growth whose kind or end is open is the verdict where nothing else explains the size.
     def growing?
-      %i[ruby native].include?(growth.verdict) || (growth.verdict != :none && causes.list.empty?)
+      %i[ruby native].include?(growth.verdict) || (growth.verdict != :none && (causes.list.empty? || unexplained?))
     end
+
+    # Whether it is large, and nobody has looked: what seems to be a cause may be a part of it.
+    def unexplained? = observation.retention.nil? && growth.bytes >= causes.least("growth")
 
     def open_growth
       return [] if growing? || growth.verdict == :none

@@ -24,7 +24,7 @@ module Culet
       MOSTLY = 0.5
       # Workers of one kind differ by less; their parent has less than this part of what they have if it loaded nothing.
       ALIKE = 0.5
-      OWN_SHARE = 0.5
+      OWN_SHARE = 0.65
       RUBY = %w[ruby_free_slots ruby_page_overhead].freeze
       private_constant :GARBAGE_BYTES, :SWING_SHARE, :MOSTLY, :LEAST_LOST, :SHAREABLE, :ALIKE, :OWN_SHARE, :RUBY
 
@@ -88,15 +88,15 @@ module Culet
       # @return [Array<Swing>] of the memory in use
       def swings = @swings ||= large_swings(@observation.processes.select(&:blocks?).map(&:in_use))
 
-      # Whether pieces of work make a swing. The looks tell, if what is in use differs between them, or garbage between
-      # most of them; else the rise does.
+      # Whether pieces of work make a swing. The looks tell, if what is in use differs between them, or garbage alone in
+      # a program whose collector is held back; else the rise does.
       def work?(swing)
         looks = @observation.retention&.looks.to_a.map(&:analysis)
+        least = looks.map(&:total_bytes).min.to_i
         half = swing.bytes / 2
-        return true if range(looks.map(&:total_bytes)) >= half
-        return false if range(looks.map(&:unreachable_bytes).sort[1...-1].to_a) >= half
+        return true if looks.any? { |look| look.total_bytes >= least + half }
 
-        swing.burst?
+        swing.burst? && !(held_back? && range(looks.map(&:unreachable_bytes)) >= half)
       end
 
       def range(values) = values.max.to_i - values.min.to_i
@@ -262,7 +262,7 @@ module Culet
       def never_shared
         group = siblings or return
         sizes = group.map { |member| in_use(member) }.sort
-        could = SHAREABLE * sizes.first * (group.size - 1)
+        could = SHAREABLE * [sizes.first - Thresholds::SMALL_BYTES, 0].max * (group.size - 1)
         found = cause(
           "sharing", could,
           "nothing is shared: each of the #{group.size} workers loaded the program by itself, " \

@@ -17,8 +17,8 @@ module Culet
       LEAST_SHARE = 0.005
       # Of the test of native memory, where all memory in use rises as well.
       LEVEL_OF_BOTH = 0.05
-      # Of a block, at most: malloc rounds its size up.
-      ROUNDING = 0.25
+      # Of a block: malloc rounds its size up, jemalloc by half of a quarter in the mean.
+      ROUNDING = 0.125
       # Where no look tells what is garbage.
       LEAST_SHARE_ALONE = 0.03
       # Spans of time whose lowest readings stand for what is in use after a collection.
@@ -66,6 +66,9 @@ module Culet
                 end
         [found.rate, *found.interval].map { |bytes| bytes * 60 }
       end
+
+      # @return [Float] bytes that were added in the watch
+      def bytes = trend.rate * trend.seconds
 
       # @return [Retention::Growth::Row, nil] the holder that grows fastest, but for stacks
       def holder = rows.first
@@ -159,13 +162,17 @@ module Culet
       def by_native
         native = observation.native or return :none
         both = native.probability <= LEVEL_OF_BOTH && looked_at && trend_of(looked_at).rising?
-        return :none unless (native.rising? || both) && large?(native, LEAST_SHARE) && native.rate >= rounding
+        return :none unless (native.rising? || both) && large?(native, LEAST_SHARE)
+        return :none if without_rounding(native).probability > LEVEL_OF_BOTH
 
         lasting?(native) ? :native : :undecided
       end
 
-      # What native memory seems to grow by while objects do: their blocks are larger than the sizes that Ruby knows.
-      def rounding = ROUNDING * [observation.objects.rate, 0].max
+      # Native memory seems to grow while objects do: their blocks are larger than the sizes that Ruby knows.
+      def without_rounding(native)
+        pairs = native.points.zip(observation.objects.points)
+        Trend.new(pairs.map { |(at, bytes), (_, objects)| [at, bytes - (ROUNDING * objects)] })
+      end
 
       def grew?(trend, share) = trend.rising? && large?(trend, share)
 
@@ -190,6 +197,7 @@ module Culet
       def by_blocks
         blocks = process.blocks.floors(FLOORS).rate
         slots = process.slots.floors(FLOORS)
+        return :unclear if observation.agent? # which was to look, and did not come to it
         return :ruby if slots.rising? && slots.rate * BLOCKS_PER_OBJECT >= blocks && collected?
 
         slots.interval.last * BLOCKS_PER_OBJECT < blocks && trend.rate < MOST_BLOCK_BYTES * blocks ? :native : :unclear

@@ -121,22 +121,32 @@ module Culet
 
       # @return [Array<ClassRow>] classes whose instances grow in number, the most bytes first
       def classes
-        @classes ||= by_class.select { |row| Growth.steady?(row.objects, LEAST_OBJECTS) }
+        @classes ||= by_class.select { |row| Growth.steady?(row.objects, LEAST_OBJECTS, times: looks.map(&:at)) }
                              .sort_by { |row| [-row.growth_bytes, -row.growth_objects] }
       end
 
       # @param figures [Array<Integer>] one of each look
       # @param least [Integer] the smallest sum that counts
+      # @param times [Array<Numeric>] when they were; by default at equal distances
       # @return [Boolean] whether they grow all the time
-      def self.steady?(figures, least)
+      def self.steady?(figures, least, times: figures.each_index.to_a)
         return false if figures.size < LEAST_LOOKS
 
-        steps = figures.each_cons(2).map { |one, other| other - one }
+        steps = steps(figures, times)
         sum = figures.last - figures.first
         late = steps.last(steps.size / 2).sum
         sum >= least && steps.count(&:positive?) >= steps.size - 1 && steps.min >= -MOST_LOST * sum &&
           late >= LEAST_LATE * sum && steps.last >= LEAST_LAST * sum / steps.size
       end
+
+      # On a busy machine the looks are at unequal distances.
+      def self.steps(figures, times)
+        mean = (times.last - times.first) / (times.size - 1).to_f
+        figures.each_cons(2).zip(times.each_cons(2)).map do |(one, other), (from, to)|
+          (other - one) * (to > from ? mean / (to - from) : 1.0)
+        end
+      end
+      private_class_method :steps
 
       # @param figures [Array<Integer>] one of each look
       # @param least [Integer] the smallest sum that counts
@@ -165,7 +175,7 @@ module Culet
       private
 
       def grows?(row)
-        Growth.steady?(row.bytes, least_bytes) ||
+        Growth.steady?(row.bytes, least_bytes, times: looks.map(&:at)) ||
           (row.objects.uniq.size == 1 && Growth.leaping?(row.bytes, least_bytes))
       end
 
