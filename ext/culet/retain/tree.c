@@ -189,7 +189,6 @@ static void write_node(struct tree *tree, const struct tree_node *node, size_t i
     struct culet_analysis *analysis = tree->analysis;
     struct culet_graph *graph = analysis->graph;
     struct culet_buffer text = {NULL, 0, 0, 0};
-    uint64_t slot, beyond;
 
     culet_buffer_format(tree->out, ",[%zu,%zu,", id, parent);
     if (node->name != 0)
