@@ -308,10 +308,9 @@ static __attribute__((noinline)) void note_and_leave_held(struct culet_slab *sla
 }
 
 /* Inside the slab's arena. `keeps`: the thread certainly keeps the arena when it leaves. */
-static inline __attribute__((always_inline)) void free_inside(const char *function, uintptr_t entry, size_t index,
-                                                              struct culet_arena *arena, bool keeps)
+static inline __attribute__((always_inline)) void free_inside(const char *function, struct culet_slab *slab,
+                                                              size_t index, struct culet_arena *arena, bool keeps)
 {
-    struct culet_slab *slab = culet_entry_slab(entry);
     uint64_t before, unused;
 
     if (CULET_UNLIKELY(!culet_unit_put(culet_slab_unit(slab, index), index, &before, &unused)))
@@ -325,28 +324,28 @@ static inline __attribute__((always_inline)) void free_inside(const char *functi
 }
 
 /* The thread, which is inside, holds another arena than the slab's, or none. */
-static void free_elsewhere(const char *function, void *block, uintptr_t entry, struct culet_arena *arena)
+static __attribute__((noinline)) void free_elsewhere(const char *function, struct culet_slab *slab, size_t index,
+                                                     struct culet_arena *arena)
 {
-    struct culet_slab *slab = culet_entry_slab(entry);
-    size_t index = culet_entry_index(entry, (uintptr_t)block).block;
-
     if (arena != &culet_arena_none || culet_abandoned()) {
         culet_arena_leave_held(&culet_thread);
     } else {
         arena = culet_arena_enter();
         if (arena->number == atomic_load_explicit(&slab->span.arena, memory_order_relaxed)) {
-            free_inside(function, entry, index, arena, false);
+            free_inside(function, slab, index, arena, false);
             return;
         }
         culet_arena_leave(arena);
     }
     if (CULET_UNLIKELY(!culet_bin_free_remote(slab, index)))
-        culet_misuse(function, (uintptr_t)block);
+        culet_misuse(function, culet_slab_address(slab, index));
 }
 
 static void free_now(const char *function, void *block)
 {
-    free_elsewhere(function, block, culet_pagemap_entry((uintptr_t)block), &culet_arena_none);
+    struct culet_slab *slab = (struct culet_slab *)culet_pagemap_span((uintptr_t)block);
+
+    free_elsewhere(function, slab, culet_slab_index(slab, (uintptr_t)block).block, &culet_arena_none);
 }
 
 /* In a hardened process: what the quarantine has no room for goes back to its slab. */
@@ -358,21 +357,27 @@ static void free_checked(const char *function, struct culet_slab *slab, void *bl
         free_now(function, block);
 }
 
-/* Not freed at once: a block of a large heap, or none of the thread's arena. The thread is inside. */
+/* Not freed at once: a block of a large heap, or none of the thread's arena. The thread is inside. Of a slab of the arena
+ * the entry tells all, without its head. */
 static __attribute__((noinline)) void free_other(const char *function, void *block, uintptr_t entry,
                                                  struct culet_arena *arena)
 {
-    struct culet_block_index index = culet_entry_index(entry, (uintptr_t)block);
+    struct culet_slab *slab = culet_entry_slab(entry);
+    bool deferred = (uint8_t)entry == arena->deferred_tag;
+    struct culet_block_index index;
 
     if (CULET_UNLIKELY(!culet_entry_is_slab(entry))) {
         free_not_slab(block, function);
-    } else if (CULET_UNLIKELY(!index.exact)) {
+        return;
+    }
+    index = deferred ? culet_entry_index(entry, (uintptr_t)block) : culet_slab_index(slab, (uintptr_t)block);
+    if (CULET_UNLIKELY(!index.exact)) {
         report(block, function);
-    } else if (CULET_LIKELY((uint8_t)entry == arena->deferred_tag)) {
-        culet_bin_defer_free(arena, culet_slab_unit(culet_entry_slab(entry), index.block), block);
+    } else if (CULET_LIKELY(deferred)) {
+        culet_bin_defer_free(arena, culet_slab_unit(slab, index.block), block);
         culet_arena_leave_held(&culet_thread);
     } else {
-        free_elsewhere(function, block, entry, arena);
+        free_elsewhere(function, slab, index.block, arena);
     }
 }
 
@@ -391,21 +396,17 @@ static void finish_frees(void)
 static inline __attribute__((always_inline)) void free_block(const char *function, void *block)
 {
     struct culet_arena *arena = culet_arena_enter_held(&culet_thread);
-    const culet_entry *at = culet_pagemap_at((uintptr_t)block);
-    if (CULET_UNLIKELY(!at)) {
-        free_not_slab(block, function);
-        return;
-    }
-    uintptr_t entry = atomic_load_explicit(at, memory_order_acquire);
+    uintptr_t entry = culet_pagemap_entry((uintptr_t)block);
     if (CULET_UNLIKELY((uint8_t)entry != arena->tag)) {
         free_other(function, block, entry, arena);
         return;
     }
-    struct culet_block_index index = culet_entry_index(entry, (uintptr_t)block);
+    struct culet_slab *slab = culet_entry_slab(entry);
+    struct culet_block_index index = culet_slab_index(slab, (uintptr_t)block);
     if (CULET_UNLIKELY(!index.exact))
         report(block, function);
     else
-        free_inside(function, entry, index.block, arena, true);
+        free_inside(function, slab, index.block, arena, true);
 }
 
 /* NULL is in no slab. */
@@ -440,11 +441,11 @@ static inline size_t usable(const char *function, void *block, uintptr_t entry)
 {
     if (CULET_UNLIKELY(!culet_entry_is_slab(entry)))
         return usable_not_slab(function, block, entry);
-    struct culet_block_index index = culet_entry_index(entry, (uintptr_t)block);
-    const struct culet_unit *unit = culet_slab_unit(culet_entry_slab(entry), index.block);
-    if (CULET_UNLIKELY(!index.exact || culet_block_in(index.block, culet_unit_unused(unit))))
+    const struct culet_slab *slab = culet_entry_slab(entry);
+    struct culet_block_index index = culet_slab_index(slab, (uintptr_t)block);
+    if (CULET_UNLIKELY(!index.exact || !culet_slab_is_live(slab, index.block)))
         culet_misuse(function, (uintptr_t)block);
-    return culet_classes[culet_entry_class(entry)].size;
+    return slab->usable;
 }
 
 static __attribute__((noinline)) size_t usable_size_not_slab(void *block, uintptr_t entry)
@@ -660,8 +661,7 @@ static inline __attribute__((always_inline)) void free_sized_block(const char *f
 {
     uintptr_t entry = culet_pagemap_entry((uintptr_t)block);
 
-    if (CULET_UNLIKELY(!culet_entry_is_slab(entry) ||
-                       !culet_size_stays(bytes, culet_classes[culet_entry_class(entry)].size)))
+    if (CULET_UNLIKELY(!culet_entry_is_slab(entry) || !culet_size_stays(bytes, culet_entry_slab(entry)->usable)))
         check_size(function, block, bytes, alignment);
     free_block(function, block);
 }

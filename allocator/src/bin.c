@@ -738,7 +738,7 @@ static void check_slab(struct culet_slab *slab, void *data)
     const struct culet_bin *bin = &arena->bin[class_of(slab)];
 
     (void)data;
-    if (slab->available >> c->units)
+    if (slab->available >> c->units || !slab->reciprocal)
         __builtin_trap();
     for (size_t g = 0; g < c->pages; g++)
         if (culet_pagemap_entry(slab->span.start + g * CULET_PAGE) != culet_entry_of(slab))

@@ -46,10 +46,9 @@ struct culet_selfmap {
     uint32_t chunk_bytes;
     uint32_t root_entries;
     uint32_t leaf_entries; /* pages that a leaf has an entry for, of 8 bytes */
-    uint32_t
-        address_bits;  /* of a span: the highest of an entry, without those below span_alignment (culet_selfmap_span) */
-    uint32_t slab_bit; /* set in an entry that leads to a slab, or in a hardened process checked_slab_bit */
-    uint32_t unit_blocks; /* blocks of a unit */
+    uint32_t address_bits; /* of a span, in the highest bits of an entry (culet_selfmap_span) */
+    uint32_t slab_bit;     /* set in an entry that leads to a slab, or in a hardened process checked_slab_bit */
+    uint32_t unit_blocks;  /* blocks of a unit */
     uint32_t kind_slab, kind_large, kind_huge;
 
     /* Bytes of each structure and offsets in it. Pointers have 8 bytes; other sizes are given here. */

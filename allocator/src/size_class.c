@@ -1,7 +1,6 @@
 #include "size_class.h"
 
 struct culet_class culet_classes[CULET_CLASSES];
-uint64_t culet_reciprocals[CULET_CLASSES];
 _Atomic uint8_t culet_classes_above_tiny[(CULET_SMALL_MAX - CULET_TINY_MAX) / CULET_CLASS_STEP];
 
 #define EQUAL_SLABS_MAX (CULET_SMALL_MAX / 2) /* bytes per block */
@@ -42,7 +41,7 @@ void culet_size_class_setup(void)
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
         struct culet_class *c = &culet_classes[klass];
         c->size = class_size(culet_size_class_plain(klass));
-        culet_reciprocals[klass] = UINT64_MAX / c->size + 1;
+        c->reciprocal = UINT64_MAX / c->size + 1;
         c->pages = best_pages(c->size);
 
         unsigned fits = (unsigned)(c->pages * CULET_PAGE / c->size), most = CULET_UNITS * CULET_UNIT;

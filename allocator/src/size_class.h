@@ -8,11 +8,7 @@
 
 #include "types.h"
 
-extern struct culet_class culet_classes[CULET_CLASSES] __attribute__((visibility("hidden")));
-
-/* Of each class ceil(2^64 / size): the upper half of offset * reciprocal is offset / size. Apart from the shapes, since
- * this is all that a free needs. */
-extern uint64_t culet_reciprocals[CULET_CLASSES] __attribute__((visibility("hidden")));
+extern struct culet_class culet_classes[CULET_CLASSES];
 
 /* Fills culet_classes; once, before any other use. */
 void culet_size_class_setup(void);

@@ -16,6 +16,8 @@ static void set_up(struct culet_slab *slab, unsigned arena, unsigned klass, uint
     atomic_store_explicit(&slab->span.kind, CULET_SLAB, memory_order_relaxed);
     atomic_store_explicit(&slab->span.klass, (uint8_t)klass, memory_order_relaxed);
     atomic_store_explicit(&slab->span.arena, (uint8_t)arena, memory_order_relaxed);
+    slab->reciprocal = c->reciprocal;
+    slab->usable = c->size;
     slab->available = 0;
     slab->purging = false;
     atomic_store_explicit(&slab->remote_units, 0, memory_order_relaxed);
@@ -65,6 +67,7 @@ void culet_slab_destroy(struct culet_slab *slab)
     /* A guard that stays inaccessible is lost. */
     if (guard && !culet_os_unguard((void *)(slab->span.start + pages * CULET_PAGE)))
         guard = 0;
+    slab->reciprocal = 0;
     culet_lock(&culet_pages_lock);
     culet_pagemap_set_freed(slab->span.start, pages, klass);
     culet_pages_put(slab->span.segment, slab->span.start, pages + guard, slab->dirty | (uint64_t)guard << pages);
@@ -94,7 +97,7 @@ static uint64_t unit_part(uint32_t from, uint32_t to, uint32_t *blocks)
 /* The number of the block that has the byte at an offset in the slab. */
 static uint32_t block_at(const struct culet_class *c, size_t offset)
 {
-    return (uint32_t)((unsigned __int128)offset * culet_reciprocals[c - culet_classes] >> 64);
+    return (uint32_t)((unsigned __int128)offset * c->reciprocal >> 64);
 }
 
 /* The blocks that overlap the pages from `first` to `last`. False: the pages lie behind the last block. */

@@ -12,22 +12,26 @@ struct culet_block_index {
     bool exact;   /* the address is the start of a block, or of the rest behind the last */
 };
 
-/* The block index of an address in a page that has this entry, of a slab. offset * ceil(2^64 / size) has the quotient in its upper half; the
- * lower half is below the factor if and only if the remainder is 0, since offsets are below 2^18 (D. Lemire, O. Kaser,
- * N. Kurz, "Faster remainder by direct computation", 2019). An exact index is below CULET_UNITS * CULET_UNIT, since no
- * slab has room for more blocks. */
-static inline struct culet_block_index culet_entry_index(uintptr_t entry, uintptr_t address)
+/* The block index of an offset in a slab. offset * ceil(2^64 / size) has the quotient in its upper half; the lower half is
+ * below the factor if and only if the remainder is 0, since offsets are below 2^18 (D. Lemire, O. Kaser, N. Kurz, "Faster
+ * remainder by direct computation", 2019). */
+static inline struct culet_block_index culet_block_index(size_t offset, uint64_t reciprocal)
 {
-    uint64_t reciprocal = culet_reciprocals[culet_entry_class(entry)];
-    unsigned __int128 product = (unsigned __int128)culet_entry_offset(entry, address) * reciprocal;
+    unsigned __int128 product = (unsigned __int128)offset * reciprocal;
 
     return (struct culet_block_index){(size_t)(product >> 64), (uint64_t)product < reciprocal};
 }
 
-/* The block index of an address in a slab's pages. */
+/* The block index of an address in a slab's pages. Never exact in a slab that is destroyed. */
 static inline struct culet_block_index culet_slab_index(const struct culet_slab *slab, uintptr_t address)
 {
-    return culet_entry_index(culet_entry_of(slab), address);
+    return culet_block_index(address - slab->span.start, slab->reciprocal);
+}
+
+/* The block index of an address in a page that has this entry, of a slab. Does not read the slab. */
+static inline struct culet_block_index culet_entry_index(uintptr_t entry, uintptr_t address)
+{
+    return culet_block_index(culet_entry_offset(entry, address), culet_classes[culet_entry_class(entry)].reciprocal);
 }
 
 static inline unsigned culet_block_unit(size_t block)

@@ -89,10 +89,11 @@ struct culet_lock {
 
 /* The shape of a size class; constant after set-up. */
 struct culet_class {
-    uint32_t size;  /* bytes per block */
-    uint16_t count; /* blocks per slab */
-    uint8_t pages;  /* per slab */
-    uint8_t units;  /* per slab */
+    uint64_t reciprocal; /* ceil(2^64 / size): the upper half of offset * reciprocal is offset / size */
+    uint32_t size;       /* bytes per block */
+    uint16_t count;      /* blocks per slab */
+    uint8_t pages;       /* per slab */
+    uint8_t units;       /* per slab */
 };
 
 enum culet_kind { CULET_SLAB = 1, CULET_LARGE = 2, CULET_HUGE = 3 };
@@ -116,17 +117,19 @@ struct culet_unit {
     _Atomic uint64_t remote;
 };
 
-/* The head and the first two units share a cache line. A free reads the unit alone: the pagemap has the rest. */
+/* The head and the first two units share a cache line; so a free in a slab of up to 128 blocks touches no other. */
 struct culet_slab {
     struct culet_span span;
+    uint64_t reciprocal;           /* that of the class; 0 once the slab is destroyed */
+    uint32_t usable;               /* bytes of a block */
     uint16_t available;            /* bit per unit: has a free block, and is neither current nor recent [holder] */
     _Atomic uint16_t remote_units; /* bit per unit: has blocks that other threads freed */
-    uint32_t dirty;                /* bit per page: may be resident [holder] */
-    bool purging;                  /* a purge has taken blocks, and will give them back in this arena [holder] */
-    _Alignas(16) struct culet_unit unit[CULET_UNITS];
+    struct culet_unit unit[CULET_UNITS];
     struct culet_slab *next; /* the class's list of slabs with available units [holder] */
     struct culet_slab *prev;
     struct culet_slab *next_remote; /* the arena's stack of slabs with remote units */
+    uint32_t dirty;                 /* bit per page: may be resident [holder] */
+    bool purging;                   /* a purge has taken blocks, and will give them back in this arena [holder] */
 };
 _Static_assert(offsetof(struct culet_slab, unit[2]) == 64, "the first units are in the head's cache line");
 _Static_assert(CULET_SLAB_PAGES <= 32, "`dirty` has a bit per page");
@@ -190,15 +193,15 @@ struct culet_claim {
 };
 
 struct culet_arena {
-    uint8_t purge_epoch; /* purges of idle slabs that have ended, modulo 256 [holder] */
-    uint8_t number;      /* CULET_ARENAS for the placeholder of threads that hold none */
-    uint8_t tag; /* low byte of the pagemap entries of slabs in which frees are done at once, or CULET_ENTRY_NO_TAG */
-    uint8_t deferred_tag;         /* the same of slabs in which they are deferred: the arena's slabs have one of both */
-    _Atomic bool taken_for_purge; /* held for a purge, or frozen for a fork, for microseconds */
-    _Atomic bool active;          /* used since the last purge [holder] */
-    _Atomic uint32_t changes;     /* units used up or made available, to tell whether it is in use [holder] */
-    struct culet_lock lock;       /* guards changes of `holder` */
-    _Atomic(struct culet_thread *) holder;       /* or NULL                              [lock] */
+    uint8_t purge_epoch;  /* purges of idle slabs that have ended, modulo 256 [holder] */
+    uint8_t number;       /* CULET_ARENAS for the placeholder of threads that hold none */
+    uint8_t tag;          /* low byte of the pagemap entries of the arena's slabs, or CULET_ENTRY_NO_TAG */
+    uint8_t deferred_tag; /* that byte if frees are deferred; `tag` is CULET_ENTRY_NO_TAG then, and else this one */
+    _Atomic bool taken_for_purge;          /* held for a purge, or frozen for a fork, for microseconds */
+    _Atomic bool active;                   /* used since the last purge [holder] */
+    _Atomic uint32_t changes;              /* units used up or made available, to tell whether it is in use [holder] */
+    struct culet_lock lock;                /* guards changes of `holder` */
+    _Atomic(struct culet_thread *) holder; /* or NULL                              [lock] */
     struct culet_current current[CULET_CLASSES]; /* [holder, as bin] */
     struct culet_bin bin[CULET_CLASSES];
     uint32_t deferrals;
