@@ -177,15 +177,20 @@ module Culet
         parent = Processes::Cpu.parent(pid)
         return [nil, []] if parent.nil? || Processes::Cpu.state(pid) == "Z"
 
-        facts = { pid: pid, parent_pid: parent, name: name(pid), age_seconds: Processes::Cpu.age_seconds(pid),
-                  forked: false, rss_bytes: Processes::Memory.rss_bytes(pid) }
-        begin
-          snapshot = Scope::Reader.new(pid, **@options).snapshot
-          facts.update(snapshot: snapshot, rss_bytes: snapshot.process.rss_bytes)
-        rescue Error => e
-          facts[:why] = e.message
-        end
-        [ForkedProcess.new(**facts), snapshot ? snapshot.problems : [e.message]]
+        found = ForkedProcess.new(pid: pid, parent_pid: parent, name: name(pid), forked: false,
+                                  age_seconds: Processes::Cpu.age_seconds(pid),
+                                  rss_bytes: Processes::Memory.rss_bytes(pid))
+        [found, read_snapshot(found)]
+      end
+
+      # @return [Array<String>] problems of the reading
+      def read_snapshot(member)
+        member.snapshot = Scope::Reader.new(member.pid, **@options).snapshot
+        member.rss_bytes = member.snapshot.process.rss_bytes
+        member.snapshot.problems
+      rescue Error => e
+        member.why = e.message
+        [e.message]
       end
 
       def name(pid) = Processes::Identity.new(pid).title
