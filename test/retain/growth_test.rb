@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "documents"
+require "culet/model/retention/looks"
+require "culet/system/interruption"
 require "culet/tools/retain"
 
 # What counts as growth.
@@ -50,6 +52,40 @@ class RetainGrowthTest < Minitest::Test
     # 0.05 % of a large heap.
     assert_equal "none", over([0, 100_000, 200_000, 300_000, 400_000], beside: 2_000_000_000).verdict
     assert_equal "growth", over([0, 400_000, 800_000, 1_200_000, 1_600_000], beside: 2_000_000_000).verdict
+  end
+
+  # On a busy machine a look may be late: what it finds more is of a longer time.
+  def test_steps_count_by_their_time
+    late = [0, 1, 2, 3, 6, 7, 8]
+    filled = [0, 100, 200, 300, 600, 600, 600]
+    assert Growth.steady?(late.map { |at| at * 100 }, 64, times: late)
+    assert Growth.steady?([0, 100, 200, 300, 400, 500, 510], 64, times: [0, 1, 2, 3, 4, 5, 5.1])
+    refute Growth.steady?([0, 100, 200, 300, 400, 500, 510], 64), "it slows down"
+    refute Growth.steady?(filled, 64, times: late)
+  end
+
+  def test_the_process_that_grows_most_decides
+    idle = over([900_000] * 5)
+    leaking = over([100_000, 200_000, 310_000, 390_000, 500_000])
+    assert_same leaking, Growth.largest([idle, leaking])
+    native = Growth.new(series([1, 2, 3, 4, 5].map { |one| analysis(native_bytes: one * 1_000_000) }))
+    assert_same native, Growth.largest([idle, native])
+    assert_nil Growth.largest([over([100_000, 200_000])])
+  end
+
+  def test_a_look_that_fails_is_made_again_and_the_third_failure_ends_the_series
+    answers = [analysis, nil, analysis, nil, *([analysis] * 5)]
+    looks = looks { answers.shift || raise(Culet::Error, "no processor") }
+    assert_equal [nil, Growth::LOOKS], [looks.problem, looks.growth.looks.size]
+    calls = 0
+    looks = looks { (calls += 1) < 3 ? analysis : raise(Culet::Error, "it has ended") }
+    assert_equal ["it has ended", 2, 5], [looks.problem, looks.growth.looks.size, calls]
+    assert_nil looks { raise Culet::Error, "no agent" }.growth
+  end
+
+  def test_a_process_of_which_a_look_takes_long_is_not_looked_at_again
+    looks = looks(most_cpu_seconds: 5.0) { analysis(cpu_seconds: 5.5) }
+    assert_equal ["a look took 6 s", 1], [looks.problem, looks.growth.looks.size]
   end
 
   def test_few_looks_are_no_verdict
@@ -128,6 +164,11 @@ class RetainGrowthTest < Minitest::Test
   end
 
   private
+
+  # @return [Culet::Retention::Looks] at once, one after the other
+  def looks(**options, &look)
+    Culet::Retention::Looks.new(seconds: 0.0, interruption: Culet::Interruption.new, **options, &look).tap(&:call)
+  end
 
   # @param figures [Array<Integer>] bytes of the one holder that changes
   def over(figures, beside: 0)

@@ -131,9 +131,20 @@ module Culet
       def growth(source)
         profile = Culet::Profile::Inquiry.new(source, verb: "retain")
         sampled = profile.running?
-        growth = Culet::Retention::Looks.new(seconds: options.fetch(:for, GROWTH_SECONDS), interruption: @interruption,
-                                             notes: err) { look(source, samples: sampled) }.call
+        growth = looks(source, samples: sampled)
         growth.sites = sites(profile, growth.analysis) if sampled
+        growth
+      end
+
+      # @return [Culet::Retention::Growth]
+      # @raise [Culet::Error] when no look succeeds
+      def looks(source, samples:)
+        looks = Culet::Retention::Looks.new(seconds: options.fetch(:for, GROWTH_SECONDS),
+                                            interruption: @interruption) { look(source, samples: samples) }
+        looks.call
+        growth = looks.growth or raise Error, looks.problem
+        count = growth.looks.size
+        err.puts("culet: #{looks.problem}; the report has the #{count} looks until then") if looks.problem
         growth
       end
 

@@ -75,6 +75,13 @@ module Culet
       Sum = Struct.new(:bytes, :objects, :keepers, :classes)
       private_constant :Rest, :Sum
 
+      # @param all [Array<Growth>] one of each process
+      # @return [Growth, nil] of the process in which holders keep more, or native code does; nil: the looks are too few
+      def self.largest(all)
+        known = all.reject { |one| one.verdict == "unknown" }
+        known.max_by { |one| [one.rows.sum(&:growth_bytes), one.native_growth_bytes] }
+      end
+
       # @return [Array<Look>]
       attr_reader :looks
       # @return [KeptSites, nil] which sites of the process's profile the holders of the last look have objects of
@@ -102,6 +109,9 @@ module Culet
 
       # @return [Integer] of all that is retained, from the first look to the last
       def total_growth_bytes = analysis.total_bytes - looks.first.analysis.total_bytes
+
+      # @return [Integer] of native memory, from the first look to the last; 0 where malloc does not tell
+      def native_growth_bytes = analysis.native_bytes.to_i - looks.first.analysis.native_bytes.to_i
 
       # @return [Integer] the smallest growth that counts
       def least_bytes = [LEAST_BYTES, (LEAST_SHARE * analysis.total_bytes).ceil].max

@@ -6,46 +6,55 @@ require_relative "growth"
 
 module Culet
   module Retention
-    # Several looks at one process, at equal distances.
+    # Several looks at one process, at equal distances. Each is made in a forked copy with idle priority, which takes
+    # long on a busy machine.
     class Looks
+      # A copy that had no processor in time is no reason to give up; several are.
+      MOST_FAILURES = 3
+      private_constant :MOST_FAILURES
+
+      # @return [String, nil] a sentence on why there are fewer looks
+      attr_reader :problem
+
       # @param seconds [Float] from the first look to the last
-      # @param count [Integer] of looks
       # @param interruption [Interruption] ends the series early
-      # @param notes [#puts] gets a line when it ends early for another reason
+      # @param most_cpu_seconds [Float] a process of which a look took more processor time is not looked at again
       # @yieldreturn [Analysis] of one look
-      def initialize(seconds:, interruption:, notes:, count: Growth::LOOKS, &look)
+      def initialize(seconds:, interruption:, most_cpu_seconds: Float::INFINITY, &look)
         @seconds = seconds
-        @count = count
         @interruption = interruption
-        @notes = notes
+        @most_cpu_seconds = most_cpu_seconds
         @look = look
         @taken = []
+        @failures = 0
       end
 
-      # @return [Growth]
-      # @raise [Culet::Error] when the first look fails
+      # Takes them, one after the other.
+      #
+      # @return [void]
       def call
         start = Clock.now
-        @count.times do |number|
-          due = start + (@seconds * number / (@count - 1))
+        until problem || @taken.size == Growth::LOOKS
+          due = start + (@seconds * @taken.size / (Growth::LOOKS - 1))
           break if @interruption.wait([due - Clock.now, 0].max) && @taken.any?
 
-          take or break
+          take
         end
-        Growth.new(@taken)
       end
+
+      # @return [Growth, nil] by the looks that were taken; nil: none was
+      def growth = (Growth.new(@taken.dup) if @taken.any?)
 
       private
 
-      # A look that fails, of a process that has ended, leaves those before it.
       def take
         at = Clock.now
-        @taken << Growth::Look.new(at, @look.call)
+        analysis = @look.call
+        @taken << Growth::Look.new(at, analysis)
+        @problem = "a look took #{analysis.cpu_seconds.round} s" if analysis.cpu_seconds > @most_cpu_seconds
       rescue Error => e
-        raise if @taken.empty?
-
-        @notes.puts("culet: #{e.message}; the report has the #{@taken.size} looks until then")
-        nil
+        @failures += 1
+        @problem = e.message if @failures == MOST_FAILURES
       end
     end
   end

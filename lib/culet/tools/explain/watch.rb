@@ -5,10 +5,11 @@ require_relative "../../system/clock"
 require_relative "../../system/processes"
 require_relative "../../model/diagnosis"
 require_relative "../../model/kept_sites"
+require_relative "../../model/retention/looks"
+require_relative "../../model/retention/reading"
 require_relative "../../model/sampler"
 require_relative "../../model/sharing/process_tree"
 require_relative "../../scope/reader"
-require_relative "looks"
 
 module Culet
   module Explain
@@ -27,24 +28,25 @@ module Culet
       MOST_UNEXPLAINED = 0.05
       # A watch whose looks are late, on a busy machine, takes so many times as long at most.
       MOST_TIMES = 2
+      # Processor time of a look at a process that is not looked at again.
+      MOST_LOOK_SECONDS = 5.0
       private_constant :TICK_SECONDS, :FOCUS, :READING_SECONDS, :REST_PER_READING, :LEAST_READINGS, :MOST_UNEXPLAINED,
-                       :MOST_TIMES
+                       :MOST_TIMES, :MOST_LOOK_SECONDS
 
       # @param root [Integer] process number of the tree's first process
       # @param seconds [Float] how long to watch
       # @param interruption [Interruption] ends the watch early
       # @param session [Object, nil] responds to `finish`, with Profile::Data and Profile::Growth, where the processes
       #   carry a profile
-      # @yield [String] a line for the user
-      def initialize(root, seconds:, interruption:, session: nil, &note)
+      def initialize(root, seconds:, interruption:, session: nil)
         @root = root
         @seconds = seconds
         @interruption = interruption
         @session = session
-        @note = note
         @problems = []
         @moments = []
         @looks = {}
+        @lookers = []
       end
 
       # @return [Diagnosis::Observation]
@@ -56,6 +58,7 @@ module Culet
         profile, growth = @session&.finish
         observation(profile, growth)
       ensure
+        @lookers.each(&:kill)
         @sampler&.close
       end
 
@@ -73,14 +76,13 @@ module Culet
 
           tick if elapsed >= @next_tick
         end
-        look
-        @looks.each_value { |looks| looks.finish(@interruption) }
+        @lookers.each(&:kill).each(&:join)
         @processes.each { |process| read(process, mode: :sliced) unless gone?(process.pid) }
       end
 
-      def over? = gone?(@root) || (elapsed >= @seconds && !(looks_missing? && elapsed < MOST_TIMES * @seconds))
-
-      def looks_missing? = @looks.each_value.any?(&:missing?)
+      def over?
+        gone?(@root) || (elapsed >= @seconds && !(@lookers.any?(&:alive?) && elapsed < MOST_TIMES * @seconds))
+      end
 
       def gone?(pid) = [nil, "Z", "X"].include?(Processes::Cpu.state(pid))
 
@@ -122,31 +124,43 @@ module Culet
       # A young process may not have answered the first questions.
       def agent?(process) = @moments.last["processes"].any? { |one| one["pid"] == process.pid && one["figures"] }
 
+      # Starts the looks at processes whose agents have answered.
       def look
         @processes.each do |process|
-          next unless @looks[process] || agent?(process)
+          next if @looks[process] || !agent?(process)
 
-          looks = @looks[process] ||= Looks.new(process, seconds: @seconds, samples: profiled?(process))
-          looks.start(elapsed)
+          @looks[process] = looks(process)
+          @lookers << Thread.new do
+            Thread.current.report_on_exception = false # `join` raises it
+            @looks[process].call
+          end
         end
       end
 
-      def profiled?(process) = !@session.nil? && Processes::Marks.profile?(process.pid)
+      def looks(process)
+        samples = !@session.nil? && Processes::Marks.profile?(process.pid)
+        Retention::Looks.new(seconds: [@seconds - elapsed, 0].max, interruption: @interruption,
+                             most_cpu_seconds: MOST_LOOK_SECONDS) do
+          document = Retention::Reading.of_process(process.pid, samples: samples && elapsed >= @seconds - TICK_SECONDS)
+          Retention::Analysis.new(document, name: process.title)
+        end
+      end
 
       def observation(profile, growth)
         tree = Cow::ProcessTree.new([@root])
         Diagnosis::Observation.new(seconds: elapsed, moments: @moments, processes: @processes.select(&:snapshot),
                                    tree: tree, collector: collector, retention: retention(profile),
                                    profile: profile, growth: growth,
-                                   problems: @problems | @looks.each_value.filter_map(&:problem) | tree.problems)
+                                   problems: @problems | look_problems | tree.problems)
       end
 
-      # @return [Retention::Growth, nil] of the process in which holders keep more, or native code does
+      def look_problems
+        @looks.each_value.filter_map(&:problem).map { |reason| "what keeps memory is not known: #{reason}" }
+      end
+
+      # @return [Retention::Growth, nil]
       def retention(profile)
-        found = @looks.each_value.filter_map(&:growth).max_by do |growth|
-          native = growth.looks.values_at(0, -1).map { |one| one.analysis.native_bytes.to_i }
-          [growth.rows.sum(&:growth_bytes), native.last - native.first]
-        end
+        found = Retention::Growth.largest(@looks.each_value.filter_map(&:growth))
         found.sites = KeptSites.new(profile, [found.analysis]) if found && profile
         found
       end
