@@ -13,11 +13,14 @@ class ExplainCausesTest < Minitest::Test
     def read_members = []
   end
   # A process whose malloc tells blocks in use, as far as the rules ask.
-  Snapshot = Struct.new(:known) do
+  Snapshot = Struct.new(:known, :arenas) do
     def allocator = self
+
+    def name = "other"
 
     def blocks? = known
   end
+  Arena = Struct.new(:free_bytes)
   MEGABYTE = 1_000_000
 
   def test_peaks_that_are_left_again_are_bloat
@@ -32,6 +35,50 @@ class ExplainCausesTest < Minitest::Test
     jobs = [["job=Export", 2, 3], ["job=Small", 0, 6], ["job=Other", 4, 5]]
     assert_match(/, while job=Export runs\z/, diagnosis(in_use: [40, 41, 140, 42, 40, 41], jobs: jobs).sentence)
     refute_match(/while/, diagnosis(in_use: [40, 41, 140, 42, 40, 41], jobs: jobs.drop(1)).sentence)
+  end
+
+  def test_the_job_that_runs_at_peaks_that_only_the_resident_size_shows_is_named
+    found = diagnosis(resident: [80, 81, 180, 82, 80, 81], jobs: [["job=Export", 2, 3], ["job=Small", 0, 6]])
+    assert_match(/100 MB more at its peaks \(180 MB\).*, while job=Export runs\z/, found.sentence)
+  end
+
+  def test_free_memory_behind_peaks_is_theirs_up_to_their_size_in_each_arena
+    found = diagnosis(in_use: [40, 41, 140, 42, 40, 41], levels: { "malloc_free" => 50 }, arenas: [30, 20])
+    assert_equal [["bloat", 150 * MEGABYTE]], found.causes.list.map { |cause| [cause.name, cause.bytes] }
+    assert_match(/, and malloc keeps 50\.0 MB behind them\z/, found.sentence)
+    found = diagnosis(in_use: [40, 41, 140, 42, 40, 41], levels: { "malloc_free" => 320 }, arenas: [300, 20])
+    assert_equal [["bloat", 220], ["malloc_free", 200]], found.causes.list.map { |cause| [cause.name, cause.bytes / MEGABYTE] }
+  end
+
+  def test_free_memory_that_a_collection_has_just_left_is_not_kept
+    kept = { levels: { "malloc_free" => 100 } }
+    assert_equal "malloc_free", diagnosis(free: [100] * 6, **kept).verdict
+    assert_equal "none", diagnosis(free: [10, 10, 10, 10, 100, 100], **kept).verdict
+  end
+
+  def test_looks_tell_what_is_free_where_the_malloc_does_not
+    levels = { "malloc_unsplit" => 100 }
+    used = { kept: 4 * MEGABYTE, native_bytes: 37 * MEGABYTE, unreachable_bytes: 0, unreachable_slot_bytes: 0 }
+    found = diagnosis(levels: levels, look: used)
+    assert_equal "malloc_free", found.verdict
+    assert_match(/\Amalloc keeps 60\.0 MB of free memory, 30 % /, found.sentence)
+    assert_equal "none", diagnosis(levels: levels).verdict, "nobody looked"
+  end
+
+  def test_looks_tell_garbage_in_slots_from_objects
+    found = diagnosis(levels: { "ruby_objects" => 100 }, look: { kept: 30 * MEGABYTE, slot_bytes: 30 * MEGABYTE, malloc_bytes: 0 })
+    assert_equal "ruby_heap", found.verdict
+    assert_match(/70\.0 MB of its pages are free slots or garbage, beside 30\.0 MB of objects in use/, found.sentence)
+    assert_equal "none", diagnosis(levels: { "ruby_objects" => 100 }).verdict, "nobody looked"
+  end
+
+  # What seems to be a cause may be a part of it.
+  def test_a_large_growth_that_nobody_looked_at_leaves_the_verdict_open
+    free = { levels: { "malloc_free" => 100 }, free: [100] * 24 }
+    rising = Array.new(24) { |at| 40 + (4 * at) }
+    assert_equal "unknown", diagnosis(in_use: rising, **free).verdict
+    found = diagnosis(in_use: rising.map { |one| 40 + ((one - 40) / 8.0) }, **free)
+    assert_equal ["malloc_free", 1], [found.verdict, found.remarks.grep(/grew by .* a minute meanwhile/).size], found.sentence
   end
 
   def test_a_rise_that_stays_or_what_garbage_explains_is_no_bloat
@@ -75,29 +122,46 @@ class ExplainCausesTest < Minitest::Test
   private
 
   # @param in_use [Array<Integer>] megabytes, one a second
+  # @param free [Array<Integer>] megabytes of malloc_free, one a second
+  # @param resident [Array<Integer>] megabytes, one a second
+  # @param levels [Hash{String => Integer}] megabytes of the process at the end
+  # @param arenas [Array<Integer>] megabytes free in each
   # @param garbage [Integer, nil] megabytes at each look
+  # @param look [Hash, nil] what each look has found; kept: bytes of a holder
   # @param jobs [Array<Array(String, Integer, Integer)>, nil] label, and when it began and ended, as of the black box
-  def diagnosis(in_use: [40] * 6, garbage: nil, unused: nil, limit: nil, jobs: nil)
-    process = Observed.new(1, "program")
-    process.instance_variable_set(:@snapshot, Snapshot.new(true))
-    in_use.each_with_index do |megabytes, at|
-      process.readings << Observed::Reading.new(at.to_f, Hash.new(0).merge("malloc_used" => megabytes * MEGABYTE), 0, 0)
+  def diagnosis(in_use: [40] * 6, free: [0] * in_use.size, resident: [], levels: {}, arenas: [], garbage: nil, look: nil, unused: nil, limit: nil, jobs: nil)
+    process = observed(in_use, free, levels, arenas)
+    moments = [0, *resident].each_with_index.map do |megabytes, at|
+      { "at" => [at - 1, 0].max.to_f, "total" => {}, "processes" => at.zero? ? [] : [{ "pid" => 1, "rss_bytes" => megabytes * MEGABYTE, "cpu_seconds" => 0 }], "limit" => limit }
     end
-    moments = [{ "at" => 0.0, "total" => {}, "processes" => [], "limit" => limit }]
+    look ||= { unreachable_bytes: garbage * MEGABYTE } if garbage
     observation = Culet::Diagnosis::Observation.new(seconds: 60.0, moments: moments, processes: [process], tree: Tree.new(200 * MEGABYTE),
-                                                    retention: garbage && looks(garbage), problems: [])
-    observation.history = history(jobs) if jobs
+                                                    retention: look && looks(look), problems: [])
+    part = Culet::Savings::Part.new(snapshot: process.snapshot, levels: bytes(levels))
+    observation.define_singleton_method(:parts) { [part] }
+    observation.history = history(process, jobs) if jobs
     Culet::Diagnosis.new(observation, unused: unused)
   end
 
-  def history(jobs)
-    event = Struct.new(:label, :started_at, :ended_at)
-    events = jobs.map { |label, from, to| event.new(label, from - 0.5, to - 0.5) }
-    Culet::Diagnosis::History.new.tap { |history| history.add_box(1, Struct.new(:readings, :events).new([], events)) }
+  def observed(in_use, free, levels, arenas)
+    process = Observed.new(1, "program")
+    process.instance_variable_set(:@snapshot, Snapshot.new(true, arenas.map { |megabytes| Arena.new(megabytes * MEGABYTE) }))
+    in_use.zip(free).each_with_index do |(used, unused), at|
+      process.readings << Observed::Reading.new(at.to_f, Hash.new(0).merge(bytes({ "malloc_used" => used, "malloc_free" => unused, **levels.except("malloc_free") })), 0, 0)
+    end
+    process
   end
 
-  def looks(megabytes)
-    found = analysis(holders: [holder(0, "KEPT", 100_000)], sets: [], unreachable_bytes: megabytes * MEGABYTE)
+  def bytes(levels) = levels.transform_values { |megabytes| (megabytes * MEGABYTE).round }
+
+  def history(process, jobs)
+    event = Struct.new(:label, :started_at, :ended_at)
+    events = jobs.map { |label, from, to| event.new(label, from - 0.5, to - 0.5) }
+    Culet::Diagnosis::History.new.tap { |history| history.add_box(process, Struct.new(:readings, :events).new([], events)) }
+  end
+
+  def looks(fields)
+    found = analysis(holders: [holder(0, "KEPT", fields.fetch(:kept, 100_000))], sets: [], pid: 1, **fields.except(:kept))
     Culet::Retention::Growth.new(Array.new(7) { |at| Culet::Retention::Growth::Look.new(at.to_f, found) })
   end
 end

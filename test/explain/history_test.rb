@@ -1,15 +1,25 @@
 # frozen_string_literal: true
 
 require "json"
+require_relative "../autopsy/box_helper"
 require_relative "../live/live_helper"
 require "culet/model/sampler"
 
-# What `culet explain` takes from a recording of `culet live`.
+# What `culet explain` takes from a recording of `culet live`, and from black boxes.
 class ExplainHistoryTest < Minitest::Test
+  include BoxHelper
   include LiveHelper
 
   MEGABYTE = 1_000_000
   STEADY = "puts :up; $stdout.flush; sleep"
+  # Kept until a line comes.
+  GROWING = <<~RUBY
+    $stdout.sync = true
+    puts :up
+    kept = []
+    kept << ("k" * 1_000_000) until $stdin.wait_readable(0.1)
+    sleep
+  RUBY
 
   def test_a_recording_of_hours_shows_what_the_watch_does_not
     with_recording(->(at) { 20 + at }) do |pid, file|
@@ -31,11 +41,34 @@ class ExplainHistoryTest < Minitest::Test
     end
   end
 
+  # Its path may not lead to it: here it was removed, and in a container it is another one.
+  def test_a_black_box_shows_what_was_before_the_watch
+    reader, writer = IO.pipe
+    words = [RbConfig.ruby, "-I#{LIBRARY}", "-rculet/auto", "-rio/wait", "-e", GROWING]
+    with_started(*words, env: TestHelper::NEUTRAL.merge("CULET_BLACKBOX" => @folder), in: reader) do |pid, out|
+      assert_equal "up\n", out.gets
+      eventually("14 readings") { boxes.any? && box.readings.size >= 14 }
+      writer.puts
+      File.delete(*boxes)
+      found = explain(pid, "--for", "1s")
+      assert_equal "unknown", found["verdict"], found
+      assert_match(/ all the time/, found["sentence"])
+    end
+  end
+
   def test_what_is_no_recording_is_refused_at_once
     Dir.mktmpdir do |folder|
       File.write("#{folder}/a.live", "no\n")
       assert_sentence(/is not a recording; `culet live --record FILE` makes one/, "explain", "1", "--history", "#{folder}/a.live")
       assert_sentence(/there is no file|no such/i, "explain", "1", "--history", "#{folder}/b.live")
+    end
+  end
+
+  def test_a_damaged_recording_is_refused_before_the_watch
+    with_recording(->(at) { 20 + at }) do |pid, file|
+      lines = File.readlines(file)
+      File.write(file, [*lines.first(60), "no\n", *lines.drop(60)].join)
+      assert_sentence(/line 61 is not a line of a recording/, "explain", pid, "--history", file)
     end
   end
 

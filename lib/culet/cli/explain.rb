@@ -56,7 +56,7 @@ module Culet
         check(words, command)
         check_destinations(:html)
         before = Culet::Explain::PredictionCheck.load(options[:check]) if options[:check]
-        @recording = Culet::Live::Recording.new(options[:history]) if options[:history]
+        @history = history
         @interruption = Culet::Interruption.new
         diagnosis = @interruption.watch { diagnose(Integer(one_named(words.first, files: false), 10)) }
         write_page(diagnosis) if options[:html]
@@ -88,22 +88,23 @@ module Culet
         seconds = options.fetch(:for, SECONDS)
         err.puts("culet: watching process #{pid} for #{seconds.round} s; Ctrl-C reports now")
         watch = Culet::Explain::Watch.new(pid, seconds: seconds, interruption: @interruption, session: profile(pid))
-        observation = watch.call.tap { |one| one.history = history(one) }
+        observation = watch.call
+        observation.processes.each { |process| add_box(process) }
+        observation.history = @history
         Culet::Diagnosis.new(observation, unused: unused(observation), fit_bytes: options[:fit])
       end
 
-      # @return [Culet::Diagnosis::History] of the processes that were read
-      def history(observation)
+      # @return [Culet::Diagnosis::History] of what was recorded
+      def history
         Culet::Diagnosis::History.new.tap do |history|
-          observation.processes.each { |process| add_box(history, process.pid) }
-          pids = observation.start_ticks
-          @recording&.each_moment { |moment| history.add_moment(moment, pids) }
+          recording = Culet::Live::Recording.new(options[:history]) if options[:history]
+          recording&.each_moment { |moment| history.add_moment(moment) }
         end
       end
 
-      def add_box(history, pid)
-        path = Processes::Marks.black_box(pid)
-        history.add_box(pid, Culet::Autopsy::Box.load(path)) if path
+      def add_box(process)
+        link = Processes::Marks.black_box(process.pid)
+        @history.add_box(process, Culet::Autopsy::Box.load(link, follow: true)) if link
       rescue Error => e
         err.puts("culet: #{e.message}")
       end

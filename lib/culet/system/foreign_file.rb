@@ -18,10 +18,11 @@ module Culet
     # @param path [String]
     # @param owners [Array<Integer>, nil] user numbers, one of which the file must belong to; nil: any
     # @param most_bytes [Integer]
+    # @param follow [Boolean] as of `open`
     # @return [String] its content, in bytes
     # @raise [Culet::Error] when it is something else, or too large
-    def read(path, owners: [Process.euid], most_bytes: 64 << 20)
-      open(path, owners: owners) do |file|
+    def read(path, owners: [Process.euid], most_bytes: 64 << 20, follow: false)
+      open(path, owners: owners, follow: follow) do |file|
         raise Error, "#{path} is too large" if file.size > most_bytes
 
         content = file.read(most_bytes + 1).to_s
@@ -33,7 +34,7 @@ module Culet
 
     # @param path [String]
     # @param owners [Array<Integer>, nil] as of `read`
-    # @param follow [Boolean] whether the path may end in a link, such as one of /proc/PID/map_files
+    # @param follow [Boolean] whether the path may end in a link, such as one of /proc/PID/fd
     # @yieldparam file [File] a regular file, in bytes
     # @return [Object] the block's value
     # @raise [Culet::Error] when it is no regular file, or another user's

@@ -52,7 +52,8 @@ module Culet
 
       # @return [Swing, nil] the largest peak of pieces of work
       def work
-        @work ||= [*swings, *large_swings(resident)].select { |swing| work?(swing) }.max_by(&:bytes)
+        @work ||= [*swings, *large_swings { |process| @observation.resident_of(process) }]
+                  .select { |swing| work?(swing) }.max_by(&:bytes)
       end
 
       # @return [KeptSites::Origin, nil] where most of such peaks was allocated; nil: no profile tells
@@ -86,7 +87,7 @@ module Culet
       end
 
       # @return [Array<Swing>] of the memory in use
-      def swings = @swings ||= large_swings(@observation.processes.select(&:blocks?).map(&:in_use))
+      def swings = @swings ||= large_swings { |process| process.in_use if process.blocks? }
 
       # Whether pieces of work make a swing. The looks tell, if what is in use differs between them, or garbage alone in
       # a program whose collector is held back; else the rise does.
@@ -101,13 +102,12 @@ module Culet
 
       def range(values) = values.max.to_i - values.min.to_i
 
-      # Where blocks in use are not known, or a peak was between two readings.
-      def resident = @observation.processes.map { |process| @observation.resident_of(process) }
-
+      # @yieldparam process [ObservedProcess]
+      # @yieldreturn [Trend, nil]
       # @return [Array<Swing>] those that usual garbage does not explain
-      def large_swings(trends)
-        trends.filter_map { |trend| Swing.of(trend) }
-              .select { |swing| swing.bytes >= [GARBAGE_BYTES, SWING_SHARE * swing.peak].max }
+      def large_swings
+        found = @observation.processes.filter_map { |process| (trend = yield process) && Swing.of(process, trend) }
+        found.select { |swing| swing.bytes >= [GARBAGE_BYTES, SWING_SHARE * swing.peak].max }
       end
 
       def origin_note
@@ -120,22 +120,17 @@ module Culet
       #
       # @return [String, nil] label of a request or job; nil: not known
       def work_label
-        process = @observation.processes.find { |one| Swing.of(one.in_use)&.peak == work.peak } or return
-        high, low = times(process).partition { |_, bytes| bytes > work.usual + (work.bytes / 2) }
-        running = [high, low].map { |some| shares(process, some.map(&:first)) }
+        high, low = work.points.partition { |_, bytes| bytes > work.usual + (work.bytes / 2) }
+        running = [high, low].map { |points| shares(points.map(&:first)) }
         label, share = running.first.max_by { |name, part| part - running.last.fetch(name, 0) }
         label if share && share - running.last.fetch(label, 0) >= MOSTLY
       end
 
-      # @return [Array<Array(Float, Integer)>] seconds since 1970, and bytes in use
-      def times(process)
-        start = @observation.moments.first["at"]
-        process.in_use.points.map { |at, bytes| [start + at, bytes] }
-      end
-
-      # @return [Hash{String => Float}] label => at which part of the times it ran
-      def shares(process, times)
-        events = @observation.history&.events(process.pid).to_a.group_by(&:label)
+      # @param seconds [Array<Float>] of the watch
+      # @return [Hash{String => Float}] label => at which part of these times it ran
+      def shares(seconds)
+        times = seconds.map { |at| @observation.moments.first["at"] + at }
+        events = @observation.history&.events(work.process).to_a.group_by(&:label)
         events.transform_values { |some| times.count { |t| some.any? { |one| one.at?(t) } }.fdiv([times.size, 1].max) }
       end
 
@@ -165,7 +160,7 @@ module Culet
 
       # What a collection has just freed is used again soon.
       #
-      # @return [Float] which part of the free memory was free at half of the readings
+      # @return [Float] of the process with the lowest, which part of the free memory was free at half of the readings
       def steady_share
         shares = @observation.processes.map do |process|
           values = process.trend("malloc_free").points.map(&:last)

@@ -74,12 +74,7 @@ module Culet
       def holder = rows.first
 
       # @return [Profile::Row, nil] the line of the program that grows fastest; of a native leak, by native memory
-      def site
-        return unless observation.profile && observation.growth.verdict == :growth
-
-        growing = observation.profile.by(:growth, :place).select(&:grows?)
-        (growing.reject { |row| ruby_site?(row) }.first if @verdict == :native) || growing.first
-      end
+      def site = (growing_lines.find { |row| !ruby_site?(row) } if verdict == :native) || growing_lines.first
 
       # @return [String] ", allocated in page.rb:11 by GET /search"; empty where no profile tells
       def origin
@@ -133,9 +128,16 @@ module Culet
 
       # Looks tell more: what grows may be a cache that is full soon.
       def by_profile
-        return if observation.retention || site.nil?
+        return if observation.retention || growing_lines.empty?
 
-        ruby_site?(site) ? :ruby : :native
+        ruby_site?(growing_lines.first) ? :ruby : :native
+      end
+
+      # @return [Array<Profile::Row>] the fastest first
+      def growing_lines
+        return [] unless observation.profile && observation.growth.verdict == :growth
+
+        @growing_lines ||= observation.profile.by(:growth, :place).select(&:grows?)
       end
 
       # Whether objects stay, too: extensions allocate by Ruby's functions as well.
@@ -192,12 +194,16 @@ module Culet
         load.size == 3 && load == load.sort && load.last > MOST_LOAD * load.first
       end
 
-      def kind = process.blocks? ? by_blocks : by_slots
+      # Of a process whose agent was to look, and did not come to it, no kind is guessed.
+      def kind
+        return :unclear if observation.agent?
+
+        process.blocks? ? by_blocks : by_slots
+      end
 
       def by_blocks
         blocks = process.blocks.floors(FLOORS).rate
         slots = process.slots.floors(FLOORS)
-        return :unclear if observation.agent? # which was to look, and did not come to it
         return :ruby if slots.rising? && slots.rate * BLOCKS_PER_OBJECT >= blocks && collected?
 
         slots.interval.last * BLOCKS_PER_OBJECT < blocks && trend.rate < MOST_BLOCK_BYTES * blocks ? :native : :unclear

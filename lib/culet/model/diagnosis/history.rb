@@ -4,8 +4,8 @@ require_relative "observation"
 
 module Culet
   class Diagnosis
-    # What is known of processes from before a watch, by their black boxes and a recording of `culet live`. Times are
-    # seconds since 1970.
+    # What is known of processes from before a watch, by their black boxes and a recording of `culet live`. A process is
+    # told by its number and its start. Times are seconds since 1970.
     class History
       # A history tells more than the watch if it is so many times as long.
       LONG = 2
@@ -23,41 +23,41 @@ module Culet
         @events = {}
       end
 
-      # @param pid [Integer]
+      # @param process [ObservedProcess]
       # @param box [#readings, #events] as of Autopsy::Box
       # @return [void]
-      def add_box(pid, box)
-        box.readings.each { |reading| add(pid, reading.at.to_f, reading.levels) }
-        @events[pid] = box.events.map { |one| Event.new(one.label, one.started_at.to_f, one.ended_at&.to_f) }
+      def add_box(process, box)
+        box.readings.each { |reading| add(key(process), reading.at.to_f, reading.levels) }
+        @events[key(process)] = box.events.map { |one| Event.new(one.label, one.started_at.to_f, one.ended_at&.to_f) }
       end
 
       # @param moment [Hash] as of Live::Sampler, its processes by whatever key
-      # @param pids [Hash{Integer => Integer}] number of a process that is watched => when it started, in ticks
       # @return [void]
-      def add_moment(moment, pids)
+      def add_moment(moment)
         moment["processes"].each_value do |one|
-          started = pids[one["pid"]]
-          add(one["pid"], moment["at"], one.dig("figures", "levels")) if started && started == one["start_ticks"]
+          add(one.values_at("pid", "start_ticks"), moment["at"], one.dig("figures", "levels"))
         end
       end
 
-      # @param pid [Integer]
+      # @param process [ObservedProcess]
       # @param seconds [Float] of the watch
       # @return [Trend, nil] of the memory in use; nil: no more is known than the watch tells
-      def trend(pid, seconds)
-        found = Trend.new(@points.fetch(pid, []).sort)
+      def trend(process, seconds)
+        found = Trend.new(@points.fetch(key(process), []).sort)
         found if found.seconds >= LONG * seconds
       end
 
-      # @param pid [Integer]
+      # @param process [ObservedProcess]
       # @return [Array<Event>]
-      def events(pid) = @events.fetch(pid, [])
+      def events(process) = @events.fetch(key(process), [])
 
       private
 
-      def add(pid, at, levels)
+      def key(process) = [process.pid, process.start_ticks]
+
+      def add(key, at, levels)
         values = levels.to_h.values_at(*IN_USE).compact
-        (@points[pid] ||= []) << [at, values.sum] if values.size > 1
+        (@points[key] ||= []) << [at, values.sum] if values.size > 1
       end
     end
   end

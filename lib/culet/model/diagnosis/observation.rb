@@ -21,6 +21,8 @@ module Culet
       attr_reader :pid
       # @return [String]
       attr_reader :title
+      # @return [Integer, nil] when it started, in ticks: what tells it from another process of its number
+      attr_reader :start_ticks
       # @return [Array<Reading>] in the order of time
       attr_reader :readings
       # @return [Scope::Snapshot, nil] the last one
@@ -28,9 +30,11 @@ module Culet
 
       # @param pid [Integer]
       # @param title [String]
-      def initialize(pid, title)
+      # @param start_ticks [Integer, nil] when it started
+      def initialize(pid, title, start_ticks = nil)
         @pid = pid
         @title = title
+        @start_ticks = start_ticks
         @readings = []
       end
 
@@ -65,19 +69,16 @@ module Culet
     #
     # seconds: how long; moments: Hashes of Live::Sampler, one a second; processes: ObservedProcess, the largest first;
     # tree: a Cow::ProcessTree of the end; collector: CollectorLimits of the largest process, or nil; retention:
-    # Retention::Growth of the largest process with an agent, or nil; profile: Profile::Data, or nil; growth:
-    # Profile::Growth of it, or nil; history: History; problems: sentences.
+    # Retention::Growth of the process in which holders or native memory grow most, or nil; profile: Profile::Data, or
+    # nil; growth: Profile::Growth of it, or nil; history: History, or nil; problems: sentences.
     Observation = Struct.new(:seconds, :moments, :processes, :tree, :collector, :retention, :profile, :growth,
                              :history, :problems, keyword_init: true) do
       # @param process [ObservedProcess]
       # @return [Trend, nil] of its memory in use, from before the watch on; nil: no more is known than the watch tells
-      def history_of(process) = history&.trend(process.pid, seconds)
+      def history_of(process) = history&.trend(process, seconds)
 
       # @return [Boolean] whether an agent has answered
       def agent? = moments.any? { |moment| moment["processes"].any? { |one| one["figures"] } }
-
-      # @return [Hash{Integer => Integer}] number of each process => when it started, in ticks
-      def start_ticks = moments.last["processes"].to_h { |one| one.values_at("pid", "start_ticks") }
 
       # @return [Trend, nil] of what malloc has in use and no object has, at the looks; nil where malloc does not tell
       def native = at_looks(&:native_bytes)
@@ -85,11 +86,12 @@ module Culet
       # @return [Trend, nil] of all objects at the looks, garbage included; nil: nobody looked
       def objects = at_looks { |analysis| analysis.total_bytes + analysis.unreachable_bytes }
 
-      # @return [Float, nil] which part of the Ruby heap's pages is reachable at most of the looks; nil: nobody looked
+      # @return [Float, nil] which part of the Ruby heap's pages is reachable, at the look where most is; nil: nobody
+      #   looked
       def reachable_share = share_at_looks(:slot_bytes, *RUBY_HEAP)
 
-      # @return [Float, nil] which part of malloc's memory is in use at most of the looks, where the levels do not tell;
-      #   nil: nobody looked, or they do
+      # @return [Float, nil] which part of malloc's memory is in use, at the look where most is; nil: nobody looked, or
+      #   the levels tell
       def used_share = share_at_looks(:malloc_in_use_bytes, "malloc_unsplit")&.clamp(0.0, 1.0)
 
       # @return [Integer] bytes of all processes at the end, shared pages counted once
@@ -142,7 +144,7 @@ module Culet
         looks = retention&.looks or return
         process = processes.find { |one| one.pid == retention.analysis.pid } or return
         bytes = looks.filter_map { |look| look.analysis.public_send(figure) }.max
-        whole = SnapshotLevels.new(process.snapshot).levels.values_at(*names).compact.sum
+        whole = process.readings.last.levels.values_at(*names).compact.sum
         bytes.fdiv(whole) if bytes && whole.positive?
       end
       private :share_at_looks

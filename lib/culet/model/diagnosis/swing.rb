@@ -2,7 +2,7 @@
 
 module Culet
   class Diagnosis
-    # The largest rise of memory, and its fall, within a watch.
+    # The largest rise of a process's memory, and its fall, within a watch.
     class Swing
       LEAST_POINTS = 4
       # Work that peaks adds half of all that is added in a small part of the time. Garbage is added all the time.
@@ -10,17 +10,24 @@ module Culet
       BURST_TIME = 0.2
       private_constant :LEAST_POINTS, :ADDED, :BURST_TIME
 
+      # @return [ObservedProcess]
+      attr_reader :process
+      # @return [Array<Array(Float, Numeric)>] seconds of the watch, and bytes
+      attr_reader :points
       # @return [Numeric] bytes at the top
       attr_reader :peak
       # @return [Numeric] bytes before and behind it
       attr_reader :usual
 
-      # @param trend [Trend]
+      # @param process [ObservedProcess]
+      # @param trend [Trend] of its memory, in use or resident
       # @return [Swing, nil] nil: there are too few points
-      def self.of(trend) = (new(trend.points) if trend.points.size >= LEAST_POINTS)
+      def self.of(process, trend) = (new(process, trend.points) if trend.points.size >= LEAST_POINTS)
 
-      # @param points [Array<Array(Float, Numeric)>] seconds and bytes
-      def initialize(points)
+      # @param process [ObservedProcess]
+      # @param points [Array<Array(Float, Numeric)>] seconds of the watch, and bytes
+      def initialize(process, points)
+        @process = process
         @points = points
         values = points.map(&:last)
         # What rises and stays is growth, and what only falls is the end of a boot.
@@ -32,7 +39,7 @@ module Culet
       def bytes = peak - usual
 
       # @return [Boolean] whether pieces of work make it, not garbage that adds up until a collection
-      def burst? = adding_seconds <= BURST_TIME * (@points.last.first - @points.first.first)
+      def burst? = adding_seconds <= BURST_TIME * (points.last.first - points.first.first)
 
       private
 
@@ -43,8 +50,8 @@ module Culet
 
       # @return [Float] in which half of all that is added was added
       def adding_seconds
-        rises = @points.each_cons(2).map { |(from, low), (to, high)| [high - low, to - from] }
-                       .select { |bytes, _| bytes.positive? }.sort_by { |bytes, seconds| seconds / bytes }
+        steps = points.each_cons(2).map { |(from, low), (to, high)| [high - low, to - from] }
+        rises = steps.select { |bytes, _| bytes.positive? }.sort_by { |bytes, seconds| seconds / bytes }
         rest = ADDED * rises.sum(&:first)
         rises.take_while { |bytes, _| rest.positive?.tap { rest -= bytes } }.sum(0.0, &:last)
       end

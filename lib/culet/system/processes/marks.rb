@@ -10,8 +10,8 @@ module Culet
       WARMUP = "/memfd:culet-warmup"
       # culet/profile is loaded, so that `culet profile PID` works.
       PROFILE = "/memfd:culet-profile"
-      # The file of its black box, which it has mapped.
-      BLACK_BOX = %r{ (/.+/culet-\d+-\h+\.blackbox)$}
+      # The file of its black box, which it has open; it may have been removed.
+      BLACK_BOX = %r{/culet-\d+-\h+\.blackbox(?: \(deleted\))?\z}
       private_constant :TRIMMING, :BLACK_BOX
 
       module_function
@@ -25,12 +25,23 @@ module Culet
       end
 
       # @param pid [Integer]
-      # @return [String, nil] path of its black box; nil where it has none, has ended or may not be read
+      # @return [String, nil] the kernel's link to the file of its black box, whose path may be one of another mount
+      #   namespace; nil where it has none, has ended or may not be read
       def black_box(pid)
-        File.read("/proc/#{LivingThread.of(pid)}/maps")[BLACK_BOX, 1]
+        folder = "/proc/#{LivingThread.of(pid)}/fd"
+        Dir.children(folder).map { |name| "#{folder}/#{name}" }.find { |link| target(link)&.match?(BLACK_BOX) }
       rescue *GONE_OR_FORBIDDEN
         nil
       end
+
+      # @param link [String] of a file descriptor
+      # @return [String, nil] nil: it was closed meanwhile
+      def target(link)
+        File.readlink(link)
+      rescue Errno::ENOENT
+        nil
+      end
+      private_class_method :target
 
       # @param pid [Integer]
       # @return [String, nil] how `culet/auto` trims: "background" or "now", as in CULET_TRIM; nil where it is not at

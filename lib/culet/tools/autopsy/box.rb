@@ -73,10 +73,11 @@ module Culet
 
       # @param path [String]
       # @param owners [Array<Integer>, nil] as of ForeignFile.read; by default any for root, else this user
+      # @param follow [Boolean] as of ForeignFile.read
       # @return [Box]
       # @raise [Culet::Error] when it cannot be read, or is no black box
-      def self.load(path, owners: ([::Process.euid] unless ::Process.euid.zero?))
-        new(ForeignFile.read(path, owners: owners, most_bytes: BYTES), path)
+      def self.load(path, owners: ([::Process.euid] unless ::Process.euid.zero?), follow: false)
+        new(ForeignFile.read(path, owners: owners, most_bytes: BYTES, follow: follow), path)
       end
 
       # @return [String]

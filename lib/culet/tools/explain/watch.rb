@@ -98,7 +98,7 @@ module Culet
         largest = @moments.last["processes"].max_by(FOCUS) do |one|
           [one["ruby"] ? 1 : 0, one["private_bytes"] || one["rss_bytes"].to_i]
         end
-        @processes = largest.map { |one| Diagnosis::ObservedProcess.new(one["pid"], one["title"]) }
+        @processes = largest.map { |one| Diagnosis::ObservedProcess.new(*one.values_at("pid", "title", "start_ticks")) }
         @due = @processes.to_h { |process| [process, 0.0] }
       end
 
