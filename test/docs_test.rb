@@ -19,7 +19,7 @@ class DocsTest < Minitest::Test
   # Decision records and the changelog speak of files that are gone.
   HISTORY = %r{\A(?:CHANGELOG\.md|docs/decisions/)}
   # Variables that culet sets for the programs it starts are no settings.
-  INTERNAL = /\ACULET_(?:COMPARE_RUN|COW_\w+|REQUIRES\w*|RETAIN|STRINGS\w*|TRACE\w*|WORKLOAD_DIR|SCALE|INHERITED|UNUSED)\z/
+  INTERNAL = /\ACULET_(?:COMPARE_RUN|COW_\w+|REQUIRES\w*|AT_EXIT|TRACE\w*|WORKLOAD_DIR|SCALE|INHERITED|UNUSED)\z/
   private_constant :PATH, :PLACEHOLDER, :COMMAND, :HELPS, :MOST_LINES, :MOST_LINES_OF_DESIGN, :MOST_COLUMNS, :HISTORY,
                    :INTERNAL
 

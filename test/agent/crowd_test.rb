@@ -8,7 +8,7 @@ class AgentCrowdTest < Minitest::Test
   include AgentHelper
 
   WAITS = "#{SAY_UP}; sleep".freeze
-  STRINGS = "culet-agent 1 strings from=0 collect=0 content=1 limit_ms=1000 wait_ms=5000\n"
+  STRINGS = "culet-agent 1 strings content=1 most_bytes=100000000 limit_ms=10000 wait_ms=5000\n"
   USER = 54_321
 
   # More connections than the queue takes, of whom nobody ever asks.

@@ -56,16 +56,11 @@ class StringsEachStringTest < Minitest::Test
 
   # @return [Hash{Integer => RECORD}] by address
   def records_of(pid)
-    conversation = Culet::Agent::Conversation.new(pid)
-    out = StringIO.new("".b)
-    slices = Culet::Strings::Slices.new(collect: false) do |from, _|
-      conversation.ask("strings from=#{from} collect=0 content=0", limit_seconds: 0.02, wait_seconds: 10)
-    end
-    slices.read(out)
+    answer = Culet::Agent::Conversation.new(pid).ask("strings content=0 most_bytes=100000000", limit_seconds: 60, wait_seconds: 10)
     records = {}
     offset = 0
-    while offset < out.string.bytesize
-      record = RECORD.at(out.string, offset)
+    while offset < answer.bytesize - 256
+      record = RECORD.at(answer, offset)
       records[record.address] = record unless record.flags.anybits?(SITE)
       offset += record.bytes
     end

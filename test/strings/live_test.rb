@@ -13,6 +13,7 @@ class StringsLiveTest < Minitest::Test
     $whole = Array.new(200) { |i| ("/srv/app/releases/lib/library/concerns/number_#{i}_of_all_the_parts.rb" + "").freeze }
     $ends = Array.new(200) { |i| "library/concerns/number_#{i}_of_all_the_parts.rb" + "" }
     $shared = Array.new(50) { $whole.first[5..] }
+    GC.start
     puts :up
     $stdout.flush
     sleep
@@ -33,7 +34,7 @@ class StringsLiveTest < Minitest::Test
       assert(told["shared_with"].any? { |root| root["strings"] >= 50 && root["sample"].to_s.include?("/srv/app/releases/lib") })
       assert_equal told["string_bytes"], told["places"].values.sum { |sum| sum["held_bytes"] }
       assert_equal told["shareable_bytes"], told["duplicate_bytes"] + told["suffix_bytes"]
-      assert_operator told["reading"]["slices"], :>=, 1
+      assert_operator told["reading"]["pause_seconds"], :>, 0
     end
   end
 
@@ -64,34 +65,50 @@ class StringsLiveTest < Minitest::Test
   end
 
   def whole_answer(pid, content)
-    conversation = Culet::Agent::Conversation.new(pid)
-    out = StringIO.new("".b)
-    slices = Culet::Strings::Slices.new(collect: false) do |from, _|
-      conversation.ask("strings from=#{from} collect=0 content=#{content}", limit_seconds: 0.02, wait_seconds: 10)
-    end
-    slices.read(out)
-    out.string
+    Culet::Agent::Conversation.new(pid).ask("strings content=#{content} most_bytes=100000000", limit_seconds: 60, wait_seconds: 10)
   end
 
-  # A slice ends with the limit, the next one goes on behind it; together they tell each string once.
-  def test_slices_tell_each_string_once
+  def test_each_string_is_told_once
     with_agent(SCRIPT) do |pid|
-      conversation = Culet::Agent::Conversation.new(pid)
-      out = StringIO.new("".b)
-      slices = Culet::Strings::Slices.new(collect: true) do |from, collect|
-        conversation.ask("strings from=#{from} collect=#{collect ? 1 : 0} content=1", limit_seconds: 0.0, wait_seconds: 10)
-      end.read(out)
-      assert_operator slices.count, :>, 20
+      bytes = whole_answer(pid, 1)
       addresses = []
-      bytes = out.string
       at = 0
-      while at < bytes.bytesize
+      while at < bytes.bytesize - 256
         addresses << bytes.byteslice(at + 8, 8).unpack1("Q")
         at += bytes.byteslice(at, 4).unpack1("L")
       end
-      assert_equal slices.strings, addresses.size
+      assert_equal JSON.parse(bytes.byteslice(-256, 256))["strings"], addresses.size
       assert_equal addresses.uniq.size, addresses.size
       assert_operator bytes.scan(TEXT).size, :>=, 3000
+    end
+  end
+
+  # Without a collection in the program, which would stop it.
+  def test_garbage_is_not_told
+    script = <<~RUBY
+      GC.disable
+      20_000.times { |number| "garbage that nobody reaches, of some length: \#{number % 10}".upcase! }
+      #{SAY_UP}
+      loop { sleep 0.01 until $stdin.wait_readable; $stdin.gets; puts GC.count; $stdout.flush }
+    RUBY
+    reader, feed = IO.pipe
+    with_started(*AgentHelper::CARRYING, "-rio/wait", "-e", "puts GC.count; $stdout.flush\n#{script}", env: TestHelper::NEUTRAL, in: reader) do |pid, out|
+      out.gets
+      out.gets
+      feed.puts
+      before = out.gets
+      told = json("strings", pid.to_s, "--top", "1000")
+      refute_includes JSON.generate(told["groups"]), "GARBAGE"
+      assert_operator told["strings"], :<, 20_000
+      feed.puts
+      assert_equal before, out.gets, "collections"
+    end
+  end
+
+  # Their texts together are many times what the process has.
+  def test_slices_of_one_large_buffer_are_refused
+    with_agent("$large = 'x' * 900_000; $slices = Array.new(2_000) { |at| $large[at..] }; #{SAY_UP}; sleep") do |pid|
+      assert_sentence(/refuses: its strings have more text than fits into its memory: many share large buffers/, "strings", pid.to_s)
     end
   end
 
@@ -108,7 +125,7 @@ class StringsLiveTest < Minitest::Test
     pid = spawn(TestHelper::NEUTRAL, *AgentHelper::CARRYING, "-e", script, in: input, out: writer, pgroup: true)
     [writer, input].each(&:close)
     assert_equal "up\n", reader.gets
-    assert_operator json("strings", pid.to_s, "--no-collect")["strings"], :>, 1000
+    assert_operator json("strings", pid.to_s)["strings"], :>, 1000
     feed.puts
     assert_equal "[false, 1, 0]\n", reader.gets
   ensure
@@ -142,12 +159,10 @@ class StringsLiveTest < Minitest::Test
 
   def test_what_is_no_question_about_strings_is_refused
     with_agent("#{SAY_UP}; sleep") do |pid|
-      ["strings", "strings from=x collect=0 content=0 limit_ms=1 wait_ms=1",
-       "strings from=0 collect=0 content=0 limit_ms=-1 wait_ms=1", "strings from=0"].each do |question|
+      ["strings", "strings content=x most_bytes=1 limit_ms=1 wait_ms=1", "strings content=0 most_bytes=1 limit_ms=-1 wait_ms=1",
+       "strings content=0"].each do |question|
         assert_match(/\Aerror its agent belongs to another version/, raw(pid, "culet-agent 1 #{question}\n"))
       end
-      # From far behind all objects there is nothing.
-      assert_match(/"next":null,.*"strings":0,/, raw(pid, "culet-agent 1 strings from=18446744073709551615 collect=0 content=1 limit_ms=10 wait_ms=5000\n").b)
     end
   end
 
@@ -158,8 +173,8 @@ class StringsLiveTest < Minitest::Test
     assert_sentence(/there is no process 99999999|no process/, "strings", "99999999")
   end
 
-  def test_several_ractors_are_not_walked_over
-    script = "Warning[:experimental] = false; r = Ractor.new { Ractor.receive }; puts :up; $stdout.flush; sleep"
-    with_agent(script) { |pid| assert_sentence(/its strings cannot be read: several Ractors run/, "strings", pid.to_s) }
+  def test_beside_a_ractor
+    script = "Warning[:experimental] = false; $r = Ractor.new { Ractor.receive }; #{SAY_UP}; sleep"
+    with_agent(script) { |pid| assert_operator json("strings", pid.to_s)["strings"], :>, 1000 }
   end
 end

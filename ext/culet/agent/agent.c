@@ -18,7 +18,6 @@
 #include "agent/main_request.h"
 #include "agent/objects.h"
 #include "agent/statistics.h"
-#include "agent/strings.h"
 #include "common/buffer.h"
 #include "common/values.h"
 #include "limit/limit.h"
@@ -72,14 +71,12 @@ struct report {
     struct culet_request request;
 };
 
-/* Writes a slice of the strings; or the statistics before the count, then the count. */
+/* Of objects, the statistics before the count, then the count. */
 static VALUE write_report(VALUE data)
 {
     struct report *report = (struct report *)data;
 
-    if (report->request.kind == CULET_STRINGS) {
-        culet_strings_write(&report->buffer, &report->request.strings);
-    } else if (report->request.kind == CULET_PROFILE) {
+    if (report->request.kind == CULET_PROFILE) {
         culet_profile_answer(&report->request.profile, &report->buffer);
     } else if (report->request.kind == CULET_LIMIT) {
         culet_limit_answer(&report->buffer);
@@ -287,19 +284,6 @@ static VALUE agent_detail(VALUE self, VALUE data, VALUE limit_seconds)
     return report_to_string(&report);
 }
 
-/*
- * Culet::Agent.strings(from, collect, content, limit_seconds): a slice of this process's strings (agent/strings.h): a
- * String of one JSON line and records.
- */
-static VALUE agent_strings(VALUE self, VALUE from, VALUE collect, VALUE content, VALUE limit_seconds)
-{
-    struct report report = {
-        .request = {.kind = CULET_STRINGS,
-                    .strings = {NUM2ULL(from), RTEST(collect), RTEST(content), NUM2DBL(limit_seconds)}}};
-
-    return report_to_string(&report);
-}
-
 void culet_init_agent(VALUE culet)
 {
     VALUE agent = rb_define_module_under(culet, "Agent");
@@ -308,5 +292,4 @@ void culet_init_agent(VALUE culet)
     rb_define_singleton_method(agent, "listening?", agent_listening, 0);
     rb_define_singleton_method(agent, "problem", agent_problem, 0);
     rb_define_singleton_method(agent, "detail", agent_detail, 2);
-    rb_define_singleton_method(agent, "strings", agent_strings, 4);
 }

@@ -13,6 +13,7 @@
 #define SEND_MS 10000                    /* for the client to receive the answer */
 #define PROGRESS_BYTES ((size_t)1 << 20) /* as many received at once give the client more time */
 #define KEEP_MS 60000                    /* for the next request for figures to arrive */
+#define BLOCK_BYTES ((size_t)16 << 10)   /* of a file, sent at once */
 
 short culet_client_events(const struct culet_client *client)
 {
@@ -68,6 +69,14 @@ void culet_client_answer(struct culet_client *client, struct culet_buffer *buffe
     begin_to_send(client);
 }
 
+void culet_client_answer_file(struct culet_client *client, int file, size_t length)
+{
+    client->file = file;
+    client->file_length = length;
+    client->head_length = (size_t)snprintf(client->head, sizeof(client->head), "ok %zu\n", length);
+    begin_to_send(client);
+}
+
 void culet_client_answer_reading(struct culet_client *client)
 {
     char reading[CULET_READING_JSON_BYTES];
@@ -97,16 +106,40 @@ static void note_progress(struct culet_client *client)
     client->until = culet_clock_milliseconds() + SEND_MS;
 }
 
+static ssize_t send_bytes(const struct culet_client *client, const char *bytes, size_t length)
+{
+    return send(client->connection, bytes, length, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static ssize_t send_file(const struct culet_client *client, size_t from)
+{
+    char block[BLOCK_BYTES];
+    ssize_t got = pread(client->file, block, sizeof(block), (off_t)from);
+
+    if (got == 0)
+        errno = EIO; /* it was cut */
+    return got > 0 ? send_bytes(client, block, (size_t)got) : -1;
+}
+
+/* Sends what comes next. Returns as send(2). */
+static ssize_t send_some(const struct culet_client *client)
+{
+    size_t from = client->sent;
+
+    if (from < client->head_length)
+        return send_bytes(client, client->head + from, client->head_length - from);
+    from -= client->head_length;
+    if (client->file_length > 0)
+        return send_file(client, from);
+    return send_bytes(client, client->buffer.bytes + from, client->buffer.length - from);
+}
+
 void culet_client_send(struct culet_client *client)
 {
-    size_t whole = client->head_length + client->buffer.length;
+    size_t whole = client->head_length + client->buffer.length + client->file_length;
 
     while (client->sent < whole) {
-        int in_head = client->sent < client->head_length;
-        const char *from =
-            in_head ? client->head + client->sent : client->buffer.bytes + (client->sent - client->head_length);
-        size_t length = in_head ? client->head_length - client->sent : whole - client->sent;
-        ssize_t sent = send(client->connection, from, length, MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t sent = send_some(client);
         if (sent > 0) {
             client->sent += (size_t)sent;
         } else if (errno == EAGAIN) {
@@ -132,5 +165,8 @@ void culet_client_close(struct culet_client *client)
         close(client->copy.output);
     }
     culet_buffer_free(&client->buffer);
+    if (client->file_length > 0)
+        close(client->file);
+    client->file_length = 0;
     client->stage = CLIENT_NONE;
 }

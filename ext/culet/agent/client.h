@@ -40,6 +40,8 @@ struct culet_client {
     char head[CULET_READING_JSON_BYTES + 16]; /* first line of the answer; the whole one, of a reading */
     size_t head_length, sent, noted;          /* noted: when the time was last extended */
     struct culet_buffer buffer;
+    int file; /* sent instead of the buffer, if it has a length */
+    size_t file_length;
 };
 
 /* Events to poll(2) for. */
@@ -50,6 +52,10 @@ void culet_client_read(struct culet_client *client);
 
 /* Starts to send an answer: the buffer, which the client owns from now on, or an error message. */
 void culet_client_answer(struct culet_client *client, struct culet_buffer *buffer, const char *error);
+
+/* Starts to send a file, of at least one byte, which the client owns from now on. It is not mapped: its pages would count as
+ * the process's. */
+void culet_client_answer_file(struct culet_client *client, int file, size_t length);
 
 /* Starts to send a reading. */
 void culet_client_answer_reading(struct culet_client *client);

@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -15,42 +14,43 @@
 
 #define MAX_ANSWER_BYTES ((off_t)16 << 30)
 
-static void close_copy(struct culet_client *client)
+/* Returns the file with the answer, for the caller to close. */
+static int end_copy(struct culet_client *client)
 {
     culet_agent_lock();
     close(client->copy.status);
-    close(client->copy.output);
     client->stage = CLIENT_IN_PROGRESS;
     culet_agent_unlock();
     /* the copy is our child if this process is its container's first */
     if (client->copy_pid > 0)
         (void)waitpid(client->copy_pid, NULL, WNOHANG);
+    return client->copy.output;
 }
 
-static void map_answer(struct culet_client *client)
+static void answer_sentence(struct culet_client *client)
 {
-    struct culet_buffer buffer = {NULL, 0, 0, 0};
-    struct stat stat;
-    void *bytes = MAP_FAILED;
+    char sentence[CULET_ERROR_BYTES];
+    ssize_t got = pread(client->copy.output, sentence, sizeof(sentence) - 1, 0);
 
-    if (client->copy_status != 0 && fstat(client->copy.output, &stat) == 0 && stat.st_size > 0 &&
-        stat.st_size <= MAX_ANSWER_BYTES)
-        bytes = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_SHARED, client->copy.output, 0);
-    close_copy(client);
-    if (bytes == MAP_FAILED) {
+    sentence[got > 0 ? got : 0] = '\0';
+    close(end_copy(client));
+    culet_clients_answer(client, NULL, sentence);
+}
+
+static void answer(struct culet_client *client)
+{
+    struct stat stat;
+
+    if (client->copy_status == 0 || fstat(client->copy.output, &stat) != 0 || stat.st_size <= 0 ||
+        stat.st_size > MAX_ANSWER_BYTES) {
+        close(end_copy(client));
         culet_clients_answer(client, NULL,
                              "its forked copy ended before it had the answer; the machine may be short of memory");
-        return;
+    } else if (client->copy_status == CULET_COPY_ERROR) {
+        answer_sentence(client);
+    } else {
+        culet_clients_answer_file(client, end_copy(client), (size_t)stat.st_size);
     }
-    if (client->copy_status == CULET_COPY_ERROR) {
-        char sentence[CULET_ERROR_BYTES];
-        snprintf(sentence, sizeof(sentence), "%.*s", (int)stat.st_size, (const char *)bytes);
-        munmap(bytes, (size_t)stat.st_size);
-        culet_clients_answer(client, NULL, sentence);
-        return;
-    }
-    buffer = (struct culet_buffer){bytes, (size_t)stat.st_size, (size_t)stat.st_size, 0};
-    culet_clients_answer(client, &buffer, NULL);
 }
 
 void culet_copy_answer_read(struct culet_client *client)
@@ -69,7 +69,7 @@ void culet_copy_answer_read(struct culet_client *client)
             client->copy_status = byte;
     }
     if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
-        map_answer(client);
+        answer(client);
 }
 
 /*
@@ -95,6 +95,6 @@ void culet_copy_answer_kill(const struct culet_client *client)
 void culet_copy_answer_end(struct culet_client *client)
 {
     culet_copy_answer_kill(client);
-    close_copy(client);
+    close(end_copy(client));
     culet_clients_answer(client, NULL, "its forked copy did not finish in time");
 }

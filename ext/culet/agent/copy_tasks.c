@@ -1,5 +1,6 @@
 #include "agent/copy_tasks.h"
 
+#include "agent/strings.h"
 #include "agent/unused_reporter.h"
 #include "common/io.h"
 #include "profile/live_samples.h"
@@ -98,11 +99,46 @@ static const char *start_retain(struct culet_copy *copy, const struct culet_reta
     return problem;
 }
 
+/* ---- strings ---- */
+
+struct strings_request {
+    const struct culet_strings_options *options;
+    VALUE sites;
+};
+
+static const char *make_strings(const struct culet_copy_task *task, const long *pids, double fork_seconds, int output)
+{
+    const struct strings_request *request = task->request;
+
+    (void)pids;
+    return culet_strings_write(request->options, request->sites, fork_seconds, output);
+}
+
+static const char *start_strings(struct culet_copy *copy, const struct culet_strings_options *options)
+{
+    const char *problem = culet_retain_obstacle();
+    const struct strings_request request = {options, culet_strings_sites()};
+    const struct culet_copy_task task = {.name = "culet-strings",
+                                         .limit_seconds = options->limit_seconds,
+                                         .is_large = 1,
+                                         .make = make_strings,
+                                         .request = &request};
+
+    return problem != NULL ? problem : culet_copy_start(copy, &task);
+}
+
 /* ---- */
 
 const char *culet_copy_tasks_start(struct culet_copy *copy, const struct culet_request *request)
 {
-    return request->kind == CULET_RETAIN ? start_retain(copy, &request->retain) : start_unused(copy);
+    switch (request->kind) {
+    case CULET_RETAIN:
+        return start_retain(copy, &request->retain);
+    case CULET_STRINGS:
+        return start_strings(copy, &request->strings);
+    default:
+        return start_unused(copy);
+    }
 }
 
 VALUE culet_copy_tasks_follow(VALUE request)

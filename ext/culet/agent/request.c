@@ -50,7 +50,6 @@ static int parse_retain(const char *line, struct culet_retain_options *options, 
 
 bool culet_request_parse(const char *line, struct culet_request *request, long *wait_ms)
 {
-    unsigned long long from;
     long limit_ms;
 
     memset(request, 0, sizeof(*request));
@@ -59,10 +58,9 @@ bool culet_request_parse(const char *line, struct culet_request *request, long *
         *wait_ms = 0;
         return 1;
     }
-    if (sscanf(line, "culet-agent 1 strings from=%llu collect=%d content=%d limit_ms=%ld wait_ms=%ld", &from,
-               &request->strings.collect, &request->strings.content, &limit_ms, wait_ms) == 5) {
+    if (sscanf(line, "culet-agent 1 strings content=%d most_bytes=%" SCNu64 " limit_ms=%ld wait_ms=%ld",
+               &request->strings.content, &request->strings.most_bytes, &limit_ms, wait_ms) == 4) {
         request->kind = CULET_STRINGS;
-        request->strings.from = from;
     } else if (sscanf(line, "culet-agent 1 unused limit_ms=%ld wait_ms=%ld", &limit_ms, wait_ms) == 2) {
         request->kind = CULET_UNUSED;
     } else if (parse_retain(line, &request->retain, &limit_ms, wait_ms)) {

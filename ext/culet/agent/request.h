@@ -2,7 +2,7 @@
  * agent/request.h - what a client asks for: one line, and its answer.
  *
  *   -> culet-agent 1 data=0..3 limit_ms=N wait_ms=N LF                                  counts of objects
- *   -> culet-agent 1 strings from=N collect=0|1 content=0|1 limit_ms=N wait_ms=N LF     a slice of the strings
+ *   -> culet-agent 1 strings content=0|1 most_bytes=N limit_ms=N wait_ms=N LF           the strings (agent/strings.h)
  *   -> culet-agent 1 unused limit_ms=N wait_ms=N LF                                     code that never ran
  *   -> culet-agent 1 retain content=0|1 duplicates=0|1 heapsnapshot=0|1 limit_bytes=N path=0x... class=NAME|- limit_ms=N
  *      wait_ms=N LF                                                      who keeps the memory (retain/options.h)
@@ -48,7 +48,7 @@ struct culet_request {
 /* Whether a forked copy of the process answers it. */
 static inline bool culet_request_needs_copy(const struct culet_request *request)
 {
-    return request->kind == CULET_UNUSED || request->kind == CULET_RETAIN;
+    return request->kind == CULET_UNUSED || request->kind == CULET_RETAIN || request->kind == CULET_STRINGS;
 }
 
 /* Parses a line without its end. wait_ms: how long the client waits for the main thread. Returns whether it is valid. */

@@ -1,27 +1,32 @@
-/* agent/strings.h - the strings of this process, in slices. */
+/* agent/strings.h - the strings of this process. */
 #ifndef CULET_AGENT_STRINGS_H
 #define CULET_AGENT_STRINGS_H
 
-#include "common/buffer.h"
+#include <ruby.h>
 
 #include <stdint.h>
 
+#define CULET_STRINGS_END_BYTES 256
+
 struct culet_strings_options {
-    uint64_t from; /* the slot to start at: 0, or `next` of the previous slice */
-    int collect;   /* whether to collect garbage first; otherwise dead strings are reported until they are swept */
-    int content;   /* whether to report the strings' bytes instead of digests */
-    /* ends the slice, but not before twice the time that listing the pages takes; 0: as early as possible */
-    double limit_seconds;
+    int content;          /* whether to report the strings' bytes instead of digests */
+    uint64_t most_bytes;  /* of the answer */
+    double limit_seconds; /* of CPU time */
 };
 
+/* What reports allocation sites: ObjectSpace if objspace is loaded, else Qnil. Before the process is forked. May raise. */
+VALUE culet_strings_sites(void);
+
 /*
- * Adds a JSON line, then the strings from a slot on, by address, as records (strings/record.h), until the limit or some
- * MB; the program runs between two slices. Strings that are allocated, freed or moved meanwhile may be missed. Requires
- * the GVL and a Ruby thread, which is busy meanwhile. May raise.
+ * Writes the reachable strings of this process, which is a forked copy of the program, as records (strings/record.h), then
+ * CULET_STRINGS_END_BYTES of JSON and blanks: {"kind":"strings","strings":how many,"sites":whether allocation sites are
+ * reported,"fork_seconds":...}
  *
- * {"kind":"strings","next":N or null (last slice),"seconds":...,"collection_seconds":...,"strings":N,"sites":whether
- * allocation sites are reported,"why":"" or why there are no strings}
+ * sites: of culet_strings_sites; fork_seconds: how long the fork took; output: a descriptor
+ *
+ * Returns NULL, or a sentence on why not.
  */
-void culet_strings_write(struct culet_buffer *buffer, const struct culet_strings_options *options);
+const char *culet_strings_write(const struct culet_strings_options *options, VALUE sites, double fork_seconds,
+                                int output);
 
 #endif

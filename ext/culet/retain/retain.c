@@ -112,6 +112,25 @@ const char *culet_retain_brief(const struct culet_retain_options *options, const
     return problem;
 }
 
+const char *culet_retain_each(const struct culet_retain_options *options, culet_retain_object_function *function,
+                              void *data)
+{
+    struct culet_memory memory = memory_of(options);
+    struct culet_live live;
+    struct culet_walk walk = {.graph = &live.graph, .memory = &memory};
+    const char *problem = open_live(&live, &memory);
+
+    if (problem != NULL)
+        return problem;
+    if (!culet_walk_reach(&walk))
+        return culet_memory_problem(&memory);
+    for (uint32_t id = 0; id < live.graph.ids; id++)
+        if (walk.entries.items[id] != 0 &&
+            !function(culet_live_object(&live.graph, id), culet_heap_index_run(&live.index, id)->slot_bytes, data))
+            break;
+    return NULL;
+}
+
 /* ---- dumps ---- */
 
 struct dump_call {

@@ -34,6 +34,19 @@ const char *culet_retain_process(const struct culet_retain_options *options,
 const char *culet_retain_brief(const struct culet_retain_options *options, const struct culet_brief *earlier,
                                struct culet_brief *found);
 
+/* Gets an object and the bytes of its slot. Returns whether to go on. */
+typedef int culet_retain_object_function(VALUE object, size_t slot_bytes, void *data);
+
+/*
+ * Calls a function for each reachable object of this process, which is a forked copy of the program.
+ *
+ * options: the limits
+ *
+ * Returns NULL, or a sentence on why not.
+ */
+const char *culet_retain_each(const struct culet_retain_options *options, culet_retain_object_function *function,
+                              void *data);
+
 void culet_init_retain(VALUE culet);
 
 #endif

@@ -216,7 +216,20 @@ static void place_leaves(struct walker *walker)
     }
 }
 
-bool culet_walk_run(struct culet_walk *walk)
+static void make_tree(struct walker *walker)
+{
+    struct culet_walk *walk = walker->walk;
+
+    if (!culet_dominators_make(walk->memory, &walk->tree))
+        return;
+    culet_numbers_free(walk->memory, &walk->tree.semi);
+    if (culet_numbers_reserve(walk->memory, &walk->top, walk->tree.count + 1)) {
+        find_tops(walk);
+        place_leaves(walker);
+    }
+}
+
+static bool run(struct culet_walk *walk, bool with_tree)
 {
     struct walker *walker;
     struct culet_array room = {NULL, 0};
@@ -227,15 +240,20 @@ bool culet_walk_run(struct culet_walk *walk)
     walker->walk = walk;
     walker->memory = walk->memory;
     walk_all(walker);
-    if (!culet_memory_exhausted(walk->memory) && culet_dominators_make(walk->memory, &walk->tree)) {
-        culet_numbers_free(walk->memory, &walk->tree.semi);
-        if (culet_numbers_reserve(walk->memory, &walk->top, walk->tree.count + 1)) {
-            find_tops(walk);
-            place_leaves(walker);
-        }
-    }
+    if (with_tree && !culet_memory_exhausted(walk->memory))
+        make_tree(walker);
     culet_array_free(walk->memory, &room);
     return !culet_memory_exhausted(walk->memory);
+}
+
+bool culet_walk_run(struct culet_walk *walk)
+{
+    return run(walk, true);
+}
+
+bool culet_walk_reach(struct culet_walk *walk)
+{
+    return run(walk, false);
 }
 
 int culet_walk_layer(const struct culet_walk *walk, uint32_t number)

@@ -40,6 +40,9 @@ struct culet_walk {
 /* Walks, and makes the tree. Returns false without memory or time. */
 bool culet_walk_run(struct culet_walk *walk);
 
+/* Walks only: the entries of reachable objects are set. Returns false without memory or time. */
+bool culet_walk_reach(struct culet_walk *walk);
+
 static inline bool culet_walk_is_holder(const struct culet_walk *walk, uint32_t number)
 {
     return (walk->objects.items[number] & CULET_IS_HOLDER) != 0;

@@ -11,6 +11,7 @@ require_relative "../model/retention/looks"
 require_relative "../model/retention/reading"
 require_relative "../system/interruption"
 require_relative "../system/ruby_options"
+require_relative "../model/agent/command"
 require_relative "../tools/retain"
 
 module Culet
@@ -178,7 +179,7 @@ module Culet
 
       def run(command)
         process = launch(command, preload: false) do |path|
-          Culet::Retain::Command.new(command: command, program: path, notes: err, redirections: redirections) do |pid|
+          Culet::Agent::Command.new(command: command, program: path, notes: err, redirections: redirections) do |pid|
             write_snapshot(pid)
             look(pid)
           end

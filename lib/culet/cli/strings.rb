@@ -4,6 +4,7 @@ require_relative "command"
 require_relative "command_run"
 require_relative "../system/ruby_options"
 require_relative "process_arguments"
+require_relative "../model/agent/command"
 require_relative "../tools/strings"
 
 module Culet
@@ -29,11 +30,10 @@ module Culet
       def execute(words, command)
         check(words, command)
         check_destinations(:html, :svg)
-        source = command ? command_source(command) : source(words.first)
-        findings = Culet::Strings.findings(source, top: [top, GRAPHED].max, content: content?)
-        draw(findings)
-        deliver(render(findings), secret: content?)
-        command ? ended(source.status) : EXIT_OK
+        return run(command) if command
+
+        report(findings(source(words.first)))
+        EXIT_OK
       end
 
       # Groups that the picture may show.
@@ -41,17 +41,16 @@ module Culet
       private_constant :GRAPHED
 
       def define(parser)
-        paragraph(parser, "A running process must have loaded culet/agent. It is paused in slices of 20 ms, and " \
-                          "once for a garbage collection. Files that contain string text are private (mode 0600).")
+        paragraph(parser, "A running process must have loaded culet/agent. It is stopped while a copy of it is " \
+                          "forked. Files that contain string text are private (mode 0600).")
         define_names(parser)
         option(parser, "--html FILE", "write an HTML page with the picture and all tables")
         option(parser, "--svg FILE", "write a picture of buffers, their strings, and the duplicates")
         number(parser, "--top N", "number of groups, gems and files to list (default: #{TOP})",
                most: Numbers::MOST_LINES)
         option(parser, "--no-content", "print no text; a running process sends digests instead")
-        option(parser, "--no-collect", "do not collect garbage first; unreachable strings are included")
         option(parser, "--trace", "record where a command allocates (ObjectSpace.trace_object_allocations)")
-        duration(parser, "--wait TIME", "wait this long for the main thread before each slice (default: 10s)")
+        duration(parser, "--wait TIME", "wait this long for the main thread (default: 10s)")
       end
 
       def check(words, command)
@@ -78,15 +77,26 @@ module Culet
         word = one_named(word)
         return Culet::Strings::Dump.new(word) unless word.match?(/\A\d+\z/)
 
-        Culet::Strings::Live.new(word, content: content?, collect: options.fetch(:collect, true),
-                                       wait_seconds: options.fetch(:wait, 10.0))
+        live(word)
       end
 
-      def command_source(command)
-        launch(command, preload: false) do |path|
-          Culet::Strings::Command.new(command: command, program: path, content: content?,
-                                      trace: options.fetch(:trace, false), redirections: redirections)
+      def live(pid) = Culet::Strings::Live.new(pid, content: content?, wait_seconds: options.fetch(:wait, 10.0))
+
+      def findings(source) = Culet::Strings.findings(source, top: [top, GRAPHED].max, content: content?)
+
+      def run(command)
+        environment = options[:trace] ? { "CULET_TRACE_ALLOCATIONS" => "1" } : {}
+        process = launch(command, preload: false) do |path|
+          Culet::Agent::Command.new(command: command, program: path, notes: err, environment: environment,
+                                    redirections: redirections) { |pid| findings(live(pid)) }
         end
+        report(process.call)
+        ended(process.status)
+      end
+
+      def report(findings)
+        draw(findings)
+        deliver(render(findings), secret: content?)
       end
 
       def draw(findings)

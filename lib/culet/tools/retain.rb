@@ -11,12 +11,10 @@ require_relative "retain/table"
 module Culet
   # Who keeps the memory of a Ruby process. The facts are in model/retention.
   #
-  #   Command                a command, at its end
   #   Table, GrowthTable     reports for a terminal
   #   Document               the reports as JSON
   #   Html                   a page with a treemap
   module Retain
-    autoload :Command, File.expand_path("retain/command", __dir__)
     autoload :Html, File.expand_path("retain/page", __dir__)
     autoload :PageData, File.expand_path("retain/page_data", __dir__)
   end

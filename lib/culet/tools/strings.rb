@@ -4,7 +4,6 @@ require_relative "../../culet"
 require_relative "strings/record_file"
 require_relative "strings/dump"
 require_relative "strings/live"
-require_relative "strings/command"
 require_relative "strings/findings"
 require_relative "strings/document"
 require_relative "strings/table"
@@ -12,8 +11,7 @@ require_relative "strings/table"
 module Culet
   # Duplicate strings of a Ruby process, and the memory that sharing would save.
   #
-  #   Dump, Live, Command   sources of strings: a file, a running process, a command at its end
-  #   Slices                reads the strings of the process itself; at_exit.rb is loaded into a command's processes
+  #   Dump, Live            sources of strings: a file, a running process
   #   RecordFile            the temporary file of records between reading and analysis (ext/culet/strings/record.h)
   #   Findings              the analysis: totals, groups, gems and files; Group: equal strings, or suffixes of one
   #                         string
@@ -23,7 +21,7 @@ module Culet
   module Strings
     # Reads strings and analyses them.
     #
-    # @param source [Dump, Live, Command]
+    # @param source [Dump, Live]
     # @param top [Integer] number of groups
     # @param content [Boolean] whether to show texts
     # @return [Findings]

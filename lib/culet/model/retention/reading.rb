@@ -33,15 +33,13 @@ module Culet
       MOST_SNAPSHOT_BYTES = 16 << 30
       # Longest name of a class, in bytes; CULET_CLASS_BYTES of ext/culet/retain/options.h.
       MOST_NAME = 159
-      # Of the sentence about a copy that hung.
-      LATE = "forked copy did not finish in time"
       # Deepest nesting of an answer: a path in a list in a holder in a list.
       NESTING = 12
       # The figures that identify an analysis; what is shown of it is checked where it is used.
       SHAPE = { "version" => 1, "source" => Shape.one_of("process", "dump"), "total_bytes" => Shape::COUNT,
                 "holders" => [{ "id" => Shape::COUNT, "kind" => Shape::TEXT }],
                 "sets" => [{ "bytes" => Shape::COUNT }] }.freeze
-      private_constant :GZIP, :MOST_RATIO, :FREE_BYTES, :MOST_BYTES, :MOST_SNAPSHOT_BYTES, :MOST_NAME, :LATE,
+      private_constant :GZIP, :MOST_RATIO, :FREE_BYTES, :MOST_BYTES, :MOST_SNAPSHOT_BYTES, :MOST_NAME,
                        :NESTING, :SHAPE
 
       module_function
@@ -60,7 +58,7 @@ module Culet
       # @raise [Culet::Error] when the process has no agent, or cannot be analysed
       def of_process(pid, limit_seconds: LIMIT_SECONDS, wait_seconds: WAIT_SECONDS, **options)
         conversation = Agent::Conversation.new(pid, verb: "retain", most_bytes: MOST_BYTES)
-        text = ask(conversation, request(**options), limit_seconds: limit_seconds, wait_seconds: wait_seconds)
+        text = conversation.ask_copy(request(**options), limit_seconds: limit_seconds, wait_seconds: wait_seconds)
         check(text, "the answer of process #{conversation.pid}")
       rescue JSON::ParserError
         raise Error, conversation.strange
@@ -78,7 +76,7 @@ module Culet
                                   limit_bytes: LIMIT_BYTES, wait_seconds: WAIT_SECONDS)
         conversation = Agent::Conversation.new(pid, verb: "retain", most_bytes: MOST_SNAPSHOT_BYTES)
         question = request(content: content, heapsnapshot: true, limit_bytes: limit_bytes)
-        ask(conversation, question, limit_seconds: limit_seconds, wait_seconds: wait_seconds, into: file)
+        conversation.ask_copy(question, limit_seconds: limit_seconds, wait_seconds: wait_seconds, into: file)
         file.flush
       end
 
@@ -109,21 +107,6 @@ module Culet
 
       def check(text, name) = Shape.check(ForeignJson.parse(text, max_nesting: NESTING), SHAPE, name: name)
       private_class_method :check
-
-      # A copy that was made while another thread had a library's lock may wait for that lock; the next one is made at
-      # another moment.
-      def ask(conversation, question, **limits)
-        retried = false
-        begin
-          conversation.ask(question, **limits)
-        rescue Error => e
-          raise if retried || !e.message.include?(LATE)
-
-          retried = true
-          retry
-        end
-      end
-      private_class_method :ask
 
       # @return [String] the request, without its limits of time
       def request(content: false, duplicates: false, heapsnapshot: false, class_name: nil, address: nil,

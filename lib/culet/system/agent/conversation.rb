@@ -21,7 +21,9 @@ module Culet
       # Longest pause between two attempts, in seconds.
       STEP_SECONDS = 0.05
       BUSY = "busy"
-      private_constant :BUSY, :LINE_BYTES, :ANSWER_BYTES, :BLOCK_BYTES, :GRACE_SECONDS, :STEP_SECONDS
+      # Of the sentence about a forked copy that hung.
+      LATE = "forked copy did not finish in time"
+      private_constant :LATE, :BUSY, :LINE_BYTES, :ANSWER_BYTES, :BLOCK_BYTES, :GRACE_SECONDS, :STEP_SECONDS
 
       # @return [Integer] the process number
       attr_reader :pid
@@ -60,6 +62,25 @@ module Culet
         raise Error, "process #{@pid} belongs to another user; run culet as that user or as root"
       rescue Errno::ENOENT, Errno::ESRCH
         raise Error, "process #{@pid} has ended"
+      end
+
+      # Asks for what a forked copy of the process answers. A copy that was made while another thread had a library's
+      # lock may wait for that lock; the next one is made at another moment.
+      #
+      # @param question [String] as of ask
+      # @param options [Hash] as of ask
+      # @return [String, File] as of ask
+      # @raise [Culet::Error] as of ask
+      def ask_copy(question, **options)
+        retried = false
+        begin
+          ask(question, **options)
+        rescue Error => e
+          raise if retried || !e.message.include?(LATE)
+
+          retried = true
+          retry
+        end
       end
 
       # @return [String] error message for an invalid answer

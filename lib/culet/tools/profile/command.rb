@@ -5,7 +5,7 @@ require_relative "../../system/clock"
 require_relative "../../system/foreground"
 require_relative "../../system/ruby_options"
 require_relative "../../allocators"
-require_relative "../../model/retention/ends"
+require_relative "../../model/agent/ends"
 require_relative "../../native"
 require_relative "descendants"
 
@@ -158,7 +158,7 @@ module Culet
       def at_end(options)
         return { "RUBYOPT" => options } unless @look
 
-        @ends = Retention::Ends.new(File.join(@folder, "ends"))
+        @ends = Agent::Ends.new(File.join(@folder, "ends"))
         @ends.environment(options)
       end
 

@@ -12,6 +12,7 @@ module Culet
 
       def_delegator :all, :count, :strings
       def_delegator :all, :held_bytes, :string_bytes
+      alias total_bytes string_bytes
       def_delegators :all, :asked_bytes, :slot_slack_bytes, :capacity_slack_bytes
 
       TITLES = { "embedded" => "embedded", "own" => "own buffer", "shared" => "shared buffer",
@@ -53,12 +54,12 @@ module Culet
       # @return [Array<Root>] most strings first
       attr_reader :shared_with
 
-      # @return [Dump, Live, Command] the source
+      # @return [Dump, Live] the source
       attr_reader :source
 
       # @param result [Hash{Symbol => Object}] from the extension
       # @param names [Hash{Integer => String}] of allocation sites
-      # @param source [Dump, Live, Command]
+      # @param source [Dump, Live]
       def initialize(result, names, source:)
         @result = result
         @names = names

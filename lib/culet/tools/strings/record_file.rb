@@ -24,22 +24,37 @@ module Culet
         file&.close
       end
 
+      # @return [File]
+      attr_reader :io
+
       # @param file [File]
       def initialize(file)
-        @file = file
+        @io = file
       end
 
       # @return [String] a path that this process can open
       def path = "/proc/self/fd/#{descriptor}"
 
       # @return [Integer] the descriptor, for native writers
-      def descriptor = @file.fileno
+      def descriptor = io.fileno
+
+      # Takes the end off.
+      #
+      # @param bytes [Integer]
+      # @return [String] it; shorter where the file is
+      def cut(bytes)
+        io.flush
+        size = io.size
+        found = io.pread([bytes, size].min, [size - bytes, 0].max) unless size.zero?
+        io.truncate([size - bytes, 0].max)
+        found.to_s
+      end
 
       # @param records [String] appended
       # @return [void]
       def write(records)
-        @file.write(records)
-        @file.flush
+        io.write(records)
+        io.flush
       end
     end
   end

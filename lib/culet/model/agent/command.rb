@@ -3,11 +3,11 @@
 require "tmpdir"
 require_relative "../../errors"
 require_relative "../../system/foreground"
-require_relative "../../model/retention/ends"
+require_relative "ends"
 require_relative "../../text/numbers"
 
 module Culet
-  module Retain
+  module Agent
     # Runs a command and looks at its Ruby process at its end, or on a signal.
     class Command
       # Looks at once.
@@ -20,23 +20,24 @@ module Culet
       # @param command [Array<String>]
       # @param program [String] path of the program
       # @param notes [#puts] gets a line for what went wrong with one of several processes
+      # @param environment [Hash{String => String}] more variables of the command
       # @param redirections [Hash] as for Process.spawn
       # @yieldparam pid [Integer] of a process that waits for the look, or runs
-      # @yieldreturn [Retention::Analysis]
-      def initialize(command:, program:, notes:, redirections: {}, &look)
+      # @yieldreturn [#total_bytes] what was found
+      def initialize(command:, program:, notes:, environment: {}, redirections: {}, &look)
         @command = command
         @program = program
         @notes = notes
+        @environment = environment
         @redirections = redirections
         @look = look
         @found = {}
       end
 
-      # @return [Retention::Analysis] of the last signal; else of the command's own process, or of the one that keeps
-      #   most
+      # @return [#total_bytes] of the last signal; else of the command's own process, or of the largest
       # @raise [Culet::Error] when the command cannot be started, or none of its processes could be looked at
       def call
-        Dir.mktmpdir("culet-retain") { |folder| run(File.join(folder, "socket")) }
+        Dir.mktmpdir("culet-command") { |folder| run(File.join(folder, "socket")) }
         raise Foreground.error(@problem || nothing, status) if @found.empty?
 
         found = @requested || @found[@pid] || @found.values.max_by(&:total_bytes)
@@ -49,8 +50,9 @@ module Culet
       private
 
       def run(path)
-        ends = Retention::Ends.new(path)
-        foreground = Foreground.new(ends.environment(ENV.fetch("RUBYOPT", nil)), @program, @command)
+        ends = Ends.new(path)
+        environment = ends.environment(ENV.fetch("RUBYOPT", nil)).merge(@environment)
+        foreground = Foreground.new(environment, @program, @command)
         serving(ends, foreground) do
           @status = foreground.answering(SIGNAL, **@redirections) { |pid| answer(pid) }
         end

@@ -3,10 +3,10 @@
 require "test_helper"
 require "stringio"
 require "culet/native"
-require "culet/tools/retain"
+require "culet/model/agent/command"
 
 # Commands whose Ruby processes wait at their end until they have been looked at.
-class RetainCommandTest < Minitest::Test
+class AgentCommandTest < Minitest::Test
   Looked = Struct.new(:pid, :total_bytes, :title)
 
   def setup
@@ -92,8 +92,8 @@ class RetainCommandTest < Minitest::Test
       @looked << pid
       yield pid
     end
-    command = Culet::Retain::Command.new(command: [RbConfig.ruby, "-e", script], program: RbConfig.ruby, notes: @notes,
-                                         redirections: { out: File::NULL, **redirections }, &look)
+    command = Culet::Agent::Command.new(command: [RbConfig.ruby, "-e", script], program: RbConfig.ruby, notes: @notes,
+                                        redirections: { out: File::NULL, **redirections }, &look)
     [command.call, command]
   end
 end

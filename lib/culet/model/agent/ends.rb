@@ -5,10 +5,10 @@ require_relative "../../errors"
 require_relative "../../system/ruby_options"
 
 module Culet
-  module Retention
+  module Agent
     # The Ruby processes of a command at their ends: each connects to a socket, and waits until it has been looked at.
     class Ends
-      FEATURE = "culet/runtime/retention/at_exit"
+      FEATURE = "culet/runtime/agent/at_exit"
       private_constant :FEATURE
 
       # @param path [String] of the socket
@@ -19,7 +19,7 @@ module Culet
       # @param options [String, nil] RUBYOPT of the command
       # @return [Hash{String => String}] of the command
       def environment(options)
-        { "RUBYOPT" => RubyOptions.loading(FEATURE, options), "CULET_RETAIN" => @path }
+        { "RUBYOPT" => RubyOptions.loading(FEATURE, options), "CULET_AT_EXIT" => @path }
       end
 
       # Receives processes until `stop`.

@@ -4,12 +4,14 @@ require "socket"
 require_relative "../../agent"
 
 module Culet
-  module Retention
-    # Loaded first into every Ruby process of `culet retain -- COMMAND`: starts the agent, and waits at exit until culet
-    # has looked at the process.
+  module Agent
+    # Loaded first into every Ruby process of a command that is looked at: starts the agent, and waits at exit until
+    # culet has looked at the process.
     module AtExit
       # The variable with the path of culet's socket.
-      SOCKET = "CULET_RETAIN"
+      SOCKET = "CULET_AT_EXIT"
+      # "1": Ruby records where objects are allocated.
+      TRACE = "CULET_TRACE_ALLOCATIONS"
 
       module_function
 
@@ -17,9 +19,16 @@ module Culet
       def prepare
         return unless Culet.native? && ENV.key?(SOCKET)
 
+        trace if ENV[TRACE] == "1"
         # at_exit handlers run in reverse order: those of the program have run before.
         at_exit { wait(ENV.fetch(SOCKET)) }
       end
+
+      def trace
+        require "objspace"
+        ObjectSpace.trace_object_allocations_start
+      end
+      private_class_method :trace
 
       # culet reads the process's number from the kernel, and closes the connection when it has looked. Without culet
       # there is nothing to wait for.
@@ -33,4 +42,4 @@ module Culet
   end
 end
 
-Culet::Retention::AtExit.prepare
+Culet::Agent::AtExit.prepare
