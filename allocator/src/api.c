@@ -327,17 +327,22 @@ static inline __attribute__((always_inline)) void free_inside(const char *functi
 static __attribute__((noinline)) void free_elsewhere(const char *function, struct culet_slab *slab, size_t index,
                                                      struct culet_arena *arena)
 {
+    bool done;
+
     if (arena != &culet_arena_none || culet_abandoned()) {
         culet_arena_leave_held(&culet_thread);
+        done = culet_bin_free_remote(slab, index);
     } else {
         arena = culet_arena_enter();
         if (arena->number == atomic_load_explicit(&slab->span.arena, memory_order_relaxed)) {
             free_inside(function, slab, index, arena, false);
             return;
         }
+        /* Inside, since a fork waits for no thread that is about to end. */
+        done = culet_bin_free_remote(slab, index);
         culet_arena_leave(arena);
     }
-    if (CULET_UNLIKELY(!culet_bin_free_remote(slab, index)))
+    if (CULET_UNLIKELY(!done))
         culet_misuse(function, culet_slab_address(slab, index));
 }
 

@@ -443,15 +443,18 @@ void culet_arena_unfreeze(void)
         release_any(&culet_thread);
 }
 
-void culet_arena_reset(void)
+bool culet_arena_reset(void)
 {
+    size_t own = culet_thread.life == CULET_THREAD_REGISTERED;
+
     for (unsigned i = 0; i < culet_arena_count(); i++) {
         atomic_store_explicit(&culet_arena(i)->taken_for_purge, false, memory_order_relaxed);
         culet_lock_reset(&culet_arena(i)->lock);
     }
     culet_lock_reset(&growth_lock);
-    atomic_store(&threads, culet_thread.life == CULET_THREAD_REGISTERED);
+    bool others = atomic_exchange(&threads, own) != own;
     atomic_store(&stealable, culet_os_barrier_setup());
     if (!keeps(&culet_thread))
         release_any(&culet_thread);
+    return others;
 }

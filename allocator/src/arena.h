@@ -83,9 +83,10 @@ size_t culet_arena_threads(void);
 /* Whether the calling thread is inside an arena, or about to enter or to leave one. */
 bool culet_arena_inside(void);
 
-/* Around fork: keeps every other thread out of all arenas. Reset: in the child, where no other thread holds one. */
+/* Around fork: keeps every other thread out of all arenas. Reset: in the child, where no other thread holds one; whether
+ * there were other threads that may have been in the middle of a remote free, which they do outside of their arenas. */
 void culet_arena_freeze(void);
 void culet_arena_unfreeze(void);
-void culet_arena_reset(void);
+bool culet_arena_reset(void);
 
 #endif

@@ -36,7 +36,6 @@ static size_t forks; /* [pages lock] */
 
 /* glibc 2.32 and later says whether the process has one thread only. */
 extern char __libc_single_threaded __attribute__((weak));
-static bool forked_single_threaded;
 
 enum fork_from { FORK_ABANDONED, FORK_OUTSIDE, FORK_ALONE, FORK_INSIDE };
 
@@ -133,15 +132,14 @@ static bool streams_held;
 static void before_fork_outside(void)
 {
     outer->before();
-    bool single_threaded = &__libc_single_threaded && __libc_single_threaded;
-    bool streams = !single_threaded && _IO_list_lock && _IO_list_unlock && _IO_list_resetlock;
+    bool streams =
+        !(&__libc_single_threaded && __libc_single_threaded) && _IO_list_lock && _IO_list_unlock && _IO_list_resetlock;
     if (streams)
         _IO_list_lock();
     /* Registers a new thread, which may allocate, and wait for the lock when memory is out. */
     culet_arena_leave(culet_arena_enter());
     culet_lock(&culet_purge_lock);
     culet_arena_freeze();
-    forked_single_threaded = single_threaded;
     streams_held = streams;
     for (unsigned i = 0; i < 3; i++)
         culet_lock(last_locks[i]);
@@ -202,10 +200,11 @@ static void after_fork_outside_in_child(void)
     culet_harden_reseed();
     culet_inherited_after_fork();
     culet_lock_reset(&culet_purge_lock);
-    culet_arena_reset();
+    bool others = culet_arena_reset();
     culet_large_finish_frees();
     culet_wakeup_reset();
-    if (!forked_single_threaded)
+    /* The scavenger drains the quarantine. */
+    if (others || culet_harden_level)
         culet_bin_reconcile();
     /* glibc has done so itself, unless it considered the process single-threaded. */
     if (streams_held)

@@ -79,21 +79,20 @@ void culet_huge_cache_set_live(size_t bytes)
         most_live = live;
 }
 
-size_t culet_huge_cache_bytes_max(void)
+size_t culet_huge_cache_excess(void)
 {
-    return CULET_HUGE_CACHE_BYTES + most_live / CULET_HUGE_CACHE_SHARE;
+    size_t most = most_live + CULET_HUGE_CACHE_BYTES;
+
+    return live + cached > most ? live + cached - most : 0;
 }
 
-size_t culet_huge_cache_put(struct culet_extent extent)
+void culet_huge_cache_put(struct culet_extent extent)
 {
-    size_t most = culet_huge_cache_bytes_max();
-
     absorb(&extent);
     if (count == CULET_HUGE_CACHE_EXTENTS)
         culet_huge_cache_purge(extents[0].bytes);
     extents[count++] = extent;
     cached += extent.bytes;
-    return cached > most ? cached - most : 0;
 }
 
 /* The smallest extent of at least so many bytes; `count` if there is none. */

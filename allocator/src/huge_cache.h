@@ -25,12 +25,11 @@ uint32_t culet_huge_cache_new_mapping(void);
 /* Tells the cache how many bytes of huge blocks there are. */
 void culet_huge_cache_set_live(size_t bytes);
 
-/* The bytes that the cache may have: the more, the more bytes of huge blocks there were since the interval began. */
-size_t culet_huge_cache_bytes_max(void);
+/* The cached bytes that must go back: the huge blocks and the cache may have together CULET_HUGE_CACHE_BYTES more than the
+ * blocks had at any time since the interval began. */
+size_t culet_huge_cache_excess(void);
 
-/* Adds an extent. Returns the bytes by which the cache exceeds culet_huge_cache_bytes_max(); the caller must have them
- * unmapped. */
-size_t culet_huge_cache_put(struct culet_extent extent);
+void culet_huge_cache_put(struct culet_extent extent);
 
 /* Takes `bytes` (whole kernel pages) from the smallest extent that has them; false if none has. */
 bool culet_huge_cache_take(size_t bytes, struct culet_extent *taken);

@@ -145,13 +145,12 @@ static struct culet_extent extent_of(const struct culet_large *block)
     return (struct culet_extent){.start = block->span.start, .bytes = block->bytes, .mapping = block->mapping};
 }
 
-/* Caches an unused extent. False if it is too long, or if no scavenger would return it later. Stores the bytes of the
- * cache that must go back for it, when the lock is released. [pages lock] */
-static bool cache_huge(struct culet_extent extent, size_t *excess)
+/* Caches an unused extent. False if no scavenger would return it later. [pages lock] */
+static bool cache_huge(struct culet_extent extent)
 {
-    if (extent.bytes > culet_huge_cache_bytes_max() || !culet_wakeup_scavenger_runs())
+    if (!culet_wakeup_scavenger_runs())
         return false;
-    *excess = culet_huge_cache_put(extent);
+    culet_huge_cache_put(extent);
     culet_wakeup_notify();
     return true;
 }
@@ -318,7 +317,7 @@ static bool move_huge(struct culet_large *block, size_t bytes)
     return true;
 }
 
-/* [pages lock] `excess`: as in cache_huge. */
+/* [pages lock] `excess`: as in extend_largest. */
 static bool grow_huge(struct culet_large *block, size_t bytes, size_t *excess)
 {
     struct culet_extent extent = extent_of(block);
@@ -332,13 +331,13 @@ static bool grow_huge(struct culet_large *block, size_t bytes, size_t *excess)
     return culet_os_resize((void *)extent.start, extent.bytes, bytes) || move_huge(block, bytes);
 }
 
-/* [pages lock] `excess`: as in cache_huge. */
-static bool shrink_huge(struct culet_large *block, size_t bytes, size_t *excess)
+/* [pages lock] */
+static bool shrink_huge(struct culet_large *block, size_t bytes)
 {
     struct culet_extent rest = {
         .start = block->span.start + bytes, .bytes = block->bytes - bytes, .mapping = block->mapping};
 
-    return cache_huge(rest, excess) || culet_os_resize((void *)block->span.start, block->bytes, bytes);
+    return cache_huge(rest) || culet_os_resize((void *)block->span.start, block->bytes, bytes);
 }
 
 static bool resize_huge(struct culet_large *block, size_t bytes)
@@ -347,12 +346,14 @@ static bool resize_huge(struct culet_large *block, size_t bytes)
 
     bytes = round_up(bytes, culet_os_page_bytes());
     culet_lock(&culet_pages_lock);
-    bool done = bytes == block->bytes ||
-                (bytes > block->bytes ? grow_huge(block, bytes, &excess) : shrink_huge(block, bytes, &excess));
+    bool done =
+        bytes == block->bytes || (bytes > block->bytes ? grow_huge(block, bytes, &excess) : shrink_huge(block, bytes));
     if (done) {
         set_huge_bytes(stats.huge_bytes + bytes - block->bytes);
         block->bytes = bytes;
     }
+    if (!excess)
+        excess = culet_huge_cache_excess();
     culet_unlock(&culet_pages_lock);
     if (excess)
         culet_pages_purge_huge_cache(excess);
@@ -515,13 +516,13 @@ static void unmap_huge(struct culet_large *block)
     culet_os_unmap((void *)block->span.start, block->bytes);
 }
 
-/* Frees a huge block; false if end_huge has still to unmap it. `excess`: as in cache_huge. [pages lock] */
-static bool put_huge(struct culet_large *block, size_t *excess)
+/* Frees a huge block; false if end_huge has still to unmap it. [pages lock] */
+static bool put_huge(struct culet_large *block)
 {
     static size_t freed;
 
     set_freed(block->span.start, block->bytes);
-    if (cache_huge(extent_of(block), excess)) {
+    if (cache_huge(extent_of(block))) {
         unlist(block);
         put_descriptor(block);
         return true;
@@ -562,9 +563,10 @@ bool culet_large_put(struct culet_span *span, uintptr_t start)
         if (CULET_UNLIKELY(span->kind == CULET_HUGE && block->guard))
             guarded = end_guarded(block);
         else if (span->kind == CULET_HUGE)
-            done = put_huge(block, &excess);
+            done = put_huge(block);
         else
             put_large(block);
+        excess = culet_huge_cache_excess();
     }
     culet_unlock(&culet_pages_lock);
     if (CULET_UNLIKELY(sample))

@@ -38,22 +38,20 @@ static bool used_lately(const struct culet_arena *arena, const struct culet_slab
     return purge.idle_only && slab->span.purge_epoch == arena->purge_epoch;
 }
 
-/* Whether any pages were taken. */
-static bool take(struct culet_arena *arena, struct culet_slab *slab)
+static void take(struct culet_arena *arena, struct culet_slab *slab)
 {
     uint64_t pages = purge.slabs_only ? 0 : culet_slab_free_pages(slab);
 
     if (!pages)
-        return false;
+        return;
     if (used_lately(arena, slab)) {
         purge.done.left = true;
-        return false;
+        return;
     }
     culet_slab_take_pages(slab, pages);
     slab->purging = true;
     purge.item[purge.items++] = (struct item){slab, pages, 0};
     purge.pages += (size_t)__builtin_popcountll(pages);
-    return true;
 }
 
 /* A current unit that has free pages, or has not been used lately, is not current any more: requests would go on in it
@@ -76,7 +74,7 @@ static void visit_current(struct culet_arena *arena, unsigned klass)
 /* Where a purge goes on after a slice. */
 struct cursor {
     unsigned klass;
-    unsigned slabs; /* at the front of the class's list that were visited and not purged; purged ones move to its end */
+    bool begun; /* the class: it goes on at culet_bin_unvisited */
 };
 
 static bool slice_full(unsigned visited)
@@ -93,42 +91,49 @@ static void prefetch(const struct culet_slab *slab)
     __builtin_prefetch(&slab->next);
 }
 
-/* Lists change between slices: at worst a slab is left for the next purge. */
+static void begin_class(struct culet_arena *arena, unsigned klass)
+{
+    culet_bin_flush_recent(arena, klass);
+    visit_current(arena, klass);
+    atomic_store_explicit(&culet_bin_unvisited, atomic_load_explicit(&arena->bin[klass].first, memory_order_relaxed),
+                          memory_order_relaxed);
+}
+
+static void visit(struct culet_arena *arena, unsigned klass, struct culet_slab *slab)
+{
+    atomic_store_explicit(&culet_bin_unvisited, slab->next, memory_order_relaxed);
+    if (slab->next)
+        prefetch(slab->next);
+    /* visit_current has left it: nothing in it is to be returned yet. */
+    if (slab == arena->current[klass].slab)
+        return;
+    if (!used_lately(arena, slab) && culet_slab_is_free(slab))
+        culet_bin_destroy(arena, slab);
+    else
+        take(arena, slab);
+}
+
+/* Purged slabs move to the end of their list, and are visited once more. */
 static void fill_slice(struct culet_arena *arena, struct cursor *at)
 {
+    struct culet_slab *slab;
     unsigned visited = 0;
 
-    for (; at->klass < CULET_CLASSES; at->klass++, at->slabs = 0) {
+    for (; at->klass < CULET_CLASSES; at->klass++, at->begun = false) {
         if (slice_full(visited++))
             return;
-        if (!at->slabs) {
-            culet_bin_flush_recent(arena, at->klass);
-            visit_current(arena, at->klass);
-        }
-        struct culet_slab *slab = atomic_load_explicit(&arena->bin[at->klass].first, memory_order_relaxed), *next;
-        for (unsigned i = 0; slab && i < at->slabs; i++)
-            slab = slab->next;
-        for (; slab; slab = next) {
+        if (!at->begun)
+            begin_class(arena, at->klass);
+        at->begun = true;
+        while ((slab = atomic_load_explicit(&culet_bin_unvisited, memory_order_relaxed))) {
             if (slice_full(visited++))
                 return;
-            next = slab->next;
-            if (next)
-                prefetch(next);
-            if (slab ==
-                arena->current[at->klass].slab) { /* visit_current has left it: nothing in it is to be returned yet */
-                at->slabs++;
-                continue;
-            }
-            if (!used_lately(arena, slab) && culet_slab_is_free(slab)) {
-                culet_bin_destroy(arena, slab);
-                continue;
-            }
-            at->slabs += !take(arena, slab);
+            visit(arena, at->klass, slab);
         }
     }
 }
 
-static void give_back(struct culet_arena *arena, struct cursor *at)
+static void give_back(struct culet_arena *arena)
 {
     for (unsigned i = 0; i < purge.items; i++) {
         struct culet_slab *slab = purge.item[i].slab;
@@ -143,8 +148,6 @@ static void give_back(struct culet_arena *arena, struct cursor *at)
         culet_bin_list_available(arena, slab);
         if (purge.item[i].returned)
             culet_bin_move_to_end(arena, slab);
-        else
-            at->slabs++;
     }
     purge.items = 0;
     purge.pages = 0;
@@ -233,7 +236,7 @@ static void purge_slice(struct culet_arena *arena, struct cursor *at)
     /* The holder may be inside, and not run, for as long as other threads keep its processor. */
     while (!culet_arena_enter_for_purge(arena))
         culet_os_pause(100);
-    give_back(arena, at);
+    give_back(arena);
 }
 
 static void purge_arena(struct culet_arena *arena)

@@ -91,10 +91,9 @@ enum {
 
     /* ---- huge blocks ---- */
 
-    /* bytes that the cache may have at any time, since 4 MiB made growing buffers three times slower; and a fourth of
-     * what huge blocks had in the interval: replacing blocks of 5 to 25 MiB took six times the CPU with 16 MiB. */
+    /* bytes that huge blocks and the cache may have together beyond what the blocks had at any time in the interval: 4 MiB
+     * made growing buffers three times slower. */
     CULET_HUGE_CACHE_BYTES = 16 << 20,
-    CULET_HUGE_CACHE_SHARE = 4,
     /* extents: a search visits all. */
     CULET_HUGE_CACHE_EXTENTS = 32,
     /* For as many new pages, as many cached ones go back, so that the cache adds nothing to a peak; in batches of

@@ -24,6 +24,7 @@ ENVIRONMENT_asan := ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:allocator_may_r
 ENVIRONMENT_tsan := TSAN_OPTIONS=halt_on_error=1:die_after_fork=0:second_deadlock_stack=1 $(STILL)
 
 # What a program needs besides to be linked.
+LINK_bin := -Wl,--wrap=culet_bin_free_remote
 LINK_takeover := -Wl,--wrap=culet_os_barrier
 LINK_sampling := -Wl,--wrap=culet_profile_distance -Wl,--wrap=culet_probes_alloc -Wl,--wrap=culet_probes_free
 

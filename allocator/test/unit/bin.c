@@ -596,19 +596,30 @@ static void push(struct culet_arena *arena, struct culet_slab *slab)
     atomic_store(&arena->remote, slab);
 }
 
-static void *nothing(void *unused)
+static pthread_barrier_t met;
+
+static void *allocate(void *waits)
 {
-    return unused;
+    culet_free(get(48));
+    if (waits) {
+        pthread_barrier_wait(&met);
+        pthread_barrier_wait(&met);
+    }
+    return NULL;
 }
 
+#ifndef __SANITIZE_THREAD__ /* it does not support forks of a process with threads */
 /* The thread that frees does not exist in the child, so nobody marks the unit or pushes the slab there. */
 static void fork_in_a_remote_free(bool marks)
 {
     static void *block[CULET_UNIT * CULET_UNITS];
-    struct culet_slab *slab = full_slab(block);
     uint64_t bit = culet_block_bit(70);
+    pthread_t thread;
 
-    run_thread(nothing, NULL); /* libc does not take the process for one with a single thread */
+    CHECK(pthread_barrier_init(&met, NULL, 2) == 0, "no barrier");
+    CHECK(pthread_create(&thread, NULL, allocate, &met) == 0, "no thread");
+    pthread_barrier_wait(&met);
+    struct culet_slab *slab = full_slab(block);
     begin_remote_free(slab, 70, marks);
     pid_t child = fork();
     if (child == 0) {
@@ -624,6 +635,8 @@ static void fork_in_a_remote_free(bool marks)
     }
     check_child(child);
     CHECK_EQUAL(atomic_load(&slab->unit[1].remote), bit);
+    pthread_barrier_wait(&met);
+    pthread_join(thread, NULL);
 }
 
 TEST(a_child_collects_a_remote_free_without_a_mark)
@@ -634,6 +647,48 @@ TEST(a_child_collects_a_remote_free_without_a_mark)
 TEST(a_child_collects_a_remote_free_of_a_slab_that_is_not_pushed)
 {
     fork_in_a_remote_free(true);
+}
+#endif
+
+/* Without another thread that has allocated and not ended, no free is half done: this one is found by no walk. */
+TEST(a_child_of_a_single_thread_does_not_visit_the_slabs)
+{
+    static void *block[CULET_UNIT * CULET_UNITS];
+    struct culet_slab *slab = full_slab(block);
+
+    run_thread(allocate, NULL); /* libc does not take the process for one with a single thread */
+    begin_remote_free(slab, 70, false);
+    pid_t child = fork();
+    if (child == 0) {
+        CHECK_EQUAL(atomic_load(&slab->unit[1].remote), culet_block_bit(70));
+        _exit(0);
+    }
+    check_child(child);
+}
+
+/* Every remote free of the program passes here. */
+bool __real_culet_bin_free_remote(struct culet_slab *slab, size_t block);
+bool __wrap_culet_bin_free_remote(struct culet_slab *slab, size_t block);
+static unsigned frees_inside;
+
+bool __wrap_culet_bin_free_remote(struct culet_slab *slab, size_t block)
+{
+    frees_inside += atomic_load(&culet_thread.busy) == CULET_INSIDE;
+    return __real_culet_bin_free_remote(slab, block);
+}
+
+static void *end_with_a_free(void *block)
+{
+    culet_thread.life = CULET_THREAD_ENDING;
+    culet_free(block);
+    return NULL;
+}
+
+/* A child does not know of a thread that is about to end, so the fork waits for its free. */
+TEST(an_ending_thread_frees_remotely_inside_an_arena)
+{
+    run_elsewhere(end_with_a_free, get(48));
+    CHECK_EQUAL(frees_inside, 1);
 }
 
 static void *leave_a_slab(void *data)

@@ -89,10 +89,11 @@ TEST(the_oldest_extent_goes_back_first)
 
     for (unsigned i = 0; i < 8; i++)
         culet_huge_cache_put(kept[i] = extent(2 * MIB));
-    CHECK_EQUAL(culet_huge_cache_bytes(), culet_huge_cache_bytes_max());
-    CHECK_EQUAL(culet_huge_cache_put(extent(3 * MIB)), 3 * MIB);
+    CHECK_EQUAL(culet_huge_cache_excess(), 0);
+    culet_huge_cache_put(extent(3 * MIB));
+    CHECK_EQUAL(culet_huge_cache_excess(), 3 * MIB);
     CHECK_EQUAL(culet_huge_cache_purge(3 * MIB), 3 * MIB);
-    CHECK_EQUAL(culet_huge_cache_bytes(), culet_huge_cache_bytes_max());
+    CHECK_EQUAL(culet_huge_cache_excess(), 0);
     CHECK(!mapped(kept[0].start), "not the oldest");
     CHECK(mapped(kept[1].start) && !mapped(kept[1].start + MIB), "not the next, from its end");
     CHECK_EQUAL(culet_huge_cache_purge(MIB + 1), MIB + culet_os_page_bytes());
@@ -307,27 +308,33 @@ TEST(the_excess_goes_back_without_the_lock)
         CHECK(block[i], "no memory");
         memset(block[i], 1, 4 * MIB);
     }
-    culet_os_refuse_purge = lock_is_open;
-    for (unsigned i = 0; i < 6; i++)
+    for (unsigned i = 1; i < 6; i++)
         culet_free(block[i]);
+    culet_lock(&culet_pages_lock);
+    culet_huge_cache_begin_interval();
+    culet_unlock(&culet_pages_lock);
+    culet_os_refuse_purge = lock_is_open;
+    culet_free(block[0]);
     culet_os_refuse_purge = NULL;
     CHECK(purges_with_open_lock > 0, "nothing went back");
-    CHECK(huge_cached_bytes() <= culet_huge_cache_bytes_max(), "%zu bytes are cached", huge_cached_bytes());
+    CHECK(huge_cached_bytes() <= 20 * MIB, "%zu bytes are cached", huge_cached_bytes());
     culet_heap_check();
 }
 
-/* Of many bytes of huge blocks more are cached, and none for longer than the interval. */
+/* Freed blocks are cached beside others that need no more than there were, for no longer than the interval. */
 TEST(the_bound_follows_the_huge_blocks_of_the_interval)
 {
-    size_t least = culet_huge_cache_bytes_max();
-
     culet_huge_cache_set_live(64 * MIB);
-    culet_huge_cache_set_live(0);
-    CHECK_EQUAL(culet_huge_cache_bytes_max(), least + 16 * MIB);
-    CHECK_EQUAL(culet_huge_cache_put(extent(20 * MIB)), 0);
+    culet_huge_cache_set_live(44 * MIB);
+    culet_huge_cache_put(extent(20 * MIB));
+    culet_huge_cache_put(extent(16 * MIB));
+    CHECK_EQUAL(culet_huge_cache_excess(), 0);
+    culet_huge_cache_set_live(45 * MIB);
+    CHECK_EQUAL(culet_huge_cache_excess(), MIB);
     culet_huge_cache_begin_interval();
-    CHECK_EQUAL(culet_huge_cache_bytes_max(), least);
-    CHECK_EQUAL(culet_huge_cache_put(extent(MIB)), 21 * MIB - least);
+    CHECK_EQUAL(culet_huge_cache_excess(), 20 * MIB);
+    culet_huge_cache_set_live(0);
+    CHECK_EQUAL(culet_huge_cache_excess(), 0);
     culet_huge_cache_purge(SIZE_MAX);
 }
 
@@ -364,6 +371,7 @@ TEST(new_pages_replace_cached_ones)
     CHECK(large, "no memory");
     CHECK_EQUAL(huge_cached_bytes(), 0);
     culet_free(large);
+    culet_malloc_trim(0);
     block = culet_malloc(12 * MIB);
     culet_free(block);
     CHECK(kept, "nothing was cached");

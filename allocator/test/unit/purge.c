@@ -218,6 +218,37 @@ TEST(many_current_slabs_are_purged_in_several_slices)
     culet_heap_check();
 }
 
+/* Between two slices: blocks of the slabs at the front of the list, which have one free block each. */
+static bool use_up_the_front(void)
+{
+    static bool done;
+
+    for (unsigned i = 0; i < 20 && !done; i++)
+        get(512, 1);
+    done = true;
+    return false;
+}
+
+TEST(slabs_that_are_used_up_during_a_purge_hide_no_others)
+{
+    begin_without_scavenger();
+    culet_thread.refills = UINT32_MAX; /* no check of a small heap */
+    unsigned count = culet_classes[culet_size_class(512)].count, freed;
+    for (unsigned i = 0; i < BLOCKS; i++)
+        block[i] = get(512, 1);
+    for (unsigned first = 0; first + count <= BLOCKS; first += count) {
+        freed = first / count % 2 ? count / 2 : 1;
+        for (unsigned i = 0; i < freed; i++)
+            culet_free(block[first + i]);
+    }
+    CHECK(idle_in_slabs() > 0, "no pages to return");
+    culet_os_refuse_purge = use_up_the_front;
+    purge_all();
+    culet_os_refuse_purge = NULL;
+    CHECK_EQUAL(idle_in_slabs(), 0);
+    culet_heap_check();
+}
+
 TEST(an_idle_purge_leaves_pages_that_were_used_lately)
 {
     begin_without_scavenger();
