@@ -45,8 +45,8 @@ static void close_inherited(int output, int status_pipe)
         return;
     while ((entry = readdir(list)) != NULL) {
         int fd = atoi(entry->d_name);
-        if (entry->d_name[0] == '.' || fd == output || fd == status_pipe || fd == dirfd(list) || fd == nowhere ||
-            fstat(fd, &stat) != 0 || (stat.st_mode & S_IFMT) == 0)
+        if (fd == output || fd == status_pipe || fd == dirfd(list) || fd == nowhere || fstat(fd, &stat) != 0 ||
+            (stat.st_mode & S_IFMT) == 0)
             continue;
         if (fd > STDERR_FILENO)
             close(fd);

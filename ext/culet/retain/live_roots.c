@@ -19,14 +19,6 @@ typedef void root_function(void (*found)(const char *category, VALUE object, voi
 
 /* ---- helpers ---- */
 
-/* Calls a method of a class of Ruby's own, whatever the object's class has for it. */
-static VALUE call_of(VALUE class, const char *name, VALUE object)
-{
-    VALUE method = rb_funcall(class, rb_intern("instance_method"), 1, ID2SYM(rb_intern(name)));
-
-    return rb_funcall(method, rb_intern("bind_call"), 1, object);
-}
-
 /* Adds a holder of one object. Numbers, nil, classes with a name and threads need none. */
 static void add_single(struct culet_live *live, enum culet_holder_kind kind, enum culet_layer layer, uint64_t object,
                        uint64_t name, VALUE target)
@@ -299,12 +291,31 @@ bool culet_live_is_thread(const struct culet_live *live, VALUE object)
     return false;
 }
 
-static void list_threads(struct culet_live *live)
+/* Of data of a type that has a name; otherwise "". */
+static const char *type_name(VALUE object)
 {
-    VALUE list = rb_funcall(rb_cThread, rb_intern("list"), 0);
+    const char *name =
+        RB_TYPE_P(object, T_DATA) && RTYPEDDATA_P(object) ? RTYPEDDATA_TYPE(object)->wrap_struct_name : NULL;
 
-    for (long i = 0; i < RARRAY_LEN(list); i++)
-        (void)culet_values_add(live->graph.memory, &live->threads, rb_ary_entry(list, i));
+    return name != NULL ? name : "";
+}
+
+static void note_thread(VALUE child, void *data)
+{
+    struct culet_live *live = data;
+
+    if (strcmp(type_name(child), "VM/thread") == 0 && !culet_live_is_thread(live, child))
+        (void)culet_values_add(live->graph.memory, &live->threads, child);
+}
+
+/* Each Ractor marks its threads that are alive. Thread.list would take a lock that another thread may have had. */
+static void list_threads(struct culet_live *live, const struct root_list *list)
+{
+    for (size_t i = 0; i < list->roots.count; i++) {
+        VALUE object = list->roots.items[i].object;
+        if (strcmp(type_name(object), "ractor") == 0)
+            live->reachable(object, note_thread, live);
+    }
 }
 
 static void add_stack_value(VALUE child, void *data)
@@ -320,7 +331,8 @@ static void add_stack_value(VALUE child, void *data)
 
 static void add_locals(struct culet_live *live, VALUE thread)
 {
-    VALUE names = call_of(rb_cThread, "keys", thread);
+    VALUE keys = rb_funcall(rb_cThread, rb_intern("instance_method"), 1, ID2SYM(rb_intern("keys")));
+    VALUE names = rb_funcall(keys, rb_intern("bind_call"), 1, thread);
 
     for (long i = 0; i < RARRAY_LEN(names); i++) {
         ID name = SYM2ID(rb_ary_entry(names, i));
@@ -328,16 +340,27 @@ static void add_locals(struct culet_live *live, VALUE thread)
     }
 }
 
+struct thread_walk {
+    struct culet_live *live;
+    VALUE thread;
+};
+
+static int add_thread_variable(VALUE name, VALUE value, VALUE data)
+{
+    struct thread_walk *walk = (struct thread_walk *)data;
+
+    add_single(walk->live, HOLDER_THREAD_LOCAL, LAYER_DURABLE, walk->thread, SYM2ID(name), value);
+    return ST_CONTINUE;
+}
+
+/* Ruby has a thread's variables in a Hash, its instance variable without an @. */
 static void add_variables(struct culet_live *live, VALUE thread)
 {
-    VALUE names = call_of(rb_cThread, "thread_variables", thread);
-    VALUE get = rb_funcall(rb_cThread, rb_intern("instance_method"), 1, ID2SYM(rb_intern("thread_variable_get")));
+    VALUE variables = rb_attr_get(thread, rb_intern("locals"));
+    struct thread_walk walk = {live, thread};
 
-    for (long i = 0; i < RARRAY_LEN(names); i++) {
-        VALUE name = rb_ary_entry(names, i);
-        add_single(live, HOLDER_THREAD_LOCAL, LAYER_DURABLE, thread, SYM2ID(name),
-                   rb_funcall(get, rb_intern("bind_call"), 2, thread, name));
-    }
+    if (RB_TYPE_P(variables, T_HASH))
+        rb_hash_foreach(variables, add_thread_variable, (VALUE)&walk);
 }
 
 /* The native stack of the current thread is a root of its own. */
@@ -414,12 +437,7 @@ static void add_finalizers(struct culet_live *live)
 
 static bool is_native(VALUE object)
 {
-    const char *name;
-
-    if (RB_BUILTIN_TYPE(object) != T_DATA)
-        return false;
-    name = RTYPEDDATA_P(object) ? RTYPEDDATA_TYPE(object)->wrap_struct_name : "";
-    return name == NULL || strncmp(name, "VM/", 3) != 0;
+    return RB_BUILTIN_TYPE(object) == T_DATA && strncmp(type_name(object), "VM/", 3) != 0;
 }
 
 static void add_vm_root(struct culet_live *live, VALUE object)
@@ -491,7 +509,7 @@ void culet_live_add_roots(struct culet_live *live)
     each_root(note_root, &list);
     if (list.roots.count > 0)
         qsort(list.roots.items, list.roots.count, sizeof(*list.roots.items), by_root);
-    list_threads(live);
+    list_threads(live, &list);
     for (size_t i = 0; i < list.roots.count; i++)
         if (i == 0 || by_root(&list.roots.items[i - 1], &list.roots.items[i]) != 0)
             add_root(live, &list.roots.items[i]);
