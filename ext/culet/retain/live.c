@@ -31,7 +31,7 @@ static void defer_code(struct question *question, uint32_t id, VALUE path)
 
     if (!question->collecting || culet_live_set(&live->deferred, id))
         return;
-    (void)culet_loose_codes_add(live->graph.memory, &live->loose, (struct culet_loose_code){path, id});
+    (void)culet_notes_add(live->graph.memory, &live->loose, (struct culet_noted){path, id});
 }
 
 /* A method that is a block: the class keeps the block, and what it captured. */
@@ -278,8 +278,8 @@ void culet_live_close(struct culet_live *live)
     culet_numbers_free(memory, &live->named);
     culet_numbers_free(memory, &live->deferred);
     culet_values_free(memory, &live->met);
-    culet_loose_codes_free(memory, &live->loose);
-    culet_finalizers_free(memory, &live->finalizers);
+    culet_notes_free(memory, &live->loose);
+    culet_notes_free(memory, &live->finalizers);
     culet_values_free(memory, &live->threads);
     culet_values_free(memory, &live->block_lists);
 }
