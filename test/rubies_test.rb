@@ -8,7 +8,7 @@ require "rubies"
 class RubiesTest < Minitest::Test
   # Below test/. Files that need gems with extensions, a server or a browser are not among them.
   FILES = %w[
-    agent/{crowd,detail,figures,hostile,listener,objects}
+    agent/{copy,crowd,detail,figures,hostile,listener,objects}
     feature_index/{feature_index,store}
     profile/{agent,api,ends,fork,labels,leaks,merge,objects,ruby_frames,stress,truth}
     retain/{answers,dominators,heapsnapshot,holders,looks}

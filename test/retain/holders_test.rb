@@ -41,8 +41,8 @@ class RetainHoldersTest < Minitest::Test
     subclass: ["class Shop; end; class Sub < Shop; @cache = big; end", /instance_variable Sub @cache/],
     set: ["require \"set\"; SET = Set.new(big)", /constant SET/],
     native: ["require \"stringio\"; IO_LIST = [StringIO.new(big.join)]", /constant IO_LIST/, /StringIO > \S+ String/],
-    ractor: ["Ractor.new { list = Array.new(30_000) { |number| \"kept string \#{number}\" * 3 }; Ractor.receive; list.size }; sleep 0.5",
-             /constant TOPLEVEL_BINDING|vm Ractor|native .*Ractor|stack/, /./]
+    ractor: ["READY, DONE = IO.pipe; Ractor.new(DONE.fileno) { |done| list = Array.new(30_000) { |number| \"kept string \#{number}\" * 3 }; " \
+             "IO.for_fd(done, autoclose: false).syswrite(\"1\"); Ractor.receive; list.size }; READY.getc", /stack stack of the thread/]
   }.freeze
   WEAK = "class Page; def initialize(text) = @text = text; end; MAP = ObjectSpace::WeakMap.new; KEYS = []; " \
          "30_000.times { |number| MAP[Page.new(number.to_s * 20)] = KEYS }"

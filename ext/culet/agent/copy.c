@@ -30,9 +30,13 @@
 
 /* ---- in the copy ---- */
 
-/* Otherwise the peer would not see that the program closed the connection. */
-static void close_sockets(void)
+/*
+ * Others wait for the program to close its sockets, pipes and locked files. What has no type is the kernel's, such as the
+ * eventfds of Ruby's timer thread, which runs where Ruby code does.
+ */
+static void close_inherited(int output, int status_pipe)
 {
+    int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
     DIR *list = opendir("/proc/self/fd");
     struct dirent *entry;
     struct stat stat;
@@ -41,8 +45,13 @@ static void close_sockets(void)
         return;
     while ((entry = readdir(list)) != NULL) {
         int fd = atoi(entry->d_name);
-        if (fd > STDERR_FILENO && fd != dirfd(list) && fstat(fd, &stat) == 0 && S_ISSOCK(stat.st_mode))
+        if (fd == output || fd == status_pipe || fd == dirfd(list) || fd == nowhere || fstat(fd, &stat) != 0 ||
+            (stat.st_mode & S_IFMT) == 0)
+            continue;
+        if (fd > STDERR_FILENO)
             close(fd);
+        else if (nowhere >= 0)
+            (void)dup2(nowhere, fd);
     }
     closedir(list);
 }
@@ -89,7 +98,7 @@ static void write_answer(const struct culet_copy_task *task, const long *pids, d
     if (task->runs_ruby)
         rb_thread_atfork();
 #endif
-    close_sockets();
+    close_inherited(output, status_pipe);
     lower_priority();
     limit_time(task->limit_seconds);
     (void)prctl(PR_SET_NAME, task->name, 0, 0, 0);

@@ -103,7 +103,7 @@ static VALUE blackbox_map(VALUE self, VALUE descriptor, VALUE head, VALUE files,
     Check_Type(head, T_STRING);
     prepare();
     culet_reading_prepare();
-    culet_holders_prepare(NUM2ULL(seconds), NUM2INT(descriptor));
+    culet_holders_prepare(NUM2ULL(seconds));
     if ((error = culet_box_map(NUM2INT(descriptor))) != 0)
         rb_syserr_fail(error, NULL);
     culet_box_write(CULET_BOX_HEAD, culet_box_slot(CULET_BOX_HEAD, 0), 1, culet_clock(CLOCK_REALTIME),

@@ -33,8 +33,7 @@ enum state { IDLE, WANTED, COPYING };
 
 static struct {
     _Atomic int state;
-    uint64_t distance; /* nanoseconds between two looks; 0: none */
-    int file;
+    uint64_t distance;                   /* nanoseconds between two looks; 0: none */
     struct culet_retain_options options; /* of the wanted one */
     struct culet_copy copy;              /* while COPYING */
 } looks;
@@ -61,7 +60,6 @@ static const char *make(const struct culet_copy_task *task, const long *pids, do
 
     (void)pids;
     (void)fork_seconds;
-    close(looks.file); /* its lock says that the program is alive */
     problem = culet_retain_brief(task->request, &own.earlier, &found);
     if (problem == NULL && culet_write_all(output, &found, sizeof(found)) != 0)
         problem = "no memory is left for the answer";
@@ -159,14 +157,13 @@ void culet_holders_check(const struct culet_reading *reading)
 
 /* ---- start, and fork ---- */
 
-void culet_holders_prepare(uint64_t seconds, int file)
+void culet_holders_prepare(uint64_t seconds)
 {
     static bool prepared, possible;
 
     if (!prepared)
         possible = culet_retain_obstacle() == NULL && culet_job_prepare(&look_job);
     prepared = true;
-    looks.file = file;
     memset(&own, 0, sizeof(own));
     looks.distance = possible ? seconds * CULET_SECOND : 0;
 }

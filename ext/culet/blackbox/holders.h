@@ -9,12 +9,8 @@
 
 #include "reading/reading.h"
 
-/*
- * Before the first check, in a Ruby thread. May raise.
- *
- * seconds: between two looks, at least; 0: none are taken. file: descriptor of the black box, which a copy closes
- */
-void culet_holders_prepare(uint64_t seconds, int file);
+/* Before the first check, in a Ruby thread. May raise. seconds: between two looks, at least; 0: none are taken. */
+void culet_holders_prepare(uint64_t seconds);
 
 /* In the thread of the readings: writes the look that has ended, or asks for one that is due. */
 void culet_holders_check(const struct culet_reading *reading);

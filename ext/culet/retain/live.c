@@ -31,7 +31,7 @@ static void defer_code(struct question *question, uint32_t id, VALUE path)
 
     if (!question->collecting || culet_live_set(&live->deferred, id))
         return;
-    (void)culet_loose_codes_add(live->graph.memory, &live->loose, (struct culet_loose_code){path, id});
+    (void)culet_notes_add(live->graph.memory, &live->loose, (struct culet_noted){path, id});
 }
 
 /* A method that is a block: the class keeps the block, and what it captured. */
@@ -82,15 +82,18 @@ static void found(VALUE child, void *data)
 {
     struct question *question = data;
     uint32_t id = culet_live_id(question->live, child);
+    bool plain = id != CULET_NO_ID && culet_live_has(&question->live->plain, id);
 
-    if (id == CULET_NO_ID || child == question->object || RB_BUILTIN_TYPE(child) == T_NONE)
+    if (id == CULET_NO_ID || child == question->object || (!plain && RB_BUILTIN_TYPE(child) == T_NONE))
         return;
+    if (plain && question->collecting)
+        __builtin_prefetch((const void *)child); /* the walk reads it next */
     if (question->internal == INTERNAL_CALL_CACHE || question->internal == INTERNAL_CONSTANT_CACHE) {
         if (!culet_live_is_named(question->live, child))
             defer_code(question, id, 0);
         return;
     }
-    if (!is_left_out(question, child, id))
+    if (plain || !is_left_out(question, child, id))
         question->edge(question->data, id);
 }
 
@@ -212,6 +215,7 @@ static bool reserve_bits(struct culet_live *live)
     size_t words = live->index.ids / 32 + 1;
 
     return culet_numbers_reserve(live->graph.memory, &live->used, words) &&
+           culet_numbers_reserve(live->graph.memory, &live->plain, words) &&
            culet_numbers_reserve(live->graph.memory, &live->judged, words) &&
            culet_numbers_reserve(live->graph.memory, &live->named, words) &&
            culet_numbers_reserve(live->graph.memory, &live->deferred, words);
@@ -227,6 +231,8 @@ static void note_used(struct culet_live *live)
             if (type == T_NONE || type == T_MOVED || type == T_ZOMBIE)
                 continue;
             (void)culet_live_set(&live->used, id);
+            if (type != T_CLASS && type != T_MODULE && type != T_IMEMO && type != T_DATA)
+                (void)culet_live_set(&live->plain, id);
             live->has_finalizers |= (RBASIC(at)->flags & RUBY_FL_FINALIZE) != 0;
             if (type == T_ARRAY && RBASIC(at)->klass == 0 && culet_live_is_finalizer((VALUE)at))
                 (void)culet_values_add(live->graph.memory, &live->block_lists, (VALUE)at);
@@ -274,12 +280,13 @@ void culet_live_close(struct culet_live *live)
     culet_graph_free(&live->graph);
     culet_heap_index_free(memory, &live->index);
     culet_numbers_free(memory, &live->used);
+    culet_numbers_free(memory, &live->plain);
     culet_numbers_free(memory, &live->judged);
     culet_numbers_free(memory, &live->named);
     culet_numbers_free(memory, &live->deferred);
     culet_values_free(memory, &live->met);
-    culet_loose_codes_free(memory, &live->loose);
-    culet_finalizers_free(memory, &live->finalizers);
+    culet_notes_free(memory, &live->loose);
+    culet_notes_free(memory, &live->finalizers);
     culet_values_free(memory, &live->threads);
     culet_values_free(memory, &live->block_lists);
 }

@@ -7,37 +7,31 @@
 #include "retain/graph.h"
 #include "retain/heap_index.h"
 
-/* A reference to code from other layers, to be walked after all classes. */
-struct culet_loose_code {
-    VALUE path; /* of the code; 0: an inline cache */
-    uint32_t target;
-};
-
-/* The blocks of an object that has finalizers. */
-struct culet_finalizer {
-    VALUE code; /* of the last block; 0: it has none */
-    uint32_t target;
+/* An object, and what is noted of it. */
+struct culet_noted {
+    VALUE object;
+    uint64_t value;
 };
 
 CULET_LIST(culet_values, VALUE)
-CULET_LIST(culet_loose_codes, struct culet_loose_code)
-CULET_LIST(culet_finalizers, struct culet_finalizer)
+CULET_LIST(culet_notes, struct culet_noted)
 
 typedef void culet_reachable_function(VALUE object, void (*found)(VALUE, void *), void *data);
 
 struct culet_live {
     struct culet_graph graph;
     struct culet_heap_index index;
-    struct culet_numbers used;     /* bits by id: it was an object at the start */
-    struct culet_numbers judged;   /* bits by id: a class whose bit in `named` is set right */
-    struct culet_numbers named;    /* bits by id: a class with a permanent name, or its singleton class */
-    struct culet_numbers deferred; /* bits by id: its holder exists already, or it is a class that was met */
-    struct culet_values met;       /* classes whose holders are still to be added */
-    struct culet_loose_codes loose;
-    struct culet_finalizers finalizers; /* to be added, one holder for each block's code */
-    struct culet_values threads;        /* that are alive */
-    struct culet_values block_lists;    /* that look like those of finalizers */
-    bool has_finalizers;                /* an object has one */
+    struct culet_numbers used;       /* bits by id: it was an object at the start */
+    struct culet_numbers plain;      /* bits by id: no reference to it is left out, whatever has it */
+    struct culet_numbers judged;     /* bits by id: a class whose bit in `named` is set right */
+    struct culet_numbers named;      /* bits by id: a class with a permanent name, or its singleton class */
+    struct culet_numbers deferred;   /* bits by id: its holder exists already, or it is a class that was met */
+    struct culet_values met;         /* classes whose holders are still to be added */
+    struct culet_notes loose;        /* path of code (0: an inline cache) and id: references from other layers */
+    struct culet_notes finalizers;   /* code of the last block (0: none) and id, of the blocks of an object */
+    struct culet_values threads;     /* that are alive */
+    struct culet_values block_lists; /* that look like those of finalizers */
+    bool has_finalizers;             /* an object has one */
     culet_reachable_function *reachable;
     VALUE last_class; /* of is_leaf */
     bool last_class_named;

@@ -19,14 +19,6 @@ typedef void root_function(void (*found)(const char *category, VALUE object, voi
 
 /* ---- helpers ---- */
 
-/* Calls a method of a class of Ruby's own, whatever the object's class has for it. */
-static VALUE call_of(VALUE class, const char *name, VALUE object)
-{
-    VALUE method = rb_funcall(class, rb_intern("instance_method"), 1, ID2SYM(rb_intern(name)));
-
-    return rb_funcall(method, rb_intern("bind_call"), 1, object);
-}
-
 /* Adds a holder of one object. Numbers, nil, classes with a name and threads need none. */
 static void add_single(struct culet_live *live, enum culet_holder_kind kind, enum culet_layer layer, uint64_t object,
                        uint64_t name, VALUE target)
@@ -251,44 +243,46 @@ static void add_blocks(struct culet_live *live, size_t first, size_t count)
 
 /* ---- code ---- */
 
-static int by_path(const void *one, const void *other)
+static int by_object(const void *one, const void *other)
 {
-    const struct culet_loose_code *a = one, *b = other;
+    const struct culet_noted *a = one, *b = other;
 
-    if (a->path != b->path)
-        return a->path < b->path ? -1 : 1;
-    return (a->target > b->target) - (a->target < b->target);
+    if (a->object != b->object)
+        return a->object < b->object ? -1 : 1;
+    return (a->value > b->value) - (a->value < b->value);
 }
 
-/* One holder for each file. */
+static void sort(struct culet_notes *notes)
+{
+    if (notes->count > 0)
+        qsort(notes->items, notes->count, sizeof(*notes->items), by_object);
+}
+
+/* One holder for what has one object. */
+static void add_grouped(struct culet_live *live, struct culet_notes *notes, enum culet_holder_kind kind,
+                        enum culet_layer layer)
+{
+    sort(notes);
+    for (size_t i = 0; i < notes->count; i++) {
+        VALUE object = notes->items[i].object;
+        if (i == 0 || object != notes->items[i - 1].object)
+            culet_graph_add_holder(&live->graph, kind, layer, 0, object);
+        culet_graph_add_target(&live->graph, (uint32_t)notes->items[i].value);
+    }
+    notes->count = 0;
+}
+
 void culet_live_add_loose_code(struct culet_live *live)
 {
-    VALUE path = Qundef;
-
-    if (live->loose.count > 0)
-        qsort(live->loose.items, live->loose.count, sizeof(*live->loose.items), by_path);
-    for (size_t i = 0; i < live->loose.count; i++) {
-        const struct culet_loose_code *one = &live->loose.items[i];
-        if (one->path != path)
-            culet_graph_add_holder(&live->graph, HOLDER_METHOD, LAYER_LOOSE_CODE, 0, one->path);
-        path = one->path;
-        culet_graph_add_target(&live->graph, one->target);
-    }
-    live->loose.count = 0;
+    add_grouped(live, &live->loose, HOLDER_METHOD, LAYER_LOOSE_CODE);
 }
 
 /* ---- threads ---- */
 
-struct root {
-    VALUE object;
-    uint64_t category;
-};
-
-CULET_LIST(roots, struct root)
-
+/* Roots, and their categories. */
 struct root_list {
     struct culet_memory *memory;
-    struct roots roots;
+    struct culet_notes roots;
 };
 
 bool culet_live_is_thread(const struct culet_live *live, VALUE object)
@@ -299,12 +293,31 @@ bool culet_live_is_thread(const struct culet_live *live, VALUE object)
     return false;
 }
 
-static void list_threads(struct culet_live *live)
+/* Of data of a type that has a name; otherwise "". */
+static const char *type_name(VALUE object)
 {
-    VALUE list = rb_funcall(rb_cThread, rb_intern("list"), 0);
+    const char *name =
+        RB_TYPE_P(object, T_DATA) && RTYPEDDATA_P(object) ? RTYPEDDATA_TYPE(object)->wrap_struct_name : NULL;
 
-    for (long i = 0; i < RARRAY_LEN(list); i++)
-        (void)culet_values_add(live->graph.memory, &live->threads, rb_ary_entry(list, i));
+    return name != NULL ? name : "";
+}
+
+static void note_thread(VALUE child, void *data)
+{
+    struct culet_live *live = data;
+
+    if (strcmp(type_name(child), "VM/thread") == 0 && !culet_live_is_thread(live, child))
+        (void)culet_values_add(live->graph.memory, &live->threads, child);
+}
+
+/* Each Ractor marks its threads that are alive. Thread.list would take a lock that another thread may have had. */
+static void list_threads(struct culet_live *live, const struct root_list *list)
+{
+    for (size_t i = 0; i < list->roots.count; i++) {
+        VALUE object = list->roots.items[i].object;
+        if (strcmp(type_name(object), "ractor") == 0)
+            live->reachable(object, note_thread, live);
+    }
 }
 
 static void add_stack_value(VALUE child, void *data)
@@ -320,7 +333,8 @@ static void add_stack_value(VALUE child, void *data)
 
 static void add_locals(struct culet_live *live, VALUE thread)
 {
-    VALUE names = call_of(rb_cThread, "keys", thread);
+    VALUE keys = rb_funcall(rb_cThread, rb_intern("instance_method"), 1, ID2SYM(rb_intern("keys")));
+    VALUE names = rb_funcall(keys, rb_intern("bind_call"), 1, thread);
 
     for (long i = 0; i < RARRAY_LEN(names); i++) {
         ID name = SYM2ID(rb_ary_entry(names, i));
@@ -328,16 +342,27 @@ static void add_locals(struct culet_live *live, VALUE thread)
     }
 }
 
+struct thread_walk {
+    struct culet_live *live;
+    VALUE thread;
+};
+
+static int add_thread_variable(VALUE name, VALUE value, VALUE data)
+{
+    struct thread_walk *walk = (struct thread_walk *)data;
+
+    add_single(walk->live, HOLDER_THREAD_LOCAL, LAYER_DURABLE, walk->thread, SYM2ID(name), value);
+    return ST_CONTINUE;
+}
+
+/* Ruby has a thread's variables in a Hash, its instance variable without an @. */
 static void add_variables(struct culet_live *live, VALUE thread)
 {
-    VALUE names = call_of(rb_cThread, "thread_variables", thread);
-    VALUE get = rb_funcall(rb_cThread, rb_intern("instance_method"), 1, ID2SYM(rb_intern("thread_variable_get")));
+    VALUE variables = rb_attr_get(thread, rb_intern("locals"));
+    struct thread_walk walk = {live, thread};
 
-    for (long i = 0; i < RARRAY_LEN(names); i++) {
-        VALUE name = rb_ary_entry(names, i);
-        add_single(live, HOLDER_THREAD_LOCAL, LAYER_DURABLE, thread, SYM2ID(name),
-                   rb_funcall(get, rb_intern("bind_call"), 2, thread, name));
-    }
+    if (RB_TYPE_P(variables, T_HASH))
+        rb_hash_foreach(variables, add_thread_variable, (VALUE)&walk);
 }
 
 /* The native stack of the current thread is a root of its own. */
@@ -349,7 +374,7 @@ static void add_thread(struct culet_live *live, VALUE thread, const struct root_
     culet_graph_add_target(&live->graph, culet_live_id(live, thread));
     live->reachable(thread, add_stack_value, live);
     for (size_t i = 0; thread == rb_thread_current() && i < list->roots.count; i++)
-        if (list->roots.items[i].category == ROOT_STACK)
+        if (list->roots.items[i].value == ROOT_STACK)
             add_stack_value(list->roots.items[i].object, live);
 }
 
@@ -359,8 +384,9 @@ static void note_root(const char *category, VALUE object, void *data)
 {
     struct root_list *list = data;
 
-    (void)roots_add(list->memory, &list->roots,
-                    (struct root){object, culet_root_category_of(category, category != NULL ? strlen(category) : 0)});
+    (void)culet_notes_add(
+        list->memory, &list->roots,
+        (struct culet_noted){object, culet_root_category_of(category, category != NULL ? strlen(category) : 0)});
 }
 
 static bool is_hidden_array(VALUE object)
@@ -386,40 +412,12 @@ static void note_finalizer(struct culet_live *live, VALUE list)
     VALUE code = culet_live_is_finalizer(list) ? culet_internals_proc_code(RARRAY_AREF(list, RARRAY_LEN(list) - 1)) : 0;
     uint32_t id = culet_live_id(live, list);
 
-    (void)culet_finalizers_add(live->graph.memory, &live->finalizers, (struct culet_finalizer){code, id});
-}
-
-static int by_code(const void *one, const void *other)
-{
-    const struct culet_finalizer *a = one, *b = other;
-
-    if (a->code != b->code)
-        return a->code < b->code ? -1 : 1;
-    return (a->target > b->target) - (a->target < b->target);
-}
-
-/* Thousands of objects may have finalizers by one line of code. */
-static void add_finalizers(struct culet_live *live)
-{
-    const struct culet_finalizer *list = live->finalizers.items;
-
-    if (live->finalizers.count > 0)
-        qsort(live->finalizers.items, live->finalizers.count, sizeof(*list), by_code);
-    for (size_t i = 0; i < live->finalizers.count; i++) {
-        if (i == 0 || list[i].code != list[i - 1].code)
-            culet_graph_add_holder(&live->graph, HOLDER_FINALIZER, LAYER_DURABLE, 0, 0);
-        culet_graph_add_target(&live->graph, list[i].target);
-    }
+    (void)culet_notes_add(live->graph.memory, &live->finalizers, (struct culet_noted){code, id});
 }
 
 static bool is_native(VALUE object)
 {
-    const char *name;
-
-    if (RB_BUILTIN_TYPE(object) != T_DATA)
-        return false;
-    name = RTYPEDDATA_P(object) ? RTYPEDDATA_TYPE(object)->wrap_struct_name : "";
-    return name == NULL || strncmp(name, "VM/", 3) != 0;
+    return RB_BUILTIN_TYPE(object) == T_DATA && strncmp(type_name(object), "VM/", 3) != 0;
 }
 
 static void add_vm_root(struct culet_live *live, VALUE object)
@@ -434,11 +432,11 @@ static void add_vm_root(struct culet_live *live, VALUE object)
         add_single(live, is_native(object) ? HOLDER_NATIVE : HOLDER_VM, LAYER_NATIVE, object, 0, object);
 }
 
-static void add_root(struct culet_live *live, const struct root *root)
+static void add_root(struct culet_live *live, const struct culet_noted *root)
 {
     if (culet_live_id(live, root->object) == CULET_NO_ID || RB_BUILTIN_TYPE(root->object) == T_NONE)
         return;
-    switch ((enum culet_root_category)root->category) {
+    switch ((enum culet_root_category)root->value) {
     case ROOT_FINALIZERS:
         note_finalizer(live, root->object);
         return;
@@ -462,20 +460,11 @@ static void add_root(struct culet_live *live, const struct root *root)
     }
 }
 
-static int by_root(const void *one, const void *other)
-{
-    const struct root *a = one, *b = other;
-
-    if (a->object != b->object)
-        return a->object < b->object ? -1 : 1;
-    return (a->category > b->category) - (a->category < b->category);
-}
-
 /* Where Ruby does not report its finalizers as roots (4.0 and later), the lists that are in the heap are taken for them. */
 static void note_block_lists(struct culet_live *live, const struct root_list *list)
 {
     for (size_t i = 0; i < list->roots.count; i++)
-        if (list->roots.items[i].category == ROOT_FINALIZERS)
+        if (list->roots.items[i].value == ROOT_FINALIZERS)
             return;
     for (size_t i = 0; live->has_finalizers && i < live->block_lists.count; i++)
         note_finalizer(live, live->block_lists.items[i]);
@@ -489,15 +478,14 @@ void culet_live_add_roots(struct culet_live *live)
 
     AS_FUNCTION(root_function, each_root, pointer);
     each_root(note_root, &list);
-    if (list.roots.count > 0)
-        qsort(list.roots.items, list.roots.count, sizeof(*list.roots.items), by_root);
-    list_threads(live);
+    sort(&list.roots);
+    list_threads(live, &list);
     for (size_t i = 0; i < list.roots.count; i++)
-        if (i == 0 || by_root(&list.roots.items[i - 1], &list.roots.items[i]) != 0)
+        if (i == 0 || by_object(&list.roots.items[i - 1], &list.roots.items[i]) != 0)
             add_root(live, &list.roots.items[i]);
     note_block_lists(live, &list);
-    add_finalizers(live);
+    add_grouped(live, &live->finalizers, HOLDER_FINALIZER, LAYER_DURABLE);
     for (size_t i = 0; i < live->threads.count; i++)
         add_thread(live, live->threads.items[i], &list);
-    roots_free(live->graph.memory, &list.roots);
+    culet_notes_free(live->graph.memory, &list.roots);
 }
