@@ -25,6 +25,13 @@ class GemsTest < Minitest::Test
     FileUtils.rm_rf(@directory)
   end
 
+  # The specification lists those that are there.
+  def test_the_manual_is_written_before_a_gem_is_made
+    out, err, status = run_program(RbConfig.ruby, "-S", "rake", "--prereqs", env: CLEAN)
+    assert_predicate status, :success?, err
+    %w[build gem:source gem:native].each { |task| assert_match(/^rake #{task}\n(    .*\n)*?    man$/, out) }
+  end
+
   # Of another checkout, whose files have other times and modes.
   def test_the_source_gem_is_the_same_bytes_twice
     copy = File.join(@directory, "copy")
