@@ -36,7 +36,6 @@ module Culet
       def descriptor = @file.fileno
 
       # @param records [String] appended
-      # @return [void]
       def write(records)
         @file.write(records)
         @file.flush
