@@ -6,8 +6,7 @@
  *
  *   LD_PRELOAD=culet-syscall-counter.so PROGRAM
  */
-#ifndef CULET_SYSCALL_COUNTER_H
-#define CULET_SYSCALL_COUNTER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -24,5 +23,3 @@ struct culet_syscall_counts {
 
 /* Reads the calling thread's counts. The only exported symbol besides libc's; look it up with dlsym. */
 void culet_syscall_counter_read(struct culet_syscall_counts *calls);
-
-#endif

@@ -2,8 +2,7 @@
  * feature_index/builder.h - builds an index in memory. Its arrays double when they are full, so that adding a path
  * costs no allocation of its own.
  */
-#ifndef CULET_FEATURE_INDEX_BUILDER_H
-#define CULET_FEATURE_INDEX_BUILDER_H
+#pragma once
 
 #include "feature_index/serialized.h"
 
@@ -48,5 +47,3 @@ uint64_t culet_builder_bytes(const struct culet_builder *builder);
 
 /* The serialized index, for free(3); NULL without memory or beyond CULET_INDEX_MAX_BYTES. */
 void *culet_builder_finish(const struct culet_builder *builder, size_t *bytes);
-
-#endif

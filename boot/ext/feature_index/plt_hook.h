@@ -1,6 +1,5 @@
 /* feature_index/plt_hook.h - redirects the calls that a loaded object makes to a function of another object. */
-#ifndef CULET_FEATURE_INDEX_PLT_HOOK_H
-#define CULET_FEATURE_INDEX_PLT_HOOK_H
+#pragma once
 
 typedef void culet_function(void);
 
@@ -16,5 +15,3 @@ typedef void culet_function(void);
  * Returns how many entries were changed; 0 if there are none or they cannot be written.
  */
 int culet_plt_hook(const void *inside, const char *name, culet_function *original, culet_function *replacement);
-
-#endif

@@ -4,8 +4,7 @@
  * Ruby calls realpath(3) for each feature that it loads and for each folder of the load path, which costs a readlink(2)
  * for each part of the path. A folder without links on its path needs none.
  */
-#ifndef CULET_FEATURE_INDEX_REALPATH_CACHE_H
-#define CULET_FEATURE_INDEX_REALPATH_CACHE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ int culet_realpath_is_file(const char *path, struct stat *status);
 
 /* Whether nothing has this path: the longest prefix that is a folder has no links and no entry with the next name. */
 int culet_realpath_is_absent(const char *path);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * Knows no Ruby. Not thread-safe.
  */
-#ifndef CULET_FEATURE_INDEX_RESOLVER_H
-#define CULET_FEATURE_INDEX_RESOLVER_H
+#pragma once
 
 #include "feature_index/load_path_entry.h"
 #include "feature_index/serialized.h"
@@ -67,5 +66,3 @@ unsigned culet_resolver_kinds(const struct culet_resolver *resolver, const char 
 const char *culet_resolver_problem(struct culet_resolver *resolver);
 
 void culet_resolver_read_stats(const struct culet_resolver *resolver, struct culet_resolver_stats *stats);
-
-#endif

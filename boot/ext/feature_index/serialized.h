@@ -11,8 +11,7 @@
  * A file is not trusted: culet_index_check checks the header, culet_store_read the checksum, and the functions below
  * return nothing for an offset that leads outside.
  */
-#ifndef CULET_FEATURE_INDEX_SERIALIZED_H
-#define CULET_FEATURE_INDEX_SERIALIZED_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -131,5 +130,3 @@ uint32_t culet_index_root(const struct culet_index *index, const char *path, siz
 /* The stamp for a result of stat(2), and whether two stamps are equal. */
 void culet_stamp_of(struct culet_stamp *stamp, const struct stat *status);
 int culet_stamp_same(const struct culet_stamp *one, const struct culet_stamp *other);
-
-#endif

@@ -2,8 +2,7 @@
  * feature_index/store.h - the index file. It is read whole, not mapped, because truncating a mapped file kills the
  * process, and replaced by rename, so that no process sees a partial file.
  */
-#ifndef CULET_FEATURE_INDEX_STORE_H
-#define CULET_FEATURE_INDEX_STORE_H
+#pragma once
 
 #include "feature_index/serialized.h"
 
@@ -37,5 +36,3 @@ int culet_store_prepare(const char *path);
 
 int culet_store_lock(const char *path, unsigned milliseconds);
 void culet_store_unlock(int lock);
-
-#endif

@@ -4,8 +4,7 @@
  * A method that calls the method it replaced adds a frame to each backtrace and hides the caller from require_relative.
  * A C function that calls the original C function does neither.
  */
-#ifndef CULET_ORIGINAL_FUNCTION_H
-#define CULET_ORIGINAL_FUNCTION_H
+#pragma once
 
 #include <ruby.h>
 
@@ -14,5 +13,3 @@
  * cannot be found.
  */
 void *culet_original_function(VALUE module, const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* recorder/counters.h - what the calling thread has used so far, without the recorder itself. */
-#ifndef CULET_RECORDER_COUNTERS_H
-#define CULET_RECORDER_COUNTERS_H
+#pragma once
 
 #include <ruby.h>
 
@@ -33,5 +32,3 @@ struct culet_counters culet_counters_since(const struct culet_counters *later, c
 
 /* Sets the tag for objects that the calling thread allocates from now on; 0: none. Returns the previous one. */
 uint32_t culet_counters_tag(uint32_t tag);
-
-#endif

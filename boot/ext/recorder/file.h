@@ -2,8 +2,7 @@
  * recorder/file.h - the file of a recording: lines of JSON, written at once, so that SIGKILL loses nothing. Not mapped,
  * because truncating a mapped file would kill the program. A forked process has a file of its own.
  */
-#ifndef CULET_RECORDER_FILE_H
-#define CULET_RECORDER_FILE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -21,5 +20,3 @@ int culet_recorder_file_begun(void);
 
 /* Appends bytes. On an error recording ends, with a message on stderr. */
 void culet_recorder_file_add(const char *bytes, size_t length);
-
-#endif

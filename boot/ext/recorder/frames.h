@@ -1,6 +1,5 @@
 /* recorder/frames.h - the requires in progress, a stack per thread, and the lines that the recording has of them. */
-#ifndef CULET_RECORDER_FRAMES_H
-#define CULET_RECORDER_FRAMES_H
+#pragma once
 
 #include "common/buffer.h"
 #include "recorder/counters.h"
@@ -51,5 +50,3 @@ void culet_frames_write(struct culet_buffer *buffer, const struct frame *outer);
 /* Add a member to a JSON object. */
 void culet_frames_add_string(struct culet_buffer *buffer, const char *key, VALUE string);
 void culet_frames_add_counters(struct culet_buffer *buffer, const struct culet_counters *counters);
-
-#endif

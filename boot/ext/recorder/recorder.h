@@ -1,6 +1,5 @@
 /* recorder/recorder.h - Culet::Boot::Recorder: records the cost of each require of this process. */
-#ifndef CULET_RECORDER_H
-#define CULET_RECORDER_H
+#pragma once
 
 #include <ruby.h>
 
@@ -11,5 +10,3 @@ void culet_init_recorder(VALUE culet);
  * caller must not replace the methods.
  */
 int culet_recorder_serve_by(VALUE (*require)(VALUE self, VALUE feature));
-
-#endif

@@ -1,6 +1,5 @@
 /* recorder/retained.h - what is left at exit: the objects allocated under each require, and the compiled code. */
-#ifndef CULET_RECORDER_RETAINED_H
-#define CULET_RECORDER_RETAINED_H
+#pragma once
 
 #include "common/buffer.h"
 
@@ -13,5 +12,3 @@
  * Requires the GVL; Ruby's threads stop meanwhile. May raise.
  */
 void culet_retained_write(struct culet_buffer *buffer, uint32_t first, uint32_t last_slot);
-
-#endif

@@ -1,6 +1,5 @@
 /* realpath.h - the system calls inside realpath, which cannot be intercepted. */
-#ifndef CULET_REALPATH_H
-#define CULET_REALPATH_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -10,5 +9,3 @@
  * resolved: its result, or NULL on an error
  */
 void culet_count_realpath(const char *path, const char *resolved);
-
-#endif

@@ -1,6 +1,5 @@
 /* agent/classes.h - the names of Ruby's classes, and the flags that mark old objects. */
-#ifndef CULET_AGENT_CLASSES_H
-#define CULET_AGENT_CLASSES_H
+#pragma once
 
 #include "common/buffer.h"
 
@@ -22,5 +21,3 @@ void culet_classes_add(struct culet_classes *classes, VALUE object);
  * known), and names: [[address, name], ...]. Frees the names.
  */
 void culet_classes_write(struct culet_buffer *buffer, struct culet_classes *classes);
-
-#endif

@@ -1,6 +1,5 @@
 /* agent/clients.h - the table of clients, in the listener's thread. */
-#ifndef CULET_AGENT_CLIENTS_H
-#define CULET_AGENT_CLIENTS_H
+#pragma once
 
 #include "agent/client.h"
 
@@ -14,5 +13,3 @@ struct culet_client *culet_clients_oldest(enum culet_stage stage);
 void culet_clients_answer(struct culet_client *client, struct culet_buffer *buffer, const char *error);
 
 void culet_clients_drop(struct culet_client *client);
-
-#endif

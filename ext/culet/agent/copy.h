@@ -1,6 +1,5 @@
 /* agent/copy.h - a forked copy of the process that makes an answer. */
-#ifndef CULET_AGENT_COPY_H
-#define CULET_AGENT_COPY_H
+#pragma once
 
 #include <ruby.h>
 
@@ -35,5 +34,3 @@ struct culet_copy {
  * Returns NULL and sets `copy`, or returns an error message.
  */
 const char *culet_copy_start(struct culet_copy *copy, const struct culet_copy_task *task);
-
-#endif

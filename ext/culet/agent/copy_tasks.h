@@ -1,6 +1,5 @@
 /* agent/copy_tasks.h - the requests that a forked copy of the process answers. */
-#ifndef CULET_AGENT_COPY_TASKS_H
-#define CULET_AGENT_COPY_TASKS_H
+#pragma once
 
 #include "agent/copy.h"
 #include "agent/request.h"
@@ -14,5 +13,3 @@ const char *culet_copy_tasks_start(struct culet_copy *copy, const struct culet_r
 
 /* What is to be done in the process itself after the copy has started. May raise; for rb_protect. Returns Qnil. */
 VALUE culet_copy_tasks_follow(VALUE request);
-
-#endif

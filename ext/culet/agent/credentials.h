@@ -1,6 +1,5 @@
 /* agent/credentials.h - who may send requests to this process. */
-#ifndef CULET_AGENT_CREDENTIALS_H
-#define CULET_AGENT_CREDENTIALS_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -18,5 +17,3 @@ struct culet_credentials {
  * Sets `peer`. Returns NULL, or why the client is rejected.
  */
 const char *culet_credentials_refusal(int connection, struct culet_credentials *credentials);
-
-#endif

@@ -9,8 +9,7 @@
  * The main thread handles one request at a time, in order of arrival. A client that is slow to send its request or to
  * receive its answer is dropped after some seconds and delays no other client.
  */
-#ifndef CULET_AGENT_LISTENER_H
-#define CULET_AGENT_LISTENER_H
+#pragma once
 
 /*
  * Starts to listen, in this process and in every process that it forks.
@@ -28,5 +27,3 @@ void culet_listener_no_child(int begins);
 
 /* The process ends: no more requests are passed on. */
 void culet_listener_end(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* agent/main_request.h - the request that the main thread works on, one at a time. */
-#ifndef CULET_AGENT_MAIN_REQUEST_H
-#define CULET_AGENT_MAIN_REQUEST_H
+#pragma once
 
 #include <stdint.h>
 
@@ -31,5 +30,3 @@ void culet_main_request_answer(struct culet_buffer *buffer, const char *error);
 
 /* Answers by what a copy writes. The listener owns the descriptors from now on. */
 void culet_main_request_answer_later(const struct culet_copy *copy);
-
-#endif

@@ -1,6 +1,5 @@
 /* agent/objects.h - counts of Ruby's objects and their memory, by type. */
-#ifndef CULET_AGENT_OBJECTS_H
-#define CULET_AGENT_OBJECTS_H
+#pragma once
 
 #include "agent/classes.h"
 #include "common/buffer.h"
@@ -30,5 +29,3 @@ struct culet_objects_options {
  *   why: the reason if nothing was counted, else ""
  */
 void culet_objects_write(struct culet_buffer *buffer, const struct culet_objects_options *options);
-
-#endif

@@ -5,8 +5,7 @@
  * Ruby's counts are noted by a job that each answer requests. So they are those of the last answer, or of the time when
  * Ruby last ran: in a process that is idle nothing runs and no page is written.
  */
-#ifndef CULET_AGENT_PROCESS_READING_H
-#define CULET_AGENT_PROCESS_READING_H
+#pragma once
 
 #include "reading/reading.h"
 
@@ -25,5 +24,3 @@ void culet_process_reading_refresh(void);
 
 /* In a forked child. */
 void culet_process_reading_reset(void);
-
-#endif

@@ -14,8 +14,7 @@
  *   -> culet-agent 1 figures LF                                                         the reading (reading/reading.h)
  *   <- ok BYTES LF and that many bytes; or: error MESSAGE LF; or: busy LF (try again)
  */
-#ifndef CULET_AGENT_REQUEST_H
-#define CULET_AGENT_REQUEST_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -53,5 +52,3 @@ static inline bool culet_request_needs_copy(const struct culet_request *request)
 
 /* Parses a line without its end. wait_ms: how long the client waits for the main thread. Returns whether it is valid. */
 bool culet_request_parse(const char *line, struct culet_request *request, long *wait_ms);
-
-#endif

@@ -6,8 +6,7 @@
  * "culet-agent/PID/RANDOM" with the PID of the process's own namespace: nobody can guess the name and bind it first.
  * Clients find either name in /proc/PID/net/unix and /proc/PID/fd.
  */
-#ifndef CULET_AGENT_SOCKET_H
-#define CULET_AGENT_SOCKET_H
+#pragma once
 
 #include <sys/un.h>
 
@@ -29,5 +28,3 @@ void culet_agent_socket_forget(struct culet_agent_socket *opened);
 
 /* keep_name: in a forked child, whose parent still uses the path */
 void culet_agent_socket_close(struct culet_agent_socket *opened, int keep_name);
-
-#endif

@@ -1,6 +1,5 @@
 /* agent/statistics.h - the active malloc's own statistics. */
-#ifndef CULET_AGENT_STATISTICS_H
-#define CULET_AGENT_STATISTICS_H
+#pragma once
 
 #include "common/buffer.h"
 
@@ -12,5 +11,3 @@
  * Requires the GVL. May raise.
  */
 void culet_statistics_write(struct culet_buffer *buffer);
-
-#endif

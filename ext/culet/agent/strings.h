@@ -1,6 +1,5 @@
 /* agent/strings.h - the strings of this process, in slices. */
-#ifndef CULET_AGENT_STRINGS_H
-#define CULET_AGENT_STRINGS_H
+#pragma once
 
 #include "common/buffer.h"
 
@@ -23,5 +22,3 @@ struct culet_strings_options {
  * allocation sites are reported,"why":"" or why there are no strings}
  */
 void culet_strings_write(struct culet_buffer *buffer, const struct culet_strings_options *options);
-
-#endif

@@ -1,6 +1,5 @@
 /* blackbox/box.h - the mapped file: its tables, records and checksums. No Ruby, no system call per record. */
-#ifndef CULET_BLACKBOX_BOX_H
-#define CULET_BLACKBOX_BOX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ void culet_box_write(enum culet_box_table table, void *slot, uint64_t number, ui
 
 /* Empties a slot. */
 void culet_box_clear(void *slot);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * No system call, no lock, no allocation.
  */
-#ifndef CULET_BLACKBOX_EVENTS_H
-#define CULET_BLACKBOX_EVENTS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ void culet_events_count(uint64_t *running, uint64_t *begun);
 
 /* In a forked child: none runs. */
 void culet_events_reset(void);
-
-#endif

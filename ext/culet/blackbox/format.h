@@ -16,8 +16,7 @@
  * whole if its checksum fits: a process that is killed while it writes one leaves one that is not, and the reader goes
  * without it. A table is written in turns, so the record that is lost is the oldest. Numbers are little-endian.
  */
-#ifndef CULET_BLACKBOX_FORMAT_H
-#define CULET_BLACKBOX_FORMAT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -80,5 +79,3 @@ struct culet_box_note {
     uint64_t bytes; /* the limit, or what a step has freed */
     char text[208]; /* "limit SOURCE", "step NAME", to the end of the payload */
 };
-
-#endif

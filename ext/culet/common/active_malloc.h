@@ -4,8 +4,7 @@
  *
  * The extension is not linked against an allocator: every function is looked up in that library at run time.
  */
-#ifndef CULET_ACTIVE_MALLOC_H
-#define CULET_ACTIVE_MALLOC_H
+#pragma once
 
 #include <ruby.h>
 
@@ -36,5 +35,3 @@ const char *culet_malloc_name(const struct active_malloc *library);
 #define AS_FUNCTION(type, variable, pointer)                                                                           \
     type *variable;                                                                                                    \
     memcpy(&variable, &(pointer), sizeof(variable))
-
-#endif

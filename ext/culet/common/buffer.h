@@ -2,8 +2,7 @@
  * common/buffer.h - a growing buffer in a mapping of its own, so that a report on malloc's and Ruby's heap does not
  * change them; and writing JSON into it.
  */
-#ifndef CULET_BUFFER_H
-#define CULET_BUFFER_H
+#pragma once
 
 #include <ruby.h>
 
@@ -43,5 +42,3 @@ void culet_buffer_json_members(struct culet_buffer *buffer, VALUE hash);
 
 /* Frees the memory and leaves the buffer empty. */
 void culet_buffer_free(struct culet_buffer *buffer);
-
-#endif

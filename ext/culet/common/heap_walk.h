@@ -1,6 +1,5 @@
 /* common/heap_walk.h - a walk over all slots of Ruby's heap with GC disabled, as in ObjectSpace. */
-#ifndef CULET_HEAP_WALK_H
-#define CULET_HEAP_WALK_H
+#pragma once
 
 #include <ruby.h>
 
@@ -43,5 +42,3 @@ int culet_heap_walk(culet_heap_walk_function *function, void *data);
 
 /* Calls a function with GC disabled, for work on the runs that a walk found. Returns as culet_heap_walk. */
 int culet_without_gc(void (*function)(void *data), void *data);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * common/mark.h - a mark in /proc/PID/maps that shows other processes what culet does, or has done, in this one.
  */
-#ifndef CULET_COMMON_MARK_H
-#define CULET_COMMON_MARK_H
+#pragma once
 
 #include <ruby.h>
 
@@ -23,5 +22,3 @@ int culet_mark_exists(const char *prefix);
 
 /* Culet.mark(name), private: makes the mark unless there is one. Returns nil. */
 VALUE culet_mark_once(VALUE self, VALUE name);
-
-#endif

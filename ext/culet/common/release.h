@@ -3,8 +3,7 @@
  *
  * The call is looked up at run time; the extension is not linked against an allocator.
  */
-#ifndef CULET_RELEASE_H
-#define CULET_RELEASE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -30,5 +29,3 @@ void culet_release_memory(void);
 
 /* How many bytes culet_release_memory would return, if the allocator counts them cheaply; else SIZE_MAX. */
 size_t culet_release_estimate(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* common/sleeper.h - a native thread that sleeps until it is woken or a time has passed. */
-#ifndef CULET_COMMON_SLEEPER_H
-#define CULET_COMMON_SLEEPER_H
+#pragma once
 
 #include <limits.h>
 #include <linux/futex.h>
@@ -82,5 +81,3 @@ static inline bool culet_sleeper_forget(struct culet_sleeper *sleeper)
 {
     return atomic_exchange(&sleeper->state, CULET_NO_THREAD) != CULET_NO_THREAD;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * common/thread.h - starts native threads that run no Ruby code.
  */
-#ifndef CULET_COMMON_THREAD_H
-#define CULET_COMMON_THREAD_H
+#pragma once
 
 #include <pthread.h>
 #include <signal.h>
@@ -12,5 +11,3 @@
  * for the program's threads. Where `thread` is NULL it is detached. Returns 0 or an errno.
  */
 int culet_thread_start(pthread_t *thread, void *(*function)(void *), const sigset_t *blocked);
-
-#endif

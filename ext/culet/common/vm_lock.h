@@ -1,6 +1,5 @@
 /* common/vm_lock.h - the lock of Ruby's VM, which stops other Ractors. */
-#ifndef CULET_VM_LOCK_H
-#define CULET_VM_LOCK_H
+#pragma once
 
 #include <ruby.h>
 
@@ -15,5 +14,3 @@ int culet_vm_lock_exists(void);
  * called. Without the lock's functions it is just called. The function must not raise.
  */
 void culet_vm_locked(void (*function)(void *data), void *data);
-
-#endif

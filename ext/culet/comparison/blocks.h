@@ -1,6 +1,5 @@
 /* comparison/blocks.h - the malloc blocks of a process, at five bytes each, with an index by address. */
-#ifndef CULET_COMPARISON_BLOCKS_H
-#define CULET_COMPARISON_BLOCKS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -63,5 +62,3 @@ uint32_t culet_comparison_block_known_by(struct comparison_blocks *blocks, uint6
 void culet_comparison_block_bounds(struct comparison_blocks *blocks, uint32_t block, uint64_t *first, uint64_t *past);
 
 void culet_comparison_blocks_free(struct comparison_blocks *blocks);
-
-#endif

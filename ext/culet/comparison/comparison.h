@@ -11,11 +11,8 @@
  *   ruby_pages       comparison of a heap page
  *   malloc_blocks    comparison of malloc blocks
  */
-#ifndef CULET_COMPARISON_H
-#define CULET_COMPARISON_H
+#pragma once
 
 #include <ruby.h>
 
 void culet_init_comparison(VALUE culet);
-
-#endif

@@ -3,8 +3,7 @@
  * whose own blocks lead to it. This needs no knowledge of object layouts; a number that happens to be an address can
  * cause a wrong owner.
  */
-#ifndef CULET_COMPARISON_OWNERS_H
-#define CULET_COMPARISON_OWNERS_H
+#pragma once
 
 #include "comparison/process.h"
 
@@ -45,5 +44,3 @@ int culet_comparison_is_code(const struct comparison_owners *owners, const struc
                              uint64_t address);
 
 void culet_comparison_owners_free(struct comparison_owners *owners);
-
-#endif

@@ -2,8 +2,7 @@
  * comparison/process_memory.h - the bytes of another process, through /proc/PID/mem, which pins no pages. Only pages in
  * memory are read: reading would map an absent page and swap a swapped one in.
  */
-#ifndef CULET_COMPARISON_PROCESS_MEMORY_H
-#define CULET_COMPARISON_PROCESS_MEMORY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ int culet_comparison_read(const struct comparison_memory *memory, uint64_t first
  * Returns the bytes, valid until the next peek, or NULL.
  */
 const char *culet_comparison_peek(struct comparison_memory *memory, uint64_t first, uint64_t past);
-
-#endif

@@ -1,6 +1,5 @@
 /* comparison/ruby_pages.h - compares a page of Ruby's heap in two processes, slot by slot. */
-#ifndef CULET_COMPARISON_RUBY_PAGES_H
-#define CULET_COMPARISON_RUBY_PAGES_H
+#pragma once
 
 #include "comparison/writes.h"
 
@@ -23,5 +22,3 @@ void culet_comparison_count_objects(const struct comparison_ruby *ruby, uint64_t
  */
 unsigned culet_comparison_ruby_mask(const struct comparison_ruby *ruby, const uint64_t *words, size_t count,
                                     uint64_t from, struct comparison_writes *writes);
-
-#endif

@@ -5,8 +5,7 @@
  * The kernel walks the page tables for a PSS (smaps_rollup, 20 us per MiB). So a reading is an estimate: what the last
  * walks found, and what the kernel's counters of each process say since (stat and statm, 15 us). Knows no Ruby.
  */
-#ifndef CULET_LIMIT_CLUSTER_H
-#define CULET_LIMIT_CLUSTER_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -83,5 +82,3 @@ enum culet_cluster_use {
 
 /* The bytes in use, or CULET_UNKNOWN. One thread at a time. */
 uint64_t culet_cluster_bytes(struct culet_cluster *cluster, enum culet_cluster_use use);
-
-#endif

@@ -2,8 +2,7 @@
  * limit/collector.h - garbage collections near a memory limit: after each of Ruby's it decides how much may be allocated
  * until the next one, and forces one where the memory would not suffice until then.
  */
-#ifndef CULET_LIMIT_COLLECTOR_H
-#define CULET_LIMIT_COLLECTOR_H
+#pragma once
 
 #include <stdint.h>
 
@@ -34,5 +33,3 @@ void culet_collector_stop(void);
  * culet_collector_steer called after it.
  */
 void culet_collector_prepare(void (*request_steering)(void));
-
-#endif

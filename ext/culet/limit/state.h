@@ -6,8 +6,7 @@
  *   alarm <= used < critical: the ticker trims
  *   critical <= used: collections
  */
-#ifndef CULET_LIMIT_STATE_H
-#define CULET_LIMIT_STATE_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -96,5 +95,3 @@ uint64_t culet_limit_freed(uint64_t anonymous);
 
 /* The workers that the limit of this process is for too, as culet_cluster_list. */
 int culet_limit_list(const pid_t *workers, unsigned count, unsigned forks);
-
-#endif

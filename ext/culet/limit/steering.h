@@ -6,8 +6,7 @@
  * would exceed the target, culet/limit raises Ruby's count of allocated bytes, so that the collection comes after
  * `budget` bytes.
  */
-#ifndef CULET_LIMIT_STEERING_H
-#define CULET_LIMIT_STEERING_H
+#pragma once
 
 #include <stdint.h>
 
@@ -63,5 +62,3 @@ struct culet_forecast {
 
 /* The bytes that the heap lacks until the next job. allocated: since the start of Ruby; free: slots. */
 uint64_t culet_forecast_growth(struct culet_forecast *forecast, uint64_t allocated, uint64_t free);
-
-#endif

@@ -3,8 +3,7 @@
  * free memory and wakes the Ruby thread of culet/limit, which runs the slower steps. Above the critical level it makes
  * Ruby collect garbage at its next malloc.
  */
-#ifndef CULET_LIMIT_TICKER_H
-#define CULET_LIMIT_TICKER_H
+#pragma once
 
 #include "limit/state.h"
 
@@ -13,5 +12,3 @@ int culet_limit_ticker_start(const struct culet_limit_settings *settings);
 
 /* Ends the thread and closes nothing. */
 void culet_limit_ticker_stop(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* profile/dump.h - the stream of a profile (sampler/core/profile.h), with Ruby's frames. */
-#ifndef CULET_PROFILE_DUMP_H
-#define CULET_PROFILE_DUMP_H
+#pragma once
 
 #include "common/buffer.h"
 #include "sampler/core/profile.h"
@@ -14,5 +13,3 @@ void culet_profile_dump(const struct culet_profile_api *api, struct culet_buffer
  * no memory, the buffer has failed.
  */
 void culet_profile_dump_names(struct culet_buffer *buffer, uint64_t *lines);
-
-#endif

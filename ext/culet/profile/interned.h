@@ -3,8 +3,7 @@
  *
  * Texts are kept in the form of the profile's stream. The table never forgets a text.
  */
-#ifndef CULET_PROFILE_INTERNED_H
-#define CULET_PROFILE_INTERNED_H
+#pragma once
 
 #include <pthread.h>
 #include <stddef.h>
@@ -46,5 +45,3 @@ uint64_t culet_interned_write(struct culet_interned *table, struct culet_buffer 
  * not UTF-8 as \xNN. Returns its length; at most `size` bytes are written, and no part of an escape.
  */
 size_t culet_interned_escape(char *to, size_t size, const char *from, size_t length, char separator);
-
-#endif

@@ -5,8 +5,7 @@
  * profile reads the label from the native thread, so it is copied there: when it is set, when fibers switch, and before a
  * sample (culet_labels_refresh).
  */
-#ifndef CULET_PROFILE_LABELS_H
-#define CULET_PROFILE_LABELS_H
+#pragma once
 
 #include <ruby.h>
 
@@ -50,5 +49,3 @@ void culet_labels_listen(const struct culet_labels_listener *listener);
 
 /* Adds a line L for each label set whose bit in `used` is set; NULL: for all. Returns the number of lines. */
 uint64_t culet_labels_write(struct culet_buffer *buffer, const unsigned char *used, size_t used_bytes);
-
-#endif

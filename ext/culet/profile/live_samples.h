@@ -2,8 +2,7 @@
  * profile/live_samples.h - the samples since the base of growth, with the addresses of their objects and blocks, for an
  * analysis of what keeps these (retain/sampled.h).
  */
-#ifndef CULET_PROFILE_LIVE_SAMPLES_H
-#define CULET_PROFILE_LIVE_SAMPLES_H
+#pragma once
 
 #include "sampler/core/profile.h"
 
@@ -19,5 +18,3 @@ void culet_live_samples_prepare(const struct culet_profile_api *api);
 bool culet_live_samples_take(struct culet_profile_samples *samples);
 
 void culet_live_samples_free(struct culet_profile_samples *samples);
-
-#endif

@@ -5,8 +5,7 @@
  * thread may take effect there. In a postponed job Ruby would discard it, so a Ruby thread calls the methods, or the
  * writer of the profile.
  */
-#ifndef CULET_PROFILE_LIVENESS_H
-#define CULET_PROFILE_LIVENESS_H
+#pragma once
 
 #include <ruby.h>
 
@@ -42,5 +41,3 @@ void culet_liveness_check(void);
 
 /* Sets, by the number of its sample, the address of each object that has not been collected. As culet_liveness_check. */
 void culet_liveness_addresses(VALUE *addresses, size_t count);
-
-#endif

@@ -4,8 +4,7 @@
  * An event hook at each allocation would double its time, so the hook is enabled in short windows only. A thread opens and
  * closes a window at random times; what it stands for follows from the share of time that windows cover.
  */
-#ifndef CULET_PROFILE_OBJECTS_H
-#define CULET_PROFILE_OBJECTS_H
+#pragma once
 
 #include <ruby.h>
 
@@ -40,5 +39,3 @@ uint64_t culet_objects_write_types(struct culet_buffer *buffer, const unsigned c
  * collection. Requires the GVL, in the main Ractor. May raise.
  */
 void culet_objects_addresses(VALUE *addresses, size_t count);
-
-#endif

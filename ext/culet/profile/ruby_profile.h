@@ -1,6 +1,5 @@
 /* profile/ruby_profile.h - Culet::Profile, and the agent's request for it. */
-#ifndef CULET_RUBY_PROFILE_H
-#define CULET_RUBY_PROFILE_H
+#pragma once
 
 #include <ruby.h>
 #include <stdbool.h>
@@ -33,5 +32,3 @@ void culet_profile_answer(const struct culet_profile_request *request, struct cu
 
 /* Whether the process samples. In any thread. */
 bool culet_profile_running(void);
-
-#endif

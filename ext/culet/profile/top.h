@@ -1,6 +1,5 @@
 /* profile/top.h - the largest sites of the memory profile as a short stream (sampler/core/profile.h), in any thread. */
-#ifndef CULET_PROFILE_TOP_H
-#define CULET_PROFILE_TOP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,5 +22,3 @@ double culet_profile_top(struct culet_buffer *buffer, size_t most);
 
 /* As culet_profile_api.notify. */
 void culet_profile_top_notify(double bytes, void (*reached)(void));
-
-#endif

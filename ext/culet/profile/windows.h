@@ -7,8 +7,7 @@
  * such point. So the allocations between two points are in a window with the same probability, whatever their duration:
  * the share of time that windows cover.
  */
-#ifndef CULET_PROFILE_WINDOWS_H
-#define CULET_PROFILE_WINDOWS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ double culet_windows_share(void);
 /* A random number in (0, 1), and a first state for it. */
 double culet_windows_random(uint64_t *state);
 uint64_t culet_windows_seed(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* reading/glibc_resident.h - how much of glibc's arenas is resident, which mallinfo2 does not tell. */
-#ifndef CULET_READING_GLIBC_RESIDENT_H
-#define CULET_READING_GLIBC_RESIDENT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -9,5 +8,3 @@
  * mallinfo2 says they have; if the arenas found differ from it, the answer is CULET_UNKNOWN. In any thread.
  */
 uint64_t culet_glibc_resident(uint64_t arena_bytes);
-
-#endif

@@ -1,6 +1,5 @@
 /* reading/group.h - a control group with memory (cgroups(7), versions 1 and 2). Knows no Ruby, allocates nothing. */
-#ifndef CULET_READING_GROUP_H
-#define CULET_READING_GROUP_H
+#pragma once
 
 #include "reading/kernel_file.h"
 
@@ -30,5 +29,3 @@ uint64_t culet_group_kills(const struct culet_group *group);
 
 /* The part of the last ten seconds in which some thread waited for memory, in hundredths of a percent; or CULET_UNKNOWN. */
 uint64_t culet_group_stall(const struct culet_group *group);
-
-#endif

@@ -1,6 +1,5 @@
 /* reading/kernel_file.h - small files of the kernel, as text. Allocates nothing; any thread. */
-#ifndef CULET_READING_KERNEL_FILE_H
-#define CULET_READING_KERNEL_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ uint64_t culet_number_of(const char *text, const char *name);
 
 /* The number behind a name, or 0. */
 uint64_t culet_number_or_0(const char *text, const char *name);
-
-#endif

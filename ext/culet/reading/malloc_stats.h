@@ -1,6 +1,5 @@
 /* reading/malloc_stats.h - Culet.stats. */
-#ifndef CULET_READING_MALLOC_STATS_H
-#define CULET_READING_MALLOC_STATS_H
+#pragma once
 
 #include <ruby.h>
 
@@ -44,5 +43,3 @@ int culet_malloc_in_use_bytes(uint64_t *bytes);
 
 /* These bytes, or nil. Makes no object, for less than 4 EiB. With the GVL. */
 VALUE culet_malloc_in_use(VALUE self);
-
-#endif

@@ -4,8 +4,7 @@
  * folder: that of a process, "/proc/self" or "/proc/PID", or one with copies of its files. Bytes, but where a name says
  * otherwise; CULET_UNKNOWN for a line that the kernel does not write.
  */
-#ifndef CULET_READING_PROCESS_H
-#define CULET_READING_PROCESS_H
+#pragma once
 
 #include "reading/kernel_file.h"
 
@@ -46,5 +45,3 @@ struct culet_rollup {
 
 /* Returns false, and sets all to CULET_UNKNOWN, if it cannot be read. */
 bool culet_read_rollup(const char *folder, struct culet_rollup *rollup);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * Native threads can read: Ruby's counts are noted by Ruby threads (reading/ruby_stats.h).
  */
-#ifndef CULET_READING_READING_H
-#define CULET_READING_READING_H
+#pragma once
 
 #include <ruby.h>
 #include <stdbool.h>
@@ -102,5 +101,3 @@ void culet_init_reading(VALUE culet);
  * is none. A path that is too long leads to no file. May raise.
  */
 struct culet_group culet_group_of(VALUE files);
-
-#endif

@@ -1,6 +1,5 @@
 /* reading/thread_cache.h - the free blocks that malloc keeps for the calling thread. */
-#ifndef CULET_READING_THREAD_CACHE_H
-#define CULET_READING_THREAD_CACHE_H
+#pragma once
 
 #include "common/active_malloc.h"
 
@@ -9,5 +8,3 @@
  * uses alone: the counts of glibc and jemalloc have cached blocks as used. jemalloc's becomes empty, glibc's full.
  */
 void culet_settle_thread_cache(const struct active_malloc *library);
-
-#endif

@@ -5,8 +5,7 @@
  * sorting digests; with many strings, a part of the digests at a time. Suffixes are found by sorting the remaining
  * strings by their reversed content, in which a string directly precedes those that end with it.
  */
-#ifndef CULET_STRINGS_ANALYSIS_H
-#define CULET_STRINGS_ANALYSIS_H
+#pragma once
 
 #include "strings/groups.h"
 
@@ -19,5 +18,3 @@
 const char *culet_strings_analyse(struct culet_strings_analysis *analysis, const char *path, size_t top);
 
 void culet_strings_analysis_free(struct culet_strings_analysis *analysis);
-
-#endif

@@ -2,8 +2,7 @@
  * strings/digest.h - keyed digests of strings' contents. The secret does not leave the process, so nobody else can test
  * a guessed content against a digest.
  */
-#ifndef CULET_STRINGS_DIGEST_H
-#define CULET_STRINGS_DIGEST_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ void culet_strings_digest(const struct culet_strings_secret *secret, const void 
  */
 void culet_strings_chain(const struct culet_strings_secret *secret, const unsigned char *bytes, size_t length,
                          unsigned char *chain);
-
-#endif

@@ -1,6 +1,5 @@
 /* strings/duplicates.h - finds strings of equal content. */
-#ifndef CULET_STRINGS_DUPLICATES_H
-#define CULET_STRINGS_DUPLICATES_H
+#pragma once
 
 #include "strings/groups.h"
 
@@ -9,5 +8,3 @@
  * without memory.
  */
 int culet_strings_group_duplicates(struct culet_strings_analysis *analysis);
-
-#endif

@@ -6,8 +6,7 @@
  * eight. A record with STRING_SITE names an allocation site, possibly repeatedly: only `site` and the content
  * "FILE:LINE" count.
  */
-#ifndef CULET_STRINGS_RECORD_H
-#define CULET_STRINGS_RECORD_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -52,5 +51,3 @@ static inline size_t culet_string_record_bytes(size_t content_bytes)
 {
     return (sizeof(struct culet_string_record) + content_bytes + 7) & ~(size_t)7;
 }
-
-#endif

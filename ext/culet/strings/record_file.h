@@ -1,6 +1,5 @@
 /* strings/record_file.h - reads the file of records (strings/record.h) without all of it being resident. */
-#ifndef CULET_STRINGS_RECORD_FILE_H
-#define CULET_STRINGS_RECORD_FILE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ int culet_record_file_copy(const struct culet_record_file *file, uint64_t offset
                            unsigned char *content);
 
 void culet_record_file_close(struct culet_record_file *file);
-
-#endif

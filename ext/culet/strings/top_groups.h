@@ -1,6 +1,5 @@
 /* strings/top_groups.h - keeps the groups with the largest gains. */
-#ifndef CULET_STRINGS_TOP_GROUPS_H
-#define CULET_STRINGS_TOP_GROUPS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ int culet_top_groups_wants(const struct culet_top_groups *top, uint64_t gain);
 
 /* Sorts by gain, largest first; no group can be added afterwards. */
 void culet_top_groups_sort(struct culet_top_groups *top);
-
-#endif

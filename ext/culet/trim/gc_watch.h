@@ -1,6 +1,5 @@
 /* trim/gc_watch.h - reports Ruby's garbage collections, without GC event hooks. */
-#ifndef CULET_GC_WATCH_H
-#define CULET_GC_WATCH_H
+#pragma once
 
 /*
  * Called for each collection while it marks, with the GVL held or the VM stopped, never concurrently, possibly in a
@@ -20,5 +19,3 @@ void culet_gc_watch(culet_gc_watcher *watcher);
  * GC.
  */
 int culet_gc_swept(void);
-
-#endif

@@ -16,8 +16,7 @@
  *   IDLE_MAX_INTERVAL_SECONDS 0.5 s     -           so that memory is returned within a second of the last collection
  *   MAX_DOUBLINGS             8         -           0.25 s doubled eight times exceeds MAX_INTERVAL_SECONDS
  */
-#ifndef CULET_TRIM_POLICY_H
-#define CULET_TRIM_POLICY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -70,5 +69,3 @@ double culet_trim_policy_due(const struct culet_trim_policy *policy, uint64_t re
  * beyond that.
  */
 int culet_trim_policy_is_ineffective(const struct culet_trim_policy *policy, uint64_t resident);
-
-#endif

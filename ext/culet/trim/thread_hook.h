@@ -1,6 +1,5 @@
 /* trim/thread_hook.h - runs a function once in each Ruby thread, at the thread's next allocation of an object. */
-#ifndef CULET_THREAD_HOOK_H
-#define CULET_THREAD_HOOK_H
+#pragma once
 
 /* Runs during an allocation: it must not allocate objects, raise or call Ruby. */
 typedef void culet_thread_hook(void);
@@ -19,5 +18,3 @@ void culet_thread_hook_disable(void);
 
 /* Whether the hook is enabled. */
 int culet_thread_hook_enabled(void);
-
-#endif

@@ -1,10 +1,7 @@
 /* trim/trim.h - Culet.trim, Culet.trim_stats and Culet::Trim. */
-#ifndef CULET_TRIM_H
-#define CULET_TRIM_H
+#pragma once
 
 #include <ruby.h>
 
 /* Defines the methods. May raise. */
 void culet_init_trim(VALUE culet);
-
-#endif

@@ -1,6 +1,5 @@
 /* trim/trimmer.h - runs trims, in a native thread or in the calling thread, and counts them. Knows no Ruby. */
-#ifndef CULET_TRIMMER_H
-#define CULET_TRIMMER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -60,5 +59,3 @@ struct culet_trimmer_stats culet_trimmer_stats(void);
 
 /* Ends the thread, after the running trim if there is one; it does not start again in this process. */
 void culet_trimmer_end(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* culet_extents.h - what of culet's heap lies outside of segments. */
-#ifndef CULET_EXTENTS_H
-#define CULET_EXTENTS_H
+#pragma once
 
 #include "culet/culet_heap.h"
 
@@ -9,5 +8,3 @@ void culet_extents_list(struct culet_reading *reading, struct culet_heap *heap);
 
 /* Makes the next listed region; returns false if none is left. The process may have run since. */
 bool culet_extents_next(struct culet_reading *reading, struct culet_heap *heap);
-
-#endif

@@ -4,8 +4,7 @@
  *   culet_extents    what lies outside of segments: huge blocks, kept extents, descriptors, tables
  *   culet_segment    one segment: slabs, large blocks, free pages; with culet_slab
  *   culet_walker     runs them one after the other, and writes the records */
-#ifndef CULET_CULET_HEAP_H
-#define CULET_CULET_HEAP_H
+#pragma once
 
 #include "culet/culet_selfmap.h"
 #include "regions/histogram.h"
@@ -70,5 +69,3 @@ struct culet_region *culet_heap_new_region(struct culet_reading *reading, struct
 /* Adds the next block of a region, if it has any bytes. */
 void culet_heap_add_block(struct culet_reading *reading, struct culet_region *region, uint64_t bytes,
                           enum culet_block_state state);
-
-#endif

@@ -1,10 +1,7 @@
 /* culet_segment.h - one segment of culet's heap. */
-#ifndef CULET_SEGMENT_H
-#define CULET_SEGMENT_H
+#pragma once
 
 #include "culet/culet_heap.h"
 
 /* Walks the segment whose descriptor is at `address`. */
 void culet_segment_walk(struct culet_reading *reading, struct culet_heap *heap, uint64_t address);
-
-#endif

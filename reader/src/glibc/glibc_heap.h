@@ -13,8 +13,7 @@
  *
  * The structures are those of glibc 2.26 to 2.43 (malloc/malloc.c, malloc/arena.c). Differences between versions are
  * inferred from invariants of the data, never from a version number. */
-#ifndef CULET_GLIBC_HEAP_H
-#define CULET_GLIBC_HEAP_H
+#pragma once
 
 #include "glibc/glibc_candidates.h"
 #include "reader/layouts/glibc_chunk.h"
@@ -103,5 +102,3 @@ struct culet_glibc {
 
 /* Marks the arena as broken, with a reason (printf's arguments); the first reason stays. */
 void culet_glibc_break(struct culet_glibc_arena *arena, const char *why, ...) __attribute__((format(printf, 2, 3)));
-
-#endif

@@ -1,6 +1,5 @@
 /* glibc_locks.h - whether threads are inside malloc, which leaves arenas inconsistent. */
-#ifndef CULET_GLIBC_LOCKS_H
-#define CULET_GLIBC_LOCKS_H
+#pragma once
 
 #include "glibc/glibc_heap.h"
 
@@ -12,5 +11,3 @@ bool culet_glibc_is_busy(struct culet_reading *reading, const struct culet_glibc
  * time. */
 void culet_glibc_wait_until_idle(struct culet_reading *reading, struct culet_glibc *heap,
                                  const struct culet_glibc_arena *arena);
-
-#endif

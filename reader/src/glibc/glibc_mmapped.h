@@ -1,6 +1,5 @@
 /* glibc_mmapped.h - chunks with a mapping of their own. */
-#ifndef CULET_GLIBC_MMAPPED_H
-#define CULET_GLIBC_MMAPPED_H
+#pragma once
 
 #include "glibc/glibc_heap.h"
 
@@ -10,5 +9,3 @@ void culet_glibc_mmapped_find(struct culet_reading *reading, struct culet_glibc 
 /* Whether all mapped chunks were found, by the count and sum in mp_. In glibc 2.43 the sum is too large by 16 bytes
  * for each mremap of a chunk (mremap_chunk forgets the header), also of chunks freed since. */
 bool culet_glibc_mmapped_complete(const struct culet_glibc *heap);
-
-#endif

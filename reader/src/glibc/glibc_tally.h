@@ -3,8 +3,7 @@
  * A walk is resumed in the next slice. The last chunk of a slice need not be a chunk any more by then, since it may
  * have been merged with the one before. Then the walk goes back to an older checkpoint (glibc_checkpoint.h): a copy
  * of this state. */
-#ifndef CULET_GLIBC_TALLY_H
-#define CULET_GLIBC_TALLY_H
+#pragma once
 
 #include "glibc/glibc_chain.h"
 
@@ -68,5 +67,3 @@ void culet_glibc_tally_finish(struct culet_glibc_walk *walk);
 /* A chunk of such a size can hold a tcache. */
 #define CULET_GLIBC_LEAST_TCACHE 0x290u
 #define CULET_GLIBC_MOST_TCACHE 0x310u
-
-#endif

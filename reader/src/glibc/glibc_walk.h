@@ -1,6 +1,5 @@
 /* glibc_walk.h - walks the chunks of one region of an arena, slice by slice. */
-#ifndef CULET_GLIBC_WALK_H
-#define CULET_GLIBC_WALK_H
+#pragma once
 
 #include "glibc/glibc_heap.h"
 
@@ -8,5 +7,3 @@
  * regions. Pauses by itself. */
 void culet_glibc_walk_region(struct culet_reading *reading, struct culet_glibc *heap, struct culet_glibc_arena *arena,
                              struct culet_region *region, uint64_t first, uint64_t heap_start);
-
-#endif

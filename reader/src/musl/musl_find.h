@@ -1,5 +1,4 @@
-#ifndef CULET_MUSL_FIND_H
-#define CULET_MUSL_FIND_H
+#pragma once
 
 #include "musl/musl_heap.h"
 
@@ -7,5 +6,3 @@
  * first word of the first and of the last area. False if there is none: nothing was allocated, or the library has
  * another malloc. */
 bool culet_musl_find(struct culet_reading *reading, struct culet_musl *heap, const char *file);
-
-#endif

@@ -4,8 +4,7 @@
  *   musl_groups   lists the groups of all metas
  *   musl_walk     divides one group into its blocks, and the groups in its slots
  *   musl_walker   runs them one after the other, and writes the records */
-#ifndef CULET_MUSL_HEAP_H
-#define CULET_MUSL_HEAP_H
+#pragma once
 
 #include "reader/layouts/musl_heap.h"
 #include "reading.h"
@@ -45,5 +44,3 @@ struct culet_musl {
     uint64_t walk_ns;
     struct culet_histogram sizes;
 };
-
-#endif

@@ -3,8 +3,7 @@
  *
  * The table of pages takes three bytes per page, in leaves that exist only where a page is used in part or in
  * memory. So a region of 8 TiB takes 32 MB of addresses and hardly any memory. */
-#ifndef CULET_REGION_H
-#define CULET_REGION_H
+#pragma once
 
 #include "base/buffer.h"
 #include "reader/format.h"
@@ -90,5 +89,3 @@ uint64_t culet_region_bytes_in_state(const struct culet_region *region, uint64_t
 uint64_t culet_region_resident(const struct culet_region *region);
 
 struct culet_region_sum culet_region_sum(const struct culet_region *region);
-
-#endif

@@ -1,6 +1,5 @@
 /* ruby_find.h - finds the pages of Ruby's heap. */
-#ifndef CULET_RUBY_FIND_H
-#define CULET_RUBY_FIND_H
+#pragma once
 
 #include "ruby/ruby_heap.h"
 
@@ -10,5 +9,3 @@ bool culet_ruby_pages_in_malloc(const struct culet_reading *reading);
 
 /* Finds the pages, in address order, and notes candidates for the transient heap. Paused at the start; yields. */
 void culet_ruby_find_pages(struct culet_reading *reading, struct culet_ruby *ruby);
-
-#endif

@@ -7,8 +7,7 @@
  *   transient_heap   the transient heap of Ruby up to 3.2
  *   ruby_records     the records
  *   ruby_walker      runs them one after the other */
-#ifndef CULET_RUBY_HEAP_H
-#define CULET_RUBY_HEAP_H
+#pragma once
 
 #include "process/memory_batch.h"
 #include "ruby/ruby_page.h"
@@ -44,5 +43,3 @@ struct culet_ruby {
     uint64_t swapped; /* kernel pages in swap */
     struct culet_ruby_batch batch;
 };
-
-#endif
