@@ -107,14 +107,12 @@ static int is_culet_active(const struct active_malloc *library)
     return pointer != NULL && is_active() != 0;
 }
 
-/*
- * Culet.allocator: the allocator that serves this process. Returns a frozen Hash:
+/* Culet.allocator: the allocator that serves this process. Returns a frozen Hash:
  *   name:    "culet", "glibc", "jemalloc", "tcmalloc", "mimalloc", "rpmalloc", "snmalloc" or "unknown"
  *   version: String; nil if the library does not report it
  *   library: absolute path of the file that defines malloc, or nil
  *   active:  true if culet serves the process; false with the name "culet" if it is loaded but passes all calls on to
- *            glibc
- */
+ *            glibc */
 static VALUE culet_allocator(VALUE self)
 {
     struct active_malloc library = {NULL, NULL};

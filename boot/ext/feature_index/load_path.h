@@ -1,7 +1,5 @@
-/*
- * feature_index/load_path.h - the folders of the load path and their state in the index; reads folders that the index
- * lacks. Shared by load_path.c and resolver.c.
- */
+/* feature_index/load_path.h - the folders of the load path and their state in the index; reads folders that the index
+ * lacks. Shared by load_path.c and resolver.c. */
 #pragma once
 
 #include "feature_index/load_path_entry.h"

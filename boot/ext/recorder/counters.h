@@ -5,19 +5,15 @@
 
 #include <stdint.h>
 
-/*
- * cpu_seconds: of the thread. objects, object_bytes (slots): of the thread if objects are followed, else of all
- * threads.
- */
+/* cpu_seconds: of the thread. objects, object_bytes (slots): of the thread if objects are followed, else of all
+ * threads. */
 struct culet_counters {
     double seconds, cpu_seconds;
     uint64_t objects, object_bytes, mallocs, malloc_bytes, paths, failed_paths;
 };
 
-/*
- * Looks up culet-syscall-counter.so, and follows allocations of objects on request. Returns whether the library is
- * loaded.
- */
+/* Looks up culet-syscall-counter.so, and follows allocations of objects on request. Returns whether the library is
+ * loaded. */
 int culet_counters_start(int follow_objects);
 
 /* Whether allocations of objects are followed. */

@@ -4,11 +4,9 @@
 #include "common/buffer.h"
 #include "recorder/counters.h"
 
-/*
- * A require in progress. RubyGems' method starts one without a name (marked), and gets its name from the C function
+/* A require in progress. RubyGems' method starts one without a name (marked), and gets its name from the C function
  * that it calls; a second attempt after activating a gem belongs to the same one. Other requires have their name from
- * the start.
- */
+ * the start. */
 struct frame {
     struct frame *up;
     struct culet_counters start;

@@ -5,10 +5,8 @@
 
 #include <stdint.h>
 
-/*
- * Adds JSON lines:
+/* Adds JSON lines:
  *   {"kind":"held","id":N,"objects":N,"bytes":N}            objects with a tag from `first` to `last`
  *   {"kind":"code","path":P,"eval":B,"bytes":N,"count":N}   instruction sequences of a file
- * Requires the GVL; Ruby's threads stop meanwhile. May raise.
- */
+ * Requires the GVL; Ruby's threads stop meanwhile. May raise. */
 void culet_retained_write(struct culet_buffer *buffer, uint32_t first, uint32_t last_slot);

@@ -1,7 +1,5 @@
-/*
- * recorder/tags.h - under which require each Ruby object was allocated: a number per slot of Ruby's heap, in mappings
- * of its own. A reused slot is tagged again, so frees need not be followed.
- */
+/* recorder/tags.h - under which require each Ruby object was allocated: a number per slot of Ruby's heap, in mappings
+ * of its own. A reused slot is tagged again, so frees need not be followed. */
 #pragma once
 
 #include <ruby.h>

@@ -3,9 +3,7 @@
 
 #include <stdbool.h>
 
-/*
- * Counts the calls of a realpath: one per component, including those of link targets.
+/* Counts the calls of a realpath: one per component, including those of link targets.
  *
- * resolved: its result, or NULL on an error
- */
+ * resolved: its result, or NULL on an error */
 void culet_count_realpath(const char *path, const char *resolved);

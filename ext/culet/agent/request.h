@@ -1,5 +1,4 @@
-/*
- * agent/request.h - what a client asks for: one line, and its answer.
+/* agent/request.h - what a client asks for: one line, and its answer.
  *
  *   -> culet-agent 1 data=0..3 limit_ms=N wait_ms=N LF                                  counts of objects
  *   -> culet-agent 1 strings from=N collect=0|1 content=0|1 limit_ms=N wait_ms=N LF     a slice of the strings
@@ -12,8 +11,7 @@
  *                                                                           the memory profile (profile/ruby_profile.h)
  *   -> culet-agent 1 limit limit_ms=N wait_ms=N LF                                      the memory limit (limit/limit.h)
  *   -> culet-agent 1 figures LF                                                         the reading (reading/reading.h)
- *   <- ok BYTES LF and that many bytes; or: error MESSAGE LF; or: busy LF (try again)
- */
+ *   <- ok BYTES LF and that many bytes; or: error MESSAGE LF; or: busy LF (try again) */
 #pragma once
 
 #include <stdbool.h>

@@ -1,8 +1,6 @@
-/*
- * A slice first lists Ruby's heap pages and sorts them: Ruby's own order changes when a page is freed between two
+/* A slice first lists Ruby's heap pages and sorts them: Ruby's own order changes when a page is freed between two
  * slices. Then it writes the strings from the requested slot on. Contents are copied, because the program may free a
- * buffer as soon as it runs again.
- */
+ * buffer as soon as it runs again. */
 #include "agent/strings.h"
 
 #include <ruby/encoding.h>
@@ -137,10 +135,8 @@ static void name_site(struct slice *slice, uint64_t site, const char *name, size
     culet_buffer_add(slice->buffer, zeros, record.bytes - sizeof(record) - length);
 }
 
-/*
- * objspace allocates a String for each answer, in the heap being reported. It is emptied and hidden at once, and hidden
- * empty strings are not reported.
- */
+/* objspace allocates a String for each answer, in the heap being reported. It is emptied and hidden at once, and hidden
+ * empty strings are not reported. */
 static uint64_t site_of(struct slice *slice, VALUE string)
 {
     char name[1024];
@@ -324,10 +320,8 @@ static void write_head(char *head, const struct slice *slice, double collection)
     head[HEAD_BYTES - 1] = '\n';
 }
 
-/*
- * GC is disabled since the pages were listed. Writing may take as long as listing did: with MMTk, which lists object by
- * object, slices would otherwise be many and tiny. A limit of zero gives the shortest slices.
- */
+/* GC is disabled since the pages were listed. Writing may take as long as listing did: with MMTk, which lists object by
+ * object, slices would otherwise be many and tiny. A limit of zero gives the shortest slices. */
 static void fill(void *data)
 {
     struct slice *slice = data;

@@ -13,12 +13,10 @@ struct culet_strings_options {
     double limit_seconds;
 };
 
-/*
- * Adds a JSON line, then the strings from a slot on, by address, as records (strings/record.h), until the limit or some
+/* Adds a JSON line, then the strings from a slot on, by address, as records (strings/record.h), until the limit or some
  * MB; the program runs between two slices. Strings that are allocated, freed or moved meanwhile may be missed. Requires
  * the GVL and a Ruby thread, which is busy meanwhile. May raise.
  *
  * {"kind":"strings","next":N or null (last slice),"seconds":...,"collection_seconds":...,"strings":N,"sites":whether
- * allocation sites are reported,"why":"" or why there are no strings}
- */
+ * allocation sites are reported,"why":"" or why there are no strings} */
 void culet_strings_write(struct culet_buffer *buffer, const struct culet_strings_options *options);

@@ -7,11 +7,9 @@
 
 #include "blackbox/format.h"
 
-/*
- * Allocates and maps the file of a descriptor. Returns 0 or an errno; ENOSPC: the disk is full. From then on an access to
+/* Allocates and maps the file of a descriptor. Returns 0 or an errno; ENOSPC: the disk is full. From then on an access to
  * the mapping cannot end the process: if the file loses its pages (another process truncates it, or the disk fails), its
- * place is taken by memory without a file.
- */
+ * place is taken by memory without a file. */
 int culet_box_map(int file);
 
 /* Whether there is a mapping. */

@@ -1,10 +1,8 @@
-/*
- * blackbox/events.h - requests and jobs in the black box.
+/* blackbox/events.h - requests and jobs in the black box.
  *
  *   begin: a slot of `running` --(end)--> a slot of `finished`, in turns
  *
- * No system call, no lock, no allocation.
- */
+ * No system call, no lock, no allocation. */
 #pragma once
 
 #include <stddef.h>

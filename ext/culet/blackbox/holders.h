@@ -1,18 +1,14 @@
-/*
- * blackbox/holders.h - looks at what keeps the memory, when the limit comes near: a forked copy finds the largest holders,
- * and what they have grown by since the look before.
- */
+/* blackbox/holders.h - looks at what keeps the memory, when the limit comes near: a forked copy finds the largest holders,
+ * and what they have grown by since the look before. */
 #pragma once
 
 #include <stdint.h>
 
 #include "reading/reading.h"
 
-/*
- * Before the first check, in a Ruby thread. May raise.
+/* Before the first check, in a Ruby thread. May raise.
  *
- * seconds: between two looks, at least; 0: none are taken. file: descriptor of the black box, which a copy closes
- */
+ * seconds: between two looks, at least; 0: none are taken. file: descriptor of the black box, which a copy closes */
 void culet_holders_prepare(uint64_t seconds, int file);
 
 /* In the thread of the readings: writes the look that has ended, or asks for one that is due. */

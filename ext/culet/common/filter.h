@@ -1,9 +1,8 @@
-/*
- * common/filter.h - whether the process has a filter of system calls (seccomp(2)).
+/* common/filter.h - whether the process has a filter of system calls (seccomp(2)).
  *
  * A filter may end the process for a call that it does not permit, so such a call cannot be tried. Under any filter, calls
- * that are useful but not needed are left out if they are not in the sets that every service has (systemd's @resources).
- */
+ * that are useful but not needed are left out if they are not in the sets that every service has (systemd's
+ * @resources). */
 #pragma once
 
 #include <sys/prctl.h>

@@ -1,6 +1,4 @@
-/*
- * common/job.h - functions that a Ruby thread runs soon, at the next point where it checks for interrupts.
- */
+/* common/job.h - functions that a Ruby thread runs soon, at the next point where it checks for interrupts. */
 #pragma once
 
 #include <ruby.h>

@@ -64,10 +64,8 @@ static inline bool culet_sleeper_end(struct culet_sleeper *sleeper)
     return true;
 }
 
-/*
- * In the thread: sleeps for so many nanoseconds, unless it was woken since `wakeups` had the value `seen`. It checks
- * everything again then, whatever ended the wait.
- */
+/* In the thread: sleeps for so many nanoseconds, unless it was woken since `wakeups` had the value `seen`. It checks
+ * everything again then, whatever ended the wait. */
 static inline void culet_sleeper_sleep(struct culet_sleeper *sleeper, uint32_t seen, uint64_t nanoseconds)
 {
     struct timespec time = {(time_t)(nanoseconds / 1000000000), (long)(nanoseconds % 1000000000)};

@@ -1,9 +1,7 @@
-/*
- * common/tracer.h - which process may read this one's memory.
+/* common/tracer.h - which process may read this one's memory.
  *
  * Under Yama's ptrace_scope 1 the ancestors of a process may read it, and one other process that it names, with its
- * children. culet-scope is a child of the process that it reads.
- */
+ * children. culet-scope is a child of the process that it reads. */
 #pragma once
 
 #include <ruby.h>

@@ -9,8 +9,6 @@ int culet_vm_several_ractors(void);
 /* Whether this Ruby has the lock for others to take. */
 int culet_vm_lock_exists(void);
 
-/*
- * Calls a function with the lock: other Ractors wait at their next safe point, from Ruby 3.4 on before the function is
- * called. Without the lock's functions it is just called. The function must not raise.
- */
+/* Calls a function with the lock: other Ractors wait at their next safe point, from Ruby 3.4 on before the function is
+ * called. Without the lock's functions it is just called. The function must not raise. */
 void culet_vm_locked(void (*function)(void *data), void *data);

@@ -30,19 +30,14 @@ struct comparison_blocks {
     size_t last_run; /* used last */
 };
 
-/*
- * Reserves space for `count` more blocks.
- * Returns 0 if they exceed the numbers available. Raises NoMemoryError.
- */
+/* Reserves space for `count` more blocks. Returns 0 if they exceed the numbers available. Raises NoMemoryError. */
 int culet_comparison_blocks_reserve(struct comparison_blocks *blocks, uint64_t count);
 
-/*
- * Adds the blocks of a region, in address order, after culet_comparison_blocks_reserve.
+/* Adds the blocks of a region, in address order, after culet_comparison_blocks_reserve.
  *
  * first, past: addresses of the region
  * payload: the numbers of its C record (reader/format.h)
- * Returns 0 if the record is truncated or exceeds the region.
- */
+ * Returns 0 if the record is truncated or exceeds the region. */
 int culet_comparison_blocks_add(struct comparison_blocks *blocks, uint64_t first, uint64_t past,
                                 const unsigned char *payload, size_t bytes);
 

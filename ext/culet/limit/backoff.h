@@ -1,7 +1,5 @@
-/*
- * limit/backoff.h - when a step may be repeated: what freed next to nothing is repeated after pauses that double, unless
- * clearly more is in use than then. Arithmetic only. One thread notes, any thread asks.
- */
+/* limit/backoff.h - when a step may be repeated: what freed next to nothing is repeated after pauses that double, unless
+ * clearly more is in use than then. Arithmetic only. One thread notes, any thread asks. */
 #pragma once
 
 #include <stdatomic.h>

@@ -1,8 +1,6 @@
-/*
- * limit/ticker.h - the native thread of a watched limit. It reads how much is in use. Above the alarm level it returns
+/* limit/ticker.h - the native thread of a watched limit. It reads how much is in use. Above the alarm level it returns
  * free memory and wakes the Ruby thread of culet/limit, which runs the slower steps. Above the critical level it makes
- * Ruby collect garbage at its next malloc.
- */
+ * Ruby collect garbage at its next malloc. */
 #pragma once
 
 #include "limit/state.h"

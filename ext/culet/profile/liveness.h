@@ -1,10 +1,8 @@
-/*
- * profile/liveness.h - which sampled objects are alive.
+/* profile/liveness.h - which sampled objects are alive.
  *
  * An ObjectSpace::WeakMap follows them. Its methods, like all methods, check for interrupts: Thread#kill or #raise for the
  * thread may take effect there. In a postponed job Ruby would discard it, so a Ruby thread calls the methods, or the
- * writer of the profile.
- */
+ * writer of the profile. */
 #pragma once
 
 #include <ruby.h>

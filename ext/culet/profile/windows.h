@@ -1,12 +1,10 @@
-/*
- * profile/windows.h - the thread that decides when a window of object sampling is open.
+/* profile/windows.h - the thread that decides when a window of object sampling is open.
  *
  * A window opens and closes in a postponed job, at a point where a Ruby thread checks for interrupts. C code can allocate
  * for milliseconds between two such points, and a process can wait for input for minutes. Both ends of a window are
  * scheduled by the clock, the second one independently of when the job ran for the first; each then waits for the next
  * such point. So the allocations between two points are in a window with the same probability, whatever their duration:
- * the share of time that windows cover.
- */
+ * the share of time that windows cover. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,7 +1,5 @@
-/*
- * reading/budget.h - how often a reading that takes long may be repeated: it rests for a multiple of what it has cost, so
- * that it takes a fixed part of the time however large the process is. One thread at a time.
- */
+/* reading/budget.h - how often a reading that takes long may be repeated: it rests for a multiple of what it has cost, so
+ * that it takes a fixed part of the time however large the process is. One thread at a time. */
 #pragma once
 
 #include "reading/clock.h"

@@ -12,16 +12,12 @@ struct culet_group {
     struct culet_kernel_file pressure; /* memory.pressure; version 1 has none */
 };
 
-/*
- * What counts as used of the limit: the charged bytes less those that the kernel reclaims before it kills. Charged bytes
- * that are CULET_UNKNOWN stay that; reclaimable ones count as none.
- */
+/* What counts as used of the limit: the charged bytes less those that the kernel reclaims before it kills. Charged bytes
+ * that are CULET_UNKNOWN stay that; reclaimable ones count as none. */
 uint64_t culet_group_used(uint64_t charged, uint64_t reclaimable);
 
-/*
- * The bytes that the kernel can reclaim, or CULET_UNKNOWN: page cache that no process maps, and the kernel's own caches.
- * With many groups, tens of microseconds.
- */
+/* The bytes that the kernel can reclaim, or CULET_UNKNOWN: page cache that no process maps, and the kernel's own caches.
+ * With many groups, tens of microseconds. */
 uint64_t culet_group_reclaimable(const struct culet_group *group);
 
 /* Processes of the group that the kernel has killed for lack of memory, or CULET_UNKNOWN. */

@@ -8,10 +8,9 @@
 /* Of a figure that cannot be read, or that Ruby or the allocator does not count. */
 #define CULET_UNKNOWN UINT64_MAX
 
-/*
- * A file by its descriptor, or, where that is -1, by its path, which is opened for each reading: a forked child would read
- * its parent's file, and a program that closes all descriptors would make a thread read another one. Neither: no file.
- */
+/* A file by its descriptor, or, where that is -1, by its path, which is opened for each reading: a forked child would read
+ * its parent's file, and a program that closes all descriptors would make a thread read another one. Neither: no
+ * file. */
 struct culet_kernel_file {
     int descriptor;
     char path[512];

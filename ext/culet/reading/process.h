@@ -1,9 +1,7 @@
-/*
- * reading/process.h - what the kernel says of the memory of one process. Knows no Ruby, allocates nothing; any thread.
+/* reading/process.h - what the kernel says of the memory of one process. Knows no Ruby, allocates nothing; any thread.
  *
  * folder: that of a process, "/proc/self" or "/proc/PID", or one with copies of its files. Bytes, but where a name says
- * otherwise; CULET_UNKNOWN for a line that the kernel does not write.
- */
+ * otherwise; CULET_UNKNOWN for a line that the kernel does not write. */
 #pragma once
 
 #include "reading/kernel_file.h"

@@ -231,11 +231,9 @@ static VALUE hash_of(const struct culet_reading *reading)
     return hash;
 }
 
-/*
- * Culet::Reading.read(folder, files): what the kernel says of a process and of its control group, a Hash of the known
+/* Culet::Reading.read(folder, files): what the kernel says of a process and of its control group, a Hash of the known
  * members of FIELDS and "group_used_bytes". folder: /proc/PID, or one with copies of its files. files: as of
- * culet_group_of.
- */
+ * culet_group_of. */
 static VALUE reading_read(VALUE self, VALUE folder, VALUE files)
 {
     struct culet_reader reader = {.folder = StringValueCStr(folder), .group = culet_group_of(files)};

@@ -1,8 +1,6 @@
-/*
- * strings/dump_line.h - reads a line of an ObjectSpace dump that describes a String, in the form that Ruby's objspace
+/* strings/dump_line.h - reads a line of an ObjectSpace dump that describes a String, in the form that Ruby's objspace
  * writes: a flat object, no white space but a blank after a comma, no escapes except in values. Any other line is left
- * to a JSON parser.
- */
+ * to a JSON parser. */
 #pragma once
 
 #include <stddef.h>

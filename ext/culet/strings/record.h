@@ -1,11 +1,9 @@
-/*
- * strings/record.h - a String, as reported by the agent and as stored in the file that is analysed; in this machine's
+/* strings/record.h - a String, as reported by the agent and as stored in the file that is analysed; in this machine's
  * byte order, because neither leaves the machine.
  *
  * A file is a sequence of records of `bytes` bytes: header, `content_bytes` of content, zeros up to a multiple of
  * eight. A record with STRING_SITE names an allocation site, possibly repeatedly: only `site` and the content
- * "FILE:LINE" count.
- */
+ * "FILE:LINE" count. */
 #pragma once
 
 #include <stddef.h>

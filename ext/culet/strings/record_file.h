@@ -16,10 +16,8 @@ struct culet_record_file {
 /* Maps the file. Returns 0 or an errno. An empty file has size 0. */
 int culet_record_file_open(struct culet_record_file *file, const char *path);
 
-/*
- * The record at an offset; NULL at the end, and for an inconsistent record: the contents come from another process.
- * Valid until the file is closed.
- */
+/* The record at an offset; NULL at the end, and for an inconsistent record: the contents come from another process.
+ * Valid until the file is closed. */
 const struct culet_string_record *culet_record_file_record(struct culet_record_file *file, uint64_t offset);
 
 /* Its content. */

@@ -1,6 +1,5 @@
-/*
- * strings/scanner.h - Culet::Strings::Scanner: converts lines of an ObjectSpace dump into records (strings/record.h).
- */
+/* strings/scanner.h - Culet::Strings::Scanner: converts lines of an ObjectSpace dump into records
+ * (strings/record.h). */
 #pragma once
 
 #include <ruby.h>
