@@ -1,4 +1,4 @@
-#include "blackbox/blackbox.h"
+#include "culet.h"
 
 #include <pthread.h>
 #include <ruby/vm.h>

@@ -1,4 +1,4 @@
-#include "common/memory_file.h"
+#include "culet.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-#include "strings/strings.h"
+#include "culet.h"
 
 #include "common/values.h"
 #include "strings/analysis.h"
