@@ -54,8 +54,7 @@
  *   problem    sentence
  *
  * Paths and names come from the process: valid UTF-8, but otherwise arbitrary. */
-#ifndef CULET_SCOPE_FORMAT_H
-#define CULET_SCOPE_FORMAT_H
+#pragma once
 
 #define CULET_STREAM_MAGIC "culet-scope 1\n\0"
 #define CULET_STREAM_MAGIC_BYTES 16
@@ -92,5 +91,3 @@ enum culet_block_state {
 /* Record 'S': values in place of a block size. */
 #define CULET_SLABS_NONE 0u
 #define CULET_SLABS_LARGE 1u
-
-#endif

@@ -30,8 +30,7 @@
  * numbers order the events of each block across threads, and an address is freed before it is allocated again. Realloc
  * takes two numbers: the event's own before the call and another one after it, `wait` numbers later than the next.
  * A realloc to 0 bytes that returned NULL freed the block; with any other size it failed, and the block stays. */
-#ifndef CULET_TRACE_FORMAT_H
-#define CULET_TRACE_FORMAT_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -195,5 +194,3 @@ static inline uint64_t culet_decode_small(uint8_t first)
 {
     return (uint64_t)(first >> CULET_EVENT_SMALL) * 8;
 }
-
-#endif

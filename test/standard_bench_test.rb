@@ -39,8 +39,7 @@ class StandardBenchTest < Minitest::Test
   C
   COUNTING = "#include <cstdio>\n#include <cstdlib>\nint main() { long iterCount = 100000000; free(malloc(1)); return iterCount != 40000000; }\n"
 
-  def setup = @folder = Dir.mktmpdir("culet-standard-test")
-  def teardown = FileUtils.rm_rf(@folder)
+  def setup = @folder = new_folder
 
   def test_time_cpu_and_memory_under_each_allocator
     source "cfrac/cfrac.c", FILL
@@ -110,16 +109,6 @@ class StandardBenchTest < Minitest::Test
     _, _, remarks = measured("redis", env: { "PATH" => path_without("redis-server") })
     assert_equal 1, remarks.size
     assert_match(/\Aredis was not run: redis-server.* not installed\.\z/, remarks.first)
-  end
-
-  def test_a_library_that_is_no_allocator_is_no_contender
-    libm = File.readlines("/proc/self/maps").filter_map { |line| line[%r{ (/\S*/libm[.-]\S*)$}, 1] }.first
-    skip "this Ruby is not linked with libm" unless libm
-
-    source "cfrac/cfrac.c", FILL
-    out, err, status = bench("cfrac", "--runs", "1", "--allocators", "math=#{libm},culet")
-    assert_equal [2, ""], [status.exitstatus, out]
-    assert_match(%r{\Abench/standard/run: \S*libm\S* does not define malloc; .*\n\z}, err)
   end
 
   def test_without_a_checkout

@@ -30,6 +30,7 @@ module TestHelper
   # A test that asserted nothing could not fail.
   def after_teardown
     super
+    FileUtils.rm_rf(@folders) if @folders
     flunk "it asserted nothing" if assertions.zero? && failures.empty?
   end
 
@@ -91,6 +92,17 @@ module TestHelper
     end
   end
 
+  # Waits for what the block returns.
+  #
+  # @param what [String, #call] told where it does not come
+  # @return [Object] what the block returned, once that is true
+  def assert_settles(what = "it comes to pass", seconds: PATIENCE_SECONDS)
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+    sleep 0.02 until (result = yield) || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+    assert result, -> { "within #{seconds} s: #{what.respond_to?(:call) ? what.call : what}" }
+    result
+  end
+
   # Starts a program, yields its pid once it has printed a line, and ends it with all that it started in its group.
   #
   # @param err [IO, String] where its standard error goes
@@ -114,7 +126,20 @@ module TestHelper
     yield pid, reader
   ensure
     end_started(pid) if pid
-    [reader, writer].compact.each { |io| io.close unless io.closed? }
+    [reader, writer].compact.each(&:close)
+  end
+
+  # As with_started, with a pipe that the program reads.
+  #
+  # @yieldparam feed [IO] besides: what is written there the program gets
+  def with_fed(*command, env: {})
+    input, feed = IO.pipe
+    with_started(*command, env: env, in: input) do |pid, out|
+      input.close # or the end of `feed` would not be seen
+      yield pid, out, feed
+    end
+  ensure
+    [input, feed].compact.each(&:close)
   end
 
   # @return [Process::Status] how a program of with_started ended
@@ -134,6 +159,9 @@ module TestHelper
 
   # @return [Boolean] whether bin/test --all runs: the slow tests too
   def all_tests? = ENV.key?("CULET_TEST_ALL")
+
+  # @return [String] a folder for the test, which is removed after it
+  def new_folder = (@folders ||= []).push(File.realpath(Dir.mktmpdir("culet-test"))).last
 
   # @yieldparam directory [String] that the block has for itself
   def in_directory

@@ -7,8 +7,7 @@
  * Each test runs in a process of its own, so it has a fresh heap, and a crash fails one test only. A failed test prints
  * "not ok NAME: ...". A test that takes longer than CHECK_SECONDS is killed. Arguments name the tests to run; without
  * any, all run. */
-#ifndef CULET_CHECK_H
-#define CULET_CHECK_H
+#pragma once
 
 #include <signal.h>
 #include <stdarg.h>
@@ -175,5 +174,3 @@ static inline int check_main(int argc, char **argv)
     {                                                                                                                  \
         return check_main(argc, argv);                                                                                 \
     }
-
-#endif

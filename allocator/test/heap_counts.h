@@ -1,6 +1,5 @@
 /* heap_counts.h - a count of the heap for tests, independent of culet_stats. */
-#ifndef CULET_TEST_HEAP_COUNTS_H
-#define CULET_TEST_HEAP_COUNTS_H
+#pragma once
 
 #include "arena.h"
 #include "bin.h"
@@ -61,5 +60,3 @@ static inline void count_heap(struct heap_counts *counts)
     counts->used_bytes += counts->large.large_bytes + counts->large.huge_bytes;
     counts->mapped_bytes = counts->pages.segments * CULET_SEGMENT_BYTES + counts->large.huge_bytes;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* libc.h - what glibc's <malloc.h> declares and musl's does not. culet exports these functions on both; they are weak,
  * because a program on musl's own allocator has none of them. */
-#ifndef CULET_TEST_LIBC_H
-#define CULET_TEST_LIBC_H
+#pragma once
 
 #include <limits.h>
 #include <malloc.h>
@@ -25,6 +24,4 @@ enum {
     M_TOP_PAD = -2,
     M_TRIM_THRESHOLD = -1,
 };
-#endif
-
 #endif

@@ -1,6 +1,5 @@
 /* resident.h - which pages of a range are resident, and the refusal of memory. */
-#ifndef CULET_RESIDENT_H
-#define CULET_RESIDENT_H
+#pragma once
 
 #include "check.h"
 #include "os.h"
@@ -26,5 +25,3 @@ static inline bool resident_refuse_all(void)
 {
     return true;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* threads.h - runs a thread to its end: in this thread's arena, or in another one. */
-#ifndef CULET_TEST_THREADS_H
-#define CULET_TEST_THREADS_H
+#pragma once
 
 #include "arena.h"
 #include "check.h"
@@ -27,5 +26,3 @@ static inline struct culet_arena *run_elsewhere(void *(*run)(void *), void *data
     culet_arena_leave(arena);
     return arena;
 }
-
-#endif

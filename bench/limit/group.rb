@@ -56,7 +56,6 @@ module Limits
     # @return [Float] used by the limit
     def used_share = Culet::MemoryGroup.new(folder, @version, @bytes).used_bytes.to_i.fdiv(@bytes)
 
-    # @return [void]
     def remove
       deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE
       begin

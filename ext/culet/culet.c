@@ -3,12 +3,10 @@
 
 #include <string.h>
 
-#include "agent/agent.h"
+#include "culet.h"
 #include "agent/unused_reporter.h"
-#include "blackbox/blackbox.h"
 #include "common/active_malloc.h"
 #include "common/mark.h"
-#include "common/memory_file.h"
 #include "reading/malloc_stats.h"
 #include "common/tracer.h"
 #include "common/values.h"
@@ -17,8 +15,6 @@
 #include "profile/ruby_profile.h"
 #include "reading/reading.h"
 #include "retain/retain.h"
-#include "strings/strings.h"
-#include "trim/trim.h"
 
 /* Functions of the active malloc. */
 typedef const char *text_function(void);
@@ -107,14 +103,12 @@ static int is_culet_active(const struct active_malloc *library)
     return pointer != NULL && is_active() != 0;
 }
 
-/*
- * Culet.allocator: the allocator that serves this process. Returns a frozen Hash:
+/* Culet.allocator: the allocator that serves this process. Returns a frozen Hash:
  *   name:    "culet", "glibc", "jemalloc", "tcmalloc", "mimalloc", "rpmalloc", "snmalloc" or "unknown"
  *   version: String; nil if the library does not report it
  *   library: absolute path of the file that defines malloc, or nil
  *   active:  true if culet serves the process; false with the name "culet" if it is loaded but passes all calls on to
- *            glibc
- */
+ *            glibc */
 static VALUE culet_allocator(VALUE self)
 {
     struct active_malloc library = {NULL, NULL};

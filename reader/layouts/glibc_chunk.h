@@ -4,8 +4,7 @@
  *   previous size   8 bytes; user data of the chunk before while that one is in use
  *   size            8 bytes; the low three bits are flags
  *   user data       in a free chunk: forward and backward link, and from LARGE_BYTES on two more links */
-#ifndef CULET_LAYOUTS_GLIBC_CHUNK_H
-#define CULET_LAYOUTS_GLIBC_CHUNK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -23,5 +22,3 @@
 #define GLIBC_CHUNK_LEAST_BYTES 32u   /* MINSIZE */
 /* sizeof (struct malloc_chunk) */
 #define GLIBC_CHUNK_STRUCT_BYTES (GLIBC_CHUNK_HEADER_BYTES + GLIBC_CHUNK_LARGE_LINKS_BYTES)
-
-#endif

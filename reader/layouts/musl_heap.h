@@ -6,8 +6,7 @@
  *   group     a pointer to its meta, one byte of state, then slots of one length. It is a mapping of its own, lies in a
  *             slot of another group, or in what the loader found unused in a library's last page.
  *   slot      a block, or a group. Its last four bytes belong to the next one's header. */
-#ifndef CULET_LAYOUTS_MUSL_HEAP_H
-#define CULET_LAYOUTS_MUSL_HEAP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -48,5 +47,3 @@ static const uint16_t musl_class_units[MUSL_CLASSES] = {
     1,   2,   3,   4,    5,    6,    7,    8,    9,    10,   12,   15,   18,   20,   25,   31,
     36,  42,  50,  63,   72,   84,   102,  127,  146,  170,  204,  255,  292,  340,  409,  511,
     584, 682, 818, 1023, 1169, 1364, 1637, 2047, 2340, 2730, 3276, 4095, 4680, 5460, 6552, 8191};
-
-#endif

@@ -3,8 +3,7 @@
  * Type, frozen bit and age bits have the same places in Ruby 2.7 to 4.1 (include/ruby/internal/value_type.h,
  * fl_type.h). The kinds of T_IMEMO named here have the same numbers in all of these versions (internal/imemo.h),
  * except FIELDS, which is a constant cache up to 3.4. */
-#ifndef CULET_LAYOUTS_RUBY_SLOT_H
-#define CULET_LAYOUTS_RUBY_SLOT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -72,5 +71,3 @@ static inline bool ruby_slot_is_code(uint64_t flags)
     return kind >= RUBY_SLOT_IMEMO_FIRST_CACHE || kind == RUBY_SLOT_IMEMO_ISEQ ||
            kind == RUBY_SLOT_IMEMO_METHOD_ENTRY || kind == RUBY_SLOT_IMEMO_CREF;
 }
-
-#endif

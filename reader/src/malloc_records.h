@@ -1,6 +1,5 @@
 /* malloc_records.h - the records "allocator", "arena" and "malloc", which all walkers of malloc's heaps write. */
-#ifndef CULET_MALLOC_RECORDS_H
-#define CULET_MALLOC_RECORDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ struct culet_malloc_record {
 void culet_allocator_record_write(const struct culet_allocator_record *record);
 void culet_arena_record_write(const struct culet_arena_record *record);
 void culet_malloc_record_write(const struct culet_malloc_record *record, const struct culet_pauses *pauses);
-
-#endif

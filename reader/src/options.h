@@ -1,6 +1,5 @@
 /* options.h - the command line. */
-#ifndef CULET_OPTIONS_H
-#define CULET_OPTIONS_H
+#pragma once
 
 #include "process/target.h"
 
@@ -14,5 +13,3 @@ struct culet_options {
 
 /* Parses the command line. Wrong usage ends the program with status 2, --help with 0. */
 struct culet_options culet_options_read(int argc, char **argv);
-
-#endif

@@ -1,6 +1,5 @@
 /* reading.h - one reading of one process: the state that all walkers share. */
-#ifndef CULET_READING_H
-#define CULET_READING_H
+#pragma once
 
 #include "process/memory.h"
 #include "process/target.h"
@@ -56,5 +55,3 @@ bool culet_reading_note_states_yielding(struct culet_reading *reading, struct cu
 /* Reports a problem to the user (printf's arguments). A sentence is reported once. */
 void culet_reading_problem(struct culet_reading *reading, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-
-#endif

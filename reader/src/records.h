@@ -1,6 +1,5 @@
 /* records.h - writes the records about a whole reading. */
-#ifndef CULET_RECORDS_H
-#define CULET_RECORDS_H
+#pragma once
 
 #include "reading.h"
 
@@ -12,5 +11,3 @@ void culet_records_write_unknown_allocator(const struct culet_reading *reading);
 
 /* Writes the pauses and the problems. */
 void culet_records_write_end(const struct culet_reading *reading);
-
-#endif

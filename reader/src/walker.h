@@ -1,7 +1,6 @@
 /* walker.h - what each kind of heap provides. A walker keeps its state in a context of its own, zeroed by the
  * caller. */
-#ifndef CULET_WALKER_H
-#define CULET_WALKER_H
+#pragma once
 
 #include "reading.h"
 
@@ -27,5 +26,3 @@ extern const struct culet_walker culet_glibc_walker;
 extern const struct culet_walker culet_musl_walker;
 extern const struct culet_walker culet_ruby_walker;
 extern const struct culet_walker culet_mapping_walker;
-
-#endif

@@ -1,6 +1,5 @@
 /* result.h - starts targets, has the reader read them, and finds figures in what it tells. */
-#ifndef CULET_TEST_READER_H
-#define CULET_TEST_READER_H
+#pragma once
 
 #include "check.h"
 
@@ -362,5 +361,3 @@ static inline void check_refused(const struct result *result, int status, const 
     CHECK(strchr(result->errors, '\n') == result->errors + strlen(result->errors) - 1, "more than one line: %s",
           result->errors);
 }
-
-#endif

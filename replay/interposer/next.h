@@ -1,6 +1,5 @@
 /* next.h - the next malloc functions in symbol lookup order (dlsym RTLD_NEXT): the allocator that serves the program. */
-#ifndef CULET_NEXT_H
-#define CULET_NEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ void *culet_early_malloc(size_t bytes, size_t alignment);
 
 /* Whether culet_early_malloc returned the block; its size is unknown, but it ends before `*end`. */
 bool culet_early_owns(const void *block, const char **end);
-
-#endif

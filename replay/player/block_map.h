@@ -1,8 +1,7 @@
 /* block_map.h - address to block number: a hash table with linear probing.
  *
  * libc has none that fits: hsearch(3) cannot grow or remove, and tsearch(3) calls the malloc under test. */
-#ifndef CULET_BLOCK_MAP_H
-#define CULET_BLOCK_MAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ bool culet_block_map_put(struct culet_block_map *map, uint64_t address, uint32_t
 bool culet_block_map_remove(struct culet_block_map *map, uint64_t address, uint32_t *block);
 
 void culet_block_map_free(struct culet_block_map *map);
-
-#endif

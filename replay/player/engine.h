@@ -1,6 +1,5 @@
 /* engine.h - replays operations with the malloc of this process. */
-#ifndef CULET_ENGINE_H
-#define CULET_ENGINE_H
+#pragma once
 
 #include "operations.h"
 
@@ -39,5 +38,3 @@ struct culet_replay_result {
 /* Ends the program with a message when the allocator runs out of memory, or CHECK finds changed bytes. */
 struct culet_replay_result culet_replay(const struct culet_operations *operations,
                                         const struct culet_replay_options *options);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The kernel does not count them as anonymous memory, so the process's anonymous memory is that of the allocator under
  * test and of libc. */
-#ifndef CULET_MAPPING_H
-#define CULET_MAPPING_H
+#pragma once
 
 #include <stddef.h>
 
@@ -18,5 +17,3 @@ void culet_mapping_grow(void **mapping, size_t *count, size_t wanted, size_t byt
 /* Removes bytes `from` to `to` from the page tables, which the kernel walks to measure resident memory. The contents
  * stay. */
 void culet_mapping_unmap_pages(void *mapping, size_t from, size_t to);
-
-#endif

@@ -1,6 +1,5 @@
 /* measure.h - memory, time and instructions of this process. */
-#ifndef CULET_MEASURE_H
-#define CULET_MEASURE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ bool culet_measure_count_instructions(void);
 
 /* Instructions since then, including those of ended threads. */
 uint64_t culet_measure_instructions(void);
-
-#endif

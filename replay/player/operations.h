@@ -1,6 +1,5 @@
 /* operations.h - a trace as the operations to replay, with block numbers in place of addresses. */
-#ifndef CULET_OPERATIONS_H
-#define CULET_OPERATIONS_H
+#pragma once
 
 #include "../format.h"
 
@@ -55,5 +54,3 @@ struct culet_operations {
  *
  * @param single whether one thread replays all operations */
 struct culet_operations culet_operations_read(const char *path, bool single);
-
-#endif

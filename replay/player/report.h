@@ -1,6 +1,5 @@
 /* report.h - prints a trace and its replay as one JSON document, with the keys of `culet replay --json`. */
-#ifndef CULET_REPORT_H
-#define CULET_REPORT_H
+#pragma once
 
 #include "engine.h"
 
@@ -10,5 +9,3 @@ void culet_report_print(const struct culet_operations *operations, const struct 
 
 /* Every operation, one per line: index, thread, name, block, bytes, and alignment. */
 void culet_report_list(const struct culet_operations *operations);
-
-#endif

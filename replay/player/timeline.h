@@ -1,8 +1,7 @@
 /* timeline.h - the events of a process and of the parents it was forked from, in the order of their sequence numbers.
  *
  * The numbers index an array, so nothing is sorted. */
-#ifndef CULET_TIMELINE_H
-#define CULET_TIMELINE_H
+#pragma once
 
 #include "trace_file.h"
 
@@ -39,5 +38,3 @@ struct culet_timeline {
 struct culet_timeline culet_timeline_read(const char *path);
 
 void culet_timeline_free(struct culet_timeline *timeline);
-
-#endif

@@ -1,6 +1,5 @@
 /* trace_file.h - reads and checks a trace file (format.h). The file is not mapped: it may be truncated meanwhile. */
-#ifndef CULET_TRACE_FILE_H
-#define CULET_TRACE_FILE_H
+#pragma once
 
 #include "../format.h"
 
@@ -35,5 +34,3 @@ struct culet_trace_event {
  * @param program 0: the first that the process executed while it was recorded */
 void culet_trace_file_each(const struct culet_trace_file *trace, uint32_t program,
                            void (*visit)(void *context, const struct culet_trace_event *event), void *context);
-
-#endif

@@ -1,6 +1,5 @@
 /* turn.h - makes several threads run one at a time, each passing the turn to a chosen next one. */
-#ifndef CULET_TURN_H
-#define CULET_TURN_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -15,5 +14,3 @@ struct culet_turn {
 void culet_turn_wait(struct culet_turn *turn);
 
 void culet_turn_grant(struct culet_turn *turn);
-
-#endif

@@ -1,7 +1,6 @@
 /* buffer.h - memory for the chunks that are being filled: a slot of the recording buffer (format.h) where `culet trace`
  * provides one, so that SIGKILL loses nothing; otherwise private memory. */
-#ifndef CULET_BUFFER_H
-#define CULET_BUFFER_H
+#pragma once
 
 #include "../format.h"
 
@@ -41,5 +40,3 @@ uint64_t culet_buffer_pid_namespace(void);
 
 /* Whether `culet trace` copies the chunk, even if this process is killed now. */
 bool culet_buffer_collects(const struct culet_chunk_info *info);
-
-#endif

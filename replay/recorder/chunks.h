@@ -1,7 +1,6 @@
 /* chunks.h - the chunks that threads write to. A chunk lies in memory (buffer.h); the file receives it when it is full,
  * or in parts where `culet trace` does not copy it. */
-#ifndef CULET_CHUNKS_H
-#define CULET_CHUNKS_H
+#pragma once
 
 #include "../format.h"
 
@@ -21,5 +20,3 @@ void culet_chunks_flush(struct culet_trace_chunk *chunk);
 
 /* Writes the new events of all chunks of this process to the file, but of those that `culet trace` copies. */
 void culet_chunks_flush_all(void);
-
-#endif

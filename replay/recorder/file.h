@@ -8,8 +8,7 @@
  * most children execute another program before. The state
  * that parent and child must not share lies in a page that the kernel wipes in the child, which covers children of
  * clone(2), where no fork handler runs. */
-#ifndef CULET_FILE_H
-#define CULET_FILE_H
+#pragma once
 
 #include "buffer.h"
 
@@ -70,5 +69,3 @@ void culet_file_count_lost(void);
 
 /* Microseconds since the recording's start. */
 uint64_t culet_file_time(void);
-
-#endif

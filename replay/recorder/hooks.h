@@ -1,6 +1,5 @@
 /* hooks.h - records the calls of the malloc functions (../interposer/api.c). */
-#ifndef CULET_RECORDER_HOOKS_H
-#define CULET_RECORDER_HOOKS_H
+#pragma once
 
 #include "writer.h"
 
@@ -82,5 +81,3 @@ static inline void culet_hook_realloc(const void *block, size_t bytes, const voi
     writer->expected += wait + 1;
     culet_writer_end(writer, at);
 }
-
-#endif

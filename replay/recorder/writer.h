@@ -1,6 +1,5 @@
 /* writer.h - appends the events of one thread to its chunk. */
-#ifndef CULET_WRITER_H
-#define CULET_WRITER_H
+#pragma once
 
 #include "chunks.h"
 #include "file.h"
@@ -104,5 +103,3 @@ static inline void culet_writer_end(struct culet_writer *writer, const uint8_t *
     atomic_signal_fence(memory_order_seq_cst);
     writer->busy = false;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * compilers write for functions is understood: a frame address relative to the stack or the frame pointer, or stored in
  * the frame (realigned stacks), registers saved relative to the frame address, and the expressions of the procedure
  * linkage table. All else is CULET_RULE_UNKNOWN. The tables are not trusted: no read leaves the module. */
-#ifndef CULET_PROFILE_CFI_H
-#define CULET_PROFILE_CFI_H
+#pragma once
 
 #include "modules.h"
 
@@ -43,5 +42,3 @@ bool culet_cfi_find(const struct culet_module *module, uintptr_t address, struct
 
 /* A number that differs between modules, also between those that are loaded at the same address one after the other. */
 uint64_t culet_cfi_identity(const struct culet_module *module, struct culet_readable *readable);
-
-#endif

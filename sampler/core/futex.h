@@ -1,6 +1,5 @@
 /* futex.h - a lock that works inside malloc and after a fork. 0 free, 1 held, 2 held with waiters. */
-#ifndef CULET_PROFILE_FUTEX_H
-#define CULET_PROFILE_FUTEX_H
+#pragma once
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -39,5 +38,3 @@ static inline void culet_futex_reset(struct culet_futex *lock)
 {
     atomic_store_explicit(&lock->state, 0, memory_order_relaxed);
 }
-
-#endif

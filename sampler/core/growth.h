@@ -4,8 +4,7 @@
  *    |  period 0  |  period 1  |  ...  |  period 11         |  too young to count   |
  *
  * What grows all the time has survivors of all periods; what is filled once has survivors of a few. */
-#ifndef CULET_PROFILE_GROWTH_H
-#define CULET_PROFILE_GROWTH_H
+#pragma once
 
 #include "tables.h"
 
@@ -25,5 +24,3 @@ bool culet_growth_has(const struct culet_tables *tables, const struct culet_samp
 /* Of a copy. False: no memory. */
 bool culet_growth_create(struct culet_growth *growth, const struct culet_tables *tables);
 void culet_growth_destroy(struct culet_growth *growth);
-
-#endif

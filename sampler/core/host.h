@@ -5,8 +5,7 @@
  *                             1: CULET_PROFILE_DEFAULT_BYTES; 0, or no size: off
  *     CULET_PROFILE_OUT=FILE  writes the stream of profile.h to FILE when a program that is not Ruby exits; %p in it is
  *                             the process id. Ruby programs write it themselves, with their frames */
-#ifndef CULET_PROFILE_HOST_H
-#define CULET_PROFILE_HOST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,5 +45,3 @@ bool culet_host_write_at_exit(const char *pattern);
 
 /* Writes a line to stderr; errno stays as it is. */
 void culet_host_complain(const char *text);
-
-#endif

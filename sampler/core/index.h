@@ -7,8 +7,7 @@
  *   not found: culet_index_add(index, at, number)
  *
  * A small table has a small index: in one of the final size, each entry would make another page resident. */
-#ifndef CULET_PROFILE_INDEX_H
-#define CULET_PROFILE_INDEX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -60,5 +59,3 @@ static inline void culet_index_add(struct culet_index *index, uint32_t at, uint3
     index->slot[at] = number;
     index->used++;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* memory.h - memory of the profile: mappings, since malloc may be what is being sampled. */
-#ifndef CULET_PROFILE_MEMORY_H
-#define CULET_PROFILE_MEMORY_H
+#pragma once
 
 #include <errno.h>
 #include <stddef.h>
@@ -21,5 +20,3 @@ static inline void culet_profile_unmap(void *memory, size_t bytes)
     if (memory)
         munmap(memory, bytes);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* modules.h - the loaded program and libraries: which one contains an address, and where its unwind table is. */
-#ifndef CULET_PROFILE_MODULES_H
-#define CULET_PROFILE_MODULES_H
+#pragma once
 
 #include "readable.h"
 
@@ -18,5 +17,3 @@ size_t culet_module_build_id(const struct culet_module *module, uintptr_t *id, s
 /* Reads the loader's list again. Takes the loader's lock: not inside malloc, and one thread at a time. Where the loader
  * answers by itself (glibc 2.35 and later) there is nothing to do. */
 void culet_modules_refresh(void);
-
-#endif

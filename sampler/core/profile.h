@@ -75,8 +75,7 @@
  *   E lines                                     the end: the number of all lines before this one
  *
  * Words of a stack are below. K's `word` is one of them. */
-#ifndef CULET_PROFILE_H
-#define CULET_PROFILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -209,5 +208,3 @@ struct culet_profile_api {
      * called inside malloc, in any thread, with no lock held. */
     void (*notify)(double bytes, void (*reached)(void));
 };
-
-#endif

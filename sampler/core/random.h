@@ -1,6 +1,5 @@
 /* random.h - distances between samples, and what a sample stands for. */
-#ifndef CULET_PROFILE_RANDOM_H
-#define CULET_PROFILE_RANDOM_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@ double culet_profile_weight(size_t size);
 
 /* Makes the calling thread's distances repeatable, for tests. */
 void culet_profile_seed(uint64_t seed);
-
-#endif

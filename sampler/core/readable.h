@@ -1,6 +1,5 @@
 /* readable.h - reads from addresses that may be wrong: those in stacks and unwind tables, which may be damaged. */
-#ifndef CULET_PROFILE_READABLE_H
-#define CULET_PROFILE_READABLE_H
+#pragma once
 
 #include <errno.h>
 #include <stdbool.h>
@@ -48,5 +47,3 @@ static inline bool culet_readable_copy(struct culet_readable *r, void *copy, uin
     memcpy(copy, (const void *)address, bytes);
     return true;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* residency.h - which part of a block is resident, by /proc/self/pagemap. mincore would say it too, but systemd's
  * @system-service does not have it. */
-#ifndef CULET_PROFILE_RESIDENCY_H
-#define CULET_PROFILE_RESIDENCY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ bool culet_residency_count(const struct culet_residency *residency, const void *
 /* Which of 64 parts of part_bytes each (a power of two) are resident, from `address` on, a multiple of it: a bit each. 0 where
  * nothing is known. */
 uint64_t culet_residency_mask(const struct culet_residency *residency, const void *address, uint64_t part_bytes);
-
-#endif

@@ -1,6 +1,5 @@
 /* samples.h - the profile of the process: its tables behind a lock, start and stop, fork. */
-#ifndef CULET_PROFILE_SAMPLES_H
-#define CULET_PROFILE_SAMPLES_H
+#pragma once
 
 #include "tables.h"
 
@@ -30,5 +29,3 @@ void culet_profile_child(void);
 
 /* A copy of the tables, to be ended by culet_copy_unmap. False: no memory, or no profile. */
 bool culet_profile_copy(struct culet_copy *copy);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * A stack is the number of its innermost node. Stacks that begin alike share nodes. The nodes and their index take at
  * most 4 MiB. The caller locks. */
-#ifndef CULET_PROFILE_STACKS_H
-#define CULET_PROFILE_STACKS_H
+#pragma once
 
 #include "index.h"
 
@@ -33,5 +32,3 @@ void culet_stacks_destroy(struct culet_stacks *stacks);
 /* The stack of `count` words, innermost first. A stack that has no room is CULET_MARK_FULL, for which there is always
  * room. */
 uint32_t culet_stacks_intern(struct culet_stacks *stacks, const uint64_t *words, size_t count);
-
-#endif

@@ -21,8 +21,7 @@
  *
  * A new profile has new sites and stacks, and the same table of samples: blocks still have the numbers of samples of the
  * former profile, which become free when they are removed. */
-#ifndef CULET_PROFILE_TABLES_H
-#define CULET_PROFILE_TABLES_H
+#pragma once
 
 #include "profile.h"
 #include "stacks.h"
@@ -147,5 +146,3 @@ bool culet_copy_map(struct culet_copy *copy, const struct culet_tables *counts);
 /* Neither allocates nor waits. False: the tables have outgrown the memory. */
 bool culet_copy_fill(struct culet_copy *copy, const struct culet_tables *tables);
 void culet_copy_unmap(struct culet_copy *copy);
-
-#endif

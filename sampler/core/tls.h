@@ -3,8 +3,7 @@
  * Where samples are taken inside malloc, reaching a variable must not allocate: the initial-exec model does not, and the
  * libraries are there from the program's start. glibc has room for such variables of libraries that are loaded later;
  * musl refuses to load them, and never allocates at the first access. */
-#ifndef CULET_PROFILE_TLS_H
-#define CULET_PROFILE_TLS_H
+#pragma once
 
 #include <limits.h> /* __GLIBC__ */
 
@@ -12,6 +11,4 @@
 #define CULET_TLS _Thread_local __attribute__((tls_model("initial-exec")))
 #else
 #define CULET_TLS _Thread_local
-#endif
-
 #endif

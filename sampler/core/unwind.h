@@ -1,6 +1,5 @@
 /* unwind.h - the native stack of the calling thread. */
-#ifndef CULET_PROFILE_UNWIND_H
-#define CULET_PROFILE_UNWIND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,5 +14,3 @@ bool culet_unwind_function(uintptr_t pc, uintptr_t *start, uintptr_t *end);
 
 /* Reads the list of loaded modules again. Not inside malloc. */
 void culet_unwind_refresh(void);
-
-#endif

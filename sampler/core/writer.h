@@ -1,6 +1,5 @@
 /* writer.h - the lines P, A, R, G, U, M, K, S, B, D and I of the stream (profile.h). */
-#ifndef CULET_PROFILE_WRITER_H
-#define CULET_PROFILE_WRITER_H
+#pragma once
 
 #include "tables.h"
 
@@ -11,5 +10,3 @@ bool culet_profile_write(struct culet_tables *tables, culet_profile_output *outp
 typedef bool culet_profile_wanted(const void *data, uintptr_t start, uintptr_t end);
 bool culet_profile_write_modules(culet_profile_wanted *wanted, const void *wanted_data, culet_profile_output *output,
                                  void *data, uint64_t *lines);
-
-#endif

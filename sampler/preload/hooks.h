@@ -1,7 +1,6 @@
 /* hooks.h - samples the calls of the malloc functions (../interposer/api.c). What most calls take: a request, a few
  * instructions; a free, a look into the table of live samples. */
-#ifndef CULET_SAMPLER_HOOKS_H
-#define CULET_SAMPLER_HOOKS_H
+#pragma once
 
 #include "live.h"
 #include "sampler.h"
@@ -49,5 +48,3 @@ static inline void culet_hook_realloc(void *block, size_t bytes, void *moved, ui
         culet_sampler_reallocated(block, (uint32_t)sample, !moved && bytes);
     culet_hook_malloc(bytes, moved);
 }
-
-#endif

@@ -5,8 +5,7 @@
  * finds nothing while it does so has the lock taken. A larger table takes the place of a full one, which stays mapped:
  * another thread may be looking into it. It finds there what it frees, since blocks that the larger table alone has are
  * younger than that. */
-#ifndef CULET_SAMPLER_LIVE_H
-#define CULET_SAMPLER_LIVE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -57,5 +56,3 @@ uint32_t culet_live_remove(const void *block);
 
 /* Number of addresses. [lock] */
 size_t culet_live_count(void);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A request counts with the bytes that it asks for against a distance of its thread. The stack is captured after the
  * block is allocated, with no lock held. What is allocated during that is not sampled. */
-#ifndef CULET_SAMPLER_H
-#define CULET_SAMPLER_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -33,5 +32,3 @@ uint32_t culet_sampler_take(const void *block);
 
 /* It was reallocated; `stays`: that failed. */
 void culet_sampler_reallocated(const void *block, uint32_t sample, bool stays);
-
-#endif

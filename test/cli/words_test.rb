@@ -52,17 +52,10 @@ class CliWordsTest < Minitest::Test
     texts.each { |text| refute_includes text, "pgrep" }
   end
 
-  # `bundle exec rake man` writes them.
-  def test_the_manual_is_what_help_says
-    pages = Culet::CLI::Manual.new.pages
-    assert_equal pages.keys.sort, Dir.children("#{ROOT}/man").sort
-    pages.each { |name, text| assert_equal File.read("#{ROOT}/man/#{name}", encoding: "UTF-8"), text, "#{name} is old: write it by `rake man`" }
-    assert_operator pages.size, :>, Culet::CLI::VERBS.size
-  end
-
   # Each option of a verb stands in its page, and nothing of this machine.
   def test_the_manual_has_every_option
     pages = Culet::CLI::Manual.new.pages
+    assert_operator pages.size, :>, Culet::CLI::VERBS.size
     Culet::CLI::Outline.all.each do |outline|
       page = pages.fetch("culet-#{outline.name.gsub(/[ -]+/, "-")}.1").gsub("\\-", "-").gsub(/\\f./, "")
       outline.options.each { |option| assert_match(/^#{Regexp.escape(option.flags.join(", "))}/, page, outline.name) }
@@ -73,9 +66,9 @@ class CliWordsTest < Minitest::Test
 
   def test_the_manual_is_what_groff_understands
     skip "groff is not installed here" unless program?("groff")
-    Dir["#{ROOT}/man/*.1"].each do |path|
-      out, err, status = run_program("groff", "-ww", "-man", "-Tutf8", path)
-      assert_equal ["", true], [err, status.success?], path
+    Culet::CLI::Manual.new.pages.each do |name, text|
+      out, err, status = run_program("groff", "-ww", "-man", "-Tutf8", stdin: text)
+      assert_equal ["", true], [err, status.success?], name
       assert_match(/^SYNOPSIS$/, out.gsub(/.\x08/, ""))
     end
   end

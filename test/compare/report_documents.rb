@@ -1,19 +1,18 @@
 # frozen_string_literal: true
 
 require "json"
+require_relative "../fixtures/compare_document"
 
 # Result documents for the tests of the reports: the fixture, and what can be
 # different about one.
 module ReportDocuments
-  FIXTURE = File.expand_path("../fixtures/compare_document.json", __dir__)
-
   # Text that is markup, code, or a terminal's control sequence where it is not escaped.
   HOSTILE = %(</script><script>window.pwned=1</script><img src=x onerror="window.pwned=1">|`*_\e[31m'&amp;)
 
   module_function
 
   # @return [Hash] a fresh copy of the fixture, 3 workloads and 6 allocators
-  def fixture = JSON.parse(File.read(FIXTURE))
+  def fixture = JSON.parse(COMPARE_DOCUMENT)
 
   # @return [Hash] one workload, made from peaks in MB by allocator; the ratios and
   #   verdicts as given: allocator to [median, low, high, verdict]

@@ -124,13 +124,13 @@ class ReportHtmlTest < Minitest::Test
       require "json"
       require "culet/tools/compare/report/html"
       begin
-        Culet::Compare::Report::Html.new(JSON.parse(File.read(ARGV[0]))).to_s
+        Culet::Compare::Report::Html.new(JSON.parse($stdin.read)).to_s
       rescue Culet::Error => e
         puts e.message
       end
     RUBY
     Dir.mktmpdir do |empty|
-      out, err, status = run_program(RbConfig.ruby, "-I#{ROOT}/lib", "-e", program, ReportDocuments::FIXTURE,
+      out, err, status = run_program(RbConfig.ruby, "-I#{ROOT}/lib", "-e", program, stdin: COMPARE_DOCUMENT,
                                      env: { "GEM_HOME" => empty, "GEM_PATH" => empty, "RUBYOPT" => nil, "BUNDLE_GEMFILE" => nil })
       assert status.success?, err
       assert_equal "the HTML report needs the gem vega, which comes with culet-cli; run `gem install culet-cli`, or use --json or --markdown\n", out

@@ -53,7 +53,7 @@ class LivePumaTest < Minitest::Test
         failed << e
       end
     end
-    eventually("requests") { counts.sum > 100 || failed.size.positive? }
+    assert_settles("requests") { counts.sum > 100 || failed.size.positive? }
     yield
     done = true
     clients.each(&:join)
@@ -67,7 +67,7 @@ class LivePumaTest < Minitest::Test
   def assert_curves(server)
     keys = nil
     last = nil
-    eventually("the curves agree with smaps_rollup") do
+    assert_settles("the curves agree with smaps_rollup") do
       sleep 1.2
       keys = server.processes.sort
       expected = keys.to_h { |pid| [pid, rollup(pid)] }
@@ -127,19 +127,14 @@ class LivePumaTest < Minitest::Test
   end
 
   def with_reader(pid, folder)
-    reader, writer = IO.pipe
-    live = spawn(*culet_command, "live", pid.to_s, out: writer, err: "#{folder}/err", in: File::NULL)
-    writer.close
-    assert reader.wait_readable(PATIENCE), "it printed nothing"
-    yield reader
-    Process.kill(:INT, live)
-    assert_equal 0, Process.wait2(live).last.exitstatus
-    live = nil
-    assert_empty File.read("#{folder}/err")
-  ensure
-    reader&.close
-    live && Process.kill(:KILL, live) && Process.wait(live)
+    with_started(*culet_command, "live", pid.to_s, err: "#{folder}/err") do |live, reader|
+      assert reader.wait_readable(PATIENCE), "it printed nothing"
+      yield reader
+      Process.kill(:INT, live)
+      assert_equal 0, await_end(live).exitstatus
+      assert_empty File.read("#{folder}/err")
+    end
   end
 
-  def wait(condition) = eventually(condition) { @browser.evaluate("Boolean(#{condition})") }
+  def wait(condition) = assert_settles(condition) { @browser.evaluate("Boolean(#{condition})") }
 end

@@ -17,7 +17,7 @@ class DebianTest < Minitest::Test
     ruby -e 'require "culet/auto"; p Culet.native?, Culet.allocator[:name], Culet.trim_stats[:active]'
     LD_PRELOAD=libculet.so ruby --disable-gems -e 'require "culet"; p Culet.allocator.values_at(:name, :active)'
     culet run -- ruby -e 'require "culet"; p Culet.allocator[:active]'
-    test -e "$(culet lib)"
+    test -e "$(culet lib)" -a -e /usr/share/man/man1/culet-top.1.gz
     culet map --json "$$" > /dev/null
   SH
 

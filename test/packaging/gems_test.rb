@@ -17,12 +17,13 @@ class GemsTest < Minitest::Test
   BUILD_PATIENCE_SECONDS = 1800
   ABI = RUBY_VERSION[/\A\d+\.\d+/]
 
-  def setup
-    @directory = Dir.mktmpdir("culet-package")
-  end
+  def setup = @directory = new_folder
 
-  def teardown
-    FileUtils.rm_rf(@directory)
+  # The specification lists those that are there.
+  def test_the_manual_is_written_before_a_gem_is_made
+    out, err, status = run_program(RbConfig.ruby, "-S", "rake", "--prereqs", env: CLEAN)
+    assert_predicate status, :success?, err
+    %w[build gem:source gem:native].each { |task| assert_match(/^rake #{task}\n(    .*\n)*?    man$/, out) }
   end
 
   # Of another checkout, whose files have other times and modes.

@@ -47,22 +47,13 @@ class RetainAnswersTest < Minitest::Test
 
   def test_ctrl_c_ends_growth_with_a_report
     with_fake(JSON.generate(document)) do |pid|
-      reader, writer = IO.pipe
-      culet = spawn(TestHelper::NEUTRAL, *culet_command, "retain", pid.to_s, "--growth", "--for", "1h", out: writer, err: writer, pgroup: true)
-      writer.close
-      wait_until_asked(pid)
-      Process.kill(:INT, culet)
-      text = reader.read
-      status = Process.wait2(culet).last
-      culet = nil
-      assert_equal 130, status.exitstatus, text
-      assert_match(/: too few looks to judge growth$/, text)
-    ensure
-      if culet
-        Process.kill(:KILL, culet)
-        Process.wait(culet)
+      with_started(*culet_command, "retain", pid.to_s, "--growth", "--for", "1h", env: TestHelper::NEUTRAL, err: %i[child out]) do |culet, output|
+        wait_until_asked(pid)
+        Process.kill(:INT, culet)
+        text = output.read
+        assert_equal 130, await_end(culet).exitstatus, text
+        assert_match(/: too few looks to judge growth$/, text)
       end
-      reader&.close
     end
   end
 
@@ -71,11 +62,7 @@ class RetainAnswersTest < Minitest::Test
   # Until the fake agent has answered; from before its question on, culet catches the signal.
   def wait_until_asked(pid)
     path = "#{File.read("/proc/#{pid}/cmdline").split("\0").last}.asked"
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE_SECONDS
-    until File.exist?(path)
-      flunk "culet asks nothing" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
-      sleep 0.01
-    end
+    assert_settles("culet asks") { File.exist?(path) }
   end
 
   # @param answers [Array<String, nil>] nil: it ends

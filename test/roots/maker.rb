@@ -77,7 +77,7 @@ module Roots
     # @return [String] the mirror that has the suite
     # @raise [Missing]
     def mirror
-      @mirror ||= Packaging::DebianArchive.mirror(@suite, **({ mirrors: [UBUNTU_MIRROR] } if UBUNTU.include?(@suite)))
+      @mirror ||= Packaging::DebianArchive.mirror(@suite, **(UBUNTU.include?(@suite) ? { mirrors: [UBUNTU_MIRROR] } : {}))
     rescue Packaging::DebianArchive::Missing => e
       raise Missing, "#{e.message}: no root of it can be made"
     end

@@ -1,8 +1,7 @@
 /* fuzz_block.h - a block in the fuzzer's model: address, requested size, contents.
  *
  * Without CULET_PREFIXED the names are libc's, served by the preloaded allocator. */
-#ifndef FUZZ_BLOCK_H
-#define FUZZ_BLOCK_H
+#pragma once
 
 #include "check.h"
 #include "culet.h"
@@ -91,5 +90,3 @@ static inline void block_check(const struct block *block)
           block->alignment);
     block_read(block, block->usable);
 }
-
-#endif

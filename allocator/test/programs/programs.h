@@ -1,6 +1,5 @@
 /* programs.h - shared by the test programs that run under the preloaded library. */
-#ifndef PROGRAMS_H
-#define PROGRAMS_H
+#pragma once
 
 #include "check.h"
 #include "libc.h"
@@ -88,5 +87,3 @@ TEST(served_by_the_expected_allocator)
 {
     CHECK(on_culet() == (getenv("EXPECT_CULET") != NULL), "culet is %sactive", on_culet() ? "" : "not ");
 }
-
-#endif

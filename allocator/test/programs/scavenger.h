@@ -1,6 +1,5 @@
 /* scavenger.h - starts the scavenger, for programs that count bytes in use: libc allocates for its thread. */
-#ifndef CULET_TEST_SCAVENGER_H
-#define CULET_TEST_SCAVENGER_H
+#pragma once
 
 #include <stdlib.h>
 
@@ -19,5 +18,3 @@ static inline void begin_scavenger(void)
 {
     begin_scavenger_of(malloc, free);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * A probe is a small program that puts one pattern to malloc, whichever LD_PRELOAD chooses, and prints
  * {"probe":NAME,"malloc":FILE,"figures":{...}}, where FILE is the library of that malloc. Nothing here allocates: a
  * probe's own memory is static or comes from own_memory(), so that it measures the allocator alone. */
-#ifndef PROBE_H
-#define PROBE_H
+#pragma once
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -372,5 +371,3 @@ static inline int print_figures(const char *probe)
         give_up("cannot write the figures: %s", strerror(errno));
     return 0;
 }
-
-#endif

@@ -10,8 +10,7 @@
  * program frees before it uses. Attackers know sizes and order of the allocations, not the allocator's secrets.
  *
  * Nothing here allocates besides the attack itself. */
-#ifndef ATTACK_H
-#define ATTACK_H
+#pragma once
 
 #define _GNU_SOURCE
 
@@ -248,5 +247,3 @@ static inline void read_secret(const void *address, size_t bytes)
     if (holds_secret(copy, bytes))
         succeed();
 }
-
-#endif

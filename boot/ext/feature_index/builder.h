@@ -1,9 +1,6 @@
-/*
- * feature_index/builder.h - builds an index in memory. Its arrays double when they are full, so that adding a path
- * costs no allocation of its own.
- */
-#ifndef CULET_FEATURE_INDEX_BUILDER_H
-#define CULET_FEATURE_INDEX_BUILDER_H
+/* feature_index/builder.h - builds an index in memory. Its arrays double when they are full, so that adding a path
+ * costs no allocation of its own. */
+#pragma once
 
 #include "feature_index/serialized.h"
 
@@ -13,22 +10,18 @@ struct culet_builder;
 struct culet_builder *culet_builder_new(const char *native_extension);
 void culet_builder_free(struct culet_builder *builder);
 
-/*
- * Starts a root, to which the next paths are added. A path has at most 65,534 bytes.
+/* Starts a root, to which the next paths are added. A path has at most 65,534 bytes.
  *
- * Returns its number, or CULET_INDEX_NONE.
- */
+ * Returns its number, or CULET_INDEX_NONE. */
 uint32_t culet_builder_root(struct culet_builder *builder, const char *path, size_t length,
                             const struct culet_stamp *stamp, int unreadable);
 
-/*
- * Adds a file or folder of a root.
+/* Adds a file or folder of a root.
  *
  * path, length: starts with the root's path
  * stamp:        of a folder, else NULL
  *
- * Returns 1, or 0 without memory or space.
- */
+ * Returns 1, or 0 without memory or space. */
 int culet_builder_add(struct culet_builder *builder, uint32_t root, const char *path, size_t length,
                       enum culet_node_kind kind, const struct culet_stamp *stamp);
 
@@ -48,5 +41,3 @@ uint64_t culet_builder_bytes(const struct culet_builder *builder);
 
 /* The serialized index, for free(3); NULL without memory or beyond CULET_INDEX_MAX_BYTES. */
 void *culet_builder_finish(const struct culet_builder *builder, size_t *bytes);
-
-#endif

@@ -1,9 +1,6 @@
-/*
- * feature_index/load_path.h - the folders of the load path and their state in the index; reads folders that the index
- * lacks. Shared by load_path.c and resolver.c.
- */
-#ifndef CULET_FEATURE_INDEX_LOAD_PATH_H
-#define CULET_FEATURE_INDEX_LOAD_PATH_H
+/* feature_index/load_path.h - the folders of the load path and their state in the index; reads folders that the index
+ * lacks. Shared by load_path.c and resolver.c. */
+#pragma once
 
 #include "feature_index/load_path_entry.h"
 #include "feature_index/serialized.h"
@@ -61,5 +58,3 @@ void culet_load_path_set(struct culet_resolver *resolver, const struct culet_loa
 
 /* Determines the state of all entries, and reads the folders that the index lacks. */
 void culet_load_path_refresh(struct culet_resolver *resolver);
-
-#endif

@@ -1,6 +1,5 @@
 /* feature_index/load_path_entry.h - the load path as Ruby has it. */
-#ifndef CULET_FEATURE_INDEX_LOAD_PATH_ENTRY_H
-#define CULET_FEATURE_INDEX_LOAD_PATH_ENTRY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -9,5 +8,3 @@ struct culet_load_path_entry {
     const char *path; /* absolute; NULL: the lookup stops at this entry */
     size_t length;
 };
-
-#endif

@@ -1,5 +1,4 @@
-/*
- * `require` with the index of the load path.
+/* `require` with the index of the load path.
  *
  * This function replaces Ruby's own C function at the bottom of the chain, below RubyGems, Bundler and others, and
  * calls that function with the file's absolute path, if the index has it, or else with the original name. So everything
@@ -9,8 +8,7 @@
  * The result must be the file that Ruby would find. Ruby first checks whether a feature of that name is loaded
  * (rb_provided); the name is then passed on unchanged, unless Ruby would search the load path for a Ruby file beside a
  * loaded native one. Names that Ruby does not search by load path and extensions (absolute, "./", "~", a dot in the
- * last part) are passed on unchanged.
- */
+ * last part) are passed on unchanged. */
 #include <ruby.h>
 #include <ruby/encoding.h>
 
@@ -28,7 +26,7 @@
 #include "common/values.h"
 #include "feature_index/plt_hook.h"
 #include "feature_index/realpath_cache.h"
-#include "feature_index/require.h"
+#include "boot.h"
 #include "feature_index/resolver.h"
 #include "internals/original_function.h"
 #include "recorder/recorder.h"
@@ -71,10 +69,9 @@ static int load_path_is_unchanged(void)
     return i == count;
 }
 
-/*
- * Only Strings with an absolute path are known. Other entries depend on the working directory, the home directory or a
- * method; with characters beyond ASCII, unless the file system encoding is UTF-8, on the encoding of the required name.
- */
+/* Only Strings with an absolute path are known. Other entries depend on the working directory, the home directory or a
+ * method; with characters beyond ASCII, unless the file system encoding is UTF-8, on the encoding of the required
+ * name. */
 static struct culet_load_path_entry entry_of(VALUE entry)
 {
     struct culet_load_path_entry result = {NULL, 0};
@@ -160,11 +157,9 @@ static int provided(const char *name, size_t length, const char *extension)
     return rb_provided(feature);
 }
 
-/*
- * The name to pass on for a name without extension of which a feature is loaded. Beside a loaded native file Ruby
+/* The name to pass on for a name without extension of which a feature is loaded. Beside a loaded native file Ruby
  * searches the load path for a Ruby file at each call. If there is none, the native file's name, with its extension,
- * spares Ruby the search: the feature is loaded, or being loaded by another thread.
- */
+ * spares Ruby the search: the feature is loaded, or being loaded by another thread. */
 static VALUE resolve_provided(VALUE name, const char *text, size_t length)
 {
     char path[PATH_MAX];
@@ -187,10 +182,8 @@ static int linked_in(const char *name, size_t length)
     return written >= (int)sizeof(function) || dlsym(RTLD_DEFAULT, function) != NULL;
 }
 
-/*
- * What to pass on to Ruby: the file's path; or the name, if Ruby has to search; or Qundef, if no file provides the
- * name. Separate from the caller, so that nested requires do not each hold the path buffer on the stack.
- */
+/* What to pass on to Ruby: the file's path; or the name, if Ruby has to search; or Qundef, if no file provides the
+ * name. Separate from the caller, so that nested requires do not each hold the path buffer on the stack. */
 static VALUE resolve(VALUE name)
 {
     const char *text = StringValueCStr(name), *last = strrchr(text, '/'),
@@ -247,11 +240,9 @@ static int in_main_ractor(void)
 #endif
 }
 
-/*
- * The parser and compiler leave a tenth of a large program's resident memory free in malloc. It is returned at the end
+/* The parser and compiler leave a tenth of a large program's resident memory free in malloc. It is returned at the end
  * of the outermost `require` that loaded at least TRIM_FILES files and a third (TRIM_SHARE) of all so far: a trim takes
- * milliseconds, and a boot makes a handful.
- */
+ * milliseconds, and a boot makes a handful. */
 #define TRIM_FILES 256
 #define TRIM_SHARE 3
 
@@ -334,9 +325,8 @@ static VALUE culet_load(int argc, VALUE *argv, VALUE self)
     return state.load(argc, resolved, self);
 }
 
-/*
- * Ruby's own method looks only at the load path, whatever is loaded. Names with a dot in the last part are left to it.
- */
+/* Ruby's own method looks only at the load path, whatever is loaded. Names with a dot in the last part are left to
+ * it. */
 static VALUE culet_resolve(VALUE self, VALUE name)
 {
     char path[PATH_MAX];
@@ -354,10 +344,8 @@ static VALUE culet_resolve(VALUE self, VALUE name)
     return state.resolve(self, rb_filesystem_str_new_cstr(path));
 }
 
-/*
- * Whether Ruby is loading this file. From Ruby 3.3 on files are read and compiled in a frame without method that has
- * the file's name.
- */
+/* Whether Ruby is loading this file. From Ruby 3.3 on files are read and compiled in a frame without method that has
+ * the file's name. */
 static int is_loading(const char *path)
 {
     ID function = rb_frame_this_func();
@@ -371,10 +359,8 @@ static int is_loading(const char *path)
     return source != NULL && strcmp(source, path) == 0;
 }
 
-/*
- * Called by libruby instead of realpath(3). Answers from the cache only while Ruby loads a file; all other callers,
- * such as File.realpath, get the C library's answer.
- */
+/* Called by libruby instead of realpath(3). Answers from the cache only while Ruby loads a file; all other callers,
+ * such as File.realpath, get the C library's answer. */
 static char *cached_realpath(const char *path, char *resolved)
 {
     struct stat status;
@@ -425,14 +411,12 @@ static void find_load(void)
         memcpy(&state.load, &found, sizeof(found));
 }
 
-/*
- * Culet::Require.prepare(file, denies, all, ruby_files_first) -> nil
+/* Culet::Require.prepare(file, denies, all, ruby_files_first) -> nil
  *
  * file:             the index file, a String; nil: in memory
  * denies:           whether the index may report that no file provides a name
  * all:              whether to cache real paths, and to trim after loading
- * ruby_files_first: whether Ruby prefers x.rb in a later folder of the load path to x.so in an earlier one
- */
+ * ruby_files_first: whether Ruby prefers x.rb in a later folder of the load path to x.so in an earlier one */
 static VALUE prepare(VALUE self, VALUE file, VALUE reports_missing, VALUE all, VALUE ruby_files_first)
 {
     static const char *const functions[] = {"require", "require_relative", "load"};
@@ -466,14 +450,12 @@ static VALUE prepare(VALUE self, VALUE file, VALUE reports_missing, VALUE all, V
     return Qnil;
 }
 
-/*
- * Culet::Require.figures -> Hash
+/* Culet::Require.figures -> Hash
  *
  * bytes, folders, files: size of the index; shared: whether it was read from its file; asked: folders of the load path
  * that are probed, because they changed; builds: how often this process read folders; found, nowhere, unsure, loaded:
  * results of `require` (path found; no file provides the name; left to Ruby's search; already loaded); real_paths:
- * whether realpath is hooked
- */
+ * whether realpath is hooked */
 static VALUE stats(VALUE self)
 {
     struct culet_resolver_stats answer;
@@ -496,12 +478,10 @@ static VALUE stats(VALUE self)
     return result;
 }
 
-/*
- * Culet::Require.take_over(module, name, original) -> nil
+/* Culet::Require.take_over(module, name, original) -> nil
  *
  * Replaces the method `name` of a module itself, whatever is prepended, by our `require` or `load`, as `original` says.
- * Backtraces show that name, as with Ruby's method.
- */
+ * Backtraces show that name, as with Ruby's method. */
 static VALUE take_over(VALUE self, VALUE module, VALUE name, VALUE original)
 {
     VALUE *verbose = rb_ruby_verbose_ptr(), before = *verbose;

@@ -117,9 +117,8 @@ static size_t look_up(const struct culet_resolver *resolver, const char *name, s
     return best;
 }
 
-/*
- * Checks the subfolders that the name passes through, of all entries up to `last`. Returns whether all are unchanged.
- */
+/* Checks the subfolders that the name passes through, of all entries up to `last`. Returns whether all are
+ * unchanged. */
 static int folders_unchanged(struct culet_resolver *resolver, const char *name, size_t length, size_t last, int now)
 {
     uint32_t time = culet_coarse_milliseconds();

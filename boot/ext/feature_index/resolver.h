@@ -1,15 +1,12 @@
-/*
- * feature_index/resolver.h - finds features in the load path: from the index where it is up to date, by stat(2) where
+/* feature_index/resolver.h - finds features in the load path: from the index where it is up to date, by stat(2) where
  * it is not, and not at all where only Ruby can tell.
  *
  * The index is up to date for a name if each folder that could hold the answer, or an earlier one, is unchanged since
  * it was read. The load path's folders up to the answer, and the subfolders that the name passes through, are checked,
  * unless they were checked in the last CULET_FRESH_MILLISECONDS and `now` is false.
  *
- * Knows no Ruby. Not thread-safe.
- */
-#ifndef CULET_FEATURE_INDEX_RESOLVER_H
-#define CULET_FEATURE_INDEX_RESOLVER_H
+ * Knows no Ruby. Not thread-safe. */
+#pragma once
 
 #include "feature_index/load_path_entry.h"
 #include "feature_index/serialized.h"
@@ -37,23 +34,19 @@ struct culet_resolver_stats {
 
 struct culet_resolver;
 
-/*
- * file:             of the index; NULL: in memory
+/* file:             of the index; NULL: in memory
  * native_extension: extension of native files
  *
- * Returns NULL without memory.
- */
+ * Returns NULL without memory. */
 struct culet_resolver *culet_resolver_new(const char *file, const char *native_extension);
 
 /* Sets the load path, and reads the folders that the index lacks. */
 void culet_resolver_set_load_path(struct culet_resolver *resolver, const struct culet_load_path_entry *entries,
                                   size_t count);
 
-/*
- * name: without extension, see culet_resolver_plain
+/* name: without extension, see culet_resolver_plain
  * now:  whether to check folders that were checked just now
- * path: set to the file if it is found
- */
+ * path: set to the file if it is found */
 enum culet_answer culet_resolver_find(struct culet_resolver *resolver, const char *name, size_t length, unsigned kinds,
                                       int now, char path[PATH_MAX]);
 
@@ -67,5 +60,3 @@ unsigned culet_resolver_kinds(const struct culet_resolver *resolver, const char 
 const char *culet_resolver_problem(struct culet_resolver *resolver);
 
 void culet_resolver_read_stats(const struct culet_resolver *resolver, struct culet_resolver_stats *stats);
-
-#endif

@@ -13,10 +13,8 @@
 /* deeper than any library; ends loops of links */
 #define MAX_LEVELS 32
 
-/*
- * Folder times are those of the kernel's last tick, up to 10 ms old, and on some file systems (ext3, network) have a
- * resolution of 1 or 2 s. A folder changed more recently may change again and keep its time.
- */
+/* Folder times are those of the kernel's last tick, up to 10 ms old, and on some file systems (ext3, network) have a
+ * resolution of 1 or 2 s. A folder changed more recently may change again and keep its time. */
 #define RECENT_SECONDS 2
 
 struct scan {
@@ -75,10 +73,8 @@ static enum culet_scanned scan_below(struct scan *scan, int folder, const char *
     return scanned;
 }
 
-/*
- * The target of a dangling link may be created without any folder's time changing. A file is checked before it is
- * loaded; a folder gets a stamp that never matches.
- */
+/* The target of a dangling link may be created without any folder's time changing. A file is checked before it is
+ * loaded; a folder gets a stamp that never matches. */
 static int add_dangling(const struct scan *scan, int ruby, int native)
 {
     static const struct culet_stamp never = {0};

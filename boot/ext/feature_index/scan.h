@@ -1,6 +1,5 @@
 /* feature_index/scan.h - reads a folder of the load path, and all below it, into an index. */
-#ifndef CULET_FEATURE_INDEX_SCAN_H
-#define CULET_FEATURE_INDEX_SCAN_H
+#pragma once
 
 #include <string.h>
 
@@ -24,5 +23,3 @@ static inline int culet_scan_ends_with(const char *name, size_t length, const ch
 
 /* Reads a folder by its real path. Names that start with a dot are omitted, so a lookup must not answer for them. */
 enum culet_scanned culet_scan(struct culet_builder *builder, const char *path, const char *native_extension);
-
-#endif

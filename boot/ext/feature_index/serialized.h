@@ -1,5 +1,4 @@
-/*
- * feature_index/serialized.h - the index of the files that `require` can find, as a sequence of bytes: written by the
+/* feature_index/serialized.h - the index of the files that `require` can find, as a sequence of bytes: written by the
  * builder, kept in a file, read by every process.
  *
  * Layout: header, roots, stamps, nodes, buckets and text, at offsets that the header holds. A root is a folder of a
@@ -9,10 +8,8 @@
  * ends, whatever the bytes are.
  *
  * A file is not trusted: culet_index_check checks the header, culet_store_read the checksum, and the functions below
- * return nothing for an offset that leads outside.
- */
-#ifndef CULET_FEATURE_INDEX_SERIALIZED_H
-#define CULET_FEATURE_INDEX_SERIALIZED_H
+ * return nothing for an offset that leads outside. */
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -87,17 +84,13 @@ struct culet_index {
 /* The hash of a name: 32-bit FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/) with mixed low bits. */
 uint32_t culet_index_hash(const char *name, size_t length);
 
-/*
- * The checksum of some bytes, continued from `sum`. All pieces but the last are multiples of 8 bytes. Guards against
- * damage, not forgery.
- */
+/* The checksum of some bytes, continued from `sum`. All pieces but the last are multiples of 8 bytes. Guards against
+ * damage, not forgery. */
 uint64_t culet_index_sum(uint64_t sum, const void *bytes, size_t count);
 
-/*
- * Checks the header and that all tables are within `bytes`, but not the checksum.
+/* Checks the header and that all tables are within `bytes`, but not the checksum.
  *
- * Returns NULL and sets `index`, or returns what is wrong.
- */
+ * Returns NULL and sets `index`, or returns what is wrong. */
 const char *culet_index_check(struct culet_index *index, const void *base, size_t bytes, const char *native_extension);
 
 /* A node by its number, and its NUL-terminated path; NULL if either is outside the index. */
@@ -105,9 +98,6 @@ const struct culet_node *culet_index_node(const struct culet_index *index, uint3
 
 /* The stamp of a folder's node, or NULL. */
 const struct culet_stamp *culet_index_stamp(const struct culet_index *index, const struct culet_node *node);
-
-/* Length of the extension in a node's path. */
-size_t culet_index_extension(const struct culet_index *index, const struct culet_node *node);
 
 /* A lookup of all nodes with one name. */
 struct culet_index_lookup {
@@ -131,5 +121,3 @@ uint32_t culet_index_root(const struct culet_index *index, const char *path, siz
 /* The stamp for a result of stat(2), and whether two stamps are equal. */
 void culet_stamp_of(struct culet_stamp *stamp, const struct stat *status);
 int culet_stamp_same(const struct culet_stamp *one, const struct culet_stamp *other);
-
-#endif

@@ -1,6 +1,5 @@
 /* internals/code.h - the compiled code in this process: Ruby's instruction sequences. */
-#ifndef CULET_INTERNALS_CODE_H
-#define CULET_INTERNALS_CODE_H
+#pragma once
 
 #include <ruby.h>
 
@@ -17,5 +16,3 @@ int culet_code_walk(void (*function)(VALUE object, void *data), void *data);
 
 /* Bytes of an object including its slot; 0 if the object does not report them. */
 size_t culet_code_bytes(VALUE object);
-
-#endif

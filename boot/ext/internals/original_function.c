@@ -1,8 +1,6 @@
-/*
- * Ruby has no call for this, but the pointers exist: Method object -> method entry -> definition -> function. Their
+/* Ruby has no call for this, but the pointers exist: Method object -> method entry -> definition -> function. Their
  * offsets are found by searching two methods defined here for their known functions; two, to exclude coincidence.
- * Memory is read through the kernel, so that following a word that is no pointer is harmless.
- */
+ * Memory is read through the kernel, so that following a word that is no pointer is harmless. */
 #include "internals/original_function.h"
 
 #include <dlfcn.h>

@@ -73,9 +73,8 @@ int culet_recorder_file_ready(void)
     return create_file() ? 2 : 0;
 }
 
-/*
- * Returns NULL or an error message. Writing beyond RLIMIT_FSIZE would end the program, so the limit is checked first.
- */
+/* Returns NULL or an error message. Writing beyond RLIMIT_FSIZE would end the program, so the limit is checked
+ * first. */
 static const char *append(int file, const char *bytes, size_t length)
 {
     struct rlimit most;

@@ -1,15 +1,12 @@
 /* recorder/frames.h - the requires in progress, a stack per thread, and the lines that the recording has of them. */
-#ifndef CULET_RECORDER_FRAMES_H
-#define CULET_RECORDER_FRAMES_H
+#pragma once
 
 #include "common/buffer.h"
 #include "recorder/counters.h"
 
-/*
- * A require in progress. RubyGems' method starts one without a name (marked), and gets its name from the C function
+/* A require in progress. RubyGems' method starts one without a name (marked), and gets its name from the C function
  * that it calls; a second attempt after activating a gem belongs to the same one. Other requires have their name from
- * the start.
- */
+ * the start. */
 struct frame {
     struct frame *up;
     struct culet_counters start;
@@ -51,5 +48,3 @@ void culet_frames_write(struct culet_buffer *buffer, const struct frame *outer);
 /* Add a member to a JSON object. */
 void culet_frames_add_string(struct culet_buffer *buffer, const char *key, VALUE string);
 void culet_frames_add_counters(struct culet_buffer *buffer, const struct culet_counters *counters);
-
-#endif

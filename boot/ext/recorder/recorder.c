@@ -1,5 +1,4 @@
-/*
- * All requires reach the C functions of require, require_relative and load. Bundler, bundled gems, Zeitwerk and
+/* All requires reach the C functions of require, require_relative and load. Bundler, bundled gems, Zeitwerk and
  * Bootsnap define methods above Kernel#require, some of them late, and call what was there before; RubyGems, the first
  * of them, calls gem_original_require. That one and the other two are replaced by C functions that call the original C
  * functions, so that backtraces, arguments, results and exceptions are unchanged.
@@ -10,8 +9,7 @@
  * The event script_compiled reports that a file was found, read and compiled, just before it runs. Such a file without
  * any of the methods was required by C code (rb_require): it is recorded, and its cost counts for the file that
  * required it. A file that an extension requires while it is loaded is first taken for the extension, whose own name is
- * known when its require ends.
- */
+ * known when its require ends. */
 #include "recorder/recorder.h"
 
 #include <ruby/debug.h>
@@ -284,10 +282,9 @@ static void at_end(VALUE unused)
     culet_counters_resume();
 }
 
-/*
- * Culet::Boot::Recorder.start(folder, follow): records from now on into a file in the folder, each forked process into a file
- * of its own. follow: whether to follow objects, to find those that are retained. Once; returns false at further calls.
- */
+/* Culet::Boot::Recorder.start(folder, follow): records from now on into a file in the folder, each forked process into a file
+ * of its own. follow: whether to follow objects, to find those that are retained. Once; returns false at further
+ * calls. */
 static VALUE recorder_start(VALUE self, VALUE directory, VALUE follow_objects)
 {
     VALUE *verbose = rb_ruby_verbose_ptr();

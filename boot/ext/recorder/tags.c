@@ -1,8 +1,6 @@
-/*
- * A page of tags covers 64 KiB of addresses, the size of a heap page (16 KiB in Ruby 3.1), with a tag per 32 bytes,
+/* A page of tags covers 64 KiB of addresses, the size of a heap page (16 KiB in Ruby 3.1), with a tag per 32 bytes,
  * which is less than the smallest slot. Pages are found by a hash table with open addressing; the last page found
- * answers most look-ups.
- */
+ * answers most look-ups. */
 #include "recorder/tags.h"
 
 #include <string.h>

@@ -1,9 +1,6 @@
-/*
- * recorder/tags.h - under which require each Ruby object was allocated: a number per slot of Ruby's heap, in mappings
- * of its own. A reused slot is tagged again, so frees need not be followed.
- */
-#ifndef CULET_RECORDER_TAGS_H
-#define CULET_RECORDER_TAGS_H
+/* recorder/tags.h - under which require each Ruby object was allocated: a number per slot of Ruby's heap, in mappings
+ * of its own. A reused slot is tagged again, so frees need not be followed. */
+#pragma once
 
 #include <ruby.h>
 
@@ -17,5 +14,3 @@ uint32_t culet_tags_get(VALUE object);
 
 /* How many tags were lost. */
 size_t culet_tags_lost(void);
-
-#endif

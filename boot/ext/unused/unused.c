@@ -1,10 +1,8 @@
-/*
- * Ruby's oneshot coverage fires once for each line of each piece of code (method, block, body) and then removes the
+/* Ruby's oneshot coverage fires once for each line of each piece of code (method, block, body) and then removes the
  * event, so that covered lines cost nothing. Its own result knows only lines: of `def a = b` not whether the definition
  * ran or the method. So the same event is counted here, except in bodies of files, classes and modules, which run when
- * they are loaded.
- */
-#include "unused/unused.h"
+ * they are loaded. */
+#include "boot.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -20,10 +18,8 @@
 #include "common/heap_walk.h"
 #include "internals/code.h"
 
-/*
- * Not in Ruby's headers (internal/vm.h), the same since Ruby 2.5. If it changes, nothing is counted, and the report
- * says so.
- */
+/* Not in Ruby's headers (internal/vm.h), the same since Ruby 2.5. If it changes, nothing is counted, and the report
+ * says so. */
 #define EVENT_COVERAGE_LINE 0x010000
 
 typedef VALUE wrap_function(const void *code);
@@ -186,10 +182,8 @@ static void wrap_all(void *data)
     }
 }
 
-/*
- * Culet::Unused.pieces: an Array of three entries per piece of compiled code: its RubyVM::InstructionSequence, its
- * bytes, whether it was compiled by eval. Ruby's threads stop meanwhile.
- */
+/* Culet::Unused.pieces: an Array of three entries per piece of compiled code: its RubyVM::InstructionSequence, its
+ * bytes, whether it was compiled by eval. Ruby's threads stop meanwhile. */
 static VALUE unused_pieces(VALUE self)
 {
     void *pointer = dlsym(RTLD_DEFAULT, "rb_iseqw_new");
@@ -223,10 +217,8 @@ static VALUE write_value(VALUE data)
     return rb_str_new(writing->text.bytes, (long)writing->text.length);
 }
 
-/*
- * Culet::Unused.json(value): as JSON.generate for Hashes, Arrays, Strings and numbers. Loading the json library would
- * add a hundred kilobytes of code to the process that is reported.
- */
+/* Culet::Unused.json(value): as JSON.generate for Hashes, Arrays, Strings and numbers. Loading the json library would
+ * add a hundred kilobytes of code to the process that is reported. */
 static VALUE unused_json(VALUE self, VALUE value)
 {
     struct writing writing = {{NULL, 0, 0, 0}, value};

@@ -1,6 +1,5 @@
 /* counts.h - the calling thread's counters. */
-#ifndef CULET_COUNTS_H
-#define CULET_COUNTS_H
+#pragma once
 
 #include "../syscall_counter.h"
 
@@ -32,5 +31,3 @@ static inline void culet_count_path(bool failed)
 
 /* The next definition of a symbol after this library's. Aborts if there is none: the program called it by that name. */
 void *culet_next_symbol(const char *name);
-
-#endif

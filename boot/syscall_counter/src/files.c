@@ -1,9 +1,7 @@
-/*
- * files.c - counts libc's functions that take a path, and calls the next definition.
+/* files.c - counts libc's functions that take a path, and calls the next definition.
  *
  * Programs built against glibc before 2.33 call stat as __xstat. Headers that define these functions inline are not
- * included; the buffers are passed on untyped.
- */
+ * included; the buffers are passed on untyped. */
 #define _GNU_SOURCE
 #include "counts.h"
 #include "realpath.h"

@@ -1,8 +1,6 @@
-/*
- * glibc's realpath (stdlib/canonicalize.c) makes one system call per component: readlink since 2.33, lstat before. If
+/* glibc's realpath (stdlib/canonicalize.c) makes one system call per component: readlink since 2.33, lstat before. If
  * the result equals the path there were no links, and counting components suffices, as nearly always. Otherwise the
- * path is resolved once more here, with uncounted system calls.
- */
+ * path is resolved once more here, with uncounted system calls. */
 #define _GNU_SOURCE
 #include "realpath.h"
 #include "counts.h"

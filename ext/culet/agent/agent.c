@@ -1,11 +1,9 @@
-/*
- * Requests arrive in a native thread (agent/listener.c). What needs Ruby runs in the main thread, in a trap handler.
+/* Requests arrive in a native thread (agent/listener.c). What needs Ruby runs in the main thread, in a trap handler.
  *
  * A postponed job would wait for the next Ruby thread that runs, and in an idle server none does. Only a trapped signal
  * wakes the main thread wherever it sleeps. The listener raises a free real-time signal in its own thread, so that no
- * other thread is interrupted.
- */
-#include "agent/agent.h"
+ * other thread is interrupted. */
+#include "culet.h"
 
 #include <errno.h>
 #include <ruby/vm.h>
@@ -186,10 +184,8 @@ static VALUE answer_uninterrupted(RB_BLOCK_CALL_FUNC_ARGLIST(unused, data))
 /* { Object => :never }, for Thread.handle_interrupt: defers every exception. */
 static VALUE interrupt_mask;
 
-/*
- * The trap handler. Exceptions from other threads (Timeout, Thread#kill) are deferred: they are meant for the program
- * and would abort the count.
- */
+/* The trap handler. Exceptions from other threads (Timeout, Thread#kill) are deferred: they are meant for the program
+ * and would abort the count. */
 static VALUE answer(RB_BLOCK_CALL_FUNC_ARGLIST(signal, unused))
 {
     return rb_block_call(rb_cThread, rb_intern("handle_interrupt"), 1, &interrupt_mask, answer_uninterrupted, Qnil);
@@ -273,10 +269,8 @@ static VALUE report_to_string(struct report *report)
     return result;
 }
 
-/*
- * Culet::Agent.detail(data, limit_seconds): a String of JSON lines of the kinds "gc", "vm", "allocator_statistics" and
- * "objects" (agent/objects.h). data: whether extensions' objects report their sizes.
- */
+/* Culet::Agent.detail(data, limit_seconds): a String of JSON lines of the kinds "gc", "vm", "allocator_statistics" and
+ * "objects" (agent/objects.h). data: whether extensions' objects report their sizes. */
 static VALUE agent_detail(VALUE self, VALUE data, VALUE limit_seconds)
 {
     struct report report = {.request = {.kind = CULET_OBJECTS, .objects = {RTEST(data), NUM2DBL(limit_seconds)}}};

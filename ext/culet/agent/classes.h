@@ -1,6 +1,5 @@
 /* agent/classes.h - the names of Ruby's classes, and the flags that mark old objects. */
-#ifndef CULET_AGENT_CLASSES_H
-#define CULET_AGENT_CLASSES_H
+#pragma once
 
 #include "common/buffer.h"
 
@@ -17,10 +16,6 @@ struct culet_classes {
 /* Takes a live object into account. Allocates no object, so that it can be called during a walk. */
 void culet_classes_add(struct culet_classes *classes, VALUE object);
 
-/*
- * Adds a JSON line of kind "classes": old_bits, the bits of an object's first word that together mark it as old (0: not
- * known), and names: [[address, name], ...]. Frees the names.
- */
+/* Adds a JSON line of kind "classes": old_bits, the bits of an object's first word that together mark it as old (0: not
+ * known), and names: [[address, name], ...]. Frees the names. */
 void culet_classes_write(struct culet_buffer *buffer, struct culet_classes *classes);
-
-#endif

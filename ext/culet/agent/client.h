@@ -1,6 +1,5 @@
 /* agent/client.h - a client: connection, request and answer. No function blocks. */
-#ifndef CULET_AGENT_CLIENT_H
-#define CULET_AGENT_CLIENT_H
+#pragma once
 
 #include <poll.h>
 #include <stddef.h>
@@ -65,5 +64,3 @@ void culet_client_send(struct culet_client *client);
 
 /* Closes the client's descriptors and frees its answer. */
 void culet_client_close(struct culet_client *client);
-
-#endif

@@ -1,6 +1,5 @@
 /* agent/clients.h - the table of clients, in the listener's thread. */
-#ifndef CULET_AGENT_CLIENTS_H
-#define CULET_AGENT_CLIENTS_H
+#pragma once
 
 #include "agent/client.h"
 
@@ -17,5 +16,3 @@ void culet_clients_answer(struct culet_client *client, struct culet_buffer *buff
 void culet_clients_answer_file(struct culet_client *client, int file, size_t length);
 
 void culet_clients_drop(struct culet_client *client);
-
-#endif

@@ -1,8 +1,6 @@
-/*
- * The copy is the child of a helper that shares the program's memory and ends at once: the program's Process.wait never
+/* The copy is the child of a helper that shares the program's memory and ends at once: the program's Process.wait never
  * returns the copy, and memory is copied once. GC stays disabled in the copy, because objects that only other threads
- * reference would count as garbage there, and freeing them may end a connection that is shared with the program.
- */
+ * reference would count as garbage there, and freeing them may end a connection that is shared with the program. */
 #include "agent/copy.h"
 
 #include <dirent.h>
@@ -56,10 +54,8 @@ static void close_inherited(int output, int status_pipe)
     closedir(list);
 }
 
-/*
- * The copy ends whatever happens to the program: another thread may have had a library's lock when it was copied, for
- * which a mark function waits forever.
- */
+/* The copy ends whatever happens to the program: another thread may have had a library's lock when it was copied, for
+ * which a mark function waits forever. */
 static void limit_time(double seconds)
 {
     rlim_t whole = (rlim_t)seconds + 1;
@@ -126,11 +122,9 @@ struct forking {
     int succeeded;
 };
 
-/*
- * The helper, on a stack of its own. fork, unlike a raw clone, runs the handlers of malloc, so that the copy may allocate.
+/* The helper, on a stack of its own. fork, unlike a raw clone, runs the handlers of malloc, so that the copy may allocate.
  * The copy goes back to the stack of the thread that asked: Ruby takes what is between the beginning of the thread's stack
- * and the stack pointer for references.
- */
+ * and the stack pointer for references. */
 static int fork_in_helper(void *data)
 {
     struct forking *forking = data;
@@ -142,10 +136,8 @@ static int fork_in_helper(void *data)
     _exit(0);
 }
 
-/*
- * The helper has this thread's memory and thread variables, and this thread waits meanwhile, so its frame is whole in the
- * copy. A child that sends no signal when it ends is seen by __WCLONE only, not by the program's own waits.
- */
+/* The helper has this thread's memory and thread variables, and this thread waits meanwhile, so its frame is whole in the
+ * copy. A child that sends no signal when it ends is seen by __WCLONE only, not by the program's own waits. */
 static void fork_copy(void *data)
 {
     struct forking *volatile forking = data;
@@ -162,10 +154,8 @@ static void fork_copy(void *data)
             continue;
 }
 
-/*
- * With signals blocked, the program's handlers do not run in the copy. Other Ractors are stopped: one that had a lock of
- * the VM would keep it in the copy.
- */
+/* With signals blocked, the program's handlers do not run in the copy. Other Ractors are stopped: one that had a lock of
+ * the VM would keep it in the copy. */
 static int fork_undisturbed(const struct culet_copy_task *task, int output, int status_pipe)
 {
     struct forking forking = {

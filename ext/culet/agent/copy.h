@@ -1,6 +1,5 @@
 /* agent/copy.h - a forked copy of the process that makes an answer. */
-#ifndef CULET_AGENT_COPY_H
-#define CULET_AGENT_COPY_H
+#pragma once
 
 #include <ruby.h>
 
@@ -10,10 +9,8 @@ struct culet_copy_task {
     double limit_seconds; /* of CPU time */
     int runs_ruby;        /* Ruby code may run in the copy; then other threads' stacks keep no objects there */
     int is_large;         /* the answer is written to the disk where that is possible, not to memory */
-    /*
-     * In the copy: writes the answer to a descriptor. pids: the process and its parent; fork_seconds: how long the fork
-     * took. Returns NULL, or a sentence on why there is no answer.
-     */
+    /* In the copy: writes the answer to a descriptor. pids: the process and its parent; fork_seconds: how long the fork
+     * took. Returns NULL, or a sentence on why there is no answer. */
     const char *(*make)(const struct culet_copy_task *task, const long *pids, double fork_seconds, int output);
     const void *request;
 };
@@ -28,12 +25,8 @@ struct culet_copy {
     int output; /* file that receives the answer, or the error's sentence */
 };
 
-/*
- * Forks a copy that does the task and ends. The process itself allocates no objects for the answer and stops for the
+/* Forks a copy that does the task and ends. The process itself allocates no objects for the answer and stops for the
  * fork only. Called by the main thread with the GVL, inside culet_listener_no_child.
  *
- * Returns NULL and sets `copy`, or returns an error message.
- */
+ * Returns NULL and sets `copy`, or returns an error message. */
 const char *culet_copy_start(struct culet_copy *copy, const struct culet_copy_task *task);
-
-#endif

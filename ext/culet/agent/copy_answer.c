@@ -72,10 +72,8 @@ void culet_copy_answer_read(struct culet_client *client)
         answer(client);
 }
 
-/*
- * While the copy holds the other end of the pipe its PID cannot be reused, so the pidfd is the copy's. Before Linux 5.3
- * only the copy's CPU limit ends it.
- */
+/* While the copy holds the other end of the pipe its PID cannot be reused, so the pidfd is the copy's. Before Linux 5.3
+ * only the copy's CPU limit ends it. */
 void culet_copy_answer_kill(const struct culet_client *client)
 {
 #if defined(SYS_pidfd_open) && defined(SYS_pidfd_send_signal)

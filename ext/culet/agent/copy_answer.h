@@ -1,6 +1,5 @@
 /* agent/copy_answer.h - the answers that forked copies of the process make, in the listener's thread. */
-#ifndef CULET_AGENT_COPY_ANSWER_H
-#define CULET_AGENT_COPY_ANSWER_H
+#pragma once
 
 #include "agent/client.h"
 
@@ -12,5 +11,3 @@ void culet_copy_answer_kill(const struct culet_client *client);
 
 /* Kills the copy and answers with an error: it is too late. */
 void culet_copy_answer_end(struct culet_client *client);
-
-#endif

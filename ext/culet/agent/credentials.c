@@ -11,10 +11,8 @@
 /* Linux's default; /proc/sys may not be mounted. */
 #define DEFAULT_OVERFLOW 65534
 
-/*
- * The ID that stands for all users without a number in this user namespace, see user_namespaces(7). It identifies
- * nobody, even if this process has it too.
- */
+/* The ID that stands for all users without a number in this user namespace, see user_namespaces(7). It identifies
+ * nobody, even if this process has it too. */
 static unsigned long overflow_id(const char *path)
 {
     char text[16];

@@ -1,6 +1,5 @@
 /* agent/credentials.h - who may send requests to this process. */
-#ifndef CULET_AGENT_CREDENTIALS_H
-#define CULET_AGENT_CREDENTIALS_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -10,13 +9,9 @@ struct culet_credentials {
     gid_t gid;
 };
 
-/*
- * Decides whether a client is answered: root always; this process's user and group only if the kernel would let them
+/* Decides whether a client is answered: root always; this process's user and group only if the kernel would let them
  * read its memory (ptrace(2), "Ptrace access mode checking"): equal real, effective and saved IDs, dumpable, no
  * capabilities.
  *
- * Sets `peer`. Returns NULL, or why the client is rejected.
- */
+ * Sets `peer`. Returns NULL, or why the client is rejected. */
 const char *culet_credentials_refusal(int connection, struct culet_credentials *credentials);
-
-#endif

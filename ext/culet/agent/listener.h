@@ -1,5 +1,4 @@
-/*
- * agent/listener.h - the native thread that receives requests. It knows no Ruby: it passes each request to the main
+/* agent/listener.h - the native thread that receives requests. It knows no Ruby: it passes each request to the main
  * thread, which a trapped signal wakes.
  *
  * agent/socket.h says where it listens, agent/credentials.h who is answered, agent/request.h the protocol.
@@ -7,17 +6,13 @@
  * The listener's thread answers the request for figures itself, and keeps the connection for the next one, for a minute.
  *
  * The main thread handles one request at a time, in order of arrival. A client that is slow to send its request or to
- * receive its answer is dropped after some seconds and delays no other client.
- */
-#ifndef CULET_AGENT_LISTENER_H
-#define CULET_AGENT_LISTENER_H
+ * receive its answer is dropped after some seconds and delays no other client. */
+#pragma once
 
-/*
- * Starts to listen, in this process and in every process that it forks.
+/* Starts to listen, in this process and in every process that it forks.
  *
  * signal: a signal that Ruby traps; raised in the listener's thread to wake the main thread
- * Returns 0 or an errno. Further calls have no effect.
- */
+ * Returns 0 or an errno. Further calls have no effect. */
 int culet_listener_start(int signal);
 
 /* 0 if this process listens, else the errno that prevented it. */
@@ -28,5 +23,3 @@ void culet_listener_no_child(int begins);
 
 /* The process ends: no more requests are passed on. */
 void culet_listener_end(void);
-
-#endif

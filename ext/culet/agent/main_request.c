@@ -33,10 +33,8 @@ static void fail_all(const char *message)
         culet_clients_answer(client, NULL, message);
 }
 
-/*
- * Passes the oldest request to the main thread, if it has none. The signal is raised in this thread, so that no system
- * call of another thread is interrupted.
- */
+/* Passes the oldest request to the main thread, if it has none. The signal is raised in this thread, so that no system
+ * call of another thread is interrupted. */
 void culet_main_request_pass(void)
 {
     struct culet_client *client = next_request();

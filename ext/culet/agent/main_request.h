@@ -1,6 +1,5 @@
 /* agent/main_request.h - the request that the main thread works on, one at a time. */
-#ifndef CULET_AGENT_MAIN_REQUEST_H
-#define CULET_AGENT_MAIN_REQUEST_H
+#pragma once
 
 #include <stdint.h>
 
@@ -21,15 +20,11 @@ void culet_main_request_check(int64_t now);
 /* Takes the pending request. Returns whether there is one. */
 int culet_main_request_take(struct culet_request *request);
 
-/*
- * Answers the request that was taken.
+/* Answers the request that was taken.
  *
  * buffer: the answer, which the listener owns from now on
- * error: an error message instead, or NULL; truncated to 400 bytes
- */
+ * error: an error message instead, or NULL; truncated to 400 bytes */
 void culet_main_request_answer(struct culet_buffer *buffer, const char *error);
 
 /* Answers by what a copy writes. The listener owns the descriptors from now on. */
 void culet_main_request_answer_later(const struct culet_copy *copy);
-
-#endif

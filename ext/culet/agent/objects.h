@@ -1,6 +1,5 @@
 /* agent/objects.h - counts of Ruby's objects and their memory, by type. */
-#ifndef CULET_AGENT_OBJECTS_H
-#define CULET_AGENT_OBJECTS_H
+#pragma once
 
 #include "agent/classes.h"
 #include "common/buffer.h"
@@ -16,8 +15,7 @@ struct culet_objects_options {
     double limit_seconds; /* the count stops after that */
 };
 
-/*
- * Adds a JSON line of kind "objects": counts, bytes of slots and bytes from malloc by type, of T_DATA by the
+/* Adds a JSON line of kind "objects": counts, bytes of slots and bytes from malloc by type, of T_DATA by the
  * extension's type name, of T_IMEMO by kind. Requires the GVL and a Ruby thread, which is busy meanwhile. May raise.
  *
  *   seconds, complete (false: stopped at the limit), data_asked, count, slot_bytes, malloc_bytes, elsewhere_bytes
@@ -27,8 +25,5 @@ struct culet_objects_options {
  *   elsewhere_bytes: not from malloc: in the transient heap (up to Ruby 3.1), on threads' stacks
  *   shared: strings and arrays that use another one's buffer, which is counted there
  *   untold: objects that do not report their size
- *   why: the reason if nothing was counted, else ""
- */
+ *   why: the reason if nothing was counted, else "" */
 void culet_objects_write(struct culet_buffer *buffer, const struct culet_objects_options *options);
-
-#endif

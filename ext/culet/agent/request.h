@@ -1,5 +1,4 @@
-/*
- * agent/request.h - what a client asks for: one line, and its answer.
+/* agent/request.h - what a client asks for: one line, and its answer.
  *
  *   -> culet-agent 1 data=0..3 limit_ms=N wait_ms=N LF                                  counts of objects
  *   -> culet-agent 1 strings content=0|1 most_bytes=N limit_ms=N wait_ms=N LF           the strings (agent/strings.h)
@@ -12,10 +11,8 @@
  *                                                                           the memory profile (profile/ruby_profile.h)
  *   -> culet-agent 1 limit limit_ms=N wait_ms=N LF                                      the memory limit (limit/limit.h)
  *   -> culet-agent 1 figures LF                                                         the reading (reading/reading.h)
- *   <- ok BYTES LF and that many bytes; or: error MESSAGE LF; or: busy LF (try again)
- */
-#ifndef CULET_AGENT_REQUEST_H
-#define CULET_AGENT_REQUEST_H
+ *   <- ok BYTES LF and that many bytes; or: error MESSAGE LF; or: busy LF (try again) */
+#pragma once
 
 #include <stdbool.h>
 
@@ -53,5 +50,3 @@ static inline bool culet_request_needs_copy(const struct culet_request *request)
 
 /* Parses a line without its end. wait_ms: how long the client waits for the main thread. Returns whether it is valid. */
 bool culet_request_parse(const char *line, struct culet_request *request, long *wait_ms);
-
-#endif

@@ -20,12 +20,10 @@
 
 /* ---- the folder ---- */
 
-/*
- * Opens a folder if it belongs to this user.
+/* Opens a folder if it belongs to this user.
  *
  * others: mode bits that must not be set
- * Returns a descriptor, or -1.
- */
+ * Returns a descriptor, or -1. */
 static int open_own(int within, const char *name, mode_t others)
 {
     int fd = openat(within, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

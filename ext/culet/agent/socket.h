@@ -1,13 +1,10 @@
-/*
- * agent/socket.h - the socket that the agent listens on.
+/* agent/socket.h - the socket that the agent listens on.
  *
  * In a folder that only this process's user may enter, if there is one: "culet" in $XDG_RUNTIME_DIR, in systemd's
  * $RUNTIME_DIRECTORY, in /run/user/UID, for root in /run. Else in Linux's abstract namespace, unix(7), as
  * "culet-agent/PID/RANDOM" with the PID of the process's own namespace: nobody can guess the name and bind it first.
- * Clients find either name in /proc/PID/net/unix and /proc/PID/fd.
- */
-#ifndef CULET_AGENT_SOCKET_H
-#define CULET_AGENT_SOCKET_H
+ * Clients find either name in /proc/PID/net/unix and /proc/PID/fd. */
+#pragma once
 
 #include <sys/un.h>
 
@@ -16,12 +13,10 @@ struct culet_agent_socket {
     char path[sizeof(((struct sockaddr_un *)0)->sun_path)]; /* "": abstract */
 };
 
-/*
- * Opens a socket and listens. Takes no locks of the program, so that a forked child can call it.
+/* Opens a socket and listens. Takes no locks of the program, so that a forked child can call it.
  *
  * sweep: whether to remove the sockets of killed processes
- * Returns 0 or an errno.
- */
+ * Returns 0 or an errno. */
 int culet_agent_socket_open(struct culet_agent_socket *opened, int sweep);
 
 /* Removes the socket's path; open connections stay. */
@@ -29,5 +24,3 @@ void culet_agent_socket_forget(struct culet_agent_socket *opened);
 
 /* keep_name: in a forked child, whose parent still uses the path */
 void culet_agent_socket_close(struct culet_agent_socket *opened, int keep_name);
-
-#endif

@@ -1,6 +1,5 @@
 /* agent/state.h - what the listener's thread and the main thread share: the clients, and the main thread's request. */
-#ifndef CULET_AGENT_STATE_H
-#define CULET_AGENT_STATE_H
+#pragma once
 
 #include <pthread.h>
 
@@ -40,5 +39,3 @@ extern struct culet_agent culet_agent;
 
 void culet_agent_lock(void);
 void culet_agent_unlock(void);
-
-#endif

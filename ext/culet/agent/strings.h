@@ -1,6 +1,5 @@
 /* agent/strings.h - the strings of this process. */
-#ifndef CULET_AGENT_STRINGS_H
-#define CULET_AGENT_STRINGS_H
+#pragma once
 
 #include <ruby.h>
 
@@ -17,16 +16,12 @@ struct culet_strings_options {
 /* What reports allocation sites: ObjectSpace if objspace is loaded, else Qnil. Before the process is forked. May raise. */
 VALUE culet_strings_sites(void);
 
-/*
- * Writes the reachable strings of this process, which is a forked copy of the program, as records (strings/record.h), then
+/* Writes the reachable strings of this process, which is a forked copy of the program, as records (strings/record.h), then
  * CULET_STRINGS_END_BYTES of JSON and blanks: {"kind":"strings","strings":how many,"sites":whether allocation sites are
  * reported,"fork_seconds":...}
  *
  * sites: of culet_strings_sites; fork_seconds: how long the fork took; output: a descriptor
  *
- * Returns NULL, or a sentence on why not.
- */
+ * Returns NULL, or a sentence on why not. */
 const char *culet_strings_write(const struct culet_strings_options *options, VALUE sites, double fork_seconds,
                                 int output);
-
-#endif

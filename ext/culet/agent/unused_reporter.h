@@ -1,6 +1,5 @@
 /* agent/unused_reporter.h - the object that reports the code of this process that never ran; culet/unused registers it. */
-#ifndef CULET_AGENT_UNUSED_REPORTER_H
-#define CULET_AGENT_UNUSED_REPORTER_H
+#pragma once
 
 #include <ruby.h>
 
@@ -9,5 +8,3 @@ void culet_init_unused_reporter(VALUE culet);
 
 /* The object, which has the methods started?, follow and document(pid, parent_pid); nil before it is registered. */
 VALUE culet_unused_reporter(void);
-
-#endif

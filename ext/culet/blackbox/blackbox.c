@@ -1,4 +1,4 @@
-#include "blackbox/blackbox.h"
+#include "culet.h"
 
 #include <pthread.h>
 #include <ruby/vm.h>
@@ -90,11 +90,9 @@ static void prepare(void)
     prepared = true;
 }
 
-/*
- * Culet::BlackBox.map(descriptor, head, files, seconds): allocates and maps the file, and starts the thread. head: the
+/* Culet::BlackBox.map(descriptor, head, files, seconds): allocates and maps the file, and starts the thread. head: the
  * lines that describe the process. files: as of culet_group_of. seconds: between two looks at what keeps the memory; 0:
- * none. Raises SystemCallError.
- */
+ * none. Raises SystemCallError. */
 static VALUE blackbox_map(VALUE self, VALUE descriptor, VALUE head, VALUE files, VALUE seconds)
 {
     struct culet_group group = culet_group_of(files);
@@ -159,10 +157,8 @@ static VALUE blackbox_running(VALUE self)
     return culet_box_mapped() && !culet_box_lost() ? Qtrue : Qfalse;
 }
 
-/*
- * Culet::BlackBox.stats: a Hash: readings: and profiles: written since the start; events: requests and jobs that have
- * begun; seconds: processor time of the thread, a Float.
- */
+/* Culet::BlackBox.stats: a Hash: readings: and profiles: written since the start; events: requests and jobs that have
+ * begun; seconds: processor time of the thread, a Float. */
 static VALUE blackbox_stats(VALUE self)
 {
     struct culet_ticker_stats stats = culet_ticker_stats();

@@ -1,6 +1,5 @@
 /* blackbox/box.h - the mapped file: its tables, records and checksums. No Ruby, no system call per record. */
-#ifndef CULET_BLACKBOX_BOX_H
-#define CULET_BLACKBOX_BOX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -8,11 +7,9 @@
 
 #include "blackbox/format.h"
 
-/*
- * Allocates and maps the file of a descriptor. Returns 0 or an errno; ENOSPC: the disk is full. From then on an access to
+/* Allocates and maps the file of a descriptor. Returns 0 or an errno; ENOSPC: the disk is full. From then on an access to
  * the mapping cannot end the process: if the file loses its pages (another process truncates it, or the disk fails), its
- * place is taken by memory without a file.
- */
+ * place is taken by memory without a file. */
 int culet_box_map(int file);
 
 /* Whether there is a mapping. */
@@ -39,5 +36,3 @@ void culet_box_write(enum culet_box_table table, void *slot, uint64_t number, ui
 
 /* Empties a slot. */
 void culet_box_clear(void *slot);
-
-#endif

@@ -1,12 +1,9 @@
-/*
- * blackbox/events.h - requests and jobs in the black box.
+/* blackbox/events.h - requests and jobs in the black box.
  *
  *   begin: a slot of `running` --(end)--> a slot of `finished`, in turns
  *
- * No system call, no lock, no allocation.
- */
-#ifndef CULET_BLACKBOX_EVENTS_H
-#define CULET_BLACKBOX_EVENTS_H
+ * No system call, no lock, no allocation. */
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -24,5 +21,3 @@ void culet_events_count(uint64_t *running, uint64_t *begun);
 
 /* In a forked child: none runs. */
 void culet_events_reset(void);
-
-#endif

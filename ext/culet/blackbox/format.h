@@ -1,5 +1,4 @@
-/*
- * blackbox/format.h - the file that a process keeps about itself, for `culet autopsy`.
+/* blackbox/format.h - the file that a process keeps about itself, for `culet autopsy`.
  *
  *   0        head        what the process is
  *   2048     holders     looks at what keeps its memory, the latest 2
@@ -14,10 +13,8 @@
  *
  * The file has CULET_BOX_BYTES. Each table is an array of slots of equal size; a slot begins with a record. A record is
  * whole if its checksum fits: a process that is killed while it writes one leaves one that is not, and the reader goes
- * without it. A table is written in turns, so the record that is lost is the oldest. Numbers are little-endian.
- */
-#ifndef CULET_BLACKBOX_FORMAT_H
-#define CULET_BLACKBOX_FORMAT_H
+ * without it. A table is written in turns, so the record that is lost is the oldest. Numbers are little-endian. */
+#pragma once
 
 #include <stdint.h>
 
@@ -80,5 +77,3 @@ struct culet_box_note {
     uint64_t bytes; /* the limit, or what a step has freed */
     char text[208]; /* "limit SOURCE", "step NAME", to the end of the payload */
 };
-
-#endif

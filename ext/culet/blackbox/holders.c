@@ -1,10 +1,8 @@
-/*
- * A look is due when a further level of the limit is passed, and then every ten minutes; not while the process is small
+/* A look is due when a further level of the limit is passed, and then every ten minutes; not while the process is small
  * against its limit. It is taken where twice the memory is left that the copy may need: its arrays, and the pages that the
  * program writes meanwhile.
  *
- * The thread of the readings knows no Ruby: a job forks the copy in a Ruby thread.
- */
+ * The thread of the readings knows no Ruby: a job forks the copy in a Ruby thread. */
 #include "blackbox/holders.h"
 
 #include <stdatomic.h>

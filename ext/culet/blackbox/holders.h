@@ -1,9 +1,6 @@
-/*
- * blackbox/holders.h - looks at what keeps the memory, when the limit comes near: a forked copy finds the largest holders,
- * and what they have grown by since the look before.
- */
-#ifndef CULET_BLACKBOX_HOLDERS_H
-#define CULET_BLACKBOX_HOLDERS_H
+/* blackbox/holders.h - looks at what keeps the memory, when the limit comes near: a forked copy finds the largest holders,
+ * and what they have grown by since the look before. */
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +14,3 @@ void culet_holders_check(const struct culet_reading *reading);
 
 /* In a forked child: the looks are the parent's. */
 void culet_holders_reset(void);
-
-#endif

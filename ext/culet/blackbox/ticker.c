@@ -1,10 +1,8 @@
-/*
- * A reading every second. While memory grows fast, further ones in between, so that the last before a kill is near: the
+/* A reading every second. While memory grows fast, further ones in between, so that the last before a kill is near: the
  * next one comes after an eighth of the time in which the group would reach its limit.
  *
  * The profile's largest sites are written every second, or at intervals of which writing takes a thousandth. While its
- * estimate exceeds what it was by more than a part in 128, sooner, from a budget.
- */
+ * estimate exceeds what it was by more than a part in 128, sooner, from a budget. */
 #include "blackbox/ticker.h"
 
 #include <sched.h>
@@ -223,10 +221,8 @@ struct attributes {
     uint64_t runtime, deadline, period;
 };
 
-/*
- * A thread that asks for short slices runs sooner after it is woken, on Linux 6.12 and later: on a busy machine, other
- * threads would allocate for tens of milliseconds before. It gets no larger share. Other kernels ignore the slice.
- */
+/* A thread that asks for short slices runs sooner after it is woken, on Linux 6.12 and later: on a busy machine, other
+ * threads would allocate for tens of milliseconds before. It gets no larger share. Other kernels ignore the slice. */
 static void ask_for_short_slices(void)
 {
     struct attributes attributes = {.size = sizeof(attributes)};

@@ -1,6 +1,5 @@
 /* blackbox/ticker.h - the native thread that writes readings and the profile's largest sites. Knows no Ruby. */
-#ifndef CULET_BLACKBOX_TICKER_H
-#define CULET_BLACKBOX_TICKER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ struct culet_ticker_stats {
     uint64_t readings, profiles, processor_time;
 };
 struct culet_ticker_stats culet_ticker_stats(void);
-
-#endif

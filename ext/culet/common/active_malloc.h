@@ -1,11 +1,8 @@
-/*
- * common/active_malloc.h - the library that defines `malloc` in this process and serves all of Ruby's allocations,
+/* common/active_malloc.h - the library that defines `malloc` in this process and serves all of Ruby's allocations,
  * whatever LD_PRELOAD says.
  *
- * The extension is not linked against an allocator: every function is looked up in that library at run time.
- */
-#ifndef CULET_ACTIVE_MALLOC_H
-#define CULET_ACTIVE_MALLOC_H
+ * The extension is not linked against an allocator: every function is looked up in that library at run time. */
+#pragma once
 
 #include <ruby.h>
 
@@ -19,22 +16,16 @@ struct active_malloc {
 /* Returns whether the library was found. */
 int culet_find_active_malloc(struct active_malloc *library);
 
-/*
- * The address of a function of the library. NULL if it has none, even if another library has one of that name, such as
- * glibc's unused mallinfo2 under jemalloc.
- */
+/* The address of a function of the library. NULL if it has none, even if another library has one of that name, such as
+ * glibc's unused mallinfo2 under jemalloc. */
 void *culet_malloc_function(const struct active_malloc *library, const char *name);
 
-/*
- * The name of the allocator: "culet", "mimalloc", "tcmalloc", "jemalloc", "rpmalloc", "snmalloc", "glibc", or "unknown". By
+/* The name of the allocator: "culet", "mimalloc", "tcmalloc", "jemalloc", "rpmalloc", "snmalloc", "glibc", or "unknown". By
  * a function that only this library exports, since the file may have any name; snmalloc exports none, so it is known by
- * its file name.
- */
+ * its file name. */
 const char *culet_malloc_name(const struct active_malloc *library);
 
 /* ISO C cannot convert object pointers to function pointers; POSIX guarantees that both have the same size. */
 #define AS_FUNCTION(type, variable, pointer)                                                                           \
     type *variable;                                                                                                    \
     memcpy(&variable, &(pointer), sizeof(variable))
-
-#endif

@@ -1,9 +1,6 @@
-/*
- * common/buffer.h - a growing buffer in a mapping of its own, so that a report on malloc's and Ruby's heap does not
- * change them; and writing JSON into it.
- */
-#ifndef CULET_BUFFER_H
-#define CULET_BUFFER_H
+/* common/buffer.h - a growing buffer in a mapping of its own, so that a report on malloc's and Ruby's heap does not
+ * change them; and writing JSON into it. */
+#pragma once
 
 #include <ruby.h>
 
@@ -32,10 +29,8 @@ void culet_buffer_format(struct culet_buffer *buffer, const char *format, ...) _
 /* Adds a JSON string. Bytes above ASCII are copied; the reader handles invalid UTF-8. */
 void culet_buffer_json_string(struct culet_buffer *buffer, const char *bytes, size_t length);
 
-/*
- * Adds a value as JSON: nil, true, false, Integer, Float, String, Symbol, Array and Hash of these; of any other object
- * the name of its class. May raise.
- */
+/* Adds a value as JSON: nil, true, false, Integer, Float, String, Symbol, Array and Hash of these; of any other object
+ * the name of its class. May raise. */
 void culet_buffer_json(struct culet_buffer *buffer, VALUE value);
 
 /* Adds the pairs of a Hash as members of a JSON object, each after a comma. May raise. */
@@ -43,5 +38,3 @@ void culet_buffer_json_members(struct culet_buffer *buffer, VALUE hash);
 
 /* Frees the memory and leaves the buffer empty. */
 void culet_buffer_free(struct culet_buffer *buffer);
-
-#endif

@@ -1,6 +1,5 @@
 /* common/heap_walk.h - a walk over all slots of Ruby's heap with GC disabled, as in ObjectSpace. */
-#ifndef CULET_HEAP_WALK_H
-#define CULET_HEAP_WALK_H
+#pragma once
 
 #include <ruby.h>
 
@@ -33,15 +32,11 @@ int culet_heap_walk_is_possible(void);
 /* Why the heap cannot be walked now, or NULL. Requires the GVL. May raise. */
 const char *culet_heap_walk_obstacle(void);
 
-/*
- * Walks over the heap, if there is no obstacle. Requires the GVL. rb_gc_disable finishes a sweep in progress, so the
+/* Walks over the heap, if there is no obstacle. Requires the GVL. rb_gc_disable finishes a sweep in progress, so the
  * walk meets no object whose references are freed.
  *
- * Returns 0, or the state for rb_jump_tag if the function raised.
- */
+ * Returns 0, or the state for rb_jump_tag if the function raised. */
 int culet_heap_walk(culet_heap_walk_function *function, void *data);
 
 /* Calls a function with GC disabled, for work on the runs that a walk found. Returns as culet_heap_walk. */
 int culet_without_gc(void (*function)(void *data), void *data);
-
-#endif

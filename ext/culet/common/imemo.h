@@ -1,6 +1,5 @@
 /* common/imemo.h - the kinds of Ruby's internal objects (T_IMEMO), which its headers do not have. */
-#ifndef CULET_COMMON_IMEMO_H
-#define CULET_COMMON_IMEMO_H
+#pragma once
 
 #include <ruby.h>
 
@@ -15,5 +14,3 @@ static inline unsigned culet_imemo_kind(VALUE flags)
 
 /* Ruby's name of a kind that an object has, such as "env"; NULL where this Ruby does not tell. */
 const char *culet_imemo_name(unsigned kind);
-
-#endif

@@ -1,6 +1,5 @@
 /* common/io.h - whole reads and writes of a descriptor. */
-#ifndef CULET_IO_H
-#define CULET_IO_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -10,5 +9,3 @@ int culet_write_all(int fd, const void *bytes, size_t length);
 
 /* Reads all bytes at an offset. Returns 0 or an errno; EIO at the end of the file. */
 int culet_read_all_at(int fd, void *bytes, size_t length, off_t offset);
-
-#endif

@@ -21,10 +21,8 @@ static void nothing(void *unused)
 {
 }
 
-/*
- * Ruby's queue reserves a place before it writes the job there. A Ruby thread that takes a job meanwhile gets what the
- * place had before. Fills the places, because what none has used is NULL.
- */
+/* Ruby's queue reserves a place before it writes the job there. A Ruby thread that takes a job meanwhile gets what the
+ * place had before. Fills the places, because what none has used is NULL. */
 bool culet_job_prepare(struct culet_job *job)
 {
     static bool filled;

@@ -1,8 +1,5 @@
-/*
- * common/job.h - functions that a Ruby thread runs soon, at the next point where it checks for interrupts.
- */
-#ifndef CULET_COMMON_JOB_H
-#define CULET_COMMON_JOB_H
+/* common/job.h - functions that a Ruby thread runs soon, at the next point where it checks for interrupts. */
+#pragma once
 
 #include <ruby.h>
 #include <ruby/debug.h>
@@ -21,5 +18,3 @@ bool culet_job_prepare(struct culet_job *job);
 /* Has the function run soon, once for several calls. In any thread, in signal handlers, during GC. Up to Ruby 3.2 the
  * call is lost if Ruby's queue is full. */
 void culet_job_trigger(const struct culet_job *job);
-
-#endif

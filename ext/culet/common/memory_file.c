@@ -1,13 +1,11 @@
-#include "common/memory_file.h"
+#include "culet.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-/*
- * Culet::MemoryFile.create(name, bytes): creates an anonymous file in memory that cannot be truncated and is closed on
- * exec. Returns its descriptor. Raises SystemCallError.
- */
+/* Culet::MemoryFile.create(name, bytes): creates an anonymous file in memory that cannot be truncated and is closed on
+ * exec. Returns its descriptor. Raises SystemCallError. */
 static VALUE memory_file_create(VALUE self, VALUE name, VALUE bytes)
 {
     off_t size = NUM2OFFT(bytes);

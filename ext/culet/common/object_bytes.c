@@ -29,10 +29,8 @@ static size_t bytes_beyond(VALUE object, size_t slot_bytes)
     return bytes > base ? bytes - base : 0;
 }
 
-/*
- * Whether the object's memory is in the transient heap. Flags as in internal/{array,hash,struct,variable}.h. Ruby 3.2
- * allocates that heap by malloc, later Rubies have none.
- */
+/* Whether the object's memory is in the transient heap. Flags as in internal/{array,hash,struct,variable}.h. Ruby 3.2
+ * allocates that heap by malloc, later Rubies have none. */
 static int is_transient(int type, VALUE flags)
 {
 #if RUBY_API_VERSION_MAJOR == 3 && RUBY_API_VERSION_MINOR < 2

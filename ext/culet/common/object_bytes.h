@@ -1,6 +1,5 @@
 /* common/object_bytes.h - how many bytes an object of Ruby's heap has, and where. */
-#ifndef CULET_OBJECT_BYTES_H
-#define CULET_OBJECT_BYTES_H
+#pragma once
 
 #include <ruby.h>
 
@@ -25,5 +24,3 @@ static inline struct culet_object_bytes culet_object_bytes_unmeasured(size_t slo
 {
     return (struct culet_object_bytes){.slot = slot_bytes};
 }
-
-#endif

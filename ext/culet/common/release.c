@@ -1,5 +1,4 @@
-/*
- * The calls that return memory, by each project's documentation and headers:
+/* The calls that return memory, by each project's documentation and headers:
  *
  * - glibc: malloc_trim(0), all arenas in turn (malloc_trim(3)). There is no estimate: mallinfo2 walks the same lists
  *   and counts free blocks whether or not they are resident.
@@ -11,8 +10,7 @@
  * - mimalloc: mi_collect(true) collects the calling thread's heap and what ended threads left. Freed pages are purged
  *   after a delay, at the thread's next slow allocation, so the delay is set to zero first. With a zero delay mimalloc
  *   skips pages that already wait for the end of a delay (in version 3, all that other threads freed), so a second call
- *   follows with the original delay.
- */
+ *   follows with the original delay. */
 #include "common/release.h"
 
 #include "common/active_malloc.h"

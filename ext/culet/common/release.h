@@ -1,10 +1,7 @@
-/*
- * common/release.h - returns free memory to the kernel, by the active malloc's own call.
+/* common/release.h - returns free memory to the kernel, by the active malloc's own call.
  *
- * The call is looked up at run time; the extension is not linked against an allocator.
- */
-#ifndef CULET_RELEASE_H
-#define CULET_RELEASE_H
+ * The call is looked up at run time; the extension is not linked against an allocator. */
+#pragma once
 
 #include <stddef.h>
 
@@ -21,14 +18,10 @@ void culet_release_find(void);
 /* The result of the look-up. */
 const struct culet_release *culet_release_found(void);
 
-/*
- * Returns the free memory of all threads, as far as the allocator can. The result shows in the process's resident
+/* Returns the free memory of all threads, as far as the allocator can. The result shows in the process's resident
  * bytes. Without a call it does nothing. Any thread, with or without the GVL (but see in_ruby_threads); not in a signal
- * handler.
- */
+ * handler. */
 void culet_release_memory(void);
 
 /* How many bytes culet_release_memory would return, if the allocator counts them cheaply; else SIZE_MAX. */
 size_t culet_release_estimate(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* common/sleeper.h - a native thread that sleeps until it is woken or a time has passed. */
-#ifndef CULET_COMMON_SLEEPER_H
-#define CULET_COMMON_SLEEPER_H
+#pragma once
 
 #include <limits.h>
 #include <linux/futex.h>
@@ -65,10 +64,8 @@ static inline bool culet_sleeper_end(struct culet_sleeper *sleeper)
     return true;
 }
 
-/*
- * In the thread: sleeps for so many nanoseconds, unless it was woken since `wakeups` had the value `seen`. It checks
- * everything again then, whatever ended the wait.
- */
+/* In the thread: sleeps for so many nanoseconds, unless it was woken since `wakeups` had the value `seen`. It checks
+ * everything again then, whatever ended the wait. */
 static inline void culet_sleeper_sleep(struct culet_sleeper *sleeper, uint32_t seen, uint64_t nanoseconds)
 {
     struct timespec time = {(time_t)(nanoseconds / 1000000000), (long)(nanoseconds % 1000000000)};
@@ -82,5 +79,3 @@ static inline bool culet_sleeper_forget(struct culet_sleeper *sleeper)
 {
     return atomic_exchange(&sleeper->state, CULET_NO_THREAD) != CULET_NO_THREAD;
 }
-
-#endif

@@ -13,10 +13,8 @@ int culet_allow_tracer(pid_t pid)
     return prctl(PR_SET_PTRACER, (unsigned long)pid, 0, 0, 0) == 0 ? 0 : errno;
 }
 
-/*
- * Culet.admit_reader(pid): allows pid, and no other process, to read this one. Returns false where the kernel has no Yama
- * and nothing needs to be allowed.
- */
+/* Culet.admit_reader(pid): allows pid, and no other process, to read this one. Returns false where the kernel has no Yama
+ * and nothing needs to be allowed. */
 VALUE
 culet_admit_reader(VALUE self, VALUE pid)
 {

@@ -1,11 +1,8 @@
-/*
- * common/tracer.h - which process may read this one's memory.
+/* common/tracer.h - which process may read this one's memory.
  *
  * Under Yama's ptrace_scope 1 the ancestors of a process may read it, and one other process that it names, with its
- * children. culet-scope is a child of the process that it reads.
- */
-#ifndef CULET_TRACER_H
-#define CULET_TRACER_H
+ * children. culet-scope is a child of the process that it reads. */
+#pragma once
 
 #include <ruby.h>
 
@@ -13,5 +10,3 @@
 int culet_allow_tracer(pid_t pid);
 
 VALUE culet_admit_reader(VALUE self, VALUE pid);
-
-#endif

@@ -1,6 +1,5 @@
 /* common/values.h - Symbols, and Hashes with Symbols as keys. */
-#ifndef CULET_VALUES_H
-#define CULET_VALUES_H
+#pragma once
 
 #include <ruby.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ static inline void culet_hash_set_number(VALUE hash, const char *name, uint64_t 
 {
     culet_hash_set(hash, name, ULL2NUM(number));
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* common/vm_lock.h - the lock of Ruby's VM, which stops other Ractors. */
-#ifndef CULET_VM_LOCK_H
-#define CULET_VM_LOCK_H
+#pragma once
 
 #include <ruby.h>
 
@@ -10,10 +9,6 @@ int culet_vm_several_ractors(void);
 /* Whether this Ruby has the lock for others to take. */
 int culet_vm_lock_exists(void);
 
-/*
- * Calls a function with the lock: other Ractors wait at their next safe point, from Ruby 3.4 on before the function is
- * called. Without the lock's functions it is just called. The function must not raise.
- */
+/* Calls a function with the lock: other Ractors wait at their next safe point, from Ruby 3.4 on before the function is
+ * called. Without the lock's functions it is just called. The function must not raise. */
 void culet_vm_locked(void (*function)(void *data), void *data);
-
-#endif

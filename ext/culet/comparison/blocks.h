@@ -1,6 +1,5 @@
 /* comparison/blocks.h - the malloc blocks of a process, at five bytes each, with an index by address. */
-#ifndef CULET_COMPARISON_BLOCKS_H
-#define CULET_COMPARISON_BLOCKS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -31,19 +30,14 @@ struct comparison_blocks {
     size_t last_run; /* used last */
 };
 
-/*
- * Reserves space for `count` more blocks.
- * Returns 0 if they exceed the numbers available. Raises NoMemoryError.
- */
+/* Reserves space for `count` more blocks. Returns 0 if they exceed the numbers available. Raises NoMemoryError. */
 int culet_comparison_blocks_reserve(struct comparison_blocks *blocks, uint64_t count);
 
-/*
- * Adds the blocks of a region, in address order, after culet_comparison_blocks_reserve.
+/* Adds the blocks of a region, in address order, after culet_comparison_blocks_reserve.
  *
  * first, past: addresses of the region
  * payload: the numbers of its C record (reader/format.h)
- * Returns 0 if the record is truncated or exceeds the region.
- */
+ * Returns 0 if the record is truncated or exceeds the region. */
 int culet_comparison_blocks_add(struct comparison_blocks *blocks, uint64_t first, uint64_t past,
                                 const unsigned char *payload, size_t bytes);
 
@@ -63,5 +57,3 @@ uint32_t culet_comparison_block_known_by(struct comparison_blocks *blocks, uint6
 void culet_comparison_block_bounds(struct comparison_blocks *blocks, uint32_t block, uint64_t *first, uint64_t *past);
 
 void culet_comparison_blocks_free(struct comparison_blocks *blocks);
-
-#endif

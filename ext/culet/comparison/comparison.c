@@ -376,8 +376,7 @@ static VALUE result(const struct comparison_writes *writes)
     return rb_ary_new_from_args(4, masks, numbers(writes->flags, FLAGS), holdings, classes);
 }
 
-/*
- * Culet::PageComparison.call(here, there, unshared, regions, page_bytes, old_bits, classes): what was written to pages.
+/* Culet::PageComparison.call(here, there, unshared, regions, page_bytes, old_bits, classes): what was written to pages.
  *
  * here, there: Hashes of the process and its relative, all lists in address order:
  *   memory: descriptor of /proc/PID/mem
@@ -392,8 +391,7 @@ static VALUE result(const struct comparison_writes *writes)
  * classes: whether to count bytes by class
  *
  * Returns [{mask => bytes}, objects by flag, {owner => bytes by kind}, {address of a class => bytes by kind}], in the
- * orders of comparison/writes.h. Raises ArgumentError if the arguments contradict each other.
- */
+ * orders of comparison/writes.h. Raises ArgumentError if the arguments contradict each other. */
 static VALUE call(VALUE self, VALUE here, VALUE there, VALUE unshared, VALUE regions, VALUE page_bytes, VALUE old_bits,
                   VALUE classes)
 {

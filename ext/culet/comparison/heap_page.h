@@ -1,6 +1,5 @@
 /* comparison/heap_page.h - the pages of Ruby's heap in another process. */
-#ifndef CULET_COMPARISON_HEAP_PAGE_H
-#define CULET_COMPARISON_HEAP_PAGE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ static inline const struct comparison_heap_page *culet_heap_page_at(const struct
     }
     return low > 0 && address - pages[low - 1].address < page_bytes ? &pages[low - 1] : NULL;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* comparison/malloc_blocks.h - what was written to malloc blocks, and what they hold. */
-#ifndef CULET_COMPARISON_MALLOC_BLOCKS_H
-#define CULET_COMPARISON_MALLOC_BLOCKS_H
+#pragma once
 
 #include "comparison/writes.h"
 
@@ -15,5 +14,3 @@ void culet_comparison_count_blocks(const struct comparison_malloc *malloc, uint6
 
 /* The categories of `count` differing words on one page, in ascending order of addresses. */
 unsigned culet_comparison_malloc_mask(const struct comparison_malloc *malloc, const uint64_t *words, size_t count);
-
-#endif

@@ -1,10 +1,7 @@
-/*
- * comparison/owners.h - the Ruby object that owns each malloc block: the one whose slot holds the block's address, or
+/* comparison/owners.h - the Ruby object that owns each malloc block: the one whose slot holds the block's address, or
  * whose own blocks lead to it. This needs no knowledge of object layouts; a number that happens to be an address can
- * cause a wrong owner.
- */
-#ifndef CULET_COMPARISON_OWNERS_H
-#define CULET_COMPARISON_OWNERS_H
+ * cause a wrong owner. */
+#pragma once
 
 #include "comparison/process.h"
 
@@ -33,11 +30,9 @@ struct comparison_owners {
     unsigned char *code; /* a bit for each word of the heap pages: whether a slot with code (OWNER_CODE) starts there */
 };
 
-/*
- * Finds the owners of all blocks. Raises NoMemoryError and the thread's interrupts.
+/* Finds the owners of all blocks. Raises NoMemoryError and the thread's interrupts.
  *
- * classes: whether to record classes
- */
+ * classes: whether to record classes */
 void culet_comparison_find_owners(struct comparison_owners *owners, struct comparison_process *process, int classes);
 
 /* Whether code starts at an address in Ruby's heap, see OWNER_CODE. */
@@ -45,5 +40,3 @@ int culet_comparison_is_code(const struct comparison_owners *owners, const struc
                              uint64_t address);
 
 void culet_comparison_owners_free(struct comparison_owners *owners);
-
-#endif

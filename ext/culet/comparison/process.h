@@ -1,6 +1,5 @@
 /* comparison/process.h - one of the two processes of a comparison: memory, malloc blocks, heap pages. */
-#ifndef CULET_COMPARISON_PROCESS_H
-#define CULET_COMPARISON_PROCESS_H
+#pragma once
 
 #include "comparison/blocks.h"
 #include "comparison/heap_page.h"
@@ -13,5 +12,3 @@ struct comparison_process {
     size_t page_count;
     uint64_t page_bytes; /* of a heap page */
 };
-
-#endif

@@ -1,9 +1,6 @@
-/*
- * comparison/process_memory.h - the bytes of another process, through /proc/PID/mem, which pins no pages. Only pages in
- * memory are read: reading would map an absent page and swap a swapped one in.
- */
-#ifndef CULET_COMPARISON_PROCESS_MEMORY_H
-#define CULET_COMPARISON_PROCESS_MEMORY_H
+/* comparison/process_memory.h - the bytes of another process, through /proc/PID/mem, which pins no pages. Only pages in
+ * memory are read: reading would map an absent page and swap a swapped one in. */
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,16 +25,10 @@ struct comparison_memory {
 /* Whether all of [first, past) is in memory. */
 int culet_comparison_present(const struct comparison_memory *memory, uint64_t first, uint64_t past);
 
-/*
- * Copies [first, past), with zeros for pages that are not in memory.
- * Returns 0 if a page cannot be read: it was unmapped, or the process has ended.
- */
+/* Copies [first, past), with zeros for pages that are not in memory.
+ * Returns 0 if a page cannot be read: it was unmapped, or the process has ended. */
 int culet_comparison_read(const struct comparison_memory *memory, uint64_t first, uint64_t past, char *bytes);
 
-/*
- * The same through the cached window, for at most COMPARISON_PEEK_BYTES, fast in address order.
- * Returns the bytes, valid until the next peek, or NULL.
- */
+/* The same through the cached window, for at most COMPARISON_PEEK_BYTES, fast in address order.
+ * Returns the bytes, valid until the next peek, or NULL. */
 const char *culet_comparison_peek(struct comparison_memory *memory, uint64_t first, uint64_t past);
-
-#endif

@@ -31,10 +31,8 @@ static int all_differs(const struct slot *slot)
     return rest_differs(slot, 2);
 }
 
-/*
- * An object counts as the same if it has the same type and class and is not younger, unless the relative's object had
- * survived no collection and nothing of it is left. If only the class differs, it is the object's singleton class.
- */
+/* An object counts as the same if it has the same type and class and is not younger, unless the relative's object had
+ * survived no collection and nothing of it is left. If only the class differs, it is the object's singleton class. */
 static int is_same(const struct comparison_ruby *ruby, const struct slot *slot)
 {
     uint64_t here = slot->here[0], there = slot->there[0];

@@ -1,6 +1,5 @@
 /* comparison/ruby_pages.h - compares a page of Ruby's heap in two processes, slot by slot. */
-#ifndef CULET_COMPARISON_RUBY_PAGES_H
-#define CULET_COMPARISON_RUBY_PAGES_H
+#pragma once
 
 #include "comparison/writes.h"
 
@@ -15,13 +14,9 @@ struct comparison_ruby {
 void culet_comparison_count_objects(const struct comparison_ruby *ruby, uint64_t from, uint64_t to,
                                     struct comparison_writes *writes);
 
-/*
- * The categories of differing words; counts changed flags in `writes`.
+/* The categories of differing words; counts changed flags in `writes`.
  *
  * words: `count` addresses in ascending order, on one page of the kernel
- * from: start of that page
- */
+ * from: start of that page */
 unsigned culet_comparison_ruby_mask(const struct comparison_ruby *ruby, const uint64_t *words, size_t count,
                                     uint64_t from, struct comparison_writes *writes);
-
-#endif

@@ -1,6 +1,5 @@
 /* comparison/writes.h - sums of what was written to pages and what is on them. */
-#ifndef CULET_COMPARISON_WRITES_H
-#define CULET_COMPARISON_WRITES_H
+#pragma once
 
 #include <ruby.h>
 #include <ruby/st.h>
@@ -42,5 +41,3 @@ void culet_comparison_add_bytes(struct comparison_writes *writes, unsigned owner
 void culet_comparison_count_flags(struct comparison_writes *writes, uint64_t here, uint64_t there);
 
 void culet_comparison_writes_free(struct comparison_writes *writes);
-
-#endif

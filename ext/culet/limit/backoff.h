@@ -1,9 +1,6 @@
-/*
- * limit/backoff.h - when a step may be repeated: what freed next to nothing is repeated after pauses that double, unless
- * clearly more is in use than then. Arithmetic only. One thread notes, any thread asks.
- */
-#ifndef CULET_LIMIT_BACKOFF_H
-#define CULET_LIMIT_BACKOFF_H
+/* limit/backoff.h - when a step may be repeated: what freed next to nothing is repeated after pauses that double, unless
+ * clearly more is in use than then. Arithmetic only. One thread notes, any thread asks. */
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -37,5 +34,3 @@ int culet_backoff_due(struct culet_backoff *backoff, double time, uint64_t used,
 /* After a step: when it ended, the least pause after it in seconds, the bytes that it freed, those in use after it. */
 void culet_backoff_note(struct culet_backoff *backoff, double ended, double pause, uint64_t freed, uint64_t used,
                         uint64_t limit);
-
-#endif

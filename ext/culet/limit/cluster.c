@@ -10,10 +10,8 @@
 
 /* Expected before the first walk. */
 #define FIRST_WALK_COSTS (20e-6 / (1 << 20))
-/*
- * A new process copies most of what it writes to: faults of its first seconds that bring no memory are copies. Later ones
- * also bring back what a trim has returned.
- */
+/* A new process copies most of what it writes to: faults of its first seconds that bring no memory are copies. Later ones
+ * also bring back what a trim has returned. */
 #define EARLY_SECONDS 2.0
 /* The part of copies among later faults before a walk has told. */
 #define FIRST_COPIED 0.4
@@ -152,10 +150,8 @@ static void begin_member(struct culet_cluster *cluster, struct culet_cluster_mem
     cluster->funds += (double)(member->anonymous + member->file) * cluster->walk_costs;
 }
 
-/*
- * A fault has brought memory, has copied a page that was shared, or has brought back one that had been returned since
- * the last look. So what the growth does not explain are copies, in part.
- */
+/* A fault has brought memory, has copied a page that was shared, or has brought back one that had been returned since
+ * the last look. So what the growth does not explain are copies, in part. */
 static void add_growth(struct culet_cluster_member *member, const struct culet_stat *stat,
                        const struct culet_sizes *sizes)
 {
@@ -323,10 +319,8 @@ static int walk_members(struct culet_cluster *cluster)
     return 1;
 }
 
-/*
- * Finds out anew what the members share. Pages that were private to this process may be shared with one that was forked
- * meanwhile; then what was known of this process stays.
- */
+/* Finds out anew what the members share. Pages that were private to this process may be shared with one that was forked
+ * meanwhile; then what was known of this process stays. */
 static void walk_all(struct culet_cluster *cluster)
 {
     struct culet_cluster_member own = cluster->members[0];

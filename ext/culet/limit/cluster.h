@@ -1,12 +1,9 @@
-/*
- * limit/cluster.h - the proportional set size of a process and of the workers that it forked, together: each page that
+/* limit/cluster.h - the proportional set size of a process and of the workers that it forked, together: each page that
  * they share counts once.
  *
  * The kernel walks the page tables for a PSS (smaps_rollup, 20 us per MiB). So a reading is an estimate: what the last
- * walks found, and what the kernel's counters of each process say since (stat and statm, 15 us). Knows no Ruby.
- */
-#ifndef CULET_LIMIT_CLUSTER_H
-#define CULET_LIMIT_CLUSTER_H
+ * walks found, and what the kernel's counters of each process say since (stat and statm, 15 us). Knows no Ruby. */
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -66,10 +63,8 @@ struct culet_cluster {
 /* This process alone, and nothing read. Also in a forked child. Keeps the memory of the list. */
 void culet_cluster_reset(struct culet_cluster *cluster);
 
-/*
- * The workers of this process; those that stay keep what is known of them. forks: cluster->forks before the list was
- * made. Returns 0 or ENOMEM.
- */
+/* The workers of this process; those that stay keep what is known of them. forks: cluster->forks before the list was
+ * made. Returns 0 or ENOMEM. */
 int culet_cluster_list(struct culet_cluster *cluster, const pid_t *workers, unsigned count, unsigned forks);
 
 /* Before and after each fork of this process: a walk meanwhile would miss what the new process shares. */
@@ -83,5 +78,3 @@ enum culet_cluster_use {
 
 /* The bytes in use, or CULET_UNKNOWN. One thread at a time. */
 uint64_t culet_cluster_bytes(struct culet_cluster *cluster, enum culet_cluster_use use);
-
-#endif

@@ -60,11 +60,9 @@ static void set_count(uint64_t count)
     adjust((int64_t)(wanted - count));
 }
 
-/*
- * During GC, when a collection starts and has set Ruby's count to zero. What was added before is taken back: it also
+/* During GC, when a collection starts and has set Ruby's count to zero. What was added before is taken back: it also
  * counts for the next major collection, and was no garbage. An incremental collection marks between allocations, so the
- * job alone would be too late.
- */
+ * job alone would be too late. */
 static void on_start(VALUE event, void *unused)
 {
     uint64_t added = collector.added;
@@ -132,10 +130,8 @@ static void collect(uint64_t limit)
                        culet_limit_read_used(0, 1), limit);
 }
 
-/*
- * At a job, before Ruby's heap grows beyond what fits: a collection now leaves the slots that the program needs until
- * the next job. In the middle of a call of C no job could run, and more objects would live.
- */
+/* At a job, before Ruby's heap grows beyond what fits: a collection now leaves the slots that the program needs until
+ * the next job. In the middle of a call of C no job could run, and more objects would live. */
 static void collect_before_growth(uint64_t limit)
 {
     uint64_t most = culet_limit_part(limit, CULET_FORECAST_MOST), free = rb_gc_stat(key_free), used, freed;
@@ -160,10 +156,8 @@ static void collect_before_growth(uint64_t limit)
         atomic_fetch_add(&state->freed_bytes, used - atomic_load(&state->used));
 }
 
-/*
- * Decides with the sweep ended. After a collection before growth the budget is not small: tables that young objects
- * have in Ruby's own heap move to malloc (up to Ruby 3.2), and would make Ruby collect at once.
- */
+/* Decides with the sweep ended. After a collection before growth the budget is not small: tables that young objects
+ * have in Ruby's own heap move to malloc (up to Ruby 3.2), and would make Ruby collect at once. */
 static void steer(uint64_t limit)
 {
     uint64_t trims = atomic_load(&state->trims), used;

@@ -1,9 +1,6 @@
-/*
- * limit/collector.h - garbage collections near a memory limit: after each of Ruby's it decides how much may be allocated
- * until the next one, and forces one where the memory would not suffice until then.
- */
-#ifndef CULET_LIMIT_COLLECTOR_H
-#define CULET_LIMIT_COLLECTOR_H
+/* limit/collector.h - garbage collections near a memory limit: after each of Ruby's it decides how much may be allocated
+ * until the next one, and forces one where the memory would not suffice until then. */
+#pragma once
 
 #include <stdint.h>
 
@@ -29,10 +26,6 @@ int culet_collector_may_push(double time, uint64_t used, uint64_t limit);
 void culet_collector_reset(void);
 void culet_collector_stop(void);
 
-/*
- * Finds out what Ruby reports. Once, before all others, not during GC. request_steering: called during GC; has
- * culet_collector_steer called after it.
- */
+/* Finds out what Ruby reports. Once, before all others, not during GC. request_steering: called during GC; has
+ * culet_collector_steer called after it. */
 void culet_collector_prepare(void (*request_steering)(void));
-
-#endif

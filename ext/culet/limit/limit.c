@@ -1,5 +1,4 @@
-/*
- * The native part of culet/limit, private methods of Culet::Limit:
+/* The native part of culet/limit, private methods of Culet::Limit:
  *
  *   watch(limit, kind, usage, stat, wakeup, events)  starts the thread, or changes its settings
  *   unwatch                                          ends the thread
@@ -13,8 +12,7 @@
  *   full?(bytes)                                     whether as many bytes are in use
  *   event_descriptor                                 a new eventfd
  *
- * and Culet::Limit::Backoff, the rule of limit/backoff.h for steps in Ruby. Its sizes are shares of the limit.
- */
+ * and Culet::Limit::Backoff, the rule of limit/backoff.h for steps in Ruby. Its sizes are shares of the limit. */
 #include "limit/limit.h"
 
 #include <errno.h>
@@ -164,10 +162,8 @@ static void stop_at_exit(ruby_vm_t *vm)
     culet_limit_ticker_stop();
 }
 
-/*
- * Culet::Limit.watch(limit, kind, usage, stat, wakeup, events): kind :group, :pss, :space or :reported; usage and stat
- * are descriptors or nil, wakeup one, events an Array of at most four. Returns nil, or why there is no thread.
- */
+/* Culet::Limit.watch(limit, kind, usage, stat, wakeup, events): kind :group, :pss, :space or :reported; usage and stat
+ * are descriptors or nil, wakeup one, events an Array of at most four. Returns nil, or why there is no thread. */
 static VALUE limit_watch(VALUE self, VALUE limit, VALUE kind, VALUE usage, VALUE stat, VALUE wakeup, VALUE events)
 {
     static int watching;

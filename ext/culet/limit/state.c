@@ -43,10 +43,8 @@ static uint64_t pss_bytes(struct culet_usage *usage, uint64_t exact_from, int fr
     return used;
 }
 
-/*
- * The bytes in use; exact if they are `exact_from` or more, else an upper bound that costs less. fresh: of this moment;
- * else a proportional set size may be as old as its costs allow. CULET_UNKNOWN: it cannot be read.
- */
+/* The bytes in use; exact if they are `exact_from` or more, else an upper bound that costs less. fresh: of this moment;
+ * else a proportional set size may be as old as its costs allow. CULET_UNKNOWN: it cannot be read. */
 static uint64_t read_usage(struct culet_usage *usage, uint64_t exact_from, int fresh)
 {
     switch (usage->kind) {

@@ -1,13 +1,10 @@
-/*
- * limit/state.h - what the ticker and Ruby threads share of a watched limit: the settings, the use, and what steps have
+/* limit/state.h - what the ticker and Ruby threads share of a watched limit: the settings, the use, and what steps have
  * freed.
  *
  *   used < alarm: nothing is done, unless the next collection would come too late
  *   alarm <= used < critical: the ticker trims
- *   critical <= used: collections
- */
-#ifndef CULET_LIMIT_STATE_H
-#define CULET_LIMIT_STATE_H
+ *   critical <= used: collections */
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -26,10 +23,8 @@
 /* From here on the usage is read for each question. */
 #define CULET_LIMIT_NEAR 75
 
-/*
- * How many times as long as it took a step rests: a trim may take a tenth of the time, a forced collection a fifth, so
- * that a program that cannot be kept below its limit still makes progress.
- */
+/* How many times as long as it took a step rests: a trim may take a tenth of the time, a forced collection a fifth, so
+ * that a program that cannot be kept below its limit still makes progress. */
 #define CULET_LIMIT_TRIM_REST 10
 #define CULET_LIMIT_COLLECTION_REST 5
 /* Collections before the heap grows may take a third: growth cannot be undone. */
@@ -73,19 +68,15 @@ extern struct culet_limit_state culet_limit_state;
 /* Whether this process watches a limit. Any thread, as all of these. */
 int culet_limit_watched(void);
 
-/*
- * Reads the bytes in use: exact from `percent` of the limit on, and of this moment if `fresh`. CULET_UNKNOWN: they cannot
- * be read.
- */
+/* Reads the bytes in use: exact from `percent` of the limit on, and of this moment if `fresh`. CULET_UNKNOWN: they cannot
+ * be read. */
 uint64_t culet_limit_read_used(unsigned percent, int fresh);
 
 /* The bytes in use at this moment; CULET_UNKNOWN, too, if this process watches no limit. */
 uint64_t culet_limit_used(void);
 
-/*
- * Whether `bytes` or more are in use. Reads the usage only if the last reading was near the limit, and then at once: the
- * ticker may not have run for a while on a busy machine.
- */
+/* Whether `bytes` or more are in use. Reads the usage only if the last reading was near the limit, and then at once: the
+ * ticker may not have run for a while on a busy machine. */
 int culet_limit_full(uint64_t bytes);
 
 /* Returns free memory, and notes what that freed. */
@@ -96,5 +87,3 @@ uint64_t culet_limit_freed(uint64_t anonymous);
 
 /* The workers that the limit of this process is for too, as culet_cluster_list. */
 int culet_limit_list(const pid_t *workers, unsigned count, unsigned forks);
-
-#endif

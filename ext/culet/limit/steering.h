@@ -1,13 +1,10 @@
-/*
- * limit/steering.h - how much Ruby may allocate until the next collection, and how much it will. Arithmetic only.
+/* limit/steering.h - how much Ruby may allocate until the next collection, and how much it will. Arithmetic only.
  *
  * Ruby collects after `ruby` bytes of malloc: 16 MiB at first, up to 32 MiB later, whatever the limit of the process.
  * Right after a collection its garbage is not swept yet, so what is in use is the peak of a cycle. If the next cycle
  * would exceed the target, culet/limit raises Ruby's count of allocated bytes, so that the collection comes after
- * `budget` bytes.
- */
-#ifndef CULET_LIMIT_STEERING_H
-#define CULET_LIMIT_STEERING_H
+ * `budget` bytes. */
+#pragma once
 
 #include <stdint.h>
 
@@ -38,18 +35,14 @@ int culet_steering_far(const struct culet_steering *steering, uint64_t limit, ui
 /* How much less is in use than the target. */
 uint64_t culet_steering_room(uint64_t limit, uint64_t used);
 
-/*
- * Decides anew. used: after the sweep; what is free and resident counts, because the next cycle uses it first. exceeded:
- * the last cycle had a higher peak than the target.
- */
+/* Decides anew. used: after the sweep; what is free and resident counts, because the next cycle uses it first. exceeded:
+ * the last cycle had a higher peak than the target. */
 void culet_steering_update(struct culet_steering *steering, uint64_t limit, uint64_t used, uint64_t ruby, int exceeded);
 
-/*
- * By how much Ruby's heap will grow until the next point where a Ruby thread runs a job.
+/* By how much Ruby's heap will grow until the next point where a Ruby thread runs a job.
  *
  * Ruby's heap grows between two collections when its free slots are used up, by up to 80 % at once, and does not
- * shrink. Small objects need no malloc, so no count of allocated bytes tells. Arithmetic only.
- */
+ * shrink. Small objects need no malloc, so no count of allocated bytes tells. Arithmetic only. */
 
 /* A slot has 40 bytes or more; the table of a Hash, and the arrays of larger objects, come on top. */
 #define CULET_FORECAST_OBJECT_BYTES 64
@@ -63,5 +56,3 @@ struct culet_forecast {
 
 /* The bytes that the heap lacks until the next job. allocated: since the start of Ruby; free: slots. */
 uint64_t culet_forecast_growth(struct culet_forecast *forecast, uint64_t allocated, uint64_t free);
-
-#endif

@@ -14,10 +14,8 @@
 #include "limit/steering.h"
 #include "reading/clock.h"
 
-/*
- * The interval between two readings: the time in which a program that allocates 1 GiB a second uses up the headroom, so
- * that a program far from its limit is read twice a second.
- */
+/* The interval between two readings: the time in which a program that allocates 1 GiB a second uses up the headroom, so
+ * that a program far from its limit is read twice a second. */
 #define BYTES_PER_SECOND ((double)(1 << 30))
 #define SHORTEST_SECONDS 0.004
 #define LONGEST_SECONDS 0.5

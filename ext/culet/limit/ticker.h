@@ -1,10 +1,7 @@
-/*
- * limit/ticker.h - the native thread of a watched limit. It reads how much is in use. Above the alarm level it returns
+/* limit/ticker.h - the native thread of a watched limit. It reads how much is in use. Above the alarm level it returns
  * free memory and wakes the Ruby thread of culet/limit, which runs the slower steps. Above the critical level it makes
- * Ruby collect garbage at its next malloc.
- */
-#ifndef CULET_LIMIT_TICKER_H
-#define CULET_LIMIT_TICKER_H
+ * Ruby collect garbage at its next malloc. */
+#pragma once
 
 #include "limit/state.h"
 
@@ -13,5 +10,3 @@ int culet_limit_ticker_start(const struct culet_limit_settings *settings);
 
 /* Ends the thread and closes nothing. */
 void culet_limit_ticker_stop(void);
-
-#endif

@@ -3,8 +3,7 @@
  * rb_profile_frames reports the method for these, so that the file would be the method's with a line of the evaluated
  * text. The code itself is in Ruby's control frames. Their layout is found by comparing them with what Ruby reports,
  * and each stack is compared again. Where they differ, and from Ruby 4.0 on, the methods stay. */
-#ifndef CULET_PROFILE_CONTROL_FRAMES_H
-#define CULET_PROFILE_CONTROL_FRAMES_H
+#pragma once
 
 #include <ruby.h>
 
@@ -17,5 +16,3 @@ void culet_control_frames_correct(VALUE *values, int count, int limit);
 
 /* The path of a frame: absolute, or as given to eval. Allocates nothing. */
 VALUE culet_frame_path(VALUE value);
-
-#endif

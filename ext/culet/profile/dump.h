@@ -1,6 +1,5 @@
 /* profile/dump.h - the stream of a profile (sampler/core/profile.h), with Ruby's frames. */
-#ifndef CULET_PROFILE_DUMP_H
-#define CULET_PROFILE_DUMP_H
+#pragma once
 
 #include "common/buffer.h"
 #include "sampler/core/profile.h"
@@ -9,10 +8,6 @@
  * during GC. May raise. */
 void culet_profile_dump(const struct culet_profile_api *api, struct culet_buffer *buffer);
 
-/*
- * Adds the labels, types and frames that the lines of a stream refer to, and counts these lines. In any thread. If there is
- * no memory, the buffer has failed.
- */
+/* Adds the labels, types and frames that the lines of a stream refer to, and counts these lines. In any thread. If there is
+ * no memory, the buffer has failed. */
 void culet_profile_dump_names(struct culet_buffer *buffer, uint64_t *lines);
-
-#endif

@@ -43,10 +43,8 @@ static _Atomic bool enabled;
 static struct culet_futex lock;
 static CULET_TLS bool holding; /* the lock */
 
-/*
- * A signal handler that interrupts the table's owner must not wait for the lock, nor another library's fork handler, which
- * may allocate between ours. The owner is known by the thread's own memory: in a child it has another thread number.
- */
+/* A signal handler that interrupts the table's owner must not wait for the lock, nor another library's fork handler, which
+ * may allocate between ours. The owner is known by the thread's own memory: in a child it has another thread number. */
 static bool enter(void)
 {
     if (holding)
@@ -284,10 +282,8 @@ static void name(struct frame *frame)
     set_names(frame, culet_frame_path(frame->value), label, base_of(frame->value, (frame->flags & IS_C) != 0));
 }
 
-/*
- * Naming allocates, and these allocations are sampled: frames that are new since the start wait for the next job. Several
- * Ractors may do this at once.
- */
+/* Naming allocates, and these allocations are sampled: frames that are new since the start wait for the next job. Several
+ * Ractors may do this at once. */
 void culet_profile_frames_name(void)
 {
     uint32_t known = count;

@@ -3,8 +3,7 @@
  *   new frame: id, VALUE marked --(postponed job)--> named --(two major collections without use)--> VALUE forgotten
  *
  * Memory comes from mmap. Nothing here calls malloc while a sample is taken. */
-#ifndef CULET_PROFILE_FRAMES_H
-#define CULET_PROFILE_FRAMES_H
+#pragma once
 
 #include "common/buffer.h"
 #include "sampler/core/profile.h"
@@ -35,5 +34,3 @@ void culet_profile_frames_write(struct culet_buffer *buffer, uint32_t id);
 void culet_profile_frames_lock(void);
 void culet_profile_frames_unlock(void);
 void culet_profile_frames_unlock_child(void);
-
-#endif

@@ -4,8 +4,7 @@
  * No WeakMap holds them. A slot is looked at again at each check: it has been freed when its type or its first two words
  * differ, which lead to what the slot describes, and which Ruby does not change. Compaction moves slots: those that moved
  * count as freed. */
-#ifndef CULET_PROFILE_INTERNAL_SLOTS_H
-#define CULET_PROFILE_INTERNAL_SLOTS_H
+#pragma once
 
 #include <ruby.h>
 
@@ -38,5 +37,3 @@ void culet_internal_slots_check(const struct culet_profile_api *api);
 
 /* Sets, by the number of its sample, the address of each slot that has not been freed. As culet_internal_slots_check. */
 void culet_internal_slots_addresses(VALUE *addresses, size_t count);
-
-#endif

@@ -1,10 +1,7 @@
-/*
- * profile/interned.h - a bounded table of texts with numbers, in a mapping of its own: names of types, label sets.
+/* profile/interned.h - a bounded table of texts with numbers, in a mapping of its own: names of types, label sets.
  *
- * Texts are kept in the form of the profile's stream. The table never forgets a text.
- */
-#ifndef CULET_PROFILE_INTERNED_H
-#define CULET_PROFILE_INTERNED_H
+ * Texts are kept in the form of the profile's stream. The table never forgets a text. */
+#pragma once
 
 #include <pthread.h>
 #include <stddef.h>
@@ -28,10 +25,8 @@ struct culet_interned {
 void culet_interned_lock(struct culet_interned *table);
 void culet_interned_unlock(struct culet_interned *table);
 
-/*
- * The number of a text, from 1 on. A new text gets a number if there are fewer than `limit`, at most
- * CULET_INTERNED_TEXTS; otherwise, and without memory, 0.
- */
+/* The number of a text, from 1 on. A new text gets a number if there are fewer than `limit`, at most
+ * CULET_INTERNED_TEXTS; otherwise, and without memory, 0. */
 uint32_t culet_interned_number(struct culet_interned *table, const char *text, size_t length, uint32_t limit);
 
 /* Copies the text of a number. Returns its length; 0 for an unknown number, or if it exceeds `size`. */
@@ -46,5 +41,3 @@ uint64_t culet_interned_write(struct culet_interned *table, struct culet_buffer 
  * not UTF-8 as \xNN. Returns its length; at most `size` bytes are written, and no part of an escape.
  */
 size_t culet_interned_escape(char *to, size_t size, const char *from, size_t length, char separator);
-
-#endif

@@ -1,7 +1,6 @@
 /* profile/interpreter.h - which functions of this process are Ruby's interpreter. They have no symbols, so they are
  * found by calling Ruby from C in several ways: what lies between in every case is the interpreter. */
-#ifndef CULET_PROFILE_INTERPRETER_H
-#define CULET_PROFILE_INTERPRETER_H
+#pragma once
 
 #include "profile/merge.h"
 
@@ -13,5 +12,3 @@ void culet_interpreter_find(const struct culet_profile_api *api);
 
 /* Finds the function that runs deferred work, by the address to which a postponed job returns. */
 void culet_interpreter_find_deferred(uintptr_t return_address);
-
-#endif

@@ -74,10 +74,8 @@ static void record(uint32_t label)
 
 /* ---- switches of fibers ---- */
 
-/*
- * A fiber that has no frame yet has just been started, and inherits the label of the fiber that resumed it. Otherwise a
- * fiber without a label existed before the hook, or is the thread's first.
- */
+/* A fiber that has no frame yet has just been started, and inherits the label of the fiber that resumed it. Otherwise a
+ * fiber without a label existed before the hook, or is the thread's first. */
 static void at_switch(VALUE tracepoint, void *unused)
 {
     VALUE frame;
@@ -327,12 +325,10 @@ static VALUE restore(VALUE data)
     return Qnil;
 }
 
-/*
- * Culet::Profile.label(name: value, ...) { }: what the block allocates is attributed to these labels and those around
+/* Culet::Profile.label(name: value, ...) { }: what the block allocates is attributed to these labels and those around
  * it, of which it replaces those of the same name; nil removes one. Fibers that the block starts inherit them, threads
  * do not. Values are cut after 200 bytes. The first label ends the boot, as Culet::Profile.booted does. Returns the
- * block's value.
- */
+ * block's value. */
 static VALUE profile_label(int argc, VALUE *argv, VALUE self)
 {
     VALUE pairs;

@@ -25,10 +25,8 @@ struct added {
     uint32_t sample;
 };
 
-/*
- * Methods of the map may switch threads, so the writer of the profile and the thread may be in the same function. Each
- * change below is between two such methods.
- */
+/* Methods of the map may switch threads, so the writer of the profile and the thread may be in the same function. Each
+ * change below is between two such methods. */
 static struct {
     bool active, ended;
     uint32_t *samples; /* whose objects may live */
@@ -238,10 +236,8 @@ void culet_liveness_addresses(VALUE *list, size_t count)
 /* Times that it had nothing more to do; a futex. */
 static _Atomic uint32_t rounds;
 
-/*
- * It belongs to the program's default group, whichever thread created it. Puma reports threads that a fork will end,
- * unless they have the variable `fork_safe`.
- */
+/* It belongs to the program's default group, whichever thread created it. Puma reports threads that a fork will end,
+ * unless they have the variable `fork_safe`. */
 static void set_up_thread(void)
 {
     VALUE group = rb_const_get(rb_const_get(rb_cObject, rb_intern("ThreadGroup")), rb_intern("Default"));
@@ -288,10 +284,8 @@ static VALUE follow(RB_BLOCK_CALL_FUNC_ARGLIST(unused, data))
     return Qnil;
 }
 
-/*
- * A thread inherits what Thread.handle_interrupt defers where it is created. Ruby's end waits for a thread that defers
- * everything.
- */
+/* A thread inherits what Thread.handle_interrupt defers where it is created. Ruby's end waits for a thread that defers
+ * everything. */
 static VALUE run_thread(void *unused)
 {
     VALUE immediate = rb_hash_new();
@@ -316,10 +310,8 @@ static void *wait_for_round(void *before)
     return NULL;
 }
 
-/*
- * Lets the thread have the GVL at once: until it has run, the objects cannot be collected. Unlike other functions that
- * give the GVL away, this one does not check for interrupts.
- */
+/* Lets the thread have the GVL at once: until it has run, the objects cannot be collected. Unlike other functions that
+ * give the GVL away, this one does not check for interrupts. */
 void culet_liveness_update(void)
 {
     uint32_t before = atomic_load(&rounds);

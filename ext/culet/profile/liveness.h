@@ -1,12 +1,9 @@
-/*
- * profile/liveness.h - which sampled objects are alive.
+/* profile/liveness.h - which sampled objects are alive.
  *
  * An ObjectSpace::WeakMap follows them. Its methods, like all methods, check for interrupts: Thread#kill or #raise for the
  * thread may take effect there. In a postponed job Ruby would discard it, so a Ruby thread calls the methods, or the
- * writer of the profile.
- */
-#ifndef CULET_PROFILE_LIVENESS_H
-#define CULET_PROFILE_LIVENESS_H
+ * writer of the profile. */
+#pragma once
 
 #include <ruby.h>
 
@@ -42,5 +39,3 @@ void culet_liveness_check(void);
 
 /* Sets, by the number of its sample, the address of each object that has not been collected. As culet_liveness_check. */
 void culet_liveness_addresses(VALUE *addresses, size_t count);
-
-#endif

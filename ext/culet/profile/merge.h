@@ -12,8 +12,7 @@
  *     vm_exec_core  |     load                 X.parse
  *     vm_exec      -+     main                 load
  *     ruby_run_node                            main */
-#ifndef CULET_PROFILE_MERGE_H
-#define CULET_PROFILE_MERGE_H
+#pragma once
 
 #include "sampler/core/profile.h"
 
@@ -47,5 +46,3 @@ size_t culet_merge_mark(const struct culet_interpreter *interpreter, const uintp
  * Of deferred work a mark follows in place of Ruby's frames, which did not ask for it. Returns the number of words. */
 size_t culet_merge(const struct culet_interpreter *interpreter, const uintptr_t *pcs, size_t count,
                    const uint64_t *ruby, const bool *is_c, size_t ruby_count, uint64_t *words, size_t max);
-
-#endif

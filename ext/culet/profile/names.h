@@ -1,6 +1,5 @@
 /* profile/names.h - the strings of the frames' names, each stored once. The caller holds the lock of the frames. */
-#ifndef CULET_PROFILE_NAMES_H
-#define CULET_PROFILE_NAMES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,5 +17,3 @@ const char *culet_names_get(uint32_t name, size_t *length);
 
 /* Whether a number stands for a string. */
 bool culet_names_equal(uint32_t name, const char *bytes, size_t length);
-
-#endif

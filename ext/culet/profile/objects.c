@@ -155,10 +155,8 @@ static void take(VALUE object, size_t size)
 /* Not in Ruby's headers: NULL once there has been a second Ractor. */
 extern const void *ruby_single_main_ractor;
 
-/*
- * Before Ruby 3.2 a Ractor crashes that allocates while another one's hook is on (Bug #18464). Returns whether this is
- * one that is to start.
- */
+/* Before Ruby 3.2 a Ractor crashes that allocates while another one's hook is on (Bug #18464). Returns whether this is
+ * one that is to start. */
 static bool stop_for_ractor(VALUE object)
 {
     if (RB_BUILTIN_TYPE(object) != T_DATA || rb_class_inherited_p(RBASIC_CLASS(object), rb_cRactor) != Qtrue)
@@ -285,11 +283,9 @@ void culet_objects_addresses(VALUE *addresses, size_t count)
 
 /* ---- windows ---- */
 
-/*
- * The number of objects that one in a window stands for, by the share of time that windows cover. The windows themselves
+/* The number of objects that one in a window stands for, by the share of time that windows cover. The windows themselves
  * cost the program time, and some are late: so the reader of the profile scales the samples by the number of all objects
- * over the number that they estimate (line O).
- */
+ * over the number that they estimate (line O). */
 static double objects_for_each(void)
 {
     return fmax(1 / culet_windows_share(), 1);
@@ -346,10 +342,8 @@ static bool same_site(const struct pending *one, const struct pending *other)
            memcmp(one->words, other->words, one->count * sizeof(*one->words)) == 0;
 }
 
-/*
- * Code that allocates in bursts has several samples of a site in one window and none in others. The estimated variance
- * takes samples for independent, so those of a window and a site become one: any of them, with the weight of all.
- */
+/* Code that allocates in bursts has several samples of a site in one window and none in others. The estimated variance
+ * takes samples for independent, so those of a window and a site become one: any of them, with the weight of all. */
 static void merge(void)
 {
     struct pending *pending = sampler.pending;
@@ -416,11 +410,9 @@ static void give_up(const char *reason)
     dprintf(STDERR_FILENO, "culet: the profile samples no more objects: %s\n", reason);
 }
 
-/*
- * In a Ruby thread, not during GC. Calls no method: those check for interrupts, and Ruby discards what is raised in a job,
+/* In a Ruby thread, not during GC. Calls no method: those check for interrupts, and Ruby discards what is raised in a job,
  * be it another thread's Thread#kill or a timeout. Keeps errno, which the interrupted function may not have read yet. A
- * forked child's first job starts its thread.
- */
+ * forked child's first job starts its thread. */
 static void job(void *unused)
 {
     int failure = 0, error, saved_errno = errno;
@@ -530,11 +522,9 @@ static size_t default_slot_bytes(void)
     return RB_INTEGER_TYPE_P(bytes) ? NUM2SIZET(bytes) : 5 * sizeof(VALUE);
 }
 
-/*
- * The thread of the windows must not request a job of a VM that is being torn down, and a job that is pending must not
+/* The thread of the windows must not request a job of a VM that is being torn down, and a job that is pending must not
  * start a Ruby thread: Ruby would wait for its end forever. Registered when the extension is loaded, so it runs after the
- * handler that writes the profile.
- */
+ * handler that writes the profile. */
 static void at_end(VALUE unused)
 {
     sampler.active = false;

@@ -1,11 +1,8 @@
-/*
- * profile/objects.h - samples Ruby's objects, whose slots do not come from malloc one by one.
+/* profile/objects.h - samples Ruby's objects, whose slots do not come from malloc one by one.
  *
  * An event hook at each allocation would double its time, so the hook is enabled in short windows only. A thread opens and
- * closes a window at random times; what it stands for follows from the share of time that windows cover.
- */
-#ifndef CULET_PROFILE_OBJECTS_H
-#define CULET_PROFILE_OBJECTS_H
+ * closes a window at random times; what it stands for follows from the share of time that windows cover. */
+#pragma once
 
 #include <ruby.h>
 
@@ -17,10 +14,8 @@
 
 void culet_init_profile_objects(VALUE profile, const struct culet_profile_api *api);
 
-/*
- * After api->start: samples from now on, in this process and those it forks. Forgets the objects of a former profile,
- * unless sampling is on already. Requires the GVL. May raise.
- */
+/* After api->start: samples from now on, in this process and those it forks. Forgets the objects of a former profile,
+ * unless sampling is on already. Requires the GVL. May raise. */
 void culet_objects_start(void);
 
 /* Ends sampling. Requires the GVL. May raise. */
@@ -35,10 +30,6 @@ uint64_t culet_objects_write_totals(struct culet_buffer *buffer);
 /* Adds a line T for each type whose bit in `used` is set; NULL: for all. Returns the number of lines. */
 uint64_t culet_objects_write_types(struct culet_buffer *buffer, const unsigned char *used, size_t used_bytes);
 
-/*
- * Sets, by the number of its sample, the address of each object that has not been collected. They are valid until the next
- * collection. Requires the GVL, in the main Ractor. May raise.
- */
+/* Sets, by the number of its sample, the address of each object that has not been collected. They are valid until the next
+ * collection. Requires the GVL, in the main Ractor. May raise. */
 void culet_objects_addresses(VALUE *addresses, size_t count);
-
-#endif

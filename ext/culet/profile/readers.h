@@ -10,8 +10,7 @@
  *     count - 1                                  move
  *
  * With GC.auto_compact, Ruby 3.1 also moves objects between two steps of a collection: then there are no readers. */
-#ifndef CULET_PROFILE_READERS_H
-#define CULET_PROFILE_READERS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -27,5 +26,3 @@ void culet_readers_wait(void);
 
 /* In a forked child, which has none of the threads. */
 void culet_readers_forget(void);
-
-#endif

@@ -1,7 +1,5 @@
-/*
- * Culet::Profile. The samples belong to the allocator if it is culet's, and otherwise to the extension's own copy of
- * profile/, which has those of Ruby's objects alone.
- */
+/* Culet::Profile. The samples belong to the allocator if it is culet's, and otherwise to the extension's own copy of
+ * profile/, which has those of Ruby's objects alone. */
 #include "profile/ruby_profile.h"
 
 #include <dlfcn.h>

@@ -1,6 +1,5 @@
 /* profile/ruby_profile.h - Culet::Profile, and the agent's request for it. */
-#ifndef CULET_RUBY_PROFILE_H
-#define CULET_RUBY_PROFILE_H
+#pragma once
 
 #include <ruby.h>
 #include <stdbool.h>
@@ -25,13 +24,9 @@ struct culet_profile_request {
 /* Defines the native part of Culet::Profile. Nothing is sampled before Culet::Profile.start. */
 void culet_init_profile(VALUE culet);
 
-/*
- * Adds the answer: of WRITE the stream, otherwise one line "running=0|1 sample_bytes=N malloc=0|1", where malloc says
- * whether what malloc returns is sampled. In a Ruby thread. May raise.
- */
+/* Adds the answer: of WRITE the stream, otherwise one line "running=0|1 sample_bytes=N malloc=0|1", where malloc says
+ * whether what malloc returns is sampled. In a Ruby thread. May raise. */
 void culet_profile_answer(const struct culet_profile_request *request, struct culet_buffer *buffer);
 
 /* Whether the process samples. In any thread. */
 bool culet_profile_running(void);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * They pass no malloc. A collection copies those that are left into blocks of malloc, as deferred work, whose stack says
  * nothing of the object. So the bytes count with the sampled object, and the copies are marked CULET_MARK_DEFERRED. */
-#ifndef CULET_PROFILE_TRANSIENT_H
-#define CULET_PROFILE_TRANSIENT_H
+#pragma once
 
 #include <ruby.h>
 
@@ -18,5 +17,3 @@ bool culet_transient_exists(void);
 
 /* The bytes that an object has in the transient heap. */
 size_t culet_transient_bytes(VALUE object);
-
-#endif

@@ -59,10 +59,8 @@ double culet_windows_share(void)
 
 /* ---- windows ---- */
 
-/*
- * The time of the hook and the jobs is no part of a window: otherwise code that allocates much would get shorter
- * windows than the rest.
- */
+/* The time of the hook and the jobs is no part of a window: otherwise code that allocates much would get shorter
+ * windows than the rest. */
 static uint64_t closing_time(void)
 {
     uint64_t hook_time = atomic_load(&windows.hook_time);
@@ -94,10 +92,8 @@ void culet_windows_count(void)
 
 /* ---- the jobs ---- */
 
-/*
- * After a wait the job decides whether a window would be open by now. If so, a part of it is over, and any part is
- * equally probable.
- */
+/* After a wait the job decides whether a window would be open by now. If so, a part of it is over, and any part is
+ * equally probable. */
 static void resume(void)
 {
     if (culet_windows_random(&windows.random) < culet_windows_share())
@@ -152,10 +148,8 @@ static void sleep_until_closed(void)
     }
 }
 
-/*
- * No job has run for a whole window: Ruby is idle or in C code, and windows would open and close in vain. The trigger is
- * repeated, because it goes to the Ruby thread that ran last, and that thread may be blocked.
- */
+/* No job has run for a whole window: Ruby is idle or in C code, and windows would open and close in vain. The trigger is
+ * repeated, because it goes to the Ruby thread that ran last, and that thread may be blocked. */
 static void wait_for_ruby(uint32_t jobs)
 {
     uint64_t time = FIRST_WAIT;

@@ -1,14 +1,11 @@
-/*
- * profile/windows.h - the thread that decides when a window of object sampling is open.
+/* profile/windows.h - the thread that decides when a window of object sampling is open.
  *
  * A window opens and closes in a postponed job, at a point where a Ruby thread checks for interrupts. C code can allocate
  * for milliseconds between two such points, and a process can wait for input for minutes. Both ends of a window are
  * scheduled by the clock, the second one independently of when the job ran for the first; each then waits for the next
  * such point. So the allocations between two points are in a window with the same probability, whatever their duration:
- * the share of time that windows cover.
- */
-#ifndef CULET_PROFILE_WINDOWS_H
-#define CULET_PROFILE_WINDOWS_H
+ * the share of time that windows cover. */
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,5 +45,3 @@ double culet_windows_share(void);
 /* A random number in (0, 1), and a first state for it. */
 double culet_windows_random(uint64_t *state);
 uint64_t culet_windows_seed(void);
-
-#endif

@@ -1,9 +1,6 @@
-/*
- * reading/budget.h - how often a reading that takes long may be repeated: it rests for a multiple of what it has cost, so
- * that it takes a fixed part of the time however large the process is. One thread at a time.
- */
-#ifndef CULET_READING_BUDGET_H
-#define CULET_READING_BUDGET_H
+/* reading/budget.h - how often a reading that takes long may be repeated: it rests for a multiple of what it has cost, so
+ * that it takes a fixed part of the time however large the process is. One thread at a time. */
+#pragma once
 
 #include "reading/clock.h"
 
@@ -31,5 +28,3 @@ static inline void culet_budget_end(struct culet_budget *budget, uint64_t began)
     budget->ended = culet_clock(CLOCK_MONOTONIC);
     budget->cost = culet_clock(CLOCK_THREAD_CPUTIME_ID) - began;
 }
-
-#endif

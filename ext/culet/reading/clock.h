@@ -1,6 +1,5 @@
 /* reading/clock.h - the clocks of the extension: CLOCK_MONOTONIC, CLOCK_REALTIME, or the calling thread's processor time. */
-#ifndef CULET_READING_CLOCK_H
-#define CULET_READING_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -33,5 +32,3 @@ static inline double culet_seconds_since(double start)
 {
     return culet_clock_seconds(CLOCK_MONOTONIC) - start;
 }
-
-#endif

@@ -7,11 +7,9 @@
 #include "sampler/core/residency.h"
 #include "reading/kernel_file.h"
 
-/*
- * The main arena is [heap]. Another one has heaps of at most 64 MiB (HEAP_MAX_SIZE in glibc's arena.c) at a multiple of
+/* The main arena is [heap]. Another one has heaps of at most 64 MiB (HEAP_MAX_SIZE in glibc's arena.c) at a multiple of
  * that: committed memory, and inaccessible address space up to the next multiple. One that is committed whole cannot be
- * told from other memory, nor can a main arena without brk; then the sum is not what mallinfo2 says.
- */
+ * told from other memory, nor can a main arena without brk; then the sum is not what mallinfo2 says. */
 #define HEAP_BYTES (UINT64_C(64) << 20)
 /* Blocks that come and go between the two readings. */
 #define TOLERANCE_BYTES (UINT64_C(1) << 20)

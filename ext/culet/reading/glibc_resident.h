@@ -1,13 +1,8 @@
 /* reading/glibc_resident.h - how much of glibc's arenas is resident, which mallinfo2 does not tell. */
-#ifndef CULET_READING_GLIBC_RESIDENT_H
-#define CULET_READING_GLIBC_RESIDENT_H
+#pragma once
 
 #include <stdint.h>
 
-/*
- * Resident bytes of the arenas of this process, by /proc/self/maps and /proc/self/pagemap (proc(5)). arena_bytes: what
- * mallinfo2 says they have; if the arenas found differ from it, the answer is CULET_UNKNOWN. In any thread.
- */
+/* Resident bytes of the arenas of this process, by /proc/self/maps and /proc/self/pagemap (proc(5)). arena_bytes: what
+ * mallinfo2 says they have; if the arenas found differ from it, the answer is CULET_UNKNOWN. In any thread. */
 uint64_t culet_glibc_resident(uint64_t arena_bytes);
-
-#endif

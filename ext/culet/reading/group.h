@@ -1,6 +1,5 @@
 /* reading/group.h - a control group with memory (cgroups(7), versions 1 and 2). Knows no Ruby, allocates nothing. */
-#ifndef CULET_READING_GROUP_H
-#define CULET_READING_GROUP_H
+#pragma once
 
 #include "reading/kernel_file.h"
 
@@ -13,16 +12,12 @@ struct culet_group {
     struct culet_kernel_file pressure; /* memory.pressure; version 1 has none */
 };
 
-/*
- * What counts as used of the limit: the charged bytes less those that the kernel reclaims before it kills. Charged bytes
- * that are CULET_UNKNOWN stay that; reclaimable ones count as none.
- */
+/* What counts as used of the limit: the charged bytes less those that the kernel reclaims before it kills. Charged bytes
+ * that are CULET_UNKNOWN stay that; reclaimable ones count as none. */
 uint64_t culet_group_used(uint64_t charged, uint64_t reclaimable);
 
-/*
- * The bytes that the kernel can reclaim, or CULET_UNKNOWN: page cache that no process maps, and the kernel's own caches.
- * With many groups, tens of microseconds.
- */
+/* The bytes that the kernel can reclaim, or CULET_UNKNOWN: page cache that no process maps, and the kernel's own caches.
+ * With many groups, tens of microseconds. */
 uint64_t culet_group_reclaimable(const struct culet_group *group);
 
 /* Processes of the group that the kernel has killed for lack of memory, or CULET_UNKNOWN. */
@@ -30,5 +25,3 @@ uint64_t culet_group_kills(const struct culet_group *group);
 
 /* The part of the last ten seconds in which some thread waited for memory, in hundredths of a percent; or CULET_UNKNOWN. */
 uint64_t culet_group_stall(const struct culet_group *group);
-
-#endif

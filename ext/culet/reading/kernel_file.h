@@ -1,6 +1,5 @@
 /* reading/kernel_file.h - small files of the kernel, as text. Allocates nothing; any thread. */
-#ifndef CULET_READING_KERNEL_FILE_H
-#define CULET_READING_KERNEL_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,10 +8,9 @@
 /* Of a figure that cannot be read, or that Ruby or the allocator does not count. */
 #define CULET_UNKNOWN UINT64_MAX
 
-/*
- * A file by its descriptor, or, where that is -1, by its path, which is opened for each reading: a forked child would read
- * its parent's file, and a program that closes all descriptors would make a thread read another one. Neither: no file.
- */
+/* A file by its descriptor, or, where that is -1, by its path, which is opened for each reading: a forked child would read
+ * its parent's file, and a program that closes all descriptors would make a thread read another one. Neither: no
+ * file. */
 struct culet_kernel_file {
     int descriptor;
     char path[512];
@@ -35,5 +33,3 @@ uint64_t culet_number_of(const char *text, const char *name);
 
 /* The number behind a name, or 0. */
 uint64_t culet_number_or_0(const char *text, const char *name);
-
-#endif

@@ -31,10 +31,8 @@ typedef int culet_stats_function(struct culet_stats *, size_t);
 typedef int mallctl_function(const char *name, void *old_value, size_t *old_size, void *new_value, size_t new_size);
 typedef int property_function(const char *name, size_t *value);
 
-/*
- * What the active malloc says of itself: culet's own statistics, or glibc's mallinfo2 (see mallinfo(3)), which is also
- * culet's answer while it is dormant.
- */
+/* What the active malloc says of itself: culet's own statistics, or glibc's mallinfo2 (see mallinfo(3)), which is also
+ * culet's answer while it is dormant. */
 struct answer {
     enum { NOBODY, CULET, GLIBC } from;
     bool with_arenas;         /* whether glibc's arenas are to be counted */
@@ -128,10 +126,8 @@ static int read_info(const struct active_malloc *library, struct info *info)
         return 1;
     }
 #ifdef HAVE_STRUCT_MALLINFO_UORDBLKS
-    /*
-   * glibc before 2.33. Its fields are ints that wrap; read as unsigned they hold up to 4 GiB. The mallinfo of mimalloc
-   * and tcmalloc has other meanings and is not read.
-   */
+    /* glibc before 2.33. Its fields are ints that wrap; read as unsigned they hold up to 4 GiB. The mallinfo of mimalloc
+     * and tcmalloc has other meanings and is not read. */
     if (culet_malloc_function(library, "gnu_get_libc_version") != NULL &&
         (pointer = culet_malloc_function(library, "mallinfo")) != NULL) {
         AS_FUNCTION(mallinfo_function, ask, pointer);

@@ -1,11 +1,8 @@
-/*
- * reading/process.h - what the kernel says of the memory of one process. Knows no Ruby, allocates nothing; any thread.
+/* reading/process.h - what the kernel says of the memory of one process. Knows no Ruby, allocates nothing; any thread.
  *
  * folder: that of a process, "/proc/self" or "/proc/PID", or one with copies of its files. Bytes, but where a name says
- * otherwise; CULET_UNKNOWN for a line that the kernel does not write.
- */
-#ifndef CULET_READING_PROCESS_H
-#define CULET_READING_PROCESS_H
+ * otherwise; CULET_UNKNOWN for a line that the kernel does not write. */
+#pragma once
 
 #include "reading/kernel_file.h"
 
@@ -46,5 +43,3 @@ struct culet_rollup {
 
 /* Returns false, and sets all to CULET_UNKNOWN, if it cannot be read. */
 bool culet_read_rollup(const char *folder, struct culet_rollup *rollup);
-
-#endif

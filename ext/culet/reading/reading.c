@@ -56,11 +56,6 @@ static _Atomic uint64_t last_resident;
 
 /* ---- encodings ---- */
 
-void culet_reading_clear(struct culet_reading *reading)
-{
-    memset(reading, 0xff, sizeof(*reading)); /* CULET_UNKNOWN has all bits set */
-}
-
 uint64_t culet_reading_used(const struct culet_reading *reading)
 {
     return culet_group_used(reading->group_charged, reading->group_reclaimable);
@@ -96,7 +91,7 @@ void culet_reading_prepare(void)
 void culet_reader_reset(struct culet_reader *reader)
 {
     reader->rollup = reader->malloc = reader->group_stat = (struct culet_budget){0, 0};
-    culet_reading_clear(&reader->reading);
+    memset(&reader->reading, 0xff, sizeof(reader->reading)); /* CULET_UNKNOWN has all bits set */
 }
 
 static bool is_due(const struct culet_budget *budget, struct culet_pace pace)
@@ -231,11 +226,9 @@ static VALUE hash_of(const struct culet_reading *reading)
     return hash;
 }
 
-/*
- * Culet::Reading.read(folder, files): what the kernel says of a process and of its control group, a Hash of the known
+/* Culet::Reading.read(folder, files): what the kernel says of a process and of its control group, a Hash of the known
  * members of FIELDS and "group_used_bytes". folder: /proc/PID, or one with copies of its files. files: as of
- * culet_group_of.
- */
+ * culet_group_of. */
 static VALUE reading_read(VALUE self, VALUE folder, VALUE files)
 {
     struct culet_reader reader = {.folder = StringValueCStr(folder), .group = culet_group_of(files)};

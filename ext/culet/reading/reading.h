@@ -1,11 +1,8 @@
-/*
- * reading/reading.h - what a process uses now: one struct, of which the agent's answer, the record of the black box and
+/* reading/reading.h - what a process uses now: one struct, of which the agent's answer, the record of the black box and
  * the Hash for Ruby are encodings.
  *
- * Native threads can read: Ruby's counts are noted by Ruby threads (reading/ruby_stats.h).
- */
-#ifndef CULET_READING_READING_H
-#define CULET_READING_READING_H
+ * Native threads can read: Ruby's counts are noted by Ruby threads (reading/ruby_stats.h). */
+#pragma once
 
 #include <ruby.h>
 #include <stdbool.h>
@@ -13,10 +10,9 @@
 #include "reading/budget.h"
 #include "reading/group.h"
 
-/*
- * CULET_UNKNOWN where a reader does not ask, or is not told. Bytes and counts; times are nanoseconds of CLOCK_REALTIME,
- * when the figures behind them were read. The black box writes the struct as it is: members are added at the end only.
- */
+/* CULET_UNKNOWN where a reader does not ask, or is not told. Bytes and counts; times are nanoseconds of CLOCK_REALTIME,
+ * when the figures behind them were read. The black box writes the struct as it is: members are added at the end
+ * only. */
 struct culet_reading {
     uint64_t resident, shared;                                       /* all pages; those of files and shared memory */
     uint64_t rollup_time;                                            /* of the next four */
@@ -38,9 +34,6 @@ struct culet_reading {
 
 /* The names of the members, in their order. */
 extern const char *const culet_reading_names[CULET_READING_FIELDS];
-
-/* Sets all members to CULET_UNKNOWN. */
-void culet_reading_clear(struct culet_reading *reading);
 
 /* What counts as used of the group's limit, by culet_group_used. */
 uint64_t culet_reading_used(const struct culet_reading *reading);
@@ -89,18 +82,12 @@ void culet_reader_group(struct culet_reader *reader);
 
 /* ---- in Ruby ---- */
 
-/*
- * Defines Culet::Reading:
+/* Defines Culet::Reading:
  *   FIELDS         the names of the members of struct culet_reading, in the order of a black box's record
  *   REST_PER_COST  how many times as long as it took a count of malloc's blocks rests
- *   read(folder, files)
- */
+ *   read(folder, files) */
 void culet_init_reading(VALUE culet);
 
-/*
- * The group of files: paths as of Culet::MemoryGroup.files (charged, limit, statistics, kills, pressure), nil where there
- * is none. A path that is too long leads to no file. May raise.
- */
+/* The group of files: paths as of Culet::MemoryGroup.files (charged, limit, statistics, kills, pressure), nil where there
+ * is none. A path that is too long leads to no file. May raise. */
 struct culet_group culet_group_of(VALUE files);
-
-#endif

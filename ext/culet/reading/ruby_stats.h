@@ -1,6 +1,5 @@
 /* reading/ruby_stats.h - counts of Ruby's heap: noted by Ruby threads for readers in native threads, and by name. */
-#ifndef CULET_READING_RUBY_STATS_H
-#define CULET_READING_RUBY_STATS_H
+#pragma once
 
 #include <ruby.h>
 #include <stdint.h>
@@ -47,5 +46,3 @@ VALUE culet_ruby_stat_key(const char *name);
 
 /* The Symbol of a member of GC.latest_gc_info; 0: this Ruby's collector lacks it. With the GVL, not during GC. */
 VALUE culet_ruby_info_key(const char *name);
-
-#endif

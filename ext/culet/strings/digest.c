@@ -1,7 +1,5 @@
-/*
- * Both digests multiply 64-bit words to 128 bits and fold the halves, with secret words added to both factors, as the
- * hash functions of the wyhash family do (Wang Yi 2019).
- */
+/* Both digests multiply 64-bit words to 128 bits and fold the halves, with secret words added to both factors, as the
+ * hash functions of the wyhash family do (Wang Yi 2019). */
 #include "strings/digest.h"
 
 #include <errno.h>

@@ -1,10 +1,7 @@
-/*
- * strings/dump_line.h - reads a line of an ObjectSpace dump that describes a String, in the form that Ruby's objspace
+/* strings/dump_line.h - reads a line of an ObjectSpace dump that describes a String, in the form that Ruby's objspace
  * writes: a flat object, no white space but a blank after a comma, no escapes except in values. Any other line is left
- * to a JSON parser.
- */
-#ifndef CULET_STRINGS_DUMP_LINE_H
-#define CULET_STRINGS_DUMP_LINE_H
+ * to a JSON parser. */
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -33,5 +30,3 @@ enum culet_dump_line_kind culet_dump_line_read(const char *bytes, size_t length,
 
 /* Reads an address: "0x" and up to 16 digits. Returns whether it is one. */
 int culet_dump_line_address(const char *bytes, size_t length, uint64_t *address);
-
-#endif

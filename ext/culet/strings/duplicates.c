@@ -1,8 +1,6 @@
-/*
- * Of duplicates one stays: the interned one; else one that shares a root's buffer, because it holds only a slot; else
+/* Of duplicates one stays: the interned one; else one that shares a root's buffer, because it holds only a slot; else
  * the one that holds least. Roots are buffers that other strings use, so that beside a string one of them stays, too:
- * the strings of all others could use its buffer.
- */
+ * the strings of all others could use its buffer. */
 #include "strings/duplicates.h"
 
 #include "strings/suffixes.h"

@@ -1,13 +1,8 @@
 /* strings/duplicates.h - finds strings of equal content. */
-#ifndef CULET_STRINGS_DUPLICATES_H
-#define CULET_STRINGS_DUPLICATES_H
+#pragma once
 
 #include "strings/groups.h"
 
-/*
- * Groups the duplicates of the current part. The string that stays becomes a candidate for a shared suffix. Returns 0
- * without memory.
- */
+/* Groups the duplicates of the current part. The string that stays becomes a candidate for a shared suffix. Returns 0
+ * without memory. */
 int culet_strings_group_duplicates(struct culet_strings_analysis *analysis);
-
-#endif

@@ -1,6 +1,5 @@
 /* strings/groups.h - what the steps of the analysis share. */
-#ifndef CULET_STRINGS_GROUPS_H
-#define CULET_STRINGS_GROUPS_H
+#pragma once
 
 #include "strings/digest.h"
 #include "strings/record_file.h"
@@ -47,5 +46,3 @@ static inline uint64_t culet_string_held(const struct culet_string_entry *entry)
 {
     return (uint64_t)entry->held_high << 32 | entry->held_low;
 }
-
-#endif

@@ -1,13 +1,10 @@
-/*
- * strings/record.h - a String, as reported by the agent and as stored in the file that is analysed; in this machine's
+/* strings/record.h - a String, as reported by the agent and as stored in the file that is analysed; in this machine's
  * byte order, because neither leaves the machine.
  *
  * A file is a sequence of records of `bytes` bytes: header, `content_bytes` of content, zeros up to a multiple of
  * eight. A record with STRING_SITE names an allocation site, possibly repeatedly: only `site` and the content
- * "FILE:LINE" count.
- */
-#ifndef CULET_STRINGS_RECORD_H
-#define CULET_STRINGS_RECORD_H
+ * "FILE:LINE" count. */
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -52,5 +49,3 @@ static inline size_t culet_string_record_bytes(size_t content_bytes)
 {
     return (sizeof(struct culet_string_record) + content_bytes + 7) & ~(size_t)7;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* strings/record_file.h - reads the file of records (strings/record.h) without all of it being resident. */
-#ifndef CULET_STRINGS_RECORD_FILE_H
-#define CULET_STRINGS_RECORD_FILE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -17,10 +16,8 @@ struct culet_record_file {
 /* Maps the file. Returns 0 or an errno. An empty file has size 0. */
 int culet_record_file_open(struct culet_record_file *file, const char *path);
 
-/*
- * The record at an offset; NULL at the end, and for an inconsistent record: the contents come from another process.
- * Valid until the file is closed.
- */
+/* The record at an offset; NULL at the end, and for an inconsistent record: the contents come from another process.
+ * Valid until the file is closed. */
 const struct culet_string_record *culet_record_file_record(struct culet_record_file *file, uint64_t offset);
 
 /* Its content. */
@@ -37,5 +34,3 @@ int culet_record_file_copy(const struct culet_record_file *file, uint64_t offset
                            unsigned char *content);
 
 void culet_record_file_close(struct culet_record_file *file);
-
-#endif

@@ -122,9 +122,8 @@ static uint64_t kind_of(const struct scanner *scanner, const struct culet_dump_l
     return digest[0] ^ line->class_address;
 }
 
-/*
- * From Ruby 3.2 on slot sizes differ; a string that is not embedded is in the smallest, unless the dump says otherwise.
- */
+/* From Ruby 3.2 on slot sizes differ; a string that is not embedded is in the smallest, unless the dump says
+ * otherwise. */
 static uint64_t slot_of(const struct culet_dump_line *line)
 {
     if (line->slot_size > 0)
@@ -247,10 +246,8 @@ static void take_lines(struct scanner *scanner, const char *at, const char *past
     keep(scanner, at, (size_t)(past - at), unknown);
 }
 
-/*
- * scan(block): scans a block of a dump, which may start and end within lines. Returns the lines for a JSON parser: an
- * Array of [line number, line, or nil if it is too long].
- */
+/* scan(block): scans a block of a dump, which may start and end within lines. Returns the lines for a JSON parser: an
+ * Array of [line number, line, or nil if it is too long]. */
 static VALUE scanner_scan(VALUE self, VALUE block)
 {
     VALUE unknown = rb_ary_new();
@@ -315,10 +312,8 @@ static uint64_t address_of(VALUE text)
     return address;
 }
 
-/*
- * add(fields): adds a parsed line, a Hash. Invalid numbers and addresses count as missing. The texts are used until the
- * method returns.
- */
+/* add(fields): adds a parsed line, a Hash. Invalid numbers and addresses count as missing. The texts are used until the
+ * method returns. */
 static VALUE scanner_add(VALUE self, VALUE fields)
 {
     struct culet_dump_line line = {0};

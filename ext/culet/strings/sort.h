@@ -1,6 +1,5 @@
 /* strings/sort.h - sorts entries in place: qsort(3) of glibc allocates as much memory again. */
-#ifndef CULET_STRINGS_SORT_H
-#define CULET_STRINGS_SORT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ typedef int culet_string_order(const struct culet_string_entry *one, const struc
 
 /* Quicksort, with heapsort as fallback: O(n log n) for any order. */
 void culet_strings_sort(struct culet_string_entry *entries, size_t count, culet_string_order *order, void *data);
-
-#endif

@@ -1,4 +1,4 @@
-#include "strings/strings.h"
+#include "culet.h"
 
 #include "common/values.h"
 #include "strings/analysis.h"
@@ -181,10 +181,8 @@ static VALUE analyse_protected(VALUE data)
     return hash;
 }
 
-/*
- * Culet::Strings.analyse(path, top, samples): the data for lib/culet's report on strings. path: a file of records
- * (strings/record.h); top: number of groups; samples: whether contents may be shown. Raises Culet::Error.
- */
+/* Culet::Strings.analyse(path, top, samples): the data for lib/culet's report on strings. path: a file of records
+ * (strings/record.h); top: number of groups; samples: whether contents may be shown. Raises Culet::Error. */
 static VALUE analyse(VALUE self, VALUE path, VALUE top, VALUE samples)
 {
     struct analysis_call call = {.path = StringValueCStr(path), .top = NUM2SIZET(top), .samples = RTEST(samples)};

@@ -1,8 +1,6 @@
-/*
- * CRuby lets a string share the buffer of another that ends with it. The string's own buffer is then saved, or the part
+/* CRuby lets a string share the buffer of another that ends with it. The string's own buffer is then saved, or the part
  * of its slot beyond the smallest. Strings that fit into the smallest slot save nothing, nor do interned ones, for
- * which Ruby allocates buffers of their own, nor those that share a buffer already.
- */
+ * which Ruby allocates buffers of their own, nor those that share a buffer already. */
 #include "strings/suffixes.h"
 
 #include <string.h>

@@ -1,6 +1,5 @@
 /* strings/suffixes.h - finds strings that others end with. */
-#ifndef CULET_STRINGS_SUFFIXES_H
-#define CULET_STRINGS_SUFFIXES_H
+#pragma once
 
 #include "strings/groups.h"
 
@@ -18,5 +17,3 @@ static inline int culet_string_may_share_end(const struct culet_strings_analysis
 
 /* Groups the candidates that are suffixes of others, and uses them up. Returns 0 without memory. */
 int culet_strings_group_suffixes(struct culet_strings_analysis *analysis);
-
-#endif

@@ -1,6 +1,5 @@
 /* strings/tables.h - tables of the analysis: gains by allocation site, strings by the root whose buffer they share. */
-#ifndef CULET_STRINGS_TABLES_H
-#define CULET_STRINGS_TABLES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -47,5 +46,3 @@ void culet_string_roots_merge(struct culet_string_roots *roots);
 struct culet_string_root *culet_string_roots_find(const struct culet_string_roots *roots, uint64_t address);
 
 void culet_string_roots_free(struct culet_string_roots *roots);
-
-#endif

@@ -1,11 +1,9 @@
-/*
- * GC event hooks do not serve: up to Ruby 3.2 any of them slows down every allocation (+22 % of instructions in a loop
+/* GC event hooks do not serve: up to Ruby 3.2 any of them slows down every allocation (+22 % of instructions in a loop
  * that only allocates), they do not fire in other Ractors, and MMTk fires only the start event.
  *
  * Every collector marks. One object without a write barrier (RUBY_TYPED_WB_PROTECTED is not set), which each
  * collection, minor ones included, must therefore mark, reports the collection in its mark function. A collection
- * starts when the previous sweep has ended, so its start also reports the end of that sweep.
- */
+ * starts when the previous sweep has ended, so its start also reports the end of that sweep. */
 #include "trim/gc_watch.h"
 
 #include <ruby.h>
@@ -24,11 +22,9 @@ static VALUE state_none;
 static _Atomic size_t last_collection; /* number of the last collection seen */
 static size_t majors;
 
-/*
- * The number of the current collection, or outside of one, of the last. Collectors that mark in Ruby threads count a
+/* The number of the current collection, or outside of one, of the last. Collectors that mark in Ruby threads count a
  * collection when it starts. MMTk marks in its own threads and counts it when Ruby's threads resume, so the count is
- * still one too low.
- */
+ * still one too low. */
 static size_t collection_number(void)
 {
     size_t count = rb_gc_stat(key_count);
@@ -36,10 +32,8 @@ static size_t collection_number(void)
     return ruby_native_thread_p() ? count : count + 1;
 }
 
-/*
- * ObjectSpace.dump_all and others also call mark functions; the number is then unchanged. Numbers may be skipped. The
- * exchange is atomic, because a parallel collector may call this in two threads.
- */
+/* ObjectSpace.dump_all and others also call mark functions; the number is then unchanged. Numbers may be skipped. The
+ * exchange is atomic, because a parallel collector may call this in two threads. */
 static void mark(void *unused)
 {
     int major = 1;

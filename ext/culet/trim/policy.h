@@ -1,5 +1,4 @@
-/*
- * trim/policy.h - when the next trim is due. Arithmetic only: no Ruby, no threads, no clock. Times are seconds of one
+/* trim/policy.h - when the next trim is due. Arithmetic only: no Ruby, no threads, no clock. Times are seconds of one
  * monotonic clock, amounts of memory are bytes.
  *
  * All constants of the trims after collections. An operator sets the first two with CULET_TRIM (lib/culet/trim/settings.rb
@@ -14,10 +13,8 @@
  *   IDLE_SECONDS              0.3 s     -           no collection for so long: the program is idle
  *   IDLE_COST_SHARE           10        -           an idle program may spend 10 %: freed memory is not needed at once
  *   IDLE_MAX_INTERVAL_SECONDS 0.5 s     -           so that memory is returned within a second of the last collection
- *   MAX_DOUBLINGS             8         -           0.25 s doubled eight times exceeds MAX_INTERVAL_SECONDS
- */
-#ifndef CULET_TRIM_POLICY_H
-#define CULET_TRIM_POLICY_H
+ *   MAX_DOUBLINGS             8         -           0.25 s doubled eight times exceeds MAX_INTERVAL_SECONDS */
+#pragma once
 
 #include <stdint.h>
 
@@ -59,16 +56,10 @@ double culet_trim_policy_interval(const struct culet_trim_policy *policy, uint64
 /* Whether the program is idle. idle_since: start of the last collection. */
 int culet_trim_policy_is_idle(double idle_since, double time);
 
-/*
- * When a requested trim is due; possibly in the past. swept: whether the sweep of the collection that requested the trim
- * has ended for certain.
- */
+/* When a requested trim is due; possibly in the past. swept: whether the sweep of the collection that requested the trim
+ * has ended for certain. */
 double culet_trim_policy_due(const struct culet_trim_policy *policy, uint64_t resident, int swept, double idle_since);
 
-/*
- * Whether the last trim was ineffective: most of what it returned is resident again, and the program has not grown much
- * beyond that.
- */
+/* Whether the last trim was ineffective: most of what it returned is resident again, and the program has not grown much
+ * beyond that. */
 int culet_trim_policy_is_ineffective(const struct culet_trim_policy *policy, uint64_t resident);
-
-#endif

@@ -1,9 +1,7 @@
-/*
- * Trims after collections, the Ruby side: Culet.trim, Culet.trim_stats, Culet::Trim, and the reaction to a collection.
+/* Trims after collections, the Ruby side: Culet.trim, Culet.trim_stats, Culet::Trim, and the reaction to a collection.
  * Usually a native thread decides and trims (trim/trimmer.c). With CULET_TRIM=now, without permission for a thread, and
- * for allocators that only trim the calling thread, a postponed job trims in a Ruby thread.
- */
-#include "trim/trim.h"
+ * for allocators that only trim the calling thread, a postponed job trims in a Ruby thread. */
+#include "culet.h"
 
 #include <errno.h>
 #include <ruby/thread.h>
@@ -49,10 +47,8 @@ static void report_refusal(int error)
         strerror(error));
 }
 
-/*
- * Runs in the other threads, at their next allocation before the next collection. An idle thread trims when it runs
- * again.
- */
+/* Runs in the other threads, at their next allocation before the next collection. An idle thread trims when it runs
+ * again. */
 static void trim_own_heap(void)
 {
     (void)culet_trimmer_trim(0);
@@ -85,10 +81,8 @@ static void job(void *unused)
 
 static struct culet_job trim_job = {.function = job};
 
-/*
- * During GC. The job runs soon after, when an immediate sweep such as GC.start's has ended. Minor collections trigger
- * the job again if the trim was not due yet, or the job was lost.
- */
+/* During GC. The job runs soon after, when an immediate sweep such as GC.start's has ended. Minor collections trigger
+ * the job again if the trim was not due yet, or the job was lost. */
 static void on_collection(int major)
 {
     int wanted = culet_trimmer_collection(major);
@@ -112,11 +106,9 @@ static void *run_manual_trim(void *data)
     return NULL;
 }
 
-/*
- * Culet.trim: returns free memory to the kernel now, by the active malloc's own call. Returns by how many bytes the
+/* Culet.trim: returns free memory to the kernel now, by the active malloc's own call. Returns by how many bytes the
  * resident memory shrank. Other Ruby threads keep running, except under mimalloc. Raises Culet::Error if the allocator
- * has no such call.
- */
+ * has no such call. */
 static VALUE culet_trim(VALUE self)
 {
     const struct culet_release *release = culet_release_found();
@@ -155,8 +147,7 @@ static VALUE problem(void)
     return Qnil;
 }
 
-/*
- * Culet.trim_stats: the trims of this process since it started or was forked. Returns a Hash:
+/* Culet.trim_stats: the trims of this process since it started or was forked. Returns a Hash:
  *   trims:            trims carried out, including Culet.trim
  *   skipped:          trims not carried out, because the allocator had less than the minimum to return
  *   requested:        major collections since culet/auto was loaded
@@ -169,8 +160,7 @@ static VALUE problem(void)
  *                     trims; each Ruby::Box has one)
  *   thread:           whether the native thread runs; it starts at the first major collection
  *   allocator:, call: names of the allocator and of its function; nil if it has none
- *   problem:          why trims do not run as requested, or nil
- */
+ *   problem:          why trims do not run as requested, or nil */
 static VALUE culet_trim_stats(VALUE self)
 {
     struct culet_trimmer_stats stats = culet_trimmer_stats();
@@ -212,11 +202,9 @@ static void stop_at_exit(ruby_vm_t *vm)
     culet_trimmer_end();
 }
 
-/*
- * Culet::Trim.start(at_once, minimum_bytes, interval_seconds): from now on major collections are followed by trims, in
+/* Culet::Trim.start(at_once, minimum_bytes, interval_seconds): from now on major collections are followed by trims, in
  * this process and those it forks. at_once: in Ruby threads. interval_seconds: nil for the default. A second call
- * changes the settings. Returns nil, or why no trims are possible.
- */
+ * changes the settings. Returns nil, or why no trims are possible. */
 static VALUE trim_start(VALUE self, VALUE at_once, VALUE minimum_bytes, VALUE interval_seconds)
 {
     static int watching;
@@ -248,10 +236,8 @@ static VALUE trim_start(VALUE self, VALUE at_once, VALUE minimum_bytes, VALUE in
     return Qnil;
 }
 
-/*
- * Culet::Trim.waits?: whether a trim is pending that could run now, when no request waits: `Culet.trim if
- * Culet::Trim.waits?`. False if trims are off, or if trims are ineffective at present. Allocates nothing.
- */
+/* Culet::Trim.waits?: whether a trim is pending that could run now, when no request waits: `Culet.trim if
+ * Culet::Trim.waits?`. False if trims are off, or if trims are ineffective at present. Allocates nothing. */
 static VALUE trim_pending_p(VALUE self)
 {
     return (mode == BACKGROUND || mode == NOW) && culet_trimmer_pending(culet_gc_swept()) ? Qtrue : Qfalse;

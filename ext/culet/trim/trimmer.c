@@ -37,10 +37,8 @@ static struct {
 #define LEAST_PAGE_SECONDS 0.2e-6
 #define MOST_PAGE_SECONDS 10e-6
 
-/*
- * Processor time to fault a returned byte in again, which differs twentyfold between machines. Doubled, because the
- * page is also lost from the CPU caches.
- */
+/* Processor time to fault a returned byte in again, which differs twentyfold between machines. Doubled, because the
+ * page is also lost from the CPU caches. */
 static double measure_refault(void)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -180,10 +178,8 @@ static double read_due(int swept, double idle_since)
     return due;
 }
 
-/*
- * Without a thread no later trim can be scheduled, so the program counts as idle. If the sweep has already ended, the
- * program asked for a full collection (GC.start), and no further collection may follow: trim in any case.
- */
+/* Without a thread no later trim can be scheduled, so the program counts as idle. If the sweep has already ended, the
+ * program asked for a full collection (GC.start), and no further collection may follow: trim in any case. */
 int culet_trimmer_trim_if_due(int swept)
 {
     struct trim_request trim_request = pending_request(swept, swept);
@@ -325,10 +321,8 @@ struct culet_trimmer_stats culet_trimmer_stats(void)
 
 /* ---- fork ---- */
 
-/*
- * A child has none of its parent's threads, and memory of its own, so all counts restart. Its thread starts at the
- * first major collection; most children end earlier.
- */
+/* A child has none of its parent's threads, and memory of its own, so all counts restart. Its thread starts at the
+ * first major collection; most children end earlier. */
 static void reset_in_child(void)
 {
     pthread_mutex_init(&trimmer.trim_lock, NULL);

@@ -1,6 +1,5 @@
 /* trim/trimmer.h - runs trims, in a native thread or in the calling thread, and counts them. Knows no Ruby. */
-#ifndef CULET_TRIMMER_H
-#define CULET_TRIMMER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -22,10 +21,8 @@ struct culet_trimmer_stats {
 /* Applies the settings and, once, registers the fork handler. Returns 0 or an errno. */
 int culet_trimmer_prepare(const struct culet_trim_settings *settings);
 
-/*
- * Reports a collection that is marking, and with it the end of all earlier sweeps. May be called during GC, in any
- * thread, but not concurrently: it stores counters and wakes the thread. Returns whether a trim is pending.
- */
+/* Reports a collection that is marking, and with it the end of all earlier sweeps. May be called during GC, in any
+ * thread, but not concurrently: it stores counters and wakes the thread. Returns whether a trim is pending. */
 int culet_trimmer_collection(int major);
 
 /* Reports that the sweep of the last collection has ended. Not during GC. */
@@ -37,16 +34,12 @@ int culet_trimmer_start(void);
 /* Whether the thread runs. */
 int culet_trimmer_runs(void);
 
-/*
- * Trims now, in the calling thread, after a running trim. Returns by how many bytes the resident memory shrank; 0 if
- * /proc does not tell. swept: the last collection's sweep has ended. Not during GC.
- */
+/* Trims now, in the calling thread, after a running trim. Returns by how many bytes the resident memory shrank; 0 if
+ * /proc does not tell. swept: the last collection's sweep has ended. Not during GC. */
 uint64_t culet_trimmer_trim(int swept);
 
-/*
- * Trims now, in the calling thread, if a trim is pending and due, or if swept. Returns whether it trimmed. Not during
- * GC.
- */
+/* Trims now, in the calling thread, if a trim is pending and due, or if swept. Returns whether it trimmed. Not during
+ * GC. */
 int culet_trimmer_trim_if_due(int swept);
 
 /* Whether a trim is pending that could run now, when no request waits for it. */
@@ -60,5 +53,3 @@ struct culet_trimmer_stats culet_trimmer_stats(void);
 
 /* Ends the thread, after the running trim if there is one; it does not start again in this process. */
 void culet_trimmer_end(void);
-
-#endif

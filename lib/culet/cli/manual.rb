@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "fileutils"
 require_relative "outline"
 
 module Culet
@@ -21,6 +22,13 @@ module Culet
       def pages
         outlines = Outline.all
         { "culet.1" => overview(outlines) }.merge(outlines.to_h { |one| ["#{file_name(one.name)}.1", page(one)] })
+      end
+
+      # @param folder [String] gets the pages, and has no others then
+      def write(folder)
+        FileUtils.mkdir_p(folder)
+        FileUtils.rm_f(Dir[File.join(folder, "*.1")])
+        pages.each { |name, text| File.write(File.join(folder, name), text) }
       end
 
       private

@@ -87,7 +87,6 @@ module Culet
     # @param content [String] bytes to write
     # @param secret [Boolean] whether the file is private (mode 0600); otherwise a replaced file of this user keeps its
     #   mode and a new one gets 0666 less the umask
-    # @return [void]
     # @raise [Culet::Error] when it cannot be written; no part of it remains
     def write(path, content, secret: false)
       draft = start(path, secret: secret)

@@ -1,6 +1,5 @@
 /* buffer.h - growing arrays and byte buffers. Out of memory ends the program with a message. */
-#ifndef CULET_BUFFER_H
-#define CULET_BUFFER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ void culet_buffer_print(struct culet_buffer *buffer, const char *format, ...) __
 
 /* Empties the buffer and frees its memory. */
 void culet_buffer_free(struct culet_buffer *buffer);
-
-#endif

@@ -1,6 +1,5 @@
 /* bytes.h - words in copied memory, which need not be aligned. */
-#ifndef CULET_BYTES_H
-#define CULET_BYTES_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -28,5 +27,3 @@ static inline int culet_by_word(const void *a, const void *b)
 
     return (one > other) - (one < other);
 }
-
-#endif

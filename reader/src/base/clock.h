@@ -1,6 +1,5 @@
 /* clock.h - clocks and short sleeps. */
-#ifndef CULET_CLOCK_H
-#define CULET_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -31,5 +30,3 @@ static inline void culet_sleep_ns(uint64_t ns)
 
     nanosleep(&time, NULL);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * Algorithm: R. P. Brent, An improved Monte Carlo factorization algorithm, BIT 20 (1980), 176-184. Each element is
  * compared with one saved element, which is replaced after 1, 2, 4, 8 ... steps. A cycle is found after at most
  * three times as many steps as the list has different elements. */
-#ifndef CULET_CYCLE_H
-#define CULET_CYCLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ static inline bool culet_cycle_closes(struct culet_cycle *cycle, uint64_t at)
     cycle->steps++;
     return false;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* text.h - comparing text. */
-#ifndef CULET_TEXT_H
-#define CULET_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <string.h>
@@ -9,5 +8,3 @@ static inline bool culet_starts_with(const char *text, const char *start)
 {
     return strncmp(text, start, strlen(start)) == 0;
 }
-
-#endif

@@ -1,11 +1,10 @@
-/* culet_heap.h - what is known of culet's heap, and its slices.
+/* culet_heap.h - what is known of culet's heap, its slices, and the steps of its walker.
  *
  *   culet_selfmap    finds the library's record of itself (allocator/src/selfmap.h)
  *   culet_extents    what lies outside of segments: huge blocks, kept extents, descriptors, tables
  *   culet_segment    one segment: slabs, large blocks, free pages; with culet_slab
  *   culet_walker     runs them one after the other, and writes the records */
-#ifndef CULET_CULET_HEAP_H
-#define CULET_CULET_HEAP_H
+#pragma once
 
 #include "culet/culet_selfmap.h"
 #include "regions/histogram.h"
@@ -71,4 +70,11 @@ struct culet_region *culet_heap_new_region(struct culet_reading *reading, struct
 void culet_heap_add_block(struct culet_reading *reading, struct culet_region *region, uint64_t bytes,
                           enum culet_block_state state);
 
-#endif
+/* Reads the lists of huge blocks, kept extents, descriptors and tables: in one slice unless they are very long. */
+void culet_extents_list(struct culet_reading *reading, struct culet_heap *heap);
+
+/* Makes the next listed region; returns false if none is left. The process may have run since. */
+bool culet_extents_next(struct culet_reading *reading, struct culet_heap *heap);
+
+/* Walks the segment whose descriptor is at `address`. */
+void culet_segment_walk(struct culet_reading *reading, struct culet_heap *heap, uint64_t address);

@@ -1,7 +1,6 @@
 /* culet_selfmap.h - finds the record that libculet.so holds of itself (allocator/src/selfmap.h) in another process, and
  * checks it: what a process holds may be anything. */
-#ifndef CULET_CULET_SELFMAP_H
-#define CULET_CULET_SELFMAP_H
+#pragma once
 
 #include "allocator/src/selfmap.h"
 #include "reading.h"
@@ -23,5 +22,3 @@ bool culet_selfmap_find(struct culet_reading *reading, struct culet_selfmap *sel
 /* Reads the shapes of all size classes into `shapes`, of self->class_entries. Returns false if they are not valid,
  * as before the first allocation. */
 bool culet_selfmap_shapes(struct culet_reading *reading, const struct culet_selfmap *self, struct culet_shape *shapes);
-
-#endif

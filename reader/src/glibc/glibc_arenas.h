@@ -1,6 +1,5 @@
 /* glibc_arenas.h - the arenas and their heaps. All functions need a pause. */
-#ifndef CULET_GLIBC_ARENAS_H
-#define CULET_GLIBC_ARENAS_H
+#pragma once
 
 #include "glibc/glibc_heap.h"
 
@@ -30,5 +29,3 @@ uint64_t culet_glibc_heap_first_chunk(const struct culet_glibc *heap, const stru
 /* The current size of a heap; 0 if it does not belong to the arena any more, or cannot have that size. */
 uint64_t culet_glibc_heap_bytes(struct culet_reading *reading, const struct culet_glibc *heap,
                                 const struct culet_glibc_arena *arena, uint64_t start);
-
-#endif

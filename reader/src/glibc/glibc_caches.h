@@ -1,6 +1,5 @@
 /* glibc_caches.h - the caches of threads (tcache) and arenas (fastbins). */
-#ifndef CULET_GLIBC_CACHES_H
-#define CULET_GLIBC_CACHES_H
+#pragma once
 
 #include "glibc/glibc_heap.h"
 
@@ -19,5 +18,3 @@ void culet_glibc_caches_add_tcache(struct culet_reading *reading, struct culet_g
 
 /* After the walk: finds out which candidates are cached, and corrects the figures. */
 void culet_glibc_caches_resolve(struct culet_reading *reading, struct culet_glibc *heap);
-
-#endif

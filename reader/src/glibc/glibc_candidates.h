@@ -4,8 +4,7 @@
  * Cached chunks are in singly linked lists. Following a list in the process would take a read per chunk, all over
  * the heap. Instead the walk notes every chunk whose first word can be such a link; the lists are followed among the
  * notes later. */
-#ifndef CULET_GLIBC_CANDIDATES_H
-#define CULET_GLIBC_CANDIDATES_H
+#pragma once
 
 #include "process/maps.h"
 #include "regions/region.h"
@@ -102,5 +101,3 @@ size_t culet_glibc_candidates_from(const struct culet_glibc_candidates *candidat
 /* The candidate of the chunk at this address, or NULL. */
 struct culet_glibc_candidate *culet_glibc_candidates_at(const struct culet_glibc_candidates *candidates,
                                                         uint64_t chunk);
-
-#endif

@@ -1,6 +1,5 @@
 /* glibc_chain.h - recognizes chunks where no structure points to them. */
-#ifndef CULET_GLIBC_CHAIN_H
-#define CULET_GLIBC_CHAIN_H
+#pragma once
 
 #include "glibc/glibc_heap.h"
 
@@ -17,5 +16,3 @@ struct culet_glibc_gap {
  * arena's top. Returns false if the slice is over before that is known. */
 bool culet_glibc_gap_end(struct culet_reading *reading, struct culet_glibc *heap, const struct culet_glibc_arena *arena,
                          struct culet_glibc_gap *gap, uint64_t from, uint64_t *next);
-
-#endif

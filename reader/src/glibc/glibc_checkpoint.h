@@ -1,6 +1,5 @@
 /* glibc_checkpoint.h - states that a walk can go back to, because the heap has changed since. */
-#ifndef CULET_GLIBC_CHECKPOINT_H
-#define CULET_GLIBC_CHECKPOINT_H
+#pragma once
 
 #include "glibc/glibc_tally.h"
 
@@ -16,5 +15,3 @@ void culet_glibc_checkpoint_restore(struct culet_glibc_walk *walk);
 /* Updates the arena's top and the end of the region. Goes back if the region is shorter than what was walked.
  * Returns false if the heap is gone. */
 bool culet_glibc_checkpoint_refresh(struct culet_glibc_walk *walk);
-
-#endif

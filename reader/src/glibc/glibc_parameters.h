@@ -1,6 +1,5 @@
 /* glibc_parameters.h - mp_ (struct malloc_par): the count and bytes of mapped chunks, and where brk's heap begins. */
-#ifndef CULET_GLIBC_PARAMETERS_H
-#define CULET_GLIBC_PARAMETERS_H
+#pragma once
 
 #include "glibc/glibc_heap.h"
 
@@ -14,5 +13,3 @@ void culet_glibc_parameters_find(struct culet_reading *reading, struct culet_gli
 
 /* Updates n_mmaps and mmapped_bytes. Returns mp_.sbrk_base, or 0. */
 uint64_t culet_glibc_parameters_read(struct culet_reading *reading, struct culet_glibc *heap);
-
-#endif

@@ -3,8 +3,7 @@
  * A walk is resumed in the next slice. The last chunk of a slice need not be a chunk any more by then, since it may
  * have been merged with the one before. Then the walk goes back to an older checkpoint (glibc_checkpoint.h): a copy
  * of this state. */
-#ifndef CULET_GLIBC_TALLY_H
-#define CULET_GLIBC_TALLY_H
+#pragma once
 
 #include "glibc/glibc_chain.h"
 
@@ -49,9 +48,6 @@ void culet_glibc_tally_states(struct culet_glibc_walk *walk, uint64_t to);
 /* Adds the pending used bytes to the region's pages. */
 void culet_glibc_tally_flush(struct culet_glibc_walk *walk);
 
-/* A run of free chunks ends at `to`, if there is one. */
-void culet_glibc_tally_end_free(struct culet_glibc_walk *walk, uint64_t to, enum culet_glibc_end end);
-
 /* Counts everything up to `to` as overhead: headers, fenceposts, gaps, what could not be read. */
 void culet_glibc_tally_overhead(struct culet_glibc_walk *walk, uint64_t to);
 
@@ -68,5 +64,3 @@ void culet_glibc_tally_finish(struct culet_glibc_walk *walk);
 /* A chunk of such a size can hold a tcache. */
 #define CULET_GLIBC_LEAST_TCACHE 0x290u
 #define CULET_GLIBC_MOST_TCACHE 0x310u
-
-#endif

@@ -1,6 +1,5 @@
 /* stacks.h - which mappings are stacks: of threads, of ended threads, of Ruby's fibers. */
-#ifndef CULET_STACKS_H
-#define CULET_STACKS_H
+#pragma once
 
 #include "mappings/thread_stacks.h"
 #include "reading.h"
@@ -10,5 +9,3 @@ void culet_stacks_read(struct culet_reading *reading, struct culet_thread_stacks
 
 /* Names the stacks among the mappings that no walker has named. */
 void culet_stacks_name(struct culet_reading *reading, struct culet_thread_stacks *threads);
-
-#endif

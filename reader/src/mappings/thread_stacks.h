@@ -1,6 +1,5 @@
 /* thread_stacks.h - the threads of the process, by name, and where their stacks are. */
-#ifndef CULET_THREAD_STACKS_H
-#define CULET_THREAD_STACKS_H
+#pragma once
 
 #include "process/maps.h"
 
@@ -27,5 +26,3 @@ void culet_thread_stacks_read_names(struct culet_thread_stacks *threads, pid_t p
 
 /* Writes the JSON records "thread". */
 void culet_thread_stacks_write(const struct culet_thread_stacks *threads);
-
-#endif

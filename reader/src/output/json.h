@@ -1,6 +1,5 @@
 /* json.h - a JSON object that becomes a record of the stream. */
-#ifndef CULET_JSON_H
-#define CULET_JSON_H
+#pragma once
 
 #include "base/buffer.h"
 
@@ -31,5 +30,3 @@ void culet_json_end(struct culet_json *json);
 
 /* Writes a record of kind "problem"; the sentence is printf's arguments. */
 void culet_json_problem(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-#endif

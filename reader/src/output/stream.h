@@ -2,8 +2,7 @@
  *
  * Nothing is written while the process is paused, because the reader of the stream may be slow: walkers keep their
  * results until their `write` is called (walker.h). A failed write ends the program with a message. */
-#ifndef CULET_STREAM_H
-#define CULET_STREAM_H
+#pragma once
 
 #include "reader/format.h"
 
@@ -16,5 +15,3 @@ void culet_stream_record(enum culet_record_type type, const void *bytes, size_t 
 
 /* Writes the end record and flushes. */
 void culet_stream_close(void);
-
-#endif

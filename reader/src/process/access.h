@@ -1,6 +1,5 @@
 /* access.h - explains why a process cannot be read, and what to do. */
-#ifndef CULET_ACCESS_H
-#define CULET_ACCESS_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -8,5 +7,3 @@
 /* Writes one sentence into `sentence` (`bytes`): what keeps this program from reading process `pid`, given the
  * errno. */
 void culet_access_explain(pid_t pid, int error, char *sentence, size_t bytes);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The file is the process's and may be damaged, hostile, or truncated while it is read: it is copied in bounded
  * parts and never mapped. */
-#ifndef CULET_ELF_FILE_H
-#define CULET_ELF_FILE_H
+#pragma once
 
 #include "process/maps.h"
 
@@ -40,5 +39,3 @@ bool culet_elf_text(struct culet_elf *elf, const char *name, char *text, size_t 
 bool culet_elf_got_entry(struct culet_elf *elf, const char *name, uint64_t *offset);
 
 void culet_elf_close(struct culet_elf *elf);
-
-#endif

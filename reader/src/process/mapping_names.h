@@ -1,6 +1,5 @@
 /* mapping_names.h - what the name of a mapping says about its use. */
-#ifndef CULET_MAPPING_NAMES_H
-#define CULET_MAPPING_NAMES_H
+#pragma once
 
 /* The part of a path after its last slash. */
 const char *culet_mapping_base(const char *path);
@@ -8,5 +7,3 @@ const char *culet_mapping_base(const char *path);
 /* The use of an anonymous mapping that the kernel has a name for ("[anon:Ruby:...]"), or of a special one
  * ("[vdso]"); NULL: unknown. */
 const char *culet_mapping_special_use(const char *path);
-
-#endif

@@ -1,6 +1,5 @@
 /* maps.h - the mappings of the process, from /proc/PID/smaps. */
-#ifndef CULET_MAPS_H
-#define CULET_MAPS_H
+#pragma once
 
 #include "base/buffer.h"
 
@@ -51,5 +50,3 @@ void culet_maps_name_range(const struct culet_maps *maps, uint64_t from, uint64_
                            const char *label);
 
 void culet_maps_free(struct culet_maps *maps);
-
-#endif

@@ -6,8 +6,7 @@
  * process_vm_readv pins the pages that it reads. Before an anonymous page shared with a forked relative is pinned,
  * the kernel gives the process its own copy (FAULT_FLAG_UNSHARE, Linux 5.19), so reading would end the sharing. Such
  * pages are read from /proc/PID/mem, which does not pin; all others by process_vm_readv, which is faster. */
-#ifndef CULET_MEMORY_H
-#define CULET_MEMORY_H
+#pragma once
 
 #include "process/pages.h"
 
@@ -52,5 +51,3 @@ bool culet_memory_copy(struct culet_memory *memory, uint64_t address, void *to, 
 
 /* Reads the word (8 bytes) at this address; false if it is not in memory. */
 bool culet_memory_word(struct culet_memory *memory, uint64_t address, uint64_t *word);
-
-#endif

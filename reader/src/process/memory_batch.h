@@ -1,6 +1,5 @@
 /* memory_batch.h - reads many small pieces of memory with one call to the kernel. */
-#ifndef CULET_MEMORY_BATCH_H
-#define CULET_MEMORY_BATCH_H
+#pragma once
 
 #include "process/memory.h"
 
@@ -11,5 +10,3 @@
  * piece that is not wholly in memory is not read, and is zeros. */
 void culet_memory_copy_batch(struct culet_memory *memory, const uint64_t *addresses, size_t count, size_t bytes,
                              void *to, bool *got);
-
-#endif

@@ -1,7 +1,6 @@
 /* pages.h - which pages of the process are in memory, from /proc/PID/pagemap and the ioctl PAGEMAP_SCAN (Linux 6.7 on).
  * Neither touches a page of the process. */
-#ifndef CULET_PAGES_H
-#define CULET_PAGES_H
+#pragma once
 
 #include "process/maps.h"
 
@@ -63,5 +62,3 @@ typedef uint64_t culet_pages_known(void *context, uint64_t first, uint64_t count
  * paused. */
 void culet_pages_runs(struct culet_pages *pages, struct culet_mapping *mapping, culet_pages_known *known,
                       void *context);
-
-#endif

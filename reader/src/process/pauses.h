@@ -1,6 +1,5 @@
 /* pauses.h - how long each pause of the process was, and how much of it the reader worked. */
-#ifndef CULET_PAUSES_H
-#define CULET_PAUSES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ void culet_pauses_add(struct culet_pauses *pauses, uint64_t length_ns, uint64_t 
 
 /* Writes the JSON record "reading". */
 void culet_pauses_write(const struct culet_pauses *pauses);
-
-#endif

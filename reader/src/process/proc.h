@@ -1,6 +1,5 @@
 /* proc.h - single values from files in /proc. */
-#ifndef CULET_PROC_H
-#define CULET_PROC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@ char culet_proc_state(pid_t process, pid_t tid);
 /* The title that a process set by overwriting its arguments, as Puma and Sidekiq do: one argument with spaces. Other
  * arguments are never reported, since they may be secret. `text` gets at most `bytes` with the NUL; "": no title. */
 void culet_proc_title(pid_t pid, char *text, size_t bytes);
-
-#endif

@@ -3,8 +3,7 @@
  * Modes. Sliced: the process is stopped for some milliseconds at a time. Stopped: from the first pause to
  * culet_target_release. Live: never. All threads are released at the end of a pause, since signals that the process
  * gets between pauses must reach it. A process stopped by SIGSTOP stays stopped. */
-#ifndef CULET_TARGET_H
-#define CULET_TARGET_H
+#pragma once
 
 #include "process/pauses.h"
 #include "process/tracing.h"
@@ -66,5 +65,3 @@ bool culet_target_run_thread(struct culet_target *target, size_t thread);
 /* Ends the program with a message if the process is gone, or has called exec. Selects another thread to read by if the
  * current one has ended. */
 void culet_target_check(struct culet_target *target);
-
-#endif

@@ -3,8 +3,7 @@
  * Threads are stopped by PTRACE_SEIZE and PTRACE_INTERRUPT and released by PTRACE_DETACH: no signal is sent, nothing
  * in the process changes, and the kernel releases the threads when this program dies. Each thread is waited for by
  * its number: a wait for any thread takes the kernel a walk over all of them. */
-#ifndef CULET_TRACING_H
-#define CULET_TRACING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,5 +50,3 @@ void culet_tracing_release(struct culet_tracing *tracing);
  * or is group-stopped. (No single steps: their trap is a signal that would kill the process if the reader died just
  * then.) */
 bool culet_tracing_run_thread(struct culet_tracing *tracing, size_t index, uint64_t ns);
-
-#endif

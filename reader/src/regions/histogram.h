@@ -1,6 +1,5 @@
 /* histogram.h - histograms of block sizes and of runs of free pages. */
-#ifndef CULET_HISTOGRAM_H
-#define CULET_HISTOGRAM_H
+#pragma once
 
 #include "regions/regions.h"
 
@@ -34,5 +33,3 @@ void culet_histogram_write(const struct culet_histogram *histogram);
 
 /* Writes the JSON record "freeruns" of all regions of malloc, without full ones. */
 void culet_free_runs_write(const struct culet_regions *regions);
-
-#endif

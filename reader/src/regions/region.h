@@ -3,8 +3,7 @@
  *
  * The table of pages takes three bytes per page, in leaves that exist only where a page is used in part or in
  * memory. So a region of 8 TiB takes 32 MB of addresses and hardly any memory. */
-#ifndef CULET_REGION_H
-#define CULET_REGION_H
+#pragma once
 
 #include "base/buffer.h"
 #include "reader/format.h"
@@ -74,9 +73,6 @@ struct culet_page_run culet_region_page_run(const struct culet_region *region, u
 /* Sets the states of `count` pages from page number `first` on. */
 void culet_region_set_states(struct culet_region *region, uint64_t first, size_t count, const uint8_t *states);
 
-/* Bytes of page `index` that belong to the region. */
-uint64_t culet_region_page_share(const struct culet_region *region, uint64_t index);
-
 /* Used bytes of page `index`, which is in the run. */
 uint64_t culet_region_page_used(const struct culet_region *region, const struct culet_page_run *run, uint64_t index);
 
@@ -90,5 +86,3 @@ uint64_t culet_region_bytes_in_state(const struct culet_region *region, uint64_t
 uint64_t culet_region_resident(const struct culet_region *region);
 
 struct culet_region_sum culet_region_sum(const struct culet_region *region);
-
-#endif

@@ -1,6 +1,5 @@
 /* region_records.h - the records about a region: fill, blocks and slabs. */
-#ifndef CULET_REGION_RECORDS_H
-#define CULET_REGION_RECORDS_H
+#pragma once
 
 #include "regions/regions.h"
 
@@ -34,5 +33,3 @@ void culet_region_add_blocks(struct culet_regions *regions, struct culet_region 
 
 /* Writes the fill, block and slab records of a region. */
 void culet_region_write(const struct culet_regions *regions, const struct culet_region *region);
-
-#endif

@@ -1,6 +1,5 @@
 /* regions.h - the regions of all heaps, by address. They do not overlap. */
-#ifndef CULET_REGIONS_H
-#define CULET_REGIONS_H
+#pragma once
 
 #include "regions/region.h"
 
@@ -25,5 +24,3 @@ struct culet_region *culet_regions_at(const struct culet_regions *regions, uint6
 
 /* The first region that ends after this address, or NULL. */
 struct culet_region *culet_regions_next(const struct culet_regions *regions, uint64_t address);
-
-#endif

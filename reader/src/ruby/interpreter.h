@@ -1,6 +1,5 @@
 /* interpreter.h - whether the process runs Ruby, and which. */
-#ifndef CULET_INTERPRETER_H
-#define CULET_INTERPRETER_H
+#pragma once
 
 #include "reading.h"
 
@@ -12,5 +11,3 @@ void culet_ruby_read_version(const struct culet_reading *reading, char *version,
 
 /* A garbage collector loaded as a library, by RUBY_GC_LIBRARY (gc.c of Ruby), or NULL. */
 const struct culet_mapping *culet_ruby_collector(const struct culet_reading *reading);
-
-#endif

@@ -5,8 +5,7 @@
  * and from 3.4 on one to the page. The numbers stand at its start (Ruby 3.1 to 4.0), or behind the reciprocal of the
  * slot size (4.1: free region, first slot, reciprocal, numbers). No version is asked for: pointers and numbers have to
  * fit each other. Sources: gc.c of CRuby 3.1 to 3.3, gc/default/default.c from 3.4 on. */
-#ifndef CULET_RUBY_PAGE_H
-#define CULET_RUBY_PAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ static inline size_t culet_ruby_page_bitmap(const struct culet_ruby_page *page)
 /* Sets the bits of live slots that begin in the page's bytes from..to, which are in `memory`. Returns their number. */
 uint32_t culet_ruby_page_live(const struct culet_ruby_page *page, const unsigned char *memory, uint32_t from,
                               uint32_t to, unsigned char *bitmap);
-
-#endif

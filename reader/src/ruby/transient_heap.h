@@ -1,7 +1,6 @@
 /* transient_heap.h - the transient heap of Ruby up to 3.2: 32 MiB in blocks of 32 KiB, for the contents of young
  * arrays, hashes and structs (transient_heap.c of CRuby 2.6 to 3.2). */
-#ifndef CULET_TRANSIENT_HEAP_H
-#define CULET_TRANSIENT_HEAP_H
+#pragma once
 
 #include "reading.h"
 
@@ -18,5 +17,3 @@ void culet_transient_note(struct culet_transient *transient, uint64_t address, c
 
 /* Makes the region if there are enough adjacent blocks. Needs a pause. */
 void culet_transient_walk(struct culet_reading *reading, struct culet_transient *transient);
-
-#endif

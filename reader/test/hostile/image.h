@@ -1,7 +1,6 @@
 /* image.h - checks that hold for any stream, and the addresses of the words in the process that the reader depends
  * on. */
-#ifndef CULET_IMAGE_H
-#define CULET_IMAGE_H
+#pragma once
 
 #include "reader.h"
 #include "reader/format.h"
@@ -176,5 +175,3 @@ static inline void check_stream(const struct result *result)
             check_chunks(record, &region);
     }
 }
-
-#endif

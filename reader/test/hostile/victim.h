@@ -1,6 +1,5 @@
 /* victim.h - a process whose memory a test overwrites, and the reader under the sanitizers as a function. */
-#ifndef CULET_VICTIM_H
-#define CULET_VICTIM_H
+#pragma once
 
 #include "image.h"
 
@@ -247,5 +246,3 @@ static inline struct victim start_on_culet(const char *command, struct culet_sel
     free(result.stream);
     return victim;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* malloc_info.h - malloc's own figures. */
-#ifndef CULET_MALLOC_INFO_TEST_H
-#define CULET_MALLOC_INFO_TEST_H
+#pragma once
 
 #include <malloc.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ static inline struct malloc_info read_malloc_info(void)
                                 .arena = (figure_type)info.arena,
                                 .fsmblks = (figure_type)info.fsmblks};
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* target.h - for all targets: they print malloc's own figures and stop, so that nothing changes any more. */
-#ifndef CULET_TARGET_TEST_H
-#define CULET_TARGET_TEST_H
+#pragma once
 
 #include "malloc_info.h"
 
@@ -44,5 +43,3 @@ static inline uint64_t next_random(uint64_t *state)
     z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
     return z ^ (z >> 31);
 }
-
-#endif

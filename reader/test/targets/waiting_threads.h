@@ -1,6 +1,5 @@
 /* waiting_threads.h - threads that wait for ever, for targets of this reader's tests and of test/scope. */
-#ifndef CULET_WAITING_THREADS_TEST_H
-#define CULET_WAITING_THREADS_TEST_H
+#pragma once
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -37,5 +36,3 @@ static inline int start_waiting_threads(unsigned count, size_t bytes)
     pthread_barrier_wait(&all_wait);
     return 0;
 }
-
-#endif

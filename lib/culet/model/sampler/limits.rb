@@ -30,7 +30,6 @@ module Culet
       end
 
       # @param pids [Array<Integer>] the processes that have culet/limit
-      # @return [void]
       def follow(pids)
         @lock.synchronize { @pids = pids }
       end

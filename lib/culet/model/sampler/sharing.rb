@@ -24,7 +24,6 @@ module Culet
 
       # @param rollup [Processes::Rollups::Entry]
       # @param stat [Processes::Stat::Reading] of the same moment, if the entry is new
-      # @return [void]
       def note(rollup, stat)
         return if rollup.time == @time
 

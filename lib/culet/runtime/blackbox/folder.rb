@@ -66,8 +66,6 @@ module Culet
       def ended = files(own: true).select { |file| Folder.unlocked?(file) }
 
       # Removes the files of ended processes beyond KEEP.
-      #
-      # @return [void]
       def prune
         ended.drop(KEEP).each { |file| remove(file) }
       rescue SystemCallError

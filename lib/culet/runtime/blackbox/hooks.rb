@@ -50,8 +50,6 @@ module Culet
 
       # Kernel's methods are called without a receiver, by every object. A module that is prepended to Kernel or Object
       # would be an ancestor of all classes, so these are replaced.
-      #
-      # @return [void]
       def self.install
         return if @installed
 

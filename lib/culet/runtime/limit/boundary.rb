@@ -16,8 +16,6 @@ module Culet
       end
 
       # Called by the program between two units of work. Costs a read of an instance variable while nothing waits.
-      #
-      # @return [void]
       def pass
         @passed = true
         return unless @work

@@ -50,8 +50,6 @@ module Culet
       end
 
       # Between two passes: steps that undo what they did are told that the usage is below the alarm level.
-      #
-      # @return [void]
       def relieve
         return unless @steps.any?(&:pending?)
 

@@ -16,8 +16,6 @@ module Culet
 
       class << self
         # In a process that executes a job. In a web server (execution mode async) the server decides.
-        #
-        # @return [void]
         def begin_process
           return unless ::GoodJob::CLI.within_exe?
           return Worker.begin(ENDS) { finish } if subprocess?

@@ -33,7 +33,6 @@ module Culet
       # @param limit [Integer] bytes
       # @param detail [String, nil]
       # @param times [Integer] how often it was done
-      # @return [void]
       def add(step, freed:, used:, limit:, detail: nil, times: 1)
         # a new Array each time: a trap handler may read it, and cannot lock
         @steps = [*@steps, { "at" => Time.now.to_f, "step" => step, "freed_bytes" => freed.to_i }].last(MOST)

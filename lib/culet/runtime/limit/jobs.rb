@@ -6,7 +6,6 @@ module Culet
     # collection that waits is done after it. Jobs that a program performs itself (perform_now) are not changed.
     module ActiveJob
       # @yield in the process of each job, before its first job
-      # @return [void]
       def self.install(&begin_process)
         began = nil
         ::ActiveJob::Callbacks.singleton_class.set_callback(:execute, :around, prepend: true) do |_, job|

@@ -68,15 +68,11 @@ module Culet
       end
 
       # Has it look now at which workers there are.
-      #
-      # @return [void]
       def wake
         @wakeup.write_nonblock([1].pack("Q"), exception: false)
       end
 
       # Takes over callbacks and the restart.
-      #
-      # @return [void]
       def rebuild
         steps = [Steps::Trim.new, Steps::Callbacks.new(Limit.callbacks, Limit.log),
                  Steps::Collection.new(Limit.boundary), *Limit.threads, *Limit.restart]

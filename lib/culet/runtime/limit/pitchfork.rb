@@ -9,13 +9,9 @@ module Culet
     module Pitchfork
       class << self
         # In a worker, when it begins.
-        #
-        # @return [void]
         def begin_worker = Worker.begin("ends after its next request")
 
         # In a worker, after a request.
-        #
-        # @return [void]
         def after_request
           exit if Limit.each_boundary
           Limit.throttle.pass

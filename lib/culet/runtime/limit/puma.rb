@@ -17,8 +17,6 @@ module Culet
       end
 
       # Tells the extension which workers there are. A process that is forked meanwhile is in the next list.
-      #
-      # @return [void]
       def list
         forks = Limit.send(:forks)
         Limit.send(:workers, @workers.call, forks)
@@ -56,7 +54,6 @@ module Culet
         #
         # @param min [Integer]
         # @param max [Integer]
-        # @return [void]
         def resize(min, max)
           @control.update_thread_pool_min_max(min: min, max: max)
           pool = threads or return
@@ -76,7 +73,6 @@ module Culet
       # In the process that serves requests, when one of its threads starts.
       #
       # @param control [Puma::ServerPluginControl, nil] nil before Puma 8
-      # @return [void]
       def self.thread_starts(control)
         return unless control.respond_to?(:update_thread_pool_min_max) && Limit.active? && Limit.threads.nil?
 
@@ -84,7 +80,6 @@ module Culet
       end
 
       # @param launcher [Puma::Launcher]
-      # @return [void]
       def self.install(launcher)
         new(launcher).install
       end

@@ -14,8 +14,6 @@ module Culet
 
       class << self
         # In a worker, when it begins.
-        #
-        # @return [void]
         def begin_worker
           Limit.restarts_by(interval: 0) { restart }
           ::Resque.before_fork do

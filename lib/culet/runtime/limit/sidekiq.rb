@@ -25,7 +25,6 @@ module Culet
       end
 
       # @param config [Sidekiq::Config] of a server process
-      # @return [void]
       def self.install(config)
         jobs = new
         config.server_middleware { |chain| chain.prepend(Middleware, jobs) }

@@ -28,7 +28,6 @@ module Culet
         # @param share [Float] of the limit, that its last call freed
         # @param used_share [Float] used bytes by the limit after it
         # @param took [Float] seconds
-        # @return [void]
         def freed(share, used_share, took)
           @backoff.note(Clock.now, took * pause_factor(used_share), share, used_share)
         end
@@ -107,8 +106,6 @@ module Culet
         end
 
         # The wait for a boundary costs nothing.
-        #
-        # @return [void]
         def freed(share, used_share, _took) = super(share, used_share, @took)
 
         private

@@ -16,7 +16,6 @@ module Culet
         #
         # @param how [String] when it ends, for the log, e.g. "ends after its next request"
         # @yield ends it gracefully; without a block, `each_boundary` returns true
-        # @return [void]
         def begin(how, &finish)
           Limit.restarts_by(interval: 0) { restart(how, &finish) }
         end

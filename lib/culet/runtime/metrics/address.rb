@@ -48,8 +48,6 @@ module Culet
       end
 
       # Removes the name of a socket that this process has closed.
-      #
-      # @return [void]
       def remove = @path && remove_stale
 
       private

@@ -31,7 +31,6 @@ module Culet
 
       # @param message [String]
       # @param other [UNIXSocket] is closed here
-      # @return [void]
       # @raise [SystemCallError] if there is no collector any more
       def pass(message, other)
         @socket.sendmsg_nonblock(message, 0, nil, Socket::AncillaryData.unix_rights(other))

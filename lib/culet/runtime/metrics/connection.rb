@@ -49,7 +49,6 @@ module Culet
 
       # @param text [String] the answer
       # @param deadline [Float] for the answer to be received, of CLOCK_MONOTONIC
-      # @return [void]
       def answer(text, deadline)
         @answer = text.b
         @sent = 0

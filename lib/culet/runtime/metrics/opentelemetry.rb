@@ -20,7 +20,6 @@ module Culet
 
       class << self
         # @param provider [OpenTelemetry::SDK::Metrics::MeterProvider]
-        # @return [void]
         def install(provider: ::OpenTelemetry.meter_provider)
           meter = provider.meter("culet", version: VERSION)
           instruments = {}

@@ -22,7 +22,6 @@ module Culet
 
       class << self
         # @param registry [Prometheus::Client::Registry]
-        # @return [void]
         def install(registry: ::Prometheus::Client.registry)
           FAMILIES.each_value do |family|
             next if registry.exist?(family.name.to_sym) # installed already, or of another library

@@ -63,8 +63,6 @@ module Culet
       end
 
       # In a forked child, which has neither the thread nor the port.
-      #
-      # @return [void]
       def abandon = [@socket, *@connections.keys].each(&:close)
 
       private

@@ -31,8 +31,6 @@ module Culet
       def stop = @thread&.kill&.join
 
       # Sends the figures now.
-      #
-      # @return [void]
       def send_figures
         Metrics.samples.each do |name, labels, value|
           tags = labels.map { |label, text| "#{label}:#{text}" }

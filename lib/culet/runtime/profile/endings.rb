@@ -34,7 +34,6 @@ module Culet
         # Registers the at_exit handler: as the first one, it runs after those of the program.
         #
         # @param settings [Settings]
-        # @return [void]
         def install(settings)
           @settings = settings
           @starter = ::Process.pid
@@ -57,7 +56,6 @@ module Culet
         end
 
         # @param path [String] a file of `write_before_exec`
-        # @return [void]
         def remove(path)
           File.unlink(path)
         rescue SystemCallError => e

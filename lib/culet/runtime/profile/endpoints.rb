@@ -47,7 +47,6 @@ module Culet
       #
       # @param path [String] as for `label`
       # @param route [String, nil] the application's name for it, which is the label from then on
-      # @return [void]
       def found(path, route = nil)
         @lock.synchronize do
           halve if (@requests += 1) == @age
@@ -61,7 +60,6 @@ module Culet
       # A request was answered with 404.
       #
       # @param path [String] as for `label`
-      # @return [void]
       def missing(path)
         @lock.synchronize { @labels[path] = OTHER if @labels.key?(path) && !@entries.key?(path) }
       end

@@ -17,7 +17,6 @@ module Culet
       end
 
       # @param application [Rails::Application] before its middleware is built
-      # @return [void]
       def self.install(application)
         application.config.middleware.unshift(Rack)
         ActiveSupport.on_load(:action_controller) { include Controller }

@@ -25,7 +25,6 @@ module Culet
       end
 
       # @param text [String]
-      # @return [void]
       # @raise [Lost]
       def write(text)
         at = 0
@@ -73,7 +72,6 @@ module Culet
       # Writes until the page has gone, there are no more frames, or the history is stopped.
       #
       # @param client [Client]
-      # @return [void]
       def call(client)
         client.write("retry: #{RETRY}\n\n")
         while (frames = @history.after(@number, BEAT_SECONDS))

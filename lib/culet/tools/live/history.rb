@@ -53,7 +53,6 @@ module Culet
       end
 
       # @param frame [Encoder::Frame]
-      # @return [void]
       def add(frame)
         @lock.synchronize do
           @frames << frame
@@ -64,13 +63,9 @@ module Culet
       end
 
       # No more frames will come: pages get what is there.
-      #
-      # @return [void]
       def finish = change { @ended = true }
 
       # Pages are to be disconnected.
-      #
-      # @return [void]
       def stop = change { @stopped = true }
 
       # @return [Boolean] whether pages are to be disconnected

@@ -35,7 +35,6 @@ module Culet
       end
 
       # @param frame [Encoder::Frame]
-      # @return [void]
       # @raise [Culet::Error]
       def add(frame)
         @file.syswrite("#{frame.text}\n")

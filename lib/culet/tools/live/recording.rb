@@ -63,7 +63,6 @@ module Culet
       end
 
       # @yieldparam state [Hash] of State, each in its turn
-      # @return [void]
       # @raise [Culet::Error] when a line is damaged
       def each_moment
         before = nil

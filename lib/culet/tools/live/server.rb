@@ -28,7 +28,6 @@ module Culet
       # Takes a connection in, which ends with the thread that calls this.
       #
       # @param socket [TCPSocket]
-      # @return [void]
       def enter(socket)
         @lock.synchronize do
           @connections.select! { |one| one.thread.alive? }
@@ -38,8 +37,6 @@ module Culet
       end
 
       # The connection of the calling thread has shown the token.
-      #
-      # @return [void]
       def keep
         @lock.synchronize { @connections.each { |one| one.known = true if one.thread == Thread.current } }
       end
@@ -99,15 +96,11 @@ module Culet
       def pages = @lock.synchronize { @pages }
 
       # Answers requests in threads, until `close`.
-      #
-      # @return [void]
       def start
         @thread = Thread.new { @server.start }
       end
 
       # Disconnects all pages and ends.
-      #
-      # @return [void]
       def close
         @history.stop
         @server.shutdown
@@ -118,7 +111,6 @@ module Culet
       #
       # @param request [WEBrick::HTTPRequest]
       # @param response [WEBrick::HTTPResponse]
-      # @return [void]
       def answer(request, response)
         HEADERS.each { |name, value| response[name] = value }
         path = path_below_token(request)
@@ -158,7 +150,6 @@ module Culet
       class Servlet < WEBrick::HTTPServlet::AbstractServlet
         # @param request [WEBrick::HTTPRequest]
         # @param response [WEBrick::HTTPResponse]
-        # @return [void]
         def service(request, response) = @options.first.answer(request, response)
       end
       private_constant :Servlet

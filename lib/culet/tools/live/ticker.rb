@@ -34,7 +34,6 @@ module Culet
       #
       # @yieldparam seconds [Float] how long to wait at most
       # @yieldreturn [Boolean] whether to stop
-      # @return [void]
       def follow
         until yield([@due - Clock.now, 0].max)
           next if @due > Clock.now

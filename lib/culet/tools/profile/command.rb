@@ -87,7 +87,6 @@ module Culet
       end
 
       # @param doing [String] e.g. "every 60 s"
-      # @return [void]
       def announce(doing)
         @notes.puts("culet: profiling the command #{doing}")
       end
@@ -95,7 +94,6 @@ module Culet
       # Waits until the time is over or the command has ended.
       #
       # @param seconds [Float]
-      # @return [void]
       def wait(seconds, **)
         deadline = Clock.now + seconds
         until ended? || (left = deadline - Clock.now) <= 0 || @thread.join([left, LOOK_SECONDS].min)
@@ -115,8 +113,6 @@ module Culet
       def stopped? = @last
 
       # Waits for the end of the command.
-      #
-      # @return [void]
       def stop
         @thread&.join
       ensure

@@ -32,7 +32,6 @@ module Culet
 
       # Runs until the session is to end, the time is over, or the processes have ended.
       #
-      # @return [void]
       # @raise [Culet::Error] when the processes cannot be profiled, or a file cannot be written
       def call
         @session.start

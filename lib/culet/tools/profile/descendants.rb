@@ -38,8 +38,6 @@ module Culet
       end
 
       # Notes new and ended processes, and reads those that are due.
-      #
-      # @return [void]
       def look
         running.each { |member| finish(member) unless alive?(member) }
         (pids - running.map(&:pid)).each { |pid| add(pid) }

@@ -57,7 +57,6 @@ module Culet
 
       # Stops the profile if it was started here.
       #
-      # @return [void]
       # @raise [Culet::Error]
       def stop
         return unless @started
@@ -72,13 +71,11 @@ module Culet
 
       # Notes that the program has booted: growth is what it allocates from now on.
       #
-      # @return [void]
       # @raise [Culet::Error]
       def booted = @inquiry.request("booted")
 
       # Runs as many major collections as growth has survived. The process stops for that long.
       #
-      # @return [void]
       # @raise [Culet::Error]
       def collect = @inquiry.request("collect")
 

@@ -106,7 +106,6 @@ module Culet
       # @param content [String] a pprof file
       # @param from [Time] begin of the interval that it covers
       # @param to [Time] its end
-      # @return [void]
       def write(content, from, to)
         @lock.synchronize do
           @thread ||= Thread.new { send_all }
@@ -119,7 +118,6 @@ module Culet
       # Waits until the profiles are sent; drops the rest.
       #
       # @param seconds [Numeric] the longest wait
-      # @return [void]
       def close(seconds)
         @lock.synchronize do
           @closed = true

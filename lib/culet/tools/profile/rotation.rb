@@ -32,7 +32,6 @@ module Culet
       # @param content [String] a pprof file
       # @param _from [Time]
       # @param to [Time]
-      # @return [void]
       # @raise [Culet::Error] when it cannot be written
       def write(content, _from, to)
         AtomicFile.write(File.join(@folder, to.getutc.strftime(TIME)), content)
@@ -43,7 +42,6 @@ module Culet
       # Nothing is left to do at the end.
       #
       # @param _seconds [Numeric]
-      # @return [void]
       def close(_seconds) = nil
 
       private

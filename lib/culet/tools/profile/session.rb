@@ -60,7 +60,6 @@ module Culet
       # Reports what the session does.
       #
       # @param doing [String] e.g. "for 30 s"
-      # @return [void]
       def announce(doing)
         subject = @lives.size == 1 ? "process #{@lives.keys.first}" : "#{@lives.size} processes"
         @notes.puts("culet: profiling #{subject} #{doing}")
@@ -73,7 +72,6 @@ module Culet
       #
       # @param seconds [Float]
       # @param lasting [Boolean] whether to wait on when all processes have ended
-      # @return [void]
       def wait(seconds, lasting: false)
         deadline = Clock.now + seconds
         until stopped? || (left = deadline - Clock.now) <= 0 || (ended? && !lasting)
@@ -84,7 +82,6 @@ module Culet
       # Waits likewise, and reads the processes now and then: what one held that ends meanwhile is part of the report.
       #
       # @param seconds [Float]
-      # @return [void]
       def follow(seconds)
         deadline = Clock.now + seconds
         until stopped? || Clock.now >= deadline || ended?
@@ -97,7 +94,6 @@ module Culet
       #
       # @yieldparam reading [LastReading]
       # @yieldreturn [Boolean] whether to read this one
-      # @return [void]
       def keep
         look_for_new
         @lives.each_key do |pid|
@@ -133,8 +129,6 @@ module Culet
       end
 
       # Stops the profiles that were started here, also in forked children.
-      #
-      # @return [void]
       def stop
         started = @lives.values.select(&:started?)
         forked = started.flat_map { |live| Processes::Tree.new(live.pid).pids }.uniq - @lives.keys

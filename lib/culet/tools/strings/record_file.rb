@@ -51,7 +51,6 @@ module Culet
       end
 
       # @param records [String] appended
-      # @return [void]
       def write(records)
         io.write(records)
         io.flush

@@ -20,7 +20,6 @@ module Culet
       end
 
       # @param events [Array<Hash>] of a moment
-      # @return [void]
       def add(events)
         @events = (@events + events).last(MOST)
       end

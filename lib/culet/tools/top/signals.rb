@@ -36,8 +36,6 @@ module Culet
       end
 
       # Stops this process as Ctrl-Z does; returns when it continues.
-      #
-      # @return [void]
       def stop
         handler = trap("TSTP", "SYSTEM_DEFAULT")
         ::Process.kill("TSTP", ::Process.pid)

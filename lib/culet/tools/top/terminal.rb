@@ -44,8 +44,6 @@ module Culet
       end
 
       # Takes the terminal, also again after the process was stopped.
-      #
-      # @return [void]
       def enter
         guarded do
           @mode ||= @console.console_mode
@@ -75,7 +73,6 @@ module Culet
       # Writes the lines that have changed, at once.
       #
       # @param lines [Array<String>] one for each row
-      # @return [void]
       def draw(lines)
         text = lines.each_with_index.map { |line, row| "\e[#{row + 1};1H\e[2K#{line}" unless line == @lines[row] }.join
         @lines = lines
@@ -83,8 +80,6 @@ module Culet
       end
 
       # The next `draw` writes every line.
-      #
-      # @return [void]
       def redraw
         @lines = []
         guarded { write("\e[2J") }

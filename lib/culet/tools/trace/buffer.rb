@@ -73,8 +73,6 @@ module Culet
       def name = "/proc/#{::Process.pid}/fd/#{@file.fileno}"
 
       # Copies periodically until `close`, and once more.
-      #
-      # @return [void]
       def collect
         copy until closed_within(COPY_SECONDS)
         @file.pwrite([1].pack("L"), CLOSED_AT)

@@ -1,9 +1,0 @@
-/* unused/unused.h - Culet::Unused: the lines that ran outside of bodies of files and classes, and the existing code. */
-#ifndef CULET_UNUSED_H
-#define CULET_UNUSED_H
-
-#include <ruby.h>
-
-void culet_init_unused(VALUE culet);
-
-#endif
