@@ -183,10 +183,21 @@ static int fork_undisturbed(const struct culet_copy_task *task, int output, int 
     return forking.succeeded;
 }
 
+/* On the disk, also where the file system has no O_TMPFILE, as overlayfs before Linux 6.3. Returns -1 without room. */
+static int open_on_disk(void)
+{
+    char path[] = "/var/tmp/culet-XXXXXX";
+    int file = open("/var/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+    if (file < 0 && (file = mkostemp(path, O_CLOEXEC)) >= 0)
+        unlink(path);
+    return file;
+}
+
 /* A file without a name for the answer. Returns -1 without one. */
 static int open_output(const struct culet_copy_task *task)
 {
-    int file = task->is_large ? open("/var/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
+    int file = task->is_large ? open_on_disk() : -1;
 
     return file >= 0 ? file : memfd_create(task->name, MFD_CLOEXEC);
 }
