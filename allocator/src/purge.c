@@ -102,6 +102,7 @@ static void begin_class(struct culet_arena *arena, unsigned klass)
 static void visit(struct culet_arena *arena, unsigned klass, struct culet_slab *slab)
 {
     atomic_store_explicit(&culet_bin_unvisited, slab->next, memory_order_relaxed);
+    purge.done.visits++;
     if (slab->next)
         prefetch(slab->next);
     /* visit_current has left it: nothing in it is to be returned yet. */

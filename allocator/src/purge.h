@@ -12,8 +12,9 @@
 extern struct culet_lock culet_purge_lock;
 
 struct culet_purged {
-    size_t bytes; /* returned to the kernel from inside slabs */
-    bool left;    /* there are free pages that may be resident, but were in use lately */
+    size_t bytes;  /* returned to the kernel from inside slabs */
+    size_t visits; /* of slabs with free blocks */
+    bool left;     /* there are free pages that may be resident, but were in use lately */
 };
 
 /* Purges all arenas. With `idle_only` slabs that were used since the last such purge are left out, and this purge is the

@@ -47,6 +47,7 @@ static void return_idle_pages(void)
 
 static void *scavenge(void *unused)
 {
+    struct culet_purged last = {0};
     bool left = true;
 
     prctl(PR_SET_NAME, "culet");
@@ -55,9 +56,10 @@ static void *scavenge(void *unused)
             culet_lock(&culet_pages_lock);
             culet_pages_begin_interval();
             culet_unlock(&culet_pages_lock);
-            culet_os_pause(culet_program_decay_ms() * 1000);
+            culet_os_pause(culet_reclaim_interval(culet_program_decay_ms(), last.visits) * 1000);
             left = culet_checked_decay();
-            left |= culet_purge(true).left;
+            last = culet_purge(true);
+            left |= last.left;
             return_idle_pages();
         }
         culet_wakeup_wait(anything_idle);

@@ -227,6 +227,42 @@ TEST(the_scavenger_works_beside_threads_that_allocate)
         pthread_join(thread[i], NULL);
 }
 
+unsigned __real_culet_program_decay_ms(void);
+unsigned __wrap_culet_program_decay_ms(void);
+void __real_culet_os_pause(unsigned microseconds);
+void __wrap_culet_os_pause(unsigned microseconds);
+static _Atomic unsigned decay_ms, longest_pause;
+
+unsigned __wrap_culet_program_decay_ms(void)
+{
+    return decay_ms ? decay_ms : __real_culet_program_decay_ms();
+}
+
+void __wrap_culet_os_pause(unsigned microseconds)
+{
+    if (microseconds > longest_pause)
+        longest_pause = microseconds;
+    __real_culet_os_pause(microseconds);
+}
+
+/* A heap in use, in which nothing is to be returned: each slab has a free block in each unit. */
+TEST(visits_of_many_slabs_make_the_interval_longer)
+{
+    CHECK_EQUAL(culet_reclaim_interval(500, 500 * CULET_PURGE_VISITS_PER_MS), 500);
+    CHECK_EQUAL(culet_reclaim_interval(500, 900 * CULET_PURGE_VISITS_PER_MS), 900);
+    decay_ms = 10;
+    for (size_t i = 0; i < BLOCKS; i++)
+        block[i] = culet_malloc(1024);
+    for (size_t i = 0; i < BLOCKS; i += 64)
+        culet_free(block[i]);
+    /* Some 1,560 slabs; each request takes another unit, which wakes the scavenger. */
+    for (size_t i = 0; i < BLOCKS && longest_pause < 20000; i += 64) {
+        block[i] = culet_malloc(1024);
+        usleep(10000);
+    }
+    CHECK(longest_pause >= 20000 && longest_pause < 100000, "the longest pause was %u us", longest_pause);
+}
+
 TEST(intervals_within_the_bounds_are_accepted)
 {
     CHECK_EQUAL(culet_reclaim_parse_decay("10"), 10);
