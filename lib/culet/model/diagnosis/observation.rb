@@ -4,6 +4,7 @@ require_relative "../collector_limits"
 require_relative "../savings"
 require_relative "../snapshot_levels"
 require_relative "../trend"
+require_relative "reuse"
 
 module Culet
   class Diagnosis
@@ -25,6 +26,8 @@ module Culet
       attr_reader :readings
       # @return [Scope::Snapshot, nil] the last one
       attr_reader :snapshot
+      # @return [Reuse]
+      attr_reader :reuse
 
       # @param pid [Integer]
       # @param title [String]
@@ -32,6 +35,7 @@ module Culet
         @pid = pid
         @title = title
         @readings = []
+        @reuse = Reuse.new
       end
 
       # @param at [Float] seconds since the watch began
@@ -41,7 +45,9 @@ module Culet
         @snapshot = snapshot
         blocks = snapshot.sizes ? snapshot.sizes["buckets"].sum { |bucket| bucket[1] } : 0
         slots = snapshot.ruby&.slots.to_a.sum { |one| one["live"] }
-        Reading.new(at, SnapshotLevels.new(snapshot).levels, blocks, slots).tap { |reading| @readings << reading }
+        levels = SnapshotLevels.new(snapshot).levels
+        @reuse.add(snapshot, levels)
+        Reading.new(at, levels, blocks, slots).tap { |reading| @readings << reading }
       end
 
       # @return [Boolean] whether used and free memory of its malloc are told apart

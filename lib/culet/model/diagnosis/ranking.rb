@@ -24,7 +24,7 @@ module Culet
         @observation = observation
         @growth = growth
         @causes = causes
-        @savings = Savings.new(observation.parts, of: observation.total_bytes)
+        @savings = Savings.new(observation.parts, of: observation.total_bytes, watched: watched)
       end
 
       # @return [Array<Remedy>] those that are worth the change
@@ -39,6 +39,15 @@ module Culet
       def others = joined.map(&:name) - list.map(&:name)
 
       private
+
+      # @return [Hash{Reuse => Savings::Part}] each with the process at the end, what it shares included
+      def watched
+        known = @observation.processes.select { |process| process.reuse.known? }
+        snapshots = @observation.members.to_h { |member| [member.pid, member.snapshot] }
+        known.select { |process| snapshots.key?(process.pid) }.to_h do |process|
+          [process.reuse, Savings::Part.of(SnapshotLevels.new(snapshots.fetch(process.pid)))]
+        end
+      end
 
       def candidates
         @candidates ||= begin
@@ -70,11 +79,11 @@ module Culet
         end
       end
 
-      # @return [Array<Integer>] bytes of the cause that the remedy is for
+      # @return [Array<Array<Integer>>] bytes of the cause that the remedy is for, thrice; none where Savings knows
       def at_stake(name)
         case name
-        when "preload" then @causes.all.select(&:never_shared).map(&:bytes)
-        when "unused" then @causes.all.select { |one| one.name == "code" }.map(&:bytes)
+        when "preload" then @causes.all.select(&:never_shared).map { |one| [one.bytes] * 3 }
+        when "unused" then @causes.all.select { |one| one.name == "code" }.map { |one| [one.bytes] * 3 }
         else []
         end
       end
