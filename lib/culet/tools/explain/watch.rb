@@ -75,7 +75,6 @@ module Culet
         end
         look
         @looks.each_value { |looks| looks.finish(@interruption) }
-        @processes.each { |process| read(process, mode: :sliced) unless gone?(process.pid) }
       end
 
       def over? = gone?(@root) || (elapsed >= @seconds && !(looks_missing? && elapsed < MOST_TIMES * @seconds))
@@ -101,14 +100,14 @@ module Culet
       end
 
       # A process that cannot be read is told of once, and not read again.
-      def read(process, mode: :live)
+      def read(process)
         return if @due.fetch(process) == Float::INFINITY
 
         at = elapsed
-        snapshot = Scope::Reader.new(process.pid, chunks: 0, mode: mode).snapshot
+        snapshot = Scope::Reader.new(process.pid, chunks: 0, mode: :live).snapshot
         rest = [READING_SECONDS, (elapsed - at) * REST_PER_READING].max
         @due[process] = at + [rest, @seconds / (LEAST_READINGS - 1)].min
-        process.add(at, snapshot) if mode == :sliced || consistent?(snapshot)
+        process.add(at, snapshot) if consistent?(snapshot)
       rescue Error => e
         @problems |= [e.message]
         @due[process] = Float::INFINITY
@@ -135,10 +134,17 @@ module Culet
 
       def observation(profile, growth)
         tree = Cow::ProcessTree.new([@root])
+        add_last(tree)
         Diagnosis::Observation.new(seconds: elapsed, moments: @moments, processes: @processes.select(&:snapshot),
                                    tree: tree, collector: collector, retention: retention(profile),
                                    profile: profile, growth: growth,
                                    problems: @problems | @looks.each_value.filter_map(&:problem) | tree.problems)
+      end
+
+      # Reading the tree pauses its processes: their last reading is the one of the tree.
+      def add_last(tree)
+        snapshots = tree.read_members.to_h { |member| [member.pid, member.snapshot] }
+        @processes.each { |process| snapshots[process.pid]&.then { |snapshot| process.add(elapsed, snapshot) } }
       end
 
       # @return [Retention::Growth, nil] of the process in which holders keep more, or native code does
