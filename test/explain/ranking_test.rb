@@ -2,6 +2,7 @@
 
 require_relative "../test_helper"
 require "culet/model/diagnosis"
+require "culet/tools/explain"
 
 # Which remedies are listed, and what the user is told to write.
 class RankingTest < Minitest::Test
@@ -46,6 +47,14 @@ class RankingTest < Minitest::Test
     alone = Culet::Diagnosis::Cause.new(name: "sharing", bytes: 30 * MEGABYTE).tap { |one| one.never_shared = true }
     assert_includes list(all: [alone]).map(&:name), "preload"
     refute_includes list(all: [alone], leak: true, verdict: :ruby).map(&:name), "preload"
+  end
+
+  def test_a_leak_that_is_gone_has_saved_what_an_hour_would_add
+    applied = %w[code allocator].map { |name| { "name" => name, "saves_bytes" => 300 * MEGABYTE, "low_bytes" => 0, "high_bytes" => 400 * MEGABYTE } }
+    result = { "before_bytes" => 45 * MEGABYTE, "after_bytes" => 43 * MEGABYTE, "saved_bytes" => 2 * MEGABYTE, "applied" => applied }
+    sentences = %w[ruby_leak bloat].map { |verdict| Culet::Explain::PredictionCheck.new({ "verdict" => verdict }).sentence(result) }
+    assert_match(/: code \(predicted 300 MB in an hour, 0 .* to 400 MB\), allocator \(predicted 300 MB, 0 /, sentences.first)
+    refute_match(/an hour/, sentences.last)
   end
 
   private
