@@ -2,6 +2,8 @@
 
 require "json"
 require_relative "../test_helper"
+require "culet/cli"
+require "culet/cli/explain"
 
 # `culet explain` on programs of known cause. Those that grow must be looked at in time, so that a busy machine decides:
 # they are left to bin/test --all, and their rules to growth_test.
@@ -147,6 +149,13 @@ class ExplainVerbTest < Minitest::Test
     Process.wait(gone)
     _, err, status = run_culet("explain", gone)
     assert_equal [1, 1], [status.exitstatus, err.lines.size]
+  end
+
+  def test_the_last_reading_is_that_of_the_tree_so_that_a_process_is_paused_once
+    with_program(RbConfig.ruby, "--disable-gems", "-e", "puts :up; $stdout.flush; sleep") do |pid|
+      found = Culet::Explain::Watch.new(pid, seconds: 1.0, interruption: Culet::Interruption.new).call
+      assert found.members.first.snapshot.equal?(found.processes.first.snapshot)
+    end
   end
 
   private

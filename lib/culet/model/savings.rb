@@ -29,38 +29,44 @@ module Culet
         unshared ? [snapshot.malloc.trim_bytes, bytes("malloc_free")].min : snapshot.malloc.trim_bytes
       end
 
-      # @return [Integer] free bytes in the arenas of glibc that a limit would not have made
-      def arena_bytes
-        return 0 unless snapshot.allocator.name == "glibc" && snapshot.malloc
+      # @return [Float] resident free bytes in the arenas of glibc that a limit would not have made
+      def arena_bytes = arena_share * bytes("malloc_free")
 
-        snapshot.arenas.drop(Thresholds::ARENAS).sum(&:free_bytes)
+      # @return [Float] the part of all free bytes that is in these arenas
+      def arena_share
+        free = snapshot.allocator.name == "glibc" ? snapshot.arenas.map(&:free_bytes) : []
+        free.sum.zero? ? 0.0 : free.drop(Thresholds::ARENAS).sum.fdiv(free.sum)
       end
     end
 
     # Which part of what a remedy could save it does save: expected, lowest, highest. Measured on the workloads of culet
     # compare and on Redmine (docs/decisions/explain.md).
-    SHARES = { "allocator" => [1.0, 0.7, 1.15], "trim" => [0.85, 0.5, 1.0], "arenas" => [0.6, 0.3, 0.9],
-               "warmup" => [0.5, 0.2, 0.8], "preload" => [0.8, 0.5, 1.0], "compact" => [0.6, 0.3, 0.9],
+    SHARES = { "allocator" => [1.0, 0.8, 1.1], "trim" => [1.0, 0.5, 1.0], "arenas" => [1.0, 0.7, 1.1],
+               "warmup" => [0.42, 0.2, 0.7], "preload" => [0.8, 0.5, 1.0], "compact" => [0.6, 0.3, 0.9],
                "collector" => [0.7, 0.4, 1.0] }.freeze
+    # Which part of what is free now is free all along, where one reading is all that is known.
+    FREE_ALONG = { "allocator" => [1.0, 0.8, 1.0], "trim" => [0.5, 0.0, 1.0], "arenas" => [0.6, 0.3, 1.0] }.freeze
     CERTAIN = [1.0, 1.0, 1.0].freeze
     # What a warm-up keeps workers from copying.
     COPIED = %w[ruby_objects ruby_free_slots malloc_used malloc_free].freeze
-    private_constant :SHARES, :CERTAIN, :COPIED
+    private_constant :SHARES, :FREE_ALONG, :CERTAIN, :COPIED
 
     # @param parts [Array<Part>]
     # @param of [Integer] bytes of all these processes
-    def initialize(parts, of:)
+    # @param watched [Hash{Diagnosis::Reuse => Part}] what some of them did over time, and each as it is at the end
+    def initialize(parts, of:, watched: {})
       @parts = parts
       @whole = of
+      @watched = watched
     end
 
     # @param remedy [Remedy]
-    # @param could [Integer, nil] bytes that it could save, where the levels do not tell
+    # @param could [Array<Integer>] bytes that it could save, where the levels do not tell: expected, lowest, highest
     # @return [Remedy] with what it saves; as it is, where that is unknown
     def predict(remedy, could = could_save(remedy.name))
       return remedy unless could
 
-      values = SHARES.fetch(remedy.name, CERTAIN).map { |share| [(share * could).round, 0].max }
+      values = could.zip(SHARES.fetch(remedy.name, CERTAIN)).map { |bytes, share| [(share * bytes).round, 0].max }
       remedy.dup.tap { |one| one.saves_bytes, one.low_bytes, one.high_bytes = values }
     end
 
@@ -74,22 +80,57 @@ module Culet
 
     private
 
-    # @return [Integer, nil] bytes; nil where no level tells
+    # @return [Array<Numeric>, nil] bytes: expected, lowest, highest; nil where no level tells
     def could_save(name)
       case name
       when "allocator" then on_culet
-      when "trim" then @parts.select { |one| Setup.of(one.snapshot).keeps_free_memory? }.sum(&:trim_bytes)
-      when "arenas" then @parts.sum(&:arena_bytes)
-      when "warmup" then copied(*COPIED)
-      when "compact" then bytes("ruby_free_slots") - (Thresholds::SLOT_RESERVE * bytes("ruby_objects"))
+      when "trim" then trims
+      when "arenas" then fewer_arenas
+      when "warmup" then certain(copied(*COPIED))
+      when "compact" then certain(bytes("ruby_free_slots") - (Thresholds::SLOT_RESERVE * bytes("ruby_objects")))
       when "collector" then could_save("compact") if keeps_slots?
       end
     end
 
-    # What is free is returned, and blocks that workers only freed stay shared.
+    def certain(bytes) = [bytes] * 3
+
+    # What is free is returned, and blocks that workers only freed stay shared. culet returns what is free for half a
+    # second to a second: what is free at a reading, less if it was in use at the reading before, seconds ago.
     def on_culet
-      bytes("malloc_free", "malloc_metadata") - (Thresholds::CULET_RESERVE * bytes("malloc_used")) +
-        (Thresholds::CULET_SHARED * copied("malloc_used"))
+      free = observed("allocator", ->(part) { part.bytes("malloc_free") }) do |reuse,|
+        [reuse.free_bytes, reuse.resident_bytes - reuse.lately_bytes]
+      end
+      rest = bytes("malloc_metadata") - (Thresholds::CULET_RESERVE * bytes("malloc_used")) +
+             (Thresholds::CULET_SHARED * copied("malloc_used"))
+      free.map { |bytes| bytes + rest }
+    end
+
+    # A trim returns all whole pages that are free; those that are in use now and then come back.
+    def trims
+      keeping = @parts.select { |part| Setup.of(part.snapshot).keeps_free_memory? }
+      observed("trim", :trim_bytes.to_proc, keeping) { |reuse,| reuse.unused_bytes }
+    end
+
+    # Threads of one arena use what another one has freed, so that it becomes as large as all need at once.
+    def fewer_arenas
+      observed("arenas", :arena_bytes.to_proc) do |reuse, part|
+        most = part.arena_share * reuse.free_bytes
+        [1, 1 + (2 * Thresholds::ARENA_RESERVE)].map { |all| [most, reuse.resident_bytes - (all * reuse.peak_bytes)].min }
+      end
+    end
+
+    # What the parts have at the end, as far as those that were watched had it all along.
+    #
+    # @yieldreturn [Array<Numeric>] bytes, at most and at least, that one of them would save
+    # @return [Array<Numeric>] bytes: expected, lowest, highest
+    def observed(name, could, parts = @parts)
+      now = parts.sum(&could)
+      all = @watched.values.sum(&could)
+      return FREE_ALONG.fetch(name).map { |share| share * now } unless all.positive?
+
+      watched = @watched.map { |reuse, part| yield(reuse, part).map { |bytes| now * [bytes, 0].max / all } }
+      high, low = watched.transpose.map(&:sum)
+      [(high + low) / 2, low, high]
     end
 
     def copied(*names) = @parts.filter_map(&:unshared).sum { |levels| levels.values_at(*names).compact.sum }

@@ -29,6 +29,9 @@ module Culet
     HEAP_RESERVE = 0.67
     # Free slots that a collector leaves, as a part of the live ones: RUBY_GC_HEAP_FREE_SLOTS_MIN_RATIO is 0.2.
     SLOT_RESERVE = 0.25
+    # Free memory that glibc keeps between blocks of an arena that threads share, as a part of the pages in use at a
+    # peak.
+    ARENA_RESERVE = 0.25
     # Arenas of glibc that a limit leaves: the main one, and one for all other threads.
     ARENAS = 2
     # A process that is smaller is little more than Ruby itself.

@@ -4,6 +4,7 @@ require_relative "../collector_limits"
 require_relative "../savings"
 require_relative "../snapshot_levels"
 require_relative "../trend"
+require_relative "reuse"
 
 module Culet
   class Diagnosis
@@ -27,6 +28,8 @@ module Culet
       attr_reader :readings
       # @return [Scope::Snapshot, nil] the last one
       attr_reader :snapshot
+      # @return [Reuse]
+      attr_reader :reuse
 
       # @param pid [Integer]
       # @param title [String]
@@ -36,6 +39,7 @@ module Culet
         @title = title
         @start_ticks = start_ticks
         @readings = []
+        @reuse = Reuse.new
       end
 
       # @param at [Float] seconds since the watch began
@@ -45,7 +49,9 @@ module Culet
         @snapshot = snapshot
         blocks = snapshot.sizes ? snapshot.sizes["buckets"].sum { |bucket| bucket[1] } : 0
         slots = snapshot.ruby&.slots.to_a.sum { |one| one["live"] }
-        Reading.new(at, SnapshotLevels.new(snapshot).levels, blocks, slots).tap { |reading| @readings << reading }
+        levels = SnapshotLevels.new(snapshot).levels
+        @reuse.add(snapshot, levels)
+        Reading.new(at, levels, blocks, slots).tap { |reading| @readings << reading }
       end
 
       # @return [Boolean] whether used and free memory of its malloc are told apart

@@ -24,7 +24,7 @@ module Culet
         @observation = observation
         @growth = growth
         @causes = causes
-        @savings = Savings.new(observation.parts, of: observation.total_bytes)
+        @savings = Savings.new(observation.parts, of: observation.total_bytes, watched: watched)
       end
 
       # @return [Array<Remedy>] those that are worth the change
@@ -39,6 +39,15 @@ module Culet
       def others = joined.map(&:name) - list.map(&:name)
 
       private
+
+      # @return [Hash{Reuse => Savings::Part}] each with the process at the end, what it shares included
+      def watched
+        known = @observation.processes.select { |process| process.reuse.known? }
+        snapshots = @observation.members.to_h { |member| [member.pid, member.snapshot] }
+        known.select { |process| snapshots.key?(process.pid) }.to_h do |process|
+          [process.reuse, Savings::Part.of(SnapshotLevels.new(snapshots.fetch(process.pid)))]
+        end
+      end
 
       def candidates
         @candidates ||= begin
@@ -64,17 +73,19 @@ module Culet
 
       def applies?(name)
         case name
-        when "preload", "unused" then at_stake(name).any?
+        # What workers have beyond their parent may be what leaks.
+        when "preload" then at_stake(name).any? && !@growth.leak?
+        when "unused" then at_stake(name).any?
         when "growth" then @observation.inflated?
         else true
         end
       end
 
-      # @return [Array<Integer>] bytes of the cause that the remedy is for
+      # @return [Array<Array<Integer>>] bytes of the cause that the remedy is for, thrice; none where Savings knows
       def at_stake(name)
         case name
-        when "preload" then @causes.all.select(&:never_shared).map(&:bytes)
-        when "unused" then @causes.all.select { |one| one.name == "code" }.map(&:bytes)
+        when "preload" then @causes.all.select(&:never_shared).map { |one| [one.bytes] * 3 }
+        when "unused" then @causes.all.select { |one| one.name == "code" }.map { |one| [one.bytes] * 3 }
         else []
         end
       end
@@ -84,8 +95,8 @@ module Culet
         return unless @growth.leak?
 
         value, low, high = @growth.per_minute.map { |bytes| [bytes * LEAK_MINUTES, 0].max }
-        text, line, file = culprit
-        code("#{text}; this is what it saves after an hour at the present load", line, file,
+        text, line, file, undo = culprit
+        code("#{text}, which adds this in an hour at the present load", line, file, undo,
              value, low, [high, MOST_TIMES * value].min)
       end
 
@@ -93,24 +104,24 @@ module Culet
       def peak
         work = @causes.work or return
         place = @causes.work_origin&.place
-        text, line, file =
+        text, line, file, undo =
           if place then ["do in smaller pieces what this line does", place, place[FILE, 1] || PROGRAM]
-          else ["find what the peaks are made of", "culet profile #{pid} --view peak --for 60s", "a terminal"]
+          else search("find what the peaks are made of", "profile", "culet profile #{pid} --view peak --for 60s")
           end
-        code(text, line, file, *parts(work))
+        code(text, line, file, undo, *parts(work))
       end
 
       # Of a peak, which part is not needed is for the program to tell.
       def parts(work) = [0.5, 0.0, 1.0].map { |part| part * work.bytes }
 
-      def code(text, line, file, value, low, high)
+      def code(text, line, file, undo, value, low, high)
         Remedy.new(name: "code", text: text, line: line, file: file, saves_bytes: value.round, low_bytes: low.round,
-                   high_bytes: high.round, cost: "none", undo: "revert the change")
+                   high_bytes: high.round, cost: "none", undo: undo || "revert the change")
       end
 
       def pid = @growth.process.pid
 
-      # @return [Array(String, String, String)] text, line, file
+      # @return [Array<String>] text, line, file, and how to undo it where nothing is reverted
       def culprit
         keeper = @growth.holder&.keeper
         site = @growth.site&.name
@@ -118,13 +129,20 @@ module Culet
           ["release what #{keeper.title} keeps#{@growth.origin}", keeper.name, keeper.place || site || PROGRAM]
         elsif site
           ["release what this line allocates", site, site[FILE, 1] || PROGRAM]
+        elsif @growth.verdict == :native
+          search("find what is kept", "profile", "culet profile #{pid} --view growth")
         else
-          ["find what is kept", search, "a terminal"]
+          search("find what is kept", "agent", "culet retain #{pid} --growth")
         end
       end
 
-      def search
-        @growth.verdict == :native ? "culet profile #{pid} --view growth" : "culet retain #{pid} --growth"
+      # A command that needs a part of culet in the process; without that, how to load it.
+      def search(text, part, command)
+        loaded = part == "agent" ? @observation.agent? : @observation.profile
+        return [text, command, "a terminal", "nothing to undo"] if loaded
+
+        ["load culet/#{part}, and ask again, to #{text}", "#{RubyOptions.advice(part)} COMMAND",
+         "the shell command that starts the program", "remove it"]
       end
     end
   end

@@ -14,7 +14,9 @@ module Culet
                 "remedies" => [{ "name" => Shape::TEXT, "saves_bytes" => Shape::INTEGER, "low_bytes" => Shape::INTEGER,
                                  "high_bytes" => Shape::INTEGER }] }.freeze
       MOST_BYTES = 64 << 10
-      private_constant :SHAPE, :MOST_BYTES
+      # Verdicts whose remedy in code saves what an hour would add.
+      GROWTH = %w[ruby_leak native_leak unknown].freeze
+      private_constant :SHAPE, :MOST_BYTES, :GROWTH
 
       # @param path [String] a document of `culet explain --json`
       # @return [PredictionCheck]
@@ -56,8 +58,10 @@ module Culet
 
       def predicted(one)
         value, low, high = one.values_at("saves_bytes", "low_bytes", "high_bytes").map { |bytes| human(bytes) }
-        "#{one["name"]} (predicted #{value}, #{low} to #{high})"
+        "#{one["name"]} (predicted #{value}#{" in an hour" if hourly?(one)}, #{low} to #{high})"
       end
+
+      def hourly?(one) = one["name"] == "code" && GROWTH.include?(@before["verdict"])
 
       def human(bytes) = bytes.negative? ? "-#{Text::Size.human(-bytes)}" : Text::Size.human(bytes)
     end

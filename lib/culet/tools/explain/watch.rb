@@ -77,7 +77,6 @@ module Culet
           tick if elapsed >= @next_tick
         end
         @lookers.each(&:kill).each(&:join)
-        @processes.each { |process| read(process, mode: :sliced) unless gone?(process.pid) }
       end
 
       def over?
@@ -103,14 +102,14 @@ module Culet
       end
 
       # A process that cannot be read is told of once, and not read again.
-      def read(process, mode: :live)
+      def read(process)
         return if @due.fetch(process) == Float::INFINITY
 
         at = elapsed
-        snapshot = Scope::Reader.new(process.pid, chunks: 0, mode: mode).snapshot
+        snapshot = Scope::Reader.new(process.pid, chunks: 0, mode: :live).snapshot
         rest = [READING_SECONDS, (elapsed - at) * REST_PER_READING].max
         @due[process] = at + [rest, @seconds / (LEAST_READINGS - 1)].min
-        process.add(at, snapshot) if mode == :sliced || consistent?(snapshot)
+        process.add(at, snapshot) if consistent?(snapshot)
       rescue Error => e
         @problems |= [e.message]
         @due[process] = Float::INFINITY
@@ -148,6 +147,7 @@ module Culet
 
       def observation(profile, growth)
         tree = Cow::ProcessTree.new([@root])
+        add_last(tree)
         Diagnosis::Observation.new(seconds: elapsed, moments: @moments, processes: @processes.select(&:snapshot),
                                    tree: tree, collector: collector, retention: retention(profile),
                                    profile: profile, growth: growth,
@@ -156,6 +156,12 @@ module Culet
 
       def look_problems
         @looks.each_value.filter_map(&:problem).map { |reason| "what keeps memory is not known: #{reason}" }
+      end
+
+      # Reading the tree pauses its processes: their last reading is the one of the tree.
+      def add_last(tree)
+        snapshots = tree.read_members.to_h { |member| [member.pid, member.snapshot] }
+        @processes.each { |process| snapshots[process.pid]&.then { |snapshot| process.add(elapsed, snapshot) } }
       end
 
       # @return [Retention::Growth, nil]

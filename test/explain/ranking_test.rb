@@ -1,0 +1,68 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require "culet/model/diagnosis"
+require "culet/tools/explain"
+
+# Which remedies are listed, and what the user is told to write.
+class RankingTest < Minitest::Test
+  MEGABYTE = 1_000_000
+  Observation = Struct.new(:agent, :profile, keyword_init: true) do
+    def total_bytes = 200 * MEGABYTE
+    def parts = []
+    def processes = []
+    def members = []
+    def workers = []
+    def setups = []
+    def inflated? = false
+    def agent? = agent
+  end
+  Growth = Struct.new(:leak, :verdict, keyword_init: true) do
+    def leak? = leak
+    def per_minute = [MEGABYTE] * 3
+    def process = Struct.new(:pid).new(42)
+    def holder = nil
+    def site = nil
+    def origin = nil
+  end
+  Causes = Struct.new(:all, :work, keyword_init: true) do
+    def work_origin = nil
+  end
+
+  def test_what_a_leak_is_searched_by_is_loaded_first
+    assert_equal "RUBYOPT=-r$(culet lib agent) COMMAND", first(leak: true, verdict: :unclear).line
+    assert_equal "culet retain 42 --growth", first(leak: true, verdict: :unclear, agent: true).line
+    assert_equal "RUBYOPT=-r$(culet lib profile) COMMAND", first(leak: true, verdict: :native, agent: true).line
+    assert_equal "culet profile 42 --view growth", first(leak: true, verdict: :native, profile: true).line
+    assert_equal "remove it", first(leak: true, verdict: :unclear).undo
+  end
+
+  def test_what_peaks_are_made_of_is_searched_by_the_profile
+    peak = Struct.new(:bytes).new(50 * MEGABYTE)
+    assert_equal "RUBYOPT=-r$(culet lib profile) COMMAND", first(work: peak).line
+    assert_equal "culet profile 42 --view peak --for 60s", first(work: peak, profile: true).line
+  end
+
+  def test_what_workers_keep_more_and_more_of_was_not_loaded_by_each
+    alone = Culet::Diagnosis::Cause.new(name: "sharing", bytes: 30 * MEGABYTE).tap { |one| one.never_shared = true }
+    assert_includes list(all: [alone]).map(&:name), "preload"
+    refute_includes list(all: [alone], leak: true, verdict: :ruby).map(&:name), "preload"
+  end
+
+  def test_a_leak_that_is_gone_has_saved_what_an_hour_would_add
+    applied = %w[code allocator].map { |name| { "name" => name, "saves_bytes" => 300 * MEGABYTE, "low_bytes" => 0, "high_bytes" => 400 * MEGABYTE } }
+    result = { "before_bytes" => 45 * MEGABYTE, "after_bytes" => 43 * MEGABYTE, "saved_bytes" => 2 * MEGABYTE, "applied" => applied }
+    sentences = %w[ruby_leak bloat].map { |verdict| Culet::Explain::PredictionCheck.new({ "verdict" => verdict }).sentence(result) }
+    assert_match(/: code \(predicted 300 MB in an hour, 0 .* to 400 MB\), allocator \(predicted 300 MB, 0 /, sentences.first)
+    refute_match(/an hour/, sentences.last)
+  end
+
+  private
+
+  def first(**facts) = list(**facts).first
+
+  def list(leak: false, verdict: :none, agent: false, profile: nil, all: [], work: nil)
+    Culet::Diagnosis::Ranking.new(Observation.new(agent: agent, profile: profile), growth: Growth.new(leak: leak, verdict: verdict),
+                                                                                  causes: Causes.new(all: all, work: work)).list
+  end
+end
