@@ -1,4 +1,4 @@
-#include "culet/culet_extents.h"
+#include "culet/culet_heap.h"
 
 #include "base/bytes.h"
 #include "base/cycle.h"

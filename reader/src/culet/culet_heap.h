@@ -1,4 +1,4 @@
-/* culet_heap.h - what is known of culet's heap, and its slices.
+/* culet_heap.h - what is known of culet's heap, its slices, and the steps of its walker.
  *
  *   culet_selfmap    finds the library's record of itself (allocator/src/selfmap.h)
  *   culet_extents    what lies outside of segments: huge blocks, kept extents, descriptors, tables
@@ -69,3 +69,12 @@ struct culet_region *culet_heap_new_region(struct culet_reading *reading, struct
 /* Adds the next block of a region, if it has any bytes. */
 void culet_heap_add_block(struct culet_reading *reading, struct culet_region *region, uint64_t bytes,
                           enum culet_block_state state);
+
+/* Reads the lists of huge blocks, kept extents, descriptors and tables: in one slice unless they are very long. */
+void culet_extents_list(struct culet_reading *reading, struct culet_heap *heap);
+
+/* Makes the next listed region; returns false if none is left. The process may have run since. */
+bool culet_extents_next(struct culet_reading *reading, struct culet_heap *heap);
+
+/* Walks the segment whose descriptor is at `address`. */
+void culet_segment_walk(struct culet_reading *reading, struct culet_heap *heap, uint64_t address);

@@ -1,4 +1,4 @@
-#include "culet/culet_segment.h"
+#include "culet/culet_heap.h"
 
 #include "base/bytes.h"
 #include "culet/culet_slab.h"

@@ -1,7 +1,6 @@
 /* The walker of culet's own heap. */
 #include "base/clock.h"
-#include "culet/culet_extents.h"
-#include "culet/culet_segment.h"
+#include "culet/culet_heap.h"
 #include "malloc_records.h"
 #include "walker.h"
 

@@ -1,7 +1,7 @@
 #include "glibc/glibc_caches.h"
 
 #include "glibc/glibc_parameters.h"
-#include "glibc/glibc_trim.h"
+#include "glibc/glibc_heap.h"
 
 #include <string.h>
 

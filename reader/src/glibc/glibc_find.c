@@ -1,4 +1,4 @@
-#include "glibc/glibc_find.h"
+#include "glibc/glibc_heap.h"
 
 #include "base/text.h"
 #include "glibc/glibc_arenas.h"

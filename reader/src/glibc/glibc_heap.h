@@ -1,4 +1,4 @@
-/* glibc_heap.h - what is known of glibc's heap: plain data for all parts of its walker.
+/* glibc_heap.h - what is known of glibc's heap, and the steps of its walker.
  *
  *   glibc_find         where libc's data has main_arena and mp_
  *   glibc_parameters   mp_: the counts of mapped chunks, and where brk's heap begins
@@ -102,3 +102,34 @@ struct culet_glibc {
 
 /* Marks the arena as broken, with a reason (printf's arguments); the first reason stays. */
 void culet_glibc_break(struct culet_glibc_arena *arena, const char *why, ...) __attribute__((format(printf, 2, 3)));
+
+/* Paused: finds main_arena, mp_ and libc's code, in libc's data or that of a static program. Returns whether there is a
+ * heap. */
+bool culet_glibc_find(struct culet_reading *reading, struct culet_glibc *heap);
+
+/* Whether a thread is changing this arena (NULL: any arena). */
+bool culet_glibc_is_busy(struct culet_reading *reading, const struct culet_glibc *heap,
+                         const struct culet_glibc_arena *arena);
+
+/* Paused: releases and pauses the process until no thread is changing this arena (NULL: any arena), for a limited
+ * time. */
+void culet_glibc_wait_until_idle(struct culet_reading *reading, struct culet_glibc *heap,
+                                 const struct culet_glibc_arena *arena);
+
+/* Walks from the chunk `first` on. The region is resized if it grows or shrinks meanwhile. heap_start is 0 for main's
+ * regions. Pauses by itself. */
+void culet_glibc_walk_region(struct culet_reading *reading, struct culet_glibc *heap, struct culet_glibc_arena *arena,
+                             struct culet_region *region, uint64_t first, uint64_t heap_start);
+
+/* Resident bytes that malloc_trim(0) returns of the free bytes from..to of a region, which it merges into one chunk. */
+uint64_t culet_glibc_trim_bytes(const struct culet_region *region, uint64_t from, uint64_t to,
+                                enum culet_glibc_end end);
+
+/* Makes a region of each mapped chunk. Paused at the start; yields. */
+void culet_glibc_mmapped_find(struct culet_reading *reading, struct culet_glibc *heap);
+
+/* Whether all mapped chunks were found, by the count and sum in mp_. In glibc 2.43 the sum is too large by 16 bytes
+ * for each mremap of a chunk (mremap_chunk forgets the header), also of chunks freed since. */
+bool culet_glibc_mmapped_complete(const struct culet_glibc *heap);
+
+void culet_glibc_write(const struct culet_reading *reading, const struct culet_glibc *heap);

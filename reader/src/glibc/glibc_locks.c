@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "glibc/glibc_locks.h"
+#include "glibc/glibc_heap.h"
 
 #include <sys/syscall.h>
 

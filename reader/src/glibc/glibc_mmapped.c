@@ -1,4 +1,4 @@
-#include "glibc/glibc_mmapped.h"
+#include "glibc/glibc_heap.h"
 
 #include "glibc/glibc_parameters.h"
 #include "regions/region_records.h"

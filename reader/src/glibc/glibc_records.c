@@ -1,7 +1,6 @@
 #define _GNU_SOURCE
-#include "glibc/glibc_records.h"
+#include "glibc/glibc_heap.h"
 
-#include "glibc/glibc_mmapped.h"
 #include "output/json.h"
 #include "malloc_records.h"
 

@@ -1,4 +1,4 @@
-#include "glibc/glibc_trim.h"
+#include "glibc/glibc_heap.h"
 
 /* systrim keeps a chunk of the least size, and a byte, in main's top. */
 #define TOP_KEEPS (GLIBC_CHUNK_LEAST_BYTES + 1)

@@ -1,10 +1,9 @@
 #define _GNU_SOURCE
-#include "glibc/glibc_walk.h"
+#include "glibc/glibc_heap.h"
 
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "glibc/glibc_checkpoint.h"
-#include "glibc/glibc_locks.h"
 #include "regions/region_records.h"
 
 #include <stdlib.h>

@@ -5,12 +5,8 @@
 #include "glibc/glibc_arenas.h"
 #include "glibc/glibc_caches.h"
 #include "glibc/glibc_chain.h"
-#include "glibc/glibc_find.h"
-#include "glibc/glibc_locks.h"
-#include "glibc/glibc_mmapped.h"
+#include "glibc/glibc_heap.h"
 #include "glibc/glibc_parameters.h"
-#include "glibc/glibc_records.h"
-#include "glibc/glibc_walk.h"
 #include "walker.h"
 
 #include <stdio.h>

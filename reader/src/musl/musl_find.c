@@ -1,4 +1,4 @@
-#include "musl/musl_find.h"
+#include "musl/musl_heap.h"
 
 #include "base/bytes.h"
 

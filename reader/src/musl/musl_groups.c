@@ -1,4 +1,4 @@
-#include "musl/musl_groups.h"
+#include "musl/musl_heap.h"
 
 #include "base/bytes.h"
 #include "base/cycle.h"

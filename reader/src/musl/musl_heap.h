@@ -1,4 +1,4 @@
-/* musl_heap.h - what is known of musl's heap.
+/* musl_heap.h - what is known of musl's heap, and the steps of its walker.
  *
  *   musl_find     finds the context in the C library's data
  *   musl_groups   lists the groups of all metas
@@ -44,3 +44,16 @@ struct culet_musl {
     uint64_t walk_ns;
     struct culet_histogram sizes;
 };
+
+/* Searches the data of `file`, the C library or a static program, for the heap's context: a number that is also the
+ * first word of the first and of the last area. False if there is none: nothing was allocated, or the library has
+ * another malloc. */
+bool culet_musl_find(struct culet_reading *reading, struct culet_musl *heap, const char *file);
+
+/* Lists the areas, the metas in them, and their groups. A group whose memory does not lead back to its meta is left
+ * out, and counted as inconsistent. */
+void culet_musl_groups_read(struct culet_reading *reading, struct culet_musl *heap);
+
+/* Makes regions of the areas, and of every group with the groups in its slots. */
+void culet_musl_walk_areas(struct culet_reading *reading, struct culet_musl *heap);
+void culet_musl_walk_groups(struct culet_reading *reading, struct culet_musl *heap);

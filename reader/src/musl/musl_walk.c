@@ -1,4 +1,4 @@
-#include "musl/musl_walk.h"
+#include "musl/musl_heap.h"
 
 #include "regions/region_records.h"
 

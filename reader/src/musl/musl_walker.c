@@ -1,9 +1,7 @@
 /* The walker of musl's heap. */
 #include "base/clock.h"
 #include "malloc_records.h"
-#include "musl/musl_find.h"
-#include "musl/musl_groups.h"
-#include "musl/musl_walk.h"
+#include "musl/musl_heap.h"
 #include "walker.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "ruby/ruby_find.h"
+#include "ruby/ruby_heap.h"
 
 #define SHORT CULET_RUBY_SHORT
 

@@ -1,4 +1,4 @@
-/* ruby_heap.h - what is known of Ruby's heap.
+/* ruby_heap.h - what is known of Ruby's heap, and the steps of its walker.
  *
  *   interpreter      whether the process runs Ruby
  *   ruby_page        recognizes one page by its contents
@@ -43,3 +43,15 @@ struct culet_ruby {
     uint64_t swapped; /* kernel pages in swap */
     struct culet_ruby_batch batch;
 };
+
+/* Whether pages can be blocks of malloc's: where the kernel's pages are longer than Ruby's, Ruby allocates them by
+ * malloc. */
+bool culet_ruby_pages_in_malloc(const struct culet_reading *reading);
+
+/* Finds the pages, in address order, and notes candidates for the transient heap. Paused at the start; yields. */
+void culet_ruby_find_pages(struct culet_reading *reading, struct culet_ruby *ruby);
+
+/* Walks all pages found, and drops those that cannot be a region. Paused at the start; yields. */
+void culet_ruby_walk_pages(struct culet_reading *reading, struct culet_ruby *ruby);
+
+void culet_ruby_write(const struct culet_ruby *ruby);

@@ -1,4 +1,4 @@
-#include "ruby/ruby_records.h"
+#include "ruby/ruby_heap.h"
 
 #include "base/bytes.h"
 #include "output/json.h"

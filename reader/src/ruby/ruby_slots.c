@@ -1,6 +1,4 @@
-#include "ruby/ruby_slots.h"
-
-#include "ruby/ruby_find.h"
+#include "ruby/ruby_heap.h"
 
 #include <string.h>
 

@@ -1,9 +1,7 @@
 /* The walker of Ruby's heap. */
 #include "process/mapping_names.h"
 #include "ruby/interpreter.h"
-#include "ruby/ruby_find.h"
-#include "ruby/ruby_records.h"
-#include "ruby/ruby_slots.h"
+#include "ruby/ruby_heap.h"
 #include "walker.h"
 
 #include <inttypes.h>
