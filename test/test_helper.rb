@@ -114,7 +114,20 @@ module TestHelper
     yield pid, reader
   ensure
     end_started(pid) if pid
-    [reader, writer].compact.each { |io| io.close unless io.closed? }
+    [reader, writer].compact.each(&:close)
+  end
+
+  # As with_started, with a pipe that the program reads.
+  #
+  # @yieldparam feed [IO] besides: what is written there the program gets
+  def with_fed(*command, env: {})
+    input, feed = IO.pipe
+    with_started(*command, env: env, in: input) do |pid, out|
+      input.close # or the end of `feed` would not be seen
+      yield pid, out, feed
+    end
+  ensure
+    [input, feed].compact.each(&:close)
   end
 
   # @return [Process::Status] how a program of with_started ended

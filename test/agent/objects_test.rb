@@ -92,16 +92,13 @@ class AgentObjectsTest < Minitest::Test
       end
       puts :done
     RUBY
-    reader, writer = IO.pipe
-    pid = spawn(*CARRYING, "-e", script, in: File::NULL, out: writer)
-    writer.close
-    reader.gets
-    asked = Thread.new { sleep_until_gone(pid) }
-    assert_equal "done\n", reader.gets
-    assert_predicate Process.wait2(pid).last, :success?
-    assert_operator asked.value, :>, 1
-  ensure
-    reader.close
+    with_started(*CARRYING, "-e", script) do |pid, output|
+      output.gets
+      asked = Thread.new { sleep_until_gone(pid) }
+      assert_equal "done\n", output.gets
+      assert_predicate await_end(pid), :success?
+      assert_operator asked.value, :>, 1
+    end
   end
 
   def test_forked_workers_answer_for_themselves

@@ -127,18 +127,13 @@ class LivePumaTest < Minitest::Test
   end
 
   def with_reader(pid, folder)
-    reader, writer = IO.pipe
-    live = spawn(*culet_command, "live", pid.to_s, out: writer, err: "#{folder}/err", in: File::NULL)
-    writer.close
-    assert reader.wait_readable(PATIENCE), "it printed nothing"
-    yield reader
-    Process.kill(:INT, live)
-    assert_equal 0, Process.wait2(live).last.exitstatus
-    live = nil
-    assert_empty File.read("#{folder}/err")
-  ensure
-    reader&.close
-    live && Process.kill(:KILL, live) && Process.wait(live)
+    with_started(*culet_command, "live", pid.to_s, err: "#{folder}/err") do |live, reader|
+      assert reader.wait_readable(PATIENCE), "it printed nothing"
+      yield reader
+      Process.kill(:INT, live)
+      assert_equal 0, await_end(live).exitstatus
+      assert_empty File.read("#{folder}/err")
+    end
   end
 
   def wait(condition) = eventually(condition) { @browser.evaluate("Boolean(#{condition})") }

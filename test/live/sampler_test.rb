@@ -145,16 +145,13 @@ class SamplerTest < Minitest::Test
 
   # Yields the root's number, a sampler that follows it, and its input.
   def with_cluster(*options, words: [])
-    input, output = Array.new(2) { IO.pipe }
-    root = spawn(RbConfig.ruby, "-I#{ROOT}/lib", *options, "-e", CLUSTER, *words, in: input[0], out: output[1], pgroup: true)
-    [input[0], output[1]].each(&:close)
-    assert output[0].wait_readable(PATIENCE_SECONDS), "the cluster did not start"
-    sampler = Culet::Live::Sampler.new([root])
-    yield root, sampler, input[1]
-  ensure
-    sampler&.close
-    end_started(root) if root
-    [*input, *output].each { |io| io.close unless io.closed? }
+    with_fed(RbConfig.ruby, "-I#{ROOT}/lib", *options, "-e", CLUSTER, *words) do |root, output, input|
+      assert output.wait_readable(PATIENCE_SECONDS), "the cluster did not start"
+      sampler = Culet::Live::Sampler.new([root])
+      yield root, sampler, input
+    ensure
+      sampler&.close
+    end
   end
 
   # @return [Hash] the first moment for which the block is true

@@ -139,15 +139,11 @@ class SharingTest < Minitest::Test
   end
 
   def with_child(*steps)
-    input, output = Array.new(2) { IO.pipe }
-    root = spawn(RbConfig.ruby, "-e", CHILD, *steps, in: input[0], out: output[1], pgroup: true)
-    output[1].close
-    child = Child.new(input[1], output[0])
-    yield child
-  ensure
-    child&.close
-    Process.kill(:KILL, -root)
-    Process.wait(root)
-    [*input, *output].each { |io| io.close unless io.closed? }
+    with_fed(RbConfig.ruby, "-e", CHILD, *steps) do |_, output, input|
+      child = Child.new(input, output)
+      yield child
+    ensure
+      child&.close
+    end
   end
 end

@@ -111,31 +111,17 @@ class LiveVerbTest < Minitest::Test
     end
 
     # @return [Array(Process::Status, String)]
-    def finish
-      return unless @pid
-
-      _, status = Process.wait2(@pid)
-      @pid = nil
-      [status, File.read(@err)]
-    end
-
-    def stop
-      end_with(:KILL) if @pid
-    end
+    def finish = [Process.wait2(@pid).last, File.read(@err)]
   end
 
   def with_live(*words)
     Dir.mktmpdir do |folder|
-      reader, writer = IO.pipe
-      pid = spawn(*culet_command, "live", *words, out: writer, err: "#{folder}/err", in: File::NULL)
-      writer.close
-      assert reader.wait_readable(PATIENCE), "it printed nothing"
-      live = Running.new(pid, reader.gets.to_s, "#{folder}/err")
-      refute_empty live.address, -> { File.read("#{folder}/err") }
-      yield live
-    ensure
-      live&.stop
-      reader&.close
+      with_started(*culet_command, "live", *words, err: "#{folder}/err") do |pid, reader|
+        assert reader.wait_readable(PATIENCE), "it printed nothing"
+        live = Running.new(pid, reader.gets.to_s, "#{folder}/err")
+        refute_empty live.address, -> { File.read("#{folder}/err") }
+        yield live
+      end
     end
   end
 

@@ -97,19 +97,12 @@ class DiffTest < Minitest::Test
 
   # Leaves two files in the directory: before and after.
   def grow(directory)
-    reader, writer = IO.pipe
-    pid = spawn(NEUTRAL, RbConfig.ruby, "-e", GROWING, in: File::NULL, out: writer)
-    writer.close
-    assert_equal "up\n", reader.gets
-    snapshot(pid, "#{directory}/before")
-    Process.kill(:USR1, pid)
-    assert_equal "grown\n", reader.gets
-    snapshot(pid, "#{directory}/after")
-  ensure
-    reader&.close
-    if pid
-      Process.kill(:KILL, pid)
-      Process.wait(pid)
+    with_started(RbConfig.ruby, "-e", GROWING, env: NEUTRAL) do |pid, output|
+      assert_equal "up\n", output.gets
+      snapshot(pid, "#{directory}/before")
+      Process.kill(:USR1, pid)
+      assert_equal "grown\n", output.gets
+      snapshot(pid, "#{directory}/after")
     end
   end
 

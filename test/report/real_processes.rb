@@ -105,18 +105,13 @@ module RealProcesses
 
   # Yields the number of a process that is up and waits.
   def with_process(command, environment = {}, input = nil)
-    output, child_output = IO.pipe
-    child_input, to_child = IO.pipe
-    pid = spawn(TestHelper::NEUTRAL.merge(environment), *command, in: child_input, out: child_output, pgroup: true)
-    [child_input, child_output].each(&:close)
-    to_child.write(input) if input
-    assert output.wait_readable(TestHelper::PATIENCE_SECONDS), "#{command.first} printed nothing"
-    line = output.gets
-    settle(pid)
-    yield line.match?(/\A\d+\n\z/) ? line.to_i : pid
-  ensure
-    end_started(pid) if pid
-    [output, child_output, child_input, to_child].compact.each { |io| io.close unless io.closed? }
+    with_fed(*command, env: TestHelper::NEUTRAL.merge(environment)) do |pid, output, feed|
+      feed.write(input) if input
+      assert output.wait_readable(TestHelper::PATIENCE_SECONDS), "#{command.first} printed nothing"
+      line = output.gets
+      settle(pid)
+      yield line.match?(/\A\d+\n\z/) ? line.to_i : pid
+    end
   end
 
   # Puma with an application of a few lines, after some requests.

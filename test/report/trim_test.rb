@@ -41,24 +41,16 @@ class ReportTrimTest < Minitest::Test
   private
 
   def assert_predicted(command)
-    input, to_child = IO.pipe
-    output, from_child = IO.pipe
-    pid = spawn(NEUTRAL, *command, in: input, out: from_child)
-    [input, from_child].each(&:close) # or its end would not be seen
-    assert_equal "up\n", output.gets
-    predicted = json("report", pid.to_s).fetch("trim_bytes")
-    before = resident(pid)
-    to_child.puts
-    assert_equal "trimmed\n", output.gets
-    returned = before - resident(pid)
-    assert_operator returned, :>, 5_000_000
-    assert_in_delta returned, predicted, returned * TOLERANCE
-  ensure
-    if pid
-      Process.kill(:KILL, pid)
-      Process.wait(pid)
+    with_fed(*command, env: NEUTRAL) do |pid, output, feed|
+      assert_equal "up\n", output.gets
+      predicted = json("report", pid.to_s).fetch("trim_bytes")
+      before = resident(pid)
+      feed.puts
+      assert_equal "trimmed\n", output.gets
+      returned = before - resident(pid)
+      assert_operator returned, :>, 5_000_000
+      assert_in_delta returned, predicted, returned * TOLERANCE
     end
-    [input, to_child, output, from_child].compact.each { |io| io.close unless io.closed? }
   end
 
   def resident(pid) = Culet::Processes::Memory.rollup(pid).fetch("rss_bytes")

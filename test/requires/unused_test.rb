@@ -152,17 +152,12 @@ class RequiresUnusedTest < Minitest::Test
   def test_who_waits_for_its_children_meets_its_own_alone
     program = "child = fork { sleep }; $stdout.puts :up; $stdout.flush; p Process.wait == child"
     Dir.mkdir(path("answers"), 0o700)
-    reader, writer = IO.pipe
-    pid = spawn(TestHelper::NEUTRAL, *ruby("-r#{ROOT}/lib/culet/unused.rb", "-e", program), out: writer, pgroup: true)
-    writer.close
-    assert_equal "up\n", reader.gets
-    3.times { assert_equal pid, Culet::Boot::UnusedInquiry.new(pid).call["pid"] }
-    Process.kill(:TERM, Integer(File.read("/proc/#{pid}/task/#{pid}/children").split.first, 10))
-    assert_equal "true\n", reader.gets
-  ensure
-    end_group(pid)
-    Process.wait(pid)
-    [reader, writer].each(&:close)
+    with_started(*ruby("-r#{ROOT}/lib/culet/unused.rb", "-e", program), env: TestHelper::NEUTRAL) do |pid, output|
+      assert_equal "up\n", output.gets
+      3.times { assert_equal pid, Culet::Boot::UnusedInquiry.new(pid).call["pid"] }
+      Process.kill(:TERM, Integer(File.read("/proc/#{pid}/task/#{pid}/children").split.first, 10))
+      assert_equal "true\n", output.gets
+    end
   end
 
   def test_a_wrong_word_for_when_to_begin

@@ -47,22 +47,13 @@ class RetainAnswersTest < Minitest::Test
 
   def test_ctrl_c_ends_growth_with_a_report
     with_fake(JSON.generate(document)) do |pid|
-      reader, writer = IO.pipe
-      culet = spawn(TestHelper::NEUTRAL, *culet_command, "retain", pid.to_s, "--growth", "--for", "1h", out: writer, err: writer, pgroup: true)
-      writer.close
-      wait_until_asked(pid)
-      Process.kill(:INT, culet)
-      text = reader.read
-      status = Process.wait2(culet).last
-      culet = nil
-      assert_equal 130, status.exitstatus, text
-      assert_match(/: too few looks to judge growth$/, text)
-    ensure
-      if culet
-        Process.kill(:KILL, culet)
-        Process.wait(culet)
+      with_started(*culet_command, "retain", pid.to_s, "--growth", "--for", "1h", env: TestHelper::NEUTRAL, err: %i[child out]) do |culet, output|
+        wait_until_asked(pid)
+        Process.kill(:INT, culet)
+        text = output.read
+        assert_equal 130, await_end(culet).exitstatus, text
+        assert_match(/: too few looks to judge growth$/, text)
       end
-      reader&.close
     end
   end
 

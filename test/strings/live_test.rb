@@ -103,18 +103,12 @@ class StringsLiveTest < Minitest::Test
       gets
       puts [GC.enable, Thread.list.size, Signal.list.size - before].inspect
     RUBY
-    reader, writer = IO.pipe
-    input, feed = IO.pipe
-    pid = spawn(TestHelper::NEUTRAL, *AgentHelper::CARRYING, "-e", script, in: input, out: writer, pgroup: true)
-    [writer, input].each(&:close)
-    assert_equal "up\n", reader.gets
-    assert_operator json("strings", pid.to_s, "--no-collect")["strings"], :>, 1000
-    feed.puts
-    assert_equal "[false, 1, 0]\n", reader.gets
-  ensure
-    feed&.close
-    end_started(pid) if pid
-    reader&.close
+    with_fed(*AgentHelper::CARRYING, "-e", script, env: TestHelper::NEUTRAL) do |pid, output, feed|
+      assert_equal "up\n", output.gets
+      assert_operator json("strings", pid.to_s, "--no-collect")["strings"], :>, 1000
+      feed.puts
+      assert_equal "[false, 1, 0]\n", output.gets
+    end
   end
 
   def test_allocation_sites_of_a_process_that_traces

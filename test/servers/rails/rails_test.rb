@@ -54,15 +54,11 @@ class RailtieTest < Minitest::Test
       File.write("#{directory}/config.ru", "ENV['AFTER'] = 'culet'\nrequire #{ORDERS.dump}\n$stdout.flush\nrun Application\n")
       File.write("#{directory}/puma.rb", "bind 'unix://#{directory}/socket'\nplugin :culet\nlog_requests false\n")
       env = NEUTRAL.merge(environment, "APPLICATION_ROOT" => directory, "RUBYLIB" => "#{ROOT}/lib", "CULET_PROFILE" => "1", "CULET_TRIM" => nil)
-      reader, writer = IO.pipe
-      pid = spawn(env, "bundle", "exec", "puma", "-C", "#{directory}/puma.rb", "#{directory}/config.ru", chdir: directory, out: writer, err: %i[child out])
-      writer.close
-      lines = reader.each_line.lazy.map(&:chomp).take_while { |line| !line.include?("Use Ctrl-C to stop") }.to_a
-      assert_includes lines, DONE, lines.join("\n")
-    ensure
-      Process.kill(:TERM, pid)
-      reader.read
-      Process.wait(pid)
+      command = ["bundle", "exec", "puma", "-C", "#{directory}/puma.rb", "#{directory}/config.ru"]
+      with_started(*command, env: env, chdir: directory, err: %i[child out]) do |_, output|
+        lines = output.each_line.lazy.map(&:chomp).take_while { |line| !line.include?("Use Ctrl-C to stop") }.to_a
+        assert_includes lines, DONE, lines.join("\n")
+      end
     end
   end
 
