@@ -14,15 +14,18 @@ class MapBrowserTest < Minitest::Test
   MIDDLE = [500, 450].freeze
   HOSTILE = %(<script>alert(1)</script><img src=x onerror="window.pwned=1">)
 
-  def with_page(*snapshots, largest_bytes: Culet::Map::Html::LARGEST_BYTES, **opening, &block)
-    showing(Culet::Map::Html.new(snapshots, largest_bytes: largest_bytes).to_s, **opening, &block)
+  def with_page(*snapshots, largest_bytes: Culet::Map::Html::LARGEST_BYTES, **opening)
+    showing(Culet::Map::Html.new(snapshots, largest_bytes: largest_bytes).to_s, **opening) do |browser, path|
+      browser.evaluate(PROBES)
+      yield browser, path
+    end
   end
 
   # The colour in the middle of the cell that shows an address, as "#rrggbb".
   def colour_of(browser, address)
     browser.evaluate(<<~JAVASCRIPT)
       (function () {
-        var view = culetMap.view, found = view.picture.locate(#{address});
+        var view = culetMap.view, found = locate(#{address});
         view.draw();
         var at = Math.floor((found.row + 0.5 - view.y) * view.scale) * view.width + Math.floor((found.column + 0.5 - view.x) * view.scale);
         return "#" + Array.from(view.image.data.slice(at * 4, at * 4 + 3)).map(function (one) { return one.toString(16).padStart(2, "0"); }).join("");
@@ -69,7 +72,7 @@ class MapBrowserTest < Minitest::Test
         assert_equal json.fetch(key), shown.fetch(key), key
       end
       assert_equal json["ruby"].values_at("live_bytes", "free_bytes"), shown.values_at("live_bytes", "free_bytes")
-      drawn = browser.evaluate("culetMap.view.picture.tally()")
+      drawn = browser.evaluate("tally()")
       assert_equal json["used_bytes"], drawn["used"]
       assert_equal json["free_returned_bytes"], drawn["returned"]
       assert_equal json["used_bytes"] + json["free_resident_bytes"], drawn["heap"]
@@ -88,7 +91,7 @@ class MapBrowserTest < Minitest::Test
       colours = browser.evaluate(<<~JAVASCRIPT)
         (function () {
           var view = culetMap.view, seen = {};
-          view.frameAddress(#{part}, 1); view.draw();
+          look(#{part});
           var data = view.image.data;
           for (var at = 0; at < data.length; at += 4) { seen["#" + [data[at], data[at + 1], data[at + 2]].map(function (one) { return one.toString(16).padStart(2, "0"); }).join("")] = true; }
           return Object.keys(seen);
@@ -104,8 +107,8 @@ class MapBrowserTest < Minitest::Test
     region = snapshot.regions.find { |one| one.holds == "main" }
     offset, bytes, state = region.chunks.find { |at, size, _| at + size > part - region.start }
     with_page(snapshot) do |browser|
-      browser.evaluate("culetMap.view.frameAddress(#{part}, 1), culetMap.view.draw()")
-      place = browser.evaluate("(function () { var view = culetMap.view, found = view.picture.locate(#{part}); " \
+      browser.evaluate("look(#{part})")
+      place = browser.evaluate("(function () { var view = culetMap.view, found = locate(#{part}); " \
                                "return [(found.column - view.x) * view.scale + 4, (found.row - view.y) * view.scale + 6]; }())")
       browser.mouse("mouseMoved", *place)
       text = browser.evaluate("document.getElementById('tip').innerText")
@@ -174,7 +177,7 @@ class MapBrowserTest < Minitest::Test
     process.map(start: MapHelper::LIBRARY, pages: 5, use: HOSTILE, path: HOSTILE, label: HOSTILE)
     process.problem(HOSTILE)
     with_page(Culet::Scope::Builder.new(process.to_s).call) do |browser|
-      browser.evaluate("culetMap.view.frameAddress(#{MapHelper::LIBRARY}, 1), culetMap.view.draw()")
+      browser.evaluate("look(#{MapHelper::LIBRARY})")
       browser.mouse("mouseMoved", *MIDDLE)
       found = browser.evaluate("({ pwned: window.pwned === undefined, images: document.images.length, " \
                                "heading: document.querySelector('h1').textContent, title: document.title, " \
@@ -320,8 +323,8 @@ class MapBrowserTest < Minitest::Test
     snapshot = Culet::Scope::Builder.new(process.to_s).call
     with_page(snapshot) do |browser, path|
       assert_operator File.size(path), :<=, 10_000_000
-      assert_equal 2_600_000, browser.evaluate("culetMap.view.picture.size - culetMap.view.picture.tally().gap / #{PAGE}")
-      assert_equal Culet::Map::Totals.new(snapshot).to_h["used_bytes"], browser.evaluate("culetMap.view.picture.tally().used")
+      assert_equal 2_600_000, browser.evaluate("culetMap.view.picture.size - tally().gap / #{PAGE}")
+      assert_equal Culet::Map::Totals.new(snapshot).to_h["used_bytes"], browser.evaluate("tally().used")
       colours = browser.evaluate("(culetMap.view.draw(), new Set(culetMap.view.pixels).size)")
       assert_operator colours, :>, 100
     end

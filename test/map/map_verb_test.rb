@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "map_helper"
-require_relative "browser"
+require_relative "in_browser"
 
 # `culet map` on real processes and on snapshots.
 class MapVerbTest < Minitest::Test
@@ -39,7 +39,8 @@ class MapVerbTest < Minitest::Test
       assert_equal json.slice(*same), shown.slice(*same)
       assert_includes browser.evaluate("document.querySelector('h1').textContent"), "<b>x</b> (process #{json["pid"]})"
       # Pages that two parts of the picture share are in both.
-      resident = browser.evaluate("(function () { var sum = 0, all = culetMap.view.picture.tally(); for (var kind in all) " \
+      browser.evaluate(InBrowser::PROBES)
+      resident = browser.evaluate("(function () { var sum = 0, all = tally(); for (var kind in all) " \
                                   "{ if (!['gap', 'returned', 'swapped', 'used'].includes(kind)) { sum += all[kind]; } } " \
                                   "return sum; }())")
       assert_in_delta json["rss_bytes"], resident, json["rss_bytes"] * 0.01

@@ -133,34 +133,6 @@ class Picture {
   }
 
   address(cell, [first, , start]) { return first + (cell - start) * this.pageBytes; }
-
-  // The cell of an address, as from `find`, with its column and row.
-  locate(address) {
-    for (const strip of this.strips) {
-      for (const piece of strip.pieces) {
-        const page = Math.floor((address - piece[0]) / this.pageBytes);
-        if (page < 0 || page >= piece[1]) continue;
-        const cell = piece[2] + page;
-        const offset = cell - strip.cell;
-        return { cell, strip, piece, address: this.address(cell, piece), column: offset % this.columns, row: strip.row + Math.floor(offset / this.columns) };
-      }
-    }
-    return null;
-  }
-
-  // Bytes by kind; `used`: bytes in use in malloc's resident pages.
-  tally() {
-    const bytes = Object.fromEntries(this.kinds.map((kind) => [kind.key, 0]));
-    let used = 0;
-    for (const strip of this.strips) {
-      for (let cell = strip.cell; cell < strip.cell + strip.cells; cell++) {
-        const kind = this.kind(cell);
-        bytes[this.kinds[kind].key] += this.pageBytes;
-        if (kind === this.kindOf.heap) used += this.used(cell);
-      }
-    }
-    return { ...bytes, used };
-  }
 }
 
 // The filter of cells shown in full colour.

@@ -94,14 +94,6 @@ class View {
     this.frame(0, section.row, this.picture.columns + 1, last.row + last.rows - section.row + 1);
   }
 
-  // Centres the page of an address, with `cells` pages beside it.
-  frameAddress(address, cells = 1) {
-    const found = this.picture.locate(address);
-    if (!found) return false;
-    this.frame(found.column - (cells - 1) / 2, found.row - (cells - 1) / 2, cells, cells);
-    return true;
-  }
-
   // The cell at a point of the canvas, as from Picture.find, with its block if visible.
   at(pixelX, pixelY) {
     const [column, row] = [this.x + pixelX / this.scale, this.y + pixelY / this.scale];
