@@ -92,44 +92,33 @@ TEST(handlers_that_allocate)
     fork_many();
 }
 
-TEST(handlers_that_allocate_while_threads_do)
+static void fork_beside(size_t threads, void *(*function)(void *), void *data)
 {
     pthread_t thread[3];
 
     find_early();
-    for (size_t i = 0; i < 3; i++)
-        start_thread(&thread[i], allocate, NULL);
+    for (size_t i = 0; i < threads; i++)
+        start_thread(&thread[i], function, data);
     fork_many();
     atomic_store(&stop, true);
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < threads; i++)
         join_thread(thread[i]);
+}
+
+TEST(handlers_that_allocate_while_threads_do)
+{
+    fork_beside(3, allocate, NULL);
 }
 
 /* A handler waits for its library's lock, whose holder may be waiting for the allocator. */
 TEST(handlers_that_lock_late)
 {
-    pthread_t thread[2];
-
-    find_early();
-    for (size_t i = 0; i < 2; i++)
-        start_thread(&thread[i], work, &late);
-    fork_many();
-    atomic_store(&stop, true);
-    for (size_t i = 0; i < 2; i++)
-        join_thread(thread[i]);
+    fork_beside(2, work, &late);
 }
 
 TEST(handlers_that_lock_early)
 {
-    pthread_t thread[2];
-
-    find_early();
-    for (size_t i = 0; i < 2; i++)
-        start_thread(&thread[i], work, &early);
-    fork_many();
-    atomic_store(&stop, true);
-    for (size_t i = 0; i < 2; i++)
-        join_thread(thread[i]);
+    fork_beside(2, work, &early);
 }
 
 CHECK_MAIN
