@@ -61,7 +61,7 @@ class ProfileBirthsTest < Minitest::Test
     assert_equal [4, 6], both.periods.values_at(0, 11).map(&:samples)
     assert_in_delta 3 * estimate(2).bytes, both.periods.first.bytes
     assert_in_delta 3 * estimate(5).bytes, both.net_bytes, 1
-    assert_equal [2, true, false], [both.occupied, one.later?, one.grows?]
+    assert_equal [2, true, false], [both.periods.count { |period| period.samples.positive? }, one.later?, one.grows?]
   end
 
   # By the sum of the probabilities, and R's pbinom.

@@ -65,9 +65,6 @@ module Culet
       # @return [Float] bytes by which it has grown since the base, of survivors and others; may be negative
       def net_bytes = born.bytes - dropped.bytes
 
-      # @return [Integer] periods with survivors
-      def occupied = periods.count { |period| period.samples.positive? }
-
       # @return [Boolean] whether most of what has survived is of a later period than the first
       def later? = periods.drop(1).sum(&:bytes) > periods.first.bytes
 
