@@ -73,6 +73,16 @@ const char *culet_index_check(struct culet_index *index, const void *base, size_
     return NULL;
 }
 
+/* Length of the extension in a node's path. */
+static size_t extension_bytes(const struct culet_index *index, const struct culet_node *node)
+{
+    if (node->kind == CULET_NODE_RUBY)
+        return sizeof(".rb") - 1;
+    return node->kind == CULET_NODE_NATIVE
+               ? strnlen(index->header->native_extension, sizeof(index->header->native_extension))
+               : 0;
+}
+
 const struct culet_node *culet_index_node(const struct culet_index *index, uint32_t number, const char **path)
 {
     const struct culet_node *node;
@@ -84,7 +94,7 @@ const struct culet_node *culet_index_node(const struct culet_index *index, uint3
         return NULL;
     if (node->path >= index->header->text_bytes || node->length >= index->header->text_bytes - node->path)
         return NULL;
-    if ((size_t)node->suffix + culet_index_extension(index, node) > node->length)
+    if ((size_t)node->suffix + extension_bytes(index, node) > node->length)
         return NULL;
     if (index->text[node->path + node->length] != '\0' || index->text[node->path] != '/')
         return NULL;
@@ -95,15 +105,6 @@ const struct culet_node *culet_index_node(const struct culet_index *index, uint3
 const struct culet_stamp *culet_index_stamp(const struct culet_index *index, const struct culet_node *node)
 {
     return node->stamp < index->header->stamps ? &index->stamps[node->stamp] : NULL;
-}
-
-size_t culet_index_extension(const struct culet_index *index, const struct culet_node *node)
-{
-    if (node->kind == CULET_NODE_RUBY)
-        return sizeof(".rb") - 1;
-    return node->kind == CULET_NODE_NATIVE
-               ? strnlen(index->header->native_extension, sizeof(index->header->native_extension))
-               : 0;
 }
 
 void culet_index_look_up(struct culet_index_lookup *lookup, const struct culet_index *index, const char *name,
@@ -127,7 +128,7 @@ const struct culet_node *culet_index_next(struct culet_index_lookup *lookup, con
         /* A chain leads to earlier nodes only, so that it ends. */
         lookup->next = node->next < lookup->next ? node->next : 0;
         if (node->hash == lookup->hash &&
-            node->length - node->suffix - culet_index_extension(lookup->index, node) == lookup->length &&
+            node->length - node->suffix - extension_bytes(lookup->index, node) == lookup->length &&
             memcmp(*path + node->suffix, lookup->name, lookup->length) == 0)
             return node;
     }

@@ -99,9 +99,6 @@ const struct culet_node *culet_index_node(const struct culet_index *index, uint3
 /* The stamp of a folder's node, or NULL. */
 const struct culet_stamp *culet_index_stamp(const struct culet_index *index, const struct culet_node *node);
 
-/* Length of the extension in a node's path. */
-size_t culet_index_extension(const struct culet_index *index, const struct culet_node *node);
-
 /* A lookup of all nodes with one name. */
 struct culet_index_lookup {
     const struct culet_index *index;

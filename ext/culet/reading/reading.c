@@ -56,11 +56,6 @@ static _Atomic uint64_t last_resident;
 
 /* ---- encodings ---- */
 
-void culet_reading_clear(struct culet_reading *reading)
-{
-    memset(reading, 0xff, sizeof(*reading)); /* CULET_UNKNOWN has all bits set */
-}
-
 uint64_t culet_reading_used(const struct culet_reading *reading)
 {
     return culet_group_used(reading->group_charged, reading->group_reclaimable);
@@ -96,7 +91,7 @@ void culet_reading_prepare(void)
 void culet_reader_reset(struct culet_reader *reader)
 {
     reader->rollup = reader->malloc = reader->group_stat = (struct culet_budget){0, 0};
-    culet_reading_clear(&reader->reading);
+    memset(&reader->reading, 0xff, sizeof(reader->reading)); /* CULET_UNKNOWN has all bits set */
 }
 
 static bool is_due(const struct culet_budget *budget, struct culet_pace pace)

@@ -35,9 +35,6 @@ struct culet_reading {
 /* The names of the members, in their order. */
 extern const char *const culet_reading_names[CULET_READING_FIELDS];
 
-/* Sets all members to CULET_UNKNOWN. */
-void culet_reading_clear(struct culet_reading *reading);
-
 /* What counts as used of the group's limit, by culet_group_used. */
 uint64_t culet_reading_used(const struct culet_reading *reading);
 

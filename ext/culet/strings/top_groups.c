@@ -29,7 +29,8 @@ static void sink(group *groups, size_t count)
     }
 }
 
-int culet_top_groups_wants(const struct culet_top_groups *top, uint64_t gain)
+/* Whether a group with this gain would be kept. */
+static int wants(const struct culet_top_groups *top, uint64_t gain)
 {
     if (top->capacity == 0)
         return 0;
@@ -38,7 +39,7 @@ int culet_top_groups_wants(const struct culet_top_groups *top, uint64_t gain)
 
 void culet_top_groups_add(struct culet_top_groups *top, const struct culet_string_group *added)
 {
-    if (!culet_top_groups_wants(top, added->gain))
+    if (!wants(top, added->gain))
         return;
     if (top->count < top->capacity) {
         top->groups[top->count] = *added;

@@ -30,8 +30,5 @@ struct culet_top_groups {
 /* Adds a group if its gain is among the largest. capacity: number of groups kept. */
 void culet_top_groups_add(struct culet_top_groups *top, const struct culet_string_group *group);
 
-/* Whether a group with this gain would be kept. */
-int culet_top_groups_wants(const struct culet_top_groups *top, uint64_t gain);
-
 /* Sorts by gain, largest first; no group can be added afterwards. */
 void culet_top_groups_sort(struct culet_top_groups *top);

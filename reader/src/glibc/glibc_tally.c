@@ -51,7 +51,8 @@ static void defer_trim(struct culet_glibc_walk *walk, uint64_t to, enum culet_gl
         (struct culet_glibc_deferred_trim){.region = walk->region, .from = walk->now.free_from, .to = to, .end = end};
 }
 
-void culet_glibc_tally_end_free(struct culet_glibc_walk *walk, uint64_t to, enum culet_glibc_end end)
+/* A run of free chunks ends at `to`, if there is one. */
+static void end_free(struct culet_glibc_walk *walk, uint64_t to, enum culet_glibc_end end)
 {
     struct culet_glibc_tally *now = &walk->now;
     uint64_t from = now->free_from;
@@ -79,7 +80,7 @@ void culet_glibc_tally_overhead(struct culet_glibc_walk *walk, uint64_t to)
     struct culet_glibc_tally *now = &walk->now;
 
     culet_glibc_tally_flush(walk);
-    culet_glibc_tally_end_free(walk, now->at, CULET_GLIBC_CHUNK);
+    end_free(walk, now->at, CULET_GLIBC_CHUNK);
     if (to > now->at) {
         culet_region_add_overhead(walk->region, now->at, to);
         now->sum.overhead += to - now->at;
@@ -93,7 +94,7 @@ static void add_candidate(struct culet_glibc_walk *walk, uint64_t bytes, uint64_
 {
     culet_glibc_candidates_add(&walk->heap->candidates, walk->now.at, bytes, link);
     if (bytes > CULET_GLIBC_FAST_BYTES) {
-        culet_glibc_tally_end_free(walk, walk->now.at, CULET_GLIBC_CHUNK);
+        end_free(walk, walk->now.at, CULET_GLIBC_CHUNK);
         return;
     }
     begin_free(walk);
@@ -114,7 +115,7 @@ void culet_glibc_tally_used(struct culet_glibc_walk *walk, uint64_t bytes, uint6
     if (bytes < CULET_GLIBC_MOST_CACHED && culet_glibc_can_be_link(&walk->heap->candidates, now->at, link))
         add_candidate(walk, bytes, link);
     else if (now->free_from)
-        culet_glibc_tally_end_free(walk, now->at, CULET_GLIBC_CHUNK);
+        end_free(walk, now->at, CULET_GLIBC_CHUNK);
     if (can_be_tcache(bytes, link))
         culet_glibc_caches_add_tcache(walk->reading, walk->heap, now->at, bytes);
     now->sum.used += bytes;
@@ -143,7 +144,7 @@ void culet_glibc_tally_top(struct culet_glibc_walk *walk, uint64_t end)
 
     culet_glibc_tally_flush(walk);
     begin_free(walk);
-    culet_glibc_tally_end_free(walk, end, walk->is_main ? CULET_GLIBC_MAIN_TOP : CULET_GLIBC_TOP);
+    end_free(walk, end, walk->is_main ? CULET_GLIBC_MAIN_TOP : CULET_GLIBC_TOP);
     now->sum.free += bytes;
     now->sum.chunks++;
     add_block(walk, bytes, CULET_BLOCK_FREE);

@@ -48,9 +48,6 @@ void culet_glibc_tally_states(struct culet_glibc_walk *walk, uint64_t to);
 /* Adds the pending used bytes to the region's pages. */
 void culet_glibc_tally_flush(struct culet_glibc_walk *walk);
 
-/* A run of free chunks ends at `to`, if there is one. */
-void culet_glibc_tally_end_free(struct culet_glibc_walk *walk, uint64_t to, enum culet_glibc_end end);
-
 /* Counts everything up to `to` as overhead: headers, fenceposts, gaps, what could not be read. */
 void culet_glibc_tally_overhead(struct culet_glibc_walk *walk, uint64_t to);
 

@@ -123,7 +123,8 @@ uint16_t culet_region_units(const struct culet_region *region, uint64_t address)
     return run.used ? run.used[0] : run.full ? units_per_page(region) : 0;
 }
 
-uint64_t culet_region_page_share(const struct culet_region *region, uint64_t index)
+/* Bytes of page `index` that belong to the region. */
+static uint64_t page_share(const struct culet_region *region, uint64_t index)
 {
     uint64_t start = ((region->start >> region->shift) + index) << region->shift;
     uint64_t end = start + (UINT64_C(1) << region->shift);
@@ -135,7 +136,7 @@ uint64_t culet_region_page_used(const struct culet_region *region, const struct 
 {
     if (run->used)
         return (uint64_t)run->used[index - run->first] * UNIT;
-    return run->full ? culet_region_page_share(region, index) : 0;
+    return run->full ? page_share(region, index) : 0;
 }
 
 /* ---- changes ---- */
@@ -340,7 +341,7 @@ struct culet_region_sum culet_region_sum(const struct culet_region *region)
             uint64_t used = culet_region_page_used(region, &run, page);
             if (!region->full)
                 sum.used += used;
-            add_page(&sum, run.states[page - i], culet_region_page_share(region, page), used);
+            add_page(&sum, run.states[page - i], page_share(region, page), used);
         }
     }
     if (region->full)

@@ -73,9 +73,6 @@ struct culet_page_run culet_region_page_run(const struct culet_region *region, u
 /* Sets the states of `count` pages from page number `first` on. */
 void culet_region_set_states(struct culet_region *region, uint64_t first, size_t count, const uint8_t *states);
 
-/* Bytes of page `index` that belong to the region. */
-uint64_t culet_region_page_share(const struct culet_region *region, uint64_t index);
-
 /* Used bytes of page `index`, which is in the run. */
 uint64_t culet_region_page_used(const struct culet_region *region, const struct culet_page_run *run, uint64_t index);
 
