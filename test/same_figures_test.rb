@@ -116,7 +116,7 @@ class SameFiguresTest < Minitest::Test
 
   def moment(pid, root)
     sampler = Culet::Live::Sampler.new([pid], root: root)
-    eventually("the agent and the limit answer") do
+    assert_settles("the agent and the limit answer") do
       sleep 0.1
       moment = sampler.call
       moment if moment["limit"] && moment["processes"].first.dig("figures", "live_slots") && (@moments = @moments.to_i + 1) > 3
@@ -135,13 +135,5 @@ class SameFiguresTest < Minitest::Test
       FileUtils.mkdir_p(File.join(root, folder))
       File.binwrite(File.join(root, folder, name), File.binread("#{folder}/#{name}"))
     end
-  end
-
-  def eventually(what)
-    deadline = Time.now + PATIENCE_SECONDS
-    until (found = yield)
-      flunk what if Time.now > deadline
-    end
-    found
   end
 end

@@ -91,6 +91,17 @@ module TestHelper
     end
   end
 
+  # Waits for what the block returns.
+  #
+  # @param what [String, #call] told where it does not come
+  # @return [Object] what the block returned, once that is true
+  def assert_settles(what = "it comes to pass", seconds: PATIENCE_SECONDS)
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+    sleep 0.02 until (result = yield) || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+    assert result, -> { "within #{seconds} s: #{what.respond_to?(:call) ? what.call : what}" }
+    result
+  end
+
   # Starts a program, yields its pid once it has printed a line, and ends it with all that it started in its group.
   #
   # @param err [IO, String] where its standard error goes

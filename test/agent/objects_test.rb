@@ -262,11 +262,7 @@ class AgentObjectsTest < Minitest::Test
   end
 
   def pid_in(file)
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + TestHelper::PATIENCE_SECONDS
-    until File.exist?(file)
-      assert_operator Process.clock_gettime(Process::CLOCK_MONOTONIC), :<, deadline, "the daemon does not come up"
-      sleep 0.05
-    end
+    assert_settles("the daemon comes up") { File.exist?(file) }
     File.read(file).to_i
   end
 

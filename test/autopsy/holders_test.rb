@@ -80,14 +80,7 @@ class AutopsyHoldersTest < Minitest::Test
 
   # @return [Culet::Autopsy::Box::Look] the first one for which the block holds
   def look(path)
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE_SECONDS
-    loop do
-      found = Culet::Autopsy::Box.load(path).look
-      return found if found && yield(found)
-
-      flunk "there was no look" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
-      sleep 0.05
-    end
+    assert_settles("there is a look") { Culet::Autopsy::Box.load(path).look&.then { |found| found if yield(found) } }
   end
 
   def assert_reported(path)

@@ -140,12 +140,7 @@ class AutopsyKillTest < Minitest::Test
   # On a busy machine the agent's first answer, for which it counts the blocks, comes after the first moment.
   def levels_in_top(pid)
     sampler = Culet::Live::Sampler.new([pid])
-    deadline = Time.now + PATIENCE_SECONDS
-    until (figures = sampler.call["processes"].first["figures"])
-      flunk "the agent does not answer" if Time.now > deadline
-      sleep 0.05
-    end
-    figures["levels"]
+    assert_settles("the agent answers") { sampler.call["processes"].first["figures"] }["levels"]
   end
 
   def test_a_process_that_ends_leaves_nothing

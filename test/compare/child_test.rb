@@ -94,12 +94,8 @@ class CompareChildTest < Minitest::Test
   end
 
   def await_pid(note)
-    500.times do
-      return File.read(note).to_i if File.exist?(note)
-
-      sleep 0.02
-    end
-    flunk "the program did not start"
+    assert_settles("the program starts") { File.exist?(note) }
+    File.read(note).to_i
   end
 
   def running?(pid) = !["Z", "X", nil].include?(Culet::Processes::Cpu.state(pid))

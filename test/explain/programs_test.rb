@@ -85,13 +85,8 @@ class ExplainProgramsTest < Minitest::Test
 
   # @return [Object] what the block returned of the figures, as soon as it is true
   def settle(what)
-    deadline = now + PATIENCE_SECONDS
-    sleep 0.2 until (found = yield(figures)) || now > deadline
-    assert found, -> { "#{@program.name}: #{what}: #{figures.transform_values(&:last)}" }
-    found
+    assert_settles(-> { "#{@program.name}: #{what}: #{figures.transform_values(&:last)}" }) { yield(figures) }
   end
-
-  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
   # @return [Array(Array<Hash>)] the figures of processes that have been there for so long, from their third on
   def trends(seconds)

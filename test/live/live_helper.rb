@@ -73,14 +73,6 @@ module LiveHelper
     recorder&.close
   end
 
-  # Waits for what the block returns.
-  def eventually(what, seconds: PATIENCE)
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
-    sleep 0.05 until (found = yield) || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
-    assert found, "within #{seconds} s: #{what}"
-    found
-  end
-
   # Serves a history.
   #
   # @yieldparam server [Culet::Live::Server]

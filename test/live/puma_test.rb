@@ -53,7 +53,7 @@ class LivePumaTest < Minitest::Test
         failed << e
       end
     end
-    eventually("requests") { counts.sum > 100 || failed.size.positive? }
+    assert_settles("requests") { counts.sum > 100 || failed.size.positive? }
     yield
     done = true
     clients.each(&:join)
@@ -67,7 +67,7 @@ class LivePumaTest < Minitest::Test
   def assert_curves(server)
     keys = nil
     last = nil
-    eventually("the curves agree with smaps_rollup") do
+    assert_settles("the curves agree with smaps_rollup") do
       sleep 1.2
       keys = server.processes.sort
       expected = keys.to_h { |pid| [pid, rollup(pid)] }
@@ -136,5 +136,5 @@ class LivePumaTest < Minitest::Test
     end
   end
 
-  def wait(condition) = eventually(condition) { @browser.evaluate("Boolean(#{condition})") }
+  def wait(condition) = assert_settles(condition) { @browser.evaluate("Boolean(#{condition})") }
 end

@@ -115,9 +115,7 @@ class SamplerTest < Minitest::Test
       pids = sampler.call["processes"].map { |process| process["pid"] }
       Process.kill(:KILL, *pids)
       Process.wait(root)
-      deadline = now + PATIENCE_SECONDS
-      sleep 0.05 while (moment = sampler.call) && now < deadline
-      assert_nil moment
+      assert_settles("there is no moment") { sampler.call.nil? }
     end
   end
 
@@ -141,8 +139,6 @@ class SamplerTest < Minitest::Test
 
   private
 
-  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-
   # Yields the root's number, a sampler that follows it, and its input.
   def with_cluster(*options, words: [])
     with_fed(RbConfig.ruby, "-I#{ROOT}/lib", *options, "-e", CLUSTER, *words) do |root, output, input|
@@ -156,14 +152,9 @@ class SamplerTest < Minitest::Test
 
   # @return [Hash] the first moment for which the block is true
   def settled(sampler)
-    deadline = now + PATIENCE_SECONDS
-    loop do
-      moment = sampler.call
-      return moment if yield(moment)
-
-      flunk "no such moment within #{PATIENCE_SECONDS} s; the last: #{moment}" if now > deadline
-      sleep 0.05
-    end
+    moment = nil
+    assert_settles(-> { "such a moment; the last: #{moment}" }) { yield(moment = sampler.call) }
+    moment
   end
 
   def like_the_kernel?(process)

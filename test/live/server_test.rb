@@ -80,7 +80,7 @@ class LiveServerTest < Minitest::Test
         history.finish
         assert_equal ["{}"], read_events(socket, 1)
       end
-      eventually("nobody is connected") { server.pages.zero? }
+      assert_settles("nobody is connected") { server.pages.zero? }
     end
   end
 
@@ -90,10 +90,10 @@ class LiveServerTest < Minitest::Test
     history = history(all.shift(600), most_frames: 5000)
     with_server(history, stall_seconds: 1.0) do |server, _|
       open_stream(server, buffer_bytes: 4096) do
-        eventually("it is connected") { server.pages == 1 }
+        assert_settles("it is connected") { server.pages == 1 }
         open_stream(server) { |socket, _| assert_equal 600, read_events(socket, 600).size }
         # A browser that has gone is noticed by the next writes.
-        eventually("both are dropped") { all.shift&.then { |frame| history.add(frame) } && server.pages.zero? }
+        assert_settles("both are dropped") { all.shift&.then { |frame| history.add(frame) } && server.pages.zero? }
       end
     end
   end
@@ -135,7 +135,7 @@ class LiveServerTest < Minitest::Test
     with_server(history(frames(moments(1)))) do |server, _|
       streams = Array.new(Server::MOST_PAGES) { Fiber.new { open_stream(server) { Fiber.yield } } }
       streams.each(&:resume)
-      eventually("all are connected") { server.pages == Server::MOST_PAGES }
+      assert_settles("all are connected") { server.pages == Server::MOST_PAGES }
       answer = get("#{server.url}moments")
       assert_equal ["503", "Too many pages are open; close one.\n"], [answer.code, answer.body]
       streams.each(&:resume)

@@ -47,7 +47,7 @@ class LiveVerbTest < Minitest::Test
     Dir.mktmpdir do |folder|
       with_program(RbConfig.ruby, "-Ilib", "-e", SLEEPER) do |pid|
         with_live(pid.to_s, "--record", "#{folder}/a.live", "--json") do |live|
-          eventually("three moments") { File.file?("#{folder}/a.live") && File.readlines("#{folder}/a.live").size >= 4 }
+          assert_settles("three moments") { File.file?("#{folder}/a.live") && File.readlines("#{folder}/a.live").size >= 4 }
           assert_equal %w[url port], JSON.parse(live.address).keys
           status, err = live.end_with(:TERM)
           assert_equal 0, status.exitstatus
@@ -64,7 +64,7 @@ class LiveVerbTest < Minitest::Test
     Dir.mktmpdir do |folder|
       with_program(RbConfig.ruby, "-Ilib", "-e", SLEEPER) do |pid|
         with_live(pid.to_s, "--record", "#{folder}/a.live") do |live|
-          eventually("two moments") { File.file?("#{folder}/a.live") && File.readlines("#{folder}/a.live").size >= 3 }
+          assert_settles("two moments") { File.file?("#{folder}/a.live") && File.readlines("#{folder}/a.live").size >= 3 }
           live.end_with(:KILL)
         end
       end

@@ -153,13 +153,13 @@ class MetricsServerTest < Minitest::Test
     errors = Tempfile.new("errors")
     IO.popen([{ "PORT" => port.to_s, **NEUTRAL }, RbConfig.ruby, *FLAGS, "-rculet/metrics", "-e", LACKING], "r+", err: errors, pgroup: true) do |program|
       first = program.gets.split
-      assert scrape_until(port) { |found| first - found == [] }
+      scrape_until(port) { |found| first - found == [] }
       waiting = lack(program, port, first)
       program.puts("fork leave 0")
       all = [*first, program.gets.chomp]
       program.puts("free")
       assert_equal "ready\n", program.gets
-      assert scrape_until(port) { |found| all - found == [] }, File.read(errors.path)
+      scrape_until(port, -> { File.read(errors.path) }) { |found| all - found == [] }
       assert_match(%r{\AHTTP/1.1 (200|503) }, waiting.read)
     ensure
       Process.kill(:KILL, -program.pid)
@@ -240,16 +240,12 @@ class MetricsServerTest < Minitest::Test
   end
 
   # @yieldparam pids [Array<String>]
-  # @return [Boolean] whether the block was true of an answer before long
-  def scrape_until(port)
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE_SECONDS
-    until Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+  # @param what [#call] told where the block is true of no answer
+  def scrape_until(port, what = -> { "such an answer" })
+    assert_settles(what) do
       response = get(port)
-      return true if response.code == "200" && yield(pids(parse(response.body)))
-
-      sleep(0.05)
+      response.code == "200" && yield(pids(parse(response.body)))
     end
-    false
   end
 
   def serve(**options)

@@ -159,13 +159,10 @@ class ProfileReadersTest < Minitest::Test
 
   # A question to a session that is half set up removes it.
   def ready(run, folder)
-    limit = now + 90
-    sleep(0.05) until %w[test.json test.sock].all? { |name| File.exist?(File.join(folder, name)) } || now > limit
-    sleep(0.05) until (status = run.call("status", "--json")).last.success? || now > limit
-    answer(*status)
+    assert_settles("the session is set up") { %w[test.json test.sock].all? { |name| File.exist?(File.join(folder, name)) } }
+    status = nil
+    assert_settles(-> { "it answers: #{status}" }) { (status = run.call("status", "--json")).last.success? }
   end
-
-  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
   def answer(out, err, status)
     assert_predicate status, :success?, out + err

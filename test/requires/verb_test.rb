@@ -108,8 +108,7 @@ class RequiresVerbTest < Minitest::Test
     with_program(*culet_command, "requires", "--json", "--out", path("report.json"), "--", *ruby("-e", "require 'waits'"),
                  env: TestHelper::NEUTRAL, err: path("err")) do |pid|
       Process.kill(:TERM, pid)
-      deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE_SECONDS
-      sleep 0.02 until File.exist?(path("report.json")) || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+      assert_settles("the report is written") { File.exist?(path("report.json")) }
     end
     document = JSON.parse(File.read(path("report.json")))
     assert_equal [3, "SystemExit"], [document["exit_status"], feature(document, "waits.rb")["error"]]

@@ -62,11 +62,7 @@ class RetainAnswersTest < Minitest::Test
   # Until the fake agent has answered; from before its question on, culet catches the signal.
   def wait_until_asked(pid)
     path = "#{File.read("/proc/#{pid}/cmdline").split("\0").last}.asked"
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE_SECONDS
-    until File.exist?(path)
-      flunk "culet asks nothing" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
-      sleep 0.01
-    end
+    assert_settles("culet asks") { File.exist?(path) }
   end
 
   # @param answers [Array<String, nil>] nil: it ends

@@ -100,20 +100,11 @@ class RetainLooksTest < Minitest::Test
     with_objects("Warning[:experimental] = false\n#{code}\n#{UP}") do |pid|
       times.times { assert_operator read(pid)["objects"], :>, 1_000 }
       refute_match(/\A[ZX]/, File.read("/proc/#{pid}/stat")[/\) (.)/, 1])
-      assert_empty(copies)
+      assert_settles(-> { "no copy is there, as #{copies}" }) { copies.empty? }
     end
   end
 
-  # Copies that are still there a while after their answer.
-  def copies
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE_SECONDS
-    loop do
-      found = Dir.glob("/proc/[0-9]*/comm").select { |file| running(file) == "culet-retain" && own?(file) }
-      return found if found.empty? || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
-
-      sleep 0.05
-    end
-  end
+  def copies = Dir.glob("/proc/[0-9]*/comm").select { |file| running(file) == "culet-retain" && own?(file) }
 
   def running(file)
     File.read(file).chomp

@@ -87,11 +87,11 @@ class RunnerTest < Minitest::Test
       pids = File.join(@directory, "pids")
       body = "with_program('sh', '-c', 'echo up; sleep 600') { |pid| File.write(#{pids.inspect}, [Process.pid, pid].join(' ')); sleep 600 }"
       start_files({ "wait" => class_of("Wait", body) }) do |runner|
-        started = eventually("no test was started") { File.exist?(pids) && (words = File.read(pids).split).size == 2 && words.map(&:to_i) }
+        started = assert_settles("the tests are started") { File.exist?(pids) && (words = File.read(pids).split).size == 2 && words.map(&:to_i) }
         Process.kill(signal, runner.pid)
         assert runner.join(PATIENCE_SECONDS), "the runner did not end"
         assert_equal Signal.list[signal], runner.value.termsig
-        started.each { |pid| eventually("#{pid} is still there") { gone?(pid) } }
+        started.each { |pid| assert_settles("#{pid} is gone") { gone?(pid) } }
       end
     end
   end
@@ -170,14 +170,5 @@ class RunnerTest < Minitest::Test
     File.read("/proc/#{pid}/stat")[/\) (\S)/, 1] == "Z"
   rescue Errno::ENOENT, Errno::ESRCH
     true
-  end
-
-  def eventually(complaint)
-    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE_SECONDS
-    until (found = yield)
-      flunk complaint if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
-      sleep 0.02
-    end
-    found
   end
 end

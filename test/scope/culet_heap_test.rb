@@ -114,7 +114,7 @@ class ScopeCuletHeapTest < Minitest::Test
     in_directory do |directory|
       library = compile_c(File.join(directory, "libculet.so"), "int culet_active(void) { return 0; }", "-shared", "-fPIC")
       with_talker("sleep", "60", env: { "LD_PRELOAD" => library }, last: nil) do |pid, _, _|
-        eventually { File.read("/proc/#{pid}/maps").include?(library) }
+        assert_settles { File.read("/proc/#{pid}/maps").include?(library) }
         snapshot = read(pid)
         assert_equal 1, snapshot.problems.grep(/\Alibculet\.so is in the process, but/).size, snapshot.problems.inspect
         refute_equal "culet", snapshot.allocator.name

@@ -47,7 +47,7 @@ class ScopeReaderTest < Minitest::Test
   def test_a_stopped_process_stays_stopped
     with_program(RbConfig.ruby, "-e", WAITING) do |pid|
       Process.kill(:STOP, pid)
-      eventually { state(pid) == "T" }
+      assert_settles { state(pid) == "T" }
       assert_equal pid, read(pid).pid
       assert_equal "T", state(pid)
     end
@@ -60,7 +60,7 @@ class ScopeReaderTest < Minitest::Test
 
   def test_a_process_that_has_ended
     pid = spawn("true")
-    eventually { state(pid) == "Z" }
+    assert_settles { state(pid) == "Z" }
     assert_match(/has ended; its parent/, assert_raises(Culet::Error) { read(pid) }.message)
   ensure
     Process.wait(pid)
@@ -93,7 +93,7 @@ class ScopeReaderTest < Minitest::Test
         Process.kill(:KILL, reader)
         Process.wait(reader)
       end
-      eventually { state(pid) == "S" }
+      assert_settles { state(pid) == "S" }
       assert_equal pid, read(pid).pid
     end
   end
@@ -133,13 +133,5 @@ class ScopeReaderTest < Minitest::Test
     memory = Culet::Processes::Memory.rollup(pid)
     memory.slice("rss_bytes", "private_dirty_bytes", "shared_dirty_bytes", "swap_bytes")
           .merge("clean_bytes" => memory.values_at("private_clean_bytes", "shared_clean_bytes").sum)
-  end
-
-  def eventually
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE_SECONDS
-    until yield
-      assert_operator Process.clock_gettime(Process::CLOCK_MONOTONIC), :<, deadline
-      sleep 0.01
-    end
   end
 end

@@ -131,7 +131,7 @@ class ScopeRootsTest < Minitest::Test
       Process.kill(:CONT, pid)
       freed = output.gets[/\Acached (\d+)/, 1].to_i
       after = figures_in(output.gets)
-      eventually { File.read("/proc/#{pid}/stat")[/\) (\S)/, 1] == "T" }
+      assert_settles { File.read("/proc/#{pid}/stat")[/\) (\S)/, 1] == "T" }
       cached = after.fetch("uordblks") < before.fetch("uordblks") ? 0 : freed
       MODES.each do |mode, options|
         map = json("map", pid, *options)

@@ -139,7 +139,7 @@ class ScopeRubyHeapTest < Minitest::Test
   # @yieldparam figures [Hash{String => Integer}] GC.stat
   def with_frozen_ruby(command, env: {})
     with_started(*command, "-e", SCRIPT, env: TestHelper::NEUTRAL.merge(env)) do |pid, out|
-      eventually { File.read("/proc/#{pid}/stat")[/\) (\S)/, 1] == "T" }
+      assert_settles { File.read("/proc/#{pid}/stat")[/\) (\S)/, 1] == "T" }
       snapshot = read(pid)
       Process.kill(:CONT, pid)
       words = out.each_line.take_while { |line| line != "end\n" }.map(&:split)

@@ -146,10 +146,9 @@ class SnapshotVerbTest < Minitest::Test
   # Starts the command line, and sends the signal once the block says that it is at work.
   #
   # @return [Process::Status]
-  def interrupted(signal, *words)
+  def interrupted(signal, *words, &at_work)
     pid = spawn(NEUTRAL, *culet_command, *words, out: File::NULL, err: File::NULL, pgroup: true)
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE_SECONDS
-    sleep 0.05 until yield || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+    assert_settles("it is at work", &at_work)
     Process.kill(signal, -pid)
     Process.wait2(pid).last
   end

@@ -43,7 +43,7 @@ module TargetHelper
   # stopped.
   def with_frozen(*command, env: {}, last: "end")
     with_talker(*command, env: env, last: last) do |pid, lines, output|
-      eventually { File.read("/proc/#{pid}/stat")[/\) (\S)/, 1] == "T" }
+      assert_settles { File.read("/proc/#{pid}/stat")[/\) (\S)/, 1] == "T" }
       yield pid, lines, output
     end
   end
@@ -53,15 +53,6 @@ module TargetHelper
 
   # @return [Hash{String => String}] what makes a program run on that allocator
   def on(allocator) = Culet::Allocators.parse(allocator).environment({})
-
-  # Waits until the block is true.
-  def eventually
-    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + TestHelper::PATIENCE_SECONDS
-    until yield
-      assert_operator Process.clock_gettime(Process::CLOCK_MONOTONIC), :<, limit, "it did not come to pass"
-      sleep 0.01
-    end
-  end
 
   # Asserts that regions do not overlap, and that blocks, where they are told, cover them.
   def assert_whole(snapshot)

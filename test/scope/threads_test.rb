@@ -22,7 +22,7 @@ class ScopeThreadsTest < Minitest::Test
       assert_operator Culet::Processes::Memory.rss_bytes(pid), :>, 20 << 20
       assert_operator Culet::Processes::Memory.pss_bytes(pid), :>, 20 << 20
       assert_operator Culet::Processes::Memory.peak_rss_bytes(pid), :>, 20 << 20
-      eventually { Culet::Processes::Cpu.state(pid) == "S" }
+      assert_settles { Culet::Processes::Cpu.state(pid) == "S" }
       live = Culet::Processes::Live.find(pid)
       assert_equal "headless", File.basename(live.executable)
       refute_empty live.mappings

@@ -12,7 +12,6 @@ module ServerHelper
   DIRECTORY = __dir__
   APPLICATION = File.join(DIRECTORY, "application.ru")
   START_SECONDS = 120
-  SETTLE_SECONDS = 100 # within which what a test waits for must have come
   MEBIBYTE = 1 << 20
 
   # Makes a test class for each older Puma, when all tests run.
@@ -62,7 +61,7 @@ module ServerHelper
     # @return [Process::Status, nil] nil where it does not end
     def stop(signal: "TERM")
       Process.kill(signal, @pid) if alive?
-      @waiter.join(SETTLE_SECONDS)&.value
+      @waiter.join(TestHelper::PATIENCE_SECONDS)&.value
     end
 
     # @return [Array<Integer>] its processes that live
@@ -121,17 +120,6 @@ module ServerHelper
     server&.kill
   end
 
-  # What the block tells is waited for.
-  #
-  # @param what [String, #call] told where it does not come
-  # @return [Object] what the block returned
-  def assert_settles(what, seconds: SETTLE_SECONDS)
-    deadline = now + seconds
-    sleep 0.05 until (result = yield) || now > deadline
-    assert result, -> { "within #{seconds} s: #{what.respond_to?(:call) ? what.call : what}" }
-    result
-  end
-
   # Makes garbage in the server, has it collected, and waits for the memory to go back.
   #
   # @return [Hash] the figures of the process then
@@ -172,8 +160,6 @@ module ServerHelper
   # @return [Array<String>] the bodies of the answers to so many requests
   def at_once(server, path, count) = Array.new(count) { Thread.new { server.get(path) } }.map(&:value)
 
-  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-
   private
 
   # Test files that run at the same time want the same gems.
@@ -193,11 +179,8 @@ module ServerHelper
   end
 
   def wait_until(server, up)
-    deadline = now + START_SECONDS
-    until up.call(server)
-      flunk "the server ended: #{server.output}" unless server.alive?
-      flunk "the server was not up within #{START_SECONDS} s: #{server.output}" if now > deadline
-      sleep 0.05
+    assert_settles(-> { "the server is up: #{server.output}" }, seconds: START_SECONDS) do
+      up.call(server) || (flunk "the server ended: #{server.output}" unless server.alive?)
     end
   end
 

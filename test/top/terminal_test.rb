@@ -106,9 +106,7 @@ class TopTerminalTest < Minitest::Test
         tops = culet_processes(pid)
         assert_equal 1, tops.size
       end
-      deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE_SECONDS
-      sleep 0.05 while tops.any? { |top| alive?(top) } && Process.clock_gettime(Process::CLOCK_MONOTONIC) < deadline
-      refute(tops.any? { |top| alive?(top) })
+      assert_settles("it ends") { tops.none? { |top| alive?(top) } }
     end
   end
 

@@ -184,8 +184,7 @@ class RecordingTest < Minitest::Test
     program = compile("free(malloc(1001)); puts(\"up\"); fflush(stdout); pause();")
     with_program(*culet_command, "trace", "-o", path, "--", program, env: NEUTRAL) do
       # It is copied there four times a second.
-      deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE_SECONDS
-      sleep(0.05) until asked(1001).any? || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+      assert_settles("an event is there") { asked(1001).any? }
       assert_equal [%w[malloc 1001]], asked(1001)
       refute_predicate Culet::Trace::Header.read(path), :packed?
     end
@@ -249,11 +248,9 @@ class RecordingTest < Minitest::Test
                       "while (access(argv[1], F_OK)) usleep(5000); for (int i = 0; i < 50000; i++) free(malloc(1003)); rename(argv[1], argv[2]);")
     record(program, path("go"), path("gone"))
     FileUtils.touch(path("go"))
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE_SECONDS
-    sleep(0.02) until File.exist?(path("gone")) || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+    assert_settles("the child is done") { File.exist?(path("gone")) }
     child = path(files.last)
-    sleep(0.02) until asked(1003, file: child).size == 50_000 || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
-    assert_equal 50_000, asked(1003, file: child).size
+    assert_settles(-> { "all events, not #{asked(1003, file: child).size}" }) { asked(1003, file: child).size == 50_000 }
     assert_whole info(child)
   end
 

@@ -75,8 +75,7 @@ class TraceVerbTest < Minitest::Test
     out = path("out")
     pid = spawn(NEUTRAL, *culet_command, "trace", "-o", path, "--", "sh", "-c", "trap 'echo caught; exit 0' TERM; echo up; while :; do sleep 0.05; done",
                 out: out, err: path("err"), pgroup: true)
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE_SECONDS
-    sleep 0.02 until File.exist?(out) && File.read(out).include?("up") || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+    assert_settles("it is up") { File.exist?(out) && File.read(out).include?("up") }
     Process.kill(:TERM, pid)
     assert_predicate Process.wait2(pid).last, :success?
     assert_equal "up\ncaught\n", File.read(out)

@@ -72,7 +72,7 @@ class TrimProcessTest < Minitest::Test
         File.write(#{"#{path}.part".inspect}, JSON.generate(Culet.trim_stats))
         File.rename(#{"#{path}.part".inspect}, #{path.inspect})
       RUBY
-      wait_for(path)
+      assert_settles("#{path} comes") { File.exist?(path) }
       assert_operator JSON.parse(File.read(path))["returned_bytes"], :>, 25_000_000
     end
   end
@@ -267,11 +267,6 @@ class TrimProcessTest < Minitest::Test
     assert_match(/\Aanother copy of culet/, stats[:problem])
     assert_kind_of Integer, bytes
     assert_equal 1, threads
-  end
-
-  def wait_for(path)
-    2_400.times { File.exist?(path) ? return : sleep(0.05) }
-    flunk "#{path} did not come"
   end
 
   def copy_for_everybody(directory)
