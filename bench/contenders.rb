@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "culet/allocators"
+require "culet/model/statistics"
 
 # Runs of the same programs under several allocators, in turn; bench/allocator and bench/standard use it.
 #

@@ -34,11 +34,8 @@ module Bench
     def value(figure, name)
       return if @reasons.key?(name)
 
-      values = @runs.fetch(name).filter_map { |figures| figures[figure.key] }.sort
-      return if values.empty?
-
-      middle = values.size / 2
-      values.size.odd? ? values[middle] : (values[middle - 1] + values[middle]) / 2.0
+      values = @runs.fetch(name).filter_map { |figures| figures[figure.key] }
+      Culet::Statistics.median(values) if values.any?
     end
 
     # @return [Hash{String => Numeric}] of the contenders except culet
