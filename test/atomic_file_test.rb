@@ -4,13 +4,7 @@ require "test_helper"
 require "culet/system/atomic_file"
 
 class AtomicFileTest < Minitest::Test
-  def setup
-    @directory = Dir.mktmpdir
-  end
-
-  def teardown
-    FileUtils.remove_entry(@directory)
-  end
+  def setup = @directory = new_folder
 
   def test_writes_and_replaces
     path = file("report")

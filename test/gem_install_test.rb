@@ -33,12 +33,8 @@ class GemInstallTest < Minitest::Test
   BUILD_PATIENCE_SECONDS = 900
 
   def setup
-    @directory = Dir.mktmpdir("culet-gem")
+    @directory = new_folder
     FileUtils.cp(built_gem("culet"), @directory)
-  end
-
-  def teardown
-    FileUtils.rm_rf(@directory)
   end
 
   def test_installed_into_an_empty_gem_home_it_works

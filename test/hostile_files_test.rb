@@ -23,12 +23,8 @@ class HostileFilesTest < Minitest::Test
             [], {}, [nil], [[]], [{}], { "a" => 1 }, [-1, 1 << 64]].freeze
 
   def setup
-    @directory = Dir.mktmpdir("culet-hostile")
+    @directory = new_folder
     @random = Random.new(SEED)
-  end
-
-  def teardown
-    FileUtils.rm_rf(@directory)
   end
 
   def path(name) = File.join(@directory, name)

@@ -32,9 +32,7 @@ class InputBoundsTest < Minitest::Test
     exit!(status)
   RUBY
 
-  def setup = @directory = Dir.mktmpdir("culet-bounds")
-
-  def teardown = FileUtils.rm_rf(@directory)
+  def setup = @directory = new_folder
 
   def path(name) = File.join(@directory, name)
 
@@ -44,7 +42,7 @@ class InputBoundsTest < Minitest::Test
   # @return [String] the sentence of a file that was refused, or what was said beside the report
   def assert_bounded(*words, most: MOST_MEGABYTES)
     _, sentence, status = Open3.capture3(RbConfig.ruby, "-I#{TestHelper::ROOT}/lib", "-r#{TestHelper::ROOT}/bin/gems.rb", "-e", PROGRAM,
-                                       path("peak"), *words, rlimit_cpu: SECONDS)
+                                         path("peak"), *words, rlimit_cpu: SECONDS)
     assert_includes [0, 1], status.exitstatus, "#{words.join(" ")}: #{status}, #{sentence}"
     assert_operator Integer(File.read(path("peak"))), :<, most, words.join(" ")
     assert_match(/\Aculet: [^\n]+\n\z/, sentence) if status.exitstatus == 1

@@ -8,8 +8,7 @@ class ProfileBenchTest < Minitest::Test
   BENCH = File.join(ROOT, "bench/profile/run")
   RUBY_CONTENDERS = ["off", "loaded, off", "512k", "64k"].freeze
 
-  def setup = @folder = Dir.mktmpdir("culet-profile-bench-test")
-  def teardown = FileUtils.rm_rf(@folder)
+  def setup = @folder = new_folder
 
   def test_programs_are_measured_under_each_contender
     out, rows = measured("programs", "--scale", "0.02")

@@ -39,8 +39,7 @@ class StandardBenchTest < Minitest::Test
   C
   COUNTING = "#include <cstdio>\n#include <cstdlib>\nint main() { long iterCount = 100000000; free(malloc(1)); return iterCount != 40000000; }\n"
 
-  def setup = @folder = Dir.mktmpdir("culet-standard-test")
-  def teardown = FileUtils.rm_rf(@folder)
+  def setup = @folder = new_folder
 
   def test_time_cpu_and_memory_under_each_allocator
     source "cfrac/cfrac.c", FILL

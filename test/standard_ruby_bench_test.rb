@@ -57,11 +57,9 @@ class StandardRubyBenchTest < Minitest::Test
   RUBY
 
   def setup
-    @folder = Dir.mktmpdir("culet-standard-test")
+    @folder = new_folder
     @out = "#{@folder}/out.json"
   end
-
-  def teardown = FileUtils.rm_rf(@folder)
 
   def test_goes_on_where_it_was_killed
     file "checkout/bench/cfrac/cfrac.c", COUNTING

@@ -30,6 +30,7 @@ module TestHelper
   # A test that asserted nothing could not fail.
   def after_teardown
     super
+    FileUtils.rm_rf(@folders) if @folders
     flunk "it asserted nothing" if assertions.zero? && failures.empty?
   end
 
@@ -158,6 +159,9 @@ module TestHelper
 
   # @return [Boolean] whether bin/test --all runs: the slow tests too
   def all_tests? = ENV.key?("CULET_TEST_ALL")
+
+  # @return [String] a folder for the test, which is removed after it
+  def new_folder = (@folders ||= []).push(File.realpath(Dir.mktmpdir("culet-test"))).last
 
   # @yieldparam directory [String] that the block has for itself
   def in_directory

@@ -12,12 +12,7 @@ module BoxHelper
 
   def setup
     super
-    @folder = Dir.mktmpdir("culet-box")
-  end
-
-  def teardown
-    FileUtils.rm_rf(@folder)
-    super
+    @folder = new_folder
   end
 
   private

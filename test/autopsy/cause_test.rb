@@ -144,8 +144,7 @@ class AutopsyControlGroupTest < Minitest::Test
   NAMES = { 2 => %w[memory.current memory.max memory.stat memory.events memory.pressure],
             1 => ["memory.usage_in_bytes", "memory.limit_in_bytes", "memory.stat", "memory.oom_control", nil] }.freeze
 
-  def setup = @root = Dir.mktmpdir("culet-groups")
-  def teardown = FileUtils.remove_entry(@root)
+  def setup = @root = new_folder
 
   def test_the_tightest_ancestor_in_version2
     tree(2, "a" => "max", "a/b" => "1000", "a/b/c" => "2000", "a/b/c/d" => "max")

@@ -36,7 +36,7 @@ class DocsContainersTest < Minitest::Test
   def setup
     skip_unless_all
 
-    @folder = Dir.mktmpdir("culet-images")
+    @folder = new_folder
     @podman = Podman.new(@folder)
     @gems = [*Packaging::SourceGem.all(@folder), *Dir["#{ROOT}/.gems/ruby/#{RbConfig::CONFIG["ruby_version"]}/cache/*.gem"]]
     File.write("#{@folder}/app.rb", APPLICATION)
@@ -45,10 +45,7 @@ class DocsContainersTest < Minitest::Test
     skip e.message
   end
 
-  def teardown
-    @podman&.close
-    FileUtils.rm_rf(@folder) if @folder
-  end
+  def teardown = @podman&.close
 
   def test_the_page_names_these_images
     assert_equal IMAGES.keys.first(2), dockerfiles.keys

@@ -35,7 +35,7 @@ class DocsRailsImageTest < Minitest::Test
     skip_unless_all
     skip "Debian 12 has Ruby #{RUBY}x, this is #{RUBY_VERSION}" unless RUBY_VERSION.start_with?(RUBY)
 
-    @folder = Dir.mktmpdir("culet-rails")
+    @folder = new_folder
     @podman = Podman.new(@folder)
     gems = ["#{ROOT}/.gems", bundle.environment["BUNDLE_PATH"]].flat_map { |path| Dir["#{path}/ruby/*/cache/*.gem"] }
     @gems = [*Packaging::SourceGem.all(@folder), *gems.uniq { |path| File.basename(path) }]
@@ -43,10 +43,7 @@ class DocsRailsImageTest < Minitest::Test
     skip e.message
   end
 
-  def teardown
-    @podman&.close
-    FileUtils.rm_rf(@folder) if @folder
-  end
+  def teardown = @podman&.close
 
   def test_the_image_of_rails_new
     write_application

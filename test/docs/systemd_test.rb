@@ -40,7 +40,7 @@ class DocsSystemdTest < Minitest::Test
 
   def setup
     root = root("trixie", packages: PACKAGES)
-    @folder = Dir.mktmpdir("culet-units")
+    @folder = new_folder
     @podman = Podman.new(@folder)
     cached = "ruby/#{RbConfig::CONFIG["ruby_version"]}/cache/*.gem"
     @podman.import("plain", root, [*Packaging::SourceGem.all(@folder), *Dir["#{ROOT}/.gems/#{cached}", "#{bundle.environment.fetch("BUNDLE_PATH")}/#{cached}"]])
@@ -50,10 +50,7 @@ class DocsSystemdTest < Minitest::Test
     skip e.message
   end
 
-  def teardown
-    @podman&.close
-    FileUtils.rm_rf(@folder) if @folder
-  end
+  def teardown = @podman&.close
 
   def test_the_units
     @podman.with_container("units", "--systemd=always", "--cap-add", "SYS_PTRACE", network: "none") do |container|

@@ -23,7 +23,7 @@ class ElsewhereTest < Minitest::Test
   end
 
   def setup
-    @directory = Dir.mktmpdir("culet-elsewhere")
+    @directory = new_folder
     copy_ruby_files(@directory)
     FileUtils.rm_f(%w[culet culet_boot].map { |name| "#{@directory}/lib/culet/#{name}.so" })
     @fake = File.join(@directory, "fake.rb")
@@ -33,10 +33,6 @@ class ElsewhereTest < Minitest::Test
       Object.send(:remove_const, :RUBY_PLATFORM)
       RUBY_PLATFORM = #{PLATFORM.dump}
     RUBY
-  end
-
-  def teardown
-    FileUtils.rm_rf(@directory)
   end
 
   ENTRIES.each do |entry|

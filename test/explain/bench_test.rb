@@ -7,9 +7,7 @@ require "json"
 class ExplainBenchTest < Minitest::Test
   BENCH = File.join(ROOT, "bench/explain/run")
 
-  def setup = @folder = Dir.mktmpdir
-
-  def teardown = FileUtils.remove_entry(@folder)
+  def setup = @folder = new_folder
 
   def test_outcomes
     { "right" => "ruby_leak", "unknown" => "unknown", "wrong" => "bloat" }.each do |outcome, verdict|

@@ -8,14 +8,7 @@ require "objspace"
 class FeatureIndexTest < Minitest::Test
   Index = Culet::FeatureIndex
 
-  def setup
-    @directory = File.realpath(Dir.mktmpdir("culet-index"))
-  end
-
-  def teardown
-    FileUtils.rm_rf(@directory)
-    super
-  end
+  def setup = @directory = new_folder
 
   def test_each_name_that_a_require_may_give
     index = Index.new

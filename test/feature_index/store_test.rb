@@ -22,12 +22,7 @@ class FeatureIndexStoreTest < Minitest::Test
 
   def setup
     @files = self.class.files
-    @cache = Dir.mktmpdir("culet-cache")
-  end
-
-  def teardown
-    FileUtils.rm_rf(@cache)
-    super
+    @cache = new_folder
   end
 
   attr_reader :cache

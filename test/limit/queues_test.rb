@@ -20,15 +20,12 @@ class LimitQueuesTest < Minitest::Test
   def setup
     skip "Rails and PostgreSQL: bin/test --all runs it" unless all_tests?
     skip "there is no PostgreSQL; install the Debian package postgresql" unless PostgresServer.programs
-    @directory = Dir.mktmpdir
+    @directory = new_folder
     File.chmod(0o755, @directory) # PostgreSQL is another user
     @postgres = PostgresServer.new(FileUtils.mkdir_p(File.join(@directory, "postgres")).first)
   end
 
-  def teardown
-    @postgres&.stop
-    FileUtils.rm_rf(@directory) if @directory
-  end
+  def teardown = @postgres&.stop
 
   def test_workers_of_solid_queue_end_and_are_replaced
     check_cluster(solid_queue, 280, "ruby", "jobs.rb")

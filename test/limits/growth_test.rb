@@ -164,11 +164,9 @@ class GrowthTest < Minitest::Test
   end
 
   def setup
-    @folder = Dir.mktmpdir
+    @folder = new_folder
     @extension = LeakingExtension.build(@folder)
   end
-
-  def teardown = FileUtils.remove_entry(@folder)
 
   private
 

@@ -39,11 +39,7 @@ class Aarch64Test < Minitest::Test
   def setup
     skip "this machine is one" if RbConfig::CONFIG["host_cpu"] == "aarch64"
     @root = foreign_root(SUITE, packages: PACKAGES)
-    @share = Dir.mktmpdir("culet-aarch64")
-  end
-
-  def teardown
-    FileUtils.rm_rf(@share) if @share
+    @share = new_folder
   end
 
   def test_the_gem_works_there_and_passes_the_tests_of_the_extension

@@ -17,13 +17,7 @@ class GemsTest < Minitest::Test
   BUILD_PATIENCE_SECONDS = 1800
   ABI = RUBY_VERSION[/\A\d+\.\d+/]
 
-  def setup
-    @directory = Dir.mktmpdir("culet-package")
-  end
-
-  def teardown
-    FileUtils.rm_rf(@directory)
-  end
+  def setup = @directory = new_folder
 
   # The specification lists those that are there.
   def test_the_manual_is_written_before_a_gem_is_made

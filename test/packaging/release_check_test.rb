@@ -10,15 +10,11 @@ class ReleaseCheckTest < Minitest::Test
              .github/workflows/pages.yml].freeze
 
   def setup
-    @root = Dir.mktmpdir("culet-release")
+    @root = new_folder
     FILES.each do |name|
       FileUtils.mkdir_p(File.dirname(File.join(@root, name)))
       FileUtils.cp(File.join(ROOT, name), File.join(@root, name))
     end
-  end
-
-  def teardown
-    FileUtils.rm_rf(@root)
   end
 
   def test_a_checkout_that_is_ready

@@ -7,12 +7,7 @@ require "json"
 module RequiresHelper
   def setup
     super
-    @folder = File.realpath(Dir.mktmpdir("culet-requires"))
-  end
-
-  def teardown
-    FileUtils.rm_rf(@folder)
-    super
+    @folder = new_folder
   end
 
   def path(name) = File.join(@folder, name)

@@ -6,13 +6,7 @@ require_relative "part"
 
 # The runner of all tests, on test files made for it.
 class RunnerTest < Minitest::Test
-  def setup
-    @directory = Dir.mktmpdir("culet-runner")
-  end
-
-  def teardown
-    FileUtils.rm_rf(@directory)
-  end
+  def setup = @directory = new_folder
 
   def test_counts_of_all_files_are_summed_in_the_last_line
     out, status = run_files({ "one" => class_of("One", "assert true", "assert_equal 1, 1"), "two" => class_of("Two", "skip 'not now'") })

@@ -12,14 +12,11 @@ class NotifyTest < Minitest::Test
   STARTED = ["sh", "-c", 'export WATCHDOG_PID=$$; exec "$@"', "sh"].freeze
 
   def setup
-    @folder = Dir.mktmpdir
+    @folder = new_folder
     @socket = NotifySocket.new(@folder)
   end
 
-  def teardown
-    @socket.close
-    FileUtils.rm_rf(@folder)
-  end
+  def teardown = @socket.close
 
   def test_puma = assert_notifies("puma", "-C", "#{DIRECTORY}/puma/puma.rb", APPLICATION, env: { "WORKERS" => "1" })
 

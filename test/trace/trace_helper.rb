@@ -10,13 +10,7 @@ require "json"
 module TraceHelper
   FIXTURES = Dir[File.join(TestHelper::ROOT, "test/fixtures/traces/*.trace")].freeze
 
-  def setup
-    @directory = Dir.mktmpdir("culet-trace")
-  end
-
-  def teardown
-    FileUtils.rm_rf(@directory)
-  end
+  def setup = @directory = new_folder
 
   def path(name = "t.trace") = File.join(@directory, name)
 

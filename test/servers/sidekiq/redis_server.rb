@@ -24,13 +24,12 @@ class RedisServer
     def setup
       super
       skip "there is no Redis; install the Debian package redis-tools or redis-server" unless RedisServer.program
-      @directory = Dir.mktmpdir
+      @directory = new_folder
       @redis = RedisServer.new(@directory)
     end
 
     def teardown
       @redis&.stop
-      FileUtils.rm_rf(@directory) if @directory
       super
     end
   end
