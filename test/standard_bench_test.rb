@@ -111,16 +111,6 @@ class StandardBenchTest < Minitest::Test
     assert_match(/\Aredis was not run: redis-server.* not installed\.\z/, remarks.first)
   end
 
-  def test_a_library_that_is_no_allocator_is_no_contender
-    libm = File.readlines("/proc/self/maps").filter_map { |line| line[%r{ (/\S*/libm[.-]\S*)$}, 1] }.first
-    skip "this Ruby is not linked with libm" unless libm
-
-    source "cfrac/cfrac.c", FILL
-    out, err, status = bench("cfrac", "--runs", "1", "--allocators", "math=#{libm},culet")
-    assert_equal [2, ""], [status.exitstatus, out]
-    assert_match(%r{\Abench/standard/run: \S*libm\S* does not define malloc; .*\n\z}, err)
-  end
-
   def test_without_a_checkout
     out, err, status = run_program(RbConfig.ruby, BENCH, "--sources", "#{@folder}/nonesuch", "--allocators", "glibc", env: NEUTRAL)
     assert_equal [1, ""], [status.exitstatus, out]
