@@ -18,8 +18,7 @@ class BenchmarksTest < Minitest::Test
 
   def test_the_charts_that_the_page_shows_are_drawn
     Dir.mktmpdir do |folder|
-      _, err, status = run_program(RbConfig.ruby, "-w", File.join(Bench::ROOT, "bench/report"), "--charts", "#{folder}/charts")
-      assert_predicate status, :success?, err
+      assert_success(RbConfig.ruby, "-w", File.join(Bench::ROOT, "bench/report"), "--charts", "#{folder}/charts")
       drawn = Dir["#{folder}/charts/*"].to_h { |path| [File.basename(path), File.read(path, encoding: Encoding::UTF_8)] }
       assert_equal File.read(Bench::Page::PAGE, encoding: Encoding::UTF_8).scan(/^<!-- picture: (\S+) /).flatten.sort, drawn.keys.sort
       assert_equal Bench::Page.new.charts, drawn
@@ -62,8 +61,7 @@ class BenchmarksTest < Minitest::Test
       require "./bench/preamble"
       Bench.command("some [options]", "Does some.", runs: [3, "of each"], pause_ms: [nil, "of", Integer], no_calls: [false, "none"]) { |options, arguments| p options, arguments }
     RUBY
-    out, err, status = run_program(RbConfig.ruby, "-w", "-e", program, "--", "--pause-ms", "5", "--no-calls", "x", chdir: Bench::ROOT)
-    assert_predicate status, :success?, err
+    out, = assert_success(RbConfig.ruby, "-w", "-e", program, "--", "--pause-ms", "5", "--no-calls", "x", chdir: Bench::ROOT)
     assert_equal [{ runs: 3, pause_ms: 5, no_calls: true }, ["x"]].map(&:inspect), out.lines(chomp: true)
     _, err, status = run_program(RbConfig.ruby, "-e", program, "--", "--runs", "0", chdir: Bench::ROOT)
     assert_equal [2, "some: invalid argument: --runs 0; at least 1\n"], [status.exitstatus, err]

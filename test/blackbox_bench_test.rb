@@ -12,8 +12,7 @@ class BlackBoxBenchTest < Minitest::Test
   def test_each_program_with_and_without
     Dir.mktmpdir do |folder|
       path = File.join(folder, "rows.json")
-      _, err, status = run_program(RbConfig.ruby, "-w", BENCH, "--runs", "1", "--seconds", "1", "--requests", "2000", "--out", path, env: NEUTRAL)
-      assert_predicate status, :success?, err
+      assert_success(RbConfig.ruby, "-w", BENCH, "--runs", "1", "--seconds", "1", "--requests", "2000", "--out", path, env: NEUTRAL)
       rows = JSON.parse(File.read(path)).fetch("results")
       assert_equal ["idle", "busy, profile on", "requests"].product(["without", "black box"]),
                    rows.select { |row| row["metric"] == "CPU time" }.map { |row| row.values_at("subject", "contender") }

@@ -29,8 +29,7 @@ class BoxesTest < Minitest::Test
     Dir.mktmpdir do |folder|
       file = File.join(folder, "own.snapshot")
       boxed("kept = Array.new(20_000) { 'x' * 1_000 }; Culet.snapshot(ARGV.first); kept", file)
-      out, err, status = run_culet("report", "--json", file, env: NEUTRAL)
-      assert_predicate status, :success?, err
+      out, = assert_culet_success("report", "--json", file, env: NEUTRAL)
       assert_operator JSON.parse(out)["malloc_holdings"]["types"]["T_STRING"], :>, 20_000_000
     end
   end
@@ -52,8 +51,7 @@ class BoxesTest < Minitest::Test
 
   # @return [Array(String, String)] what a program that has loaded culet said in the main box, and on its standard error
   def boxed(script, *words, library: "culet")
-    out, err, status = run_program(RbConfig.ruby, QUIET, "-I#{ROOT}/lib", "-r#{library}", "-e", script, *words, env: BOXED)
-    assert_predicate status, :success?, err
+    out, err = assert_success(RbConfig.ruby, QUIET, "-I#{ROOT}/lib", "-r#{library}", "-e", script, *words, env: BOXED)
     [out, err]
   end
 end

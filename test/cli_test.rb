@@ -23,8 +23,7 @@ class CliTest < Minitest::Test
   Culet::CLI::VERBS.each_key do |verb|
     # In a process of its own: what the verb loads gives no warning.
     define_method(:"test_#{verb}_has_help_with_examples_and_the_common_options") do
-      out, err, status = run_culet(verb, "--help")
-      assert_predicate status, :success?, err
+      out, err = assert_culet_success(verb, "--help")
       assert_empty err
       assert_match(/\Ausage: culet #{verb}/, out)
       ["Examples:", "--json", "--out FILE", "--[no-]color", "--help"].each { |word| assert_includes out, word }

@@ -172,8 +172,7 @@ class DoctorTest < Minitest::Test
 
   def test_without_a_pid_it_is_what_a_fresh_ruby_gets_and_nothing_stays_behind
     TestHelper.allocators.each do |name|
-      out, err, status = run_culet("run", "--allocator", name, "--", *culet_command, "doctor", "--json", env: NEUTRAL)
-      assert_predicate status, :success?, err
+      out, = assert_culet_success("run", "--allocator", name, "--", *culet_command, "doctor", "--json", env: NEUTRAL)
       report = JSON.parse(out)
       assert_nil report["pid"]
       assert_equal name, report.dig("allocator", "name")

@@ -6,8 +6,7 @@ require "json"
 
 class EnvTest < Minitest::Test
   def test_what_it_prints_a_shell_can_evaluate
-    text, err, status = run_culet("env", "--allocator", "jemalloc:narenas=2", env: NEUTRAL)
-    assert_predicate status, :success?, err
+    text, = assert_culet_success("env", "--allocator", "jemalloc:narenas=2", env: NEUTRAL)
     out, = run_program("sh", "-c", "#{text}\nprintf '%s %s' \"$MALLOC_CONF\" \"$LD_PRELOAD\"", env: NEUTRAL)
     assert_equal "narenas:2 #{Culet::Allocators.parse("jemalloc").library}", out
   end

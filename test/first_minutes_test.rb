@@ -38,8 +38,7 @@ class FirstMinutesTest < Minitest::Test
       # The entry point of Rails preloads Debian's file, the Dockerfile of Rails 8.1 a link to it.
       File.symlink(JEMALLOC, "#{folder}/libjemalloc.so")
       [JEMALLOC, "#{folder}/libjemalloc.so"].each do |library|
-        out, err, status = run_program("bash", "#{folder}/docker-entrypoint", RbConfig.ruby, "-e", WHICH, env: env.merge("LD_PRELOAD" => library))
-        assert_predicate status, :success?, err
+        out, = assert_success("bash", "#{folder}/docker-entrypoint", RbConfig.ruby, "-e", WHICH, env: env.merge("LD_PRELOAD" => library))
         assert_match(/\Aculet serves malloc/, out)
       end
     end
@@ -49,8 +48,7 @@ class FirstMinutesTest < Minitest::Test
     blocks("debian-image", "dockerfile").each do |lines|
       words = YAML.safe_load(lines[/^ENTRYPOINT (.*)/, 1])
       with_commands do |_, env|
-        out, err, status = run_program(*words, RbConfig.ruby, "-e", WHICH, env: env)
-        assert_predicate status, :success?, err
+        out, = assert_success(*words, RbConfig.ruby, "-e", WHICH, env: env)
         assert_match(/\Aculet serves malloc/, out)
       end
     end
@@ -62,8 +60,7 @@ class FirstMinutesTest < Minitest::Test
     commands.each_value do |command|
       with_commands do |folder, env|
         %w[puma sidekiq].each { |name| script("#{folder}/#{name}", "exec #{RbConfig.ruby} -e '#{WHICH}'") }
-        out, err, status = run_program("sh", "-c", command, env: env)
-        assert_predicate status, :success?, err
+        out, = assert_success("sh", "-c", command, env: env)
         assert_match(/\Aculet serves malloc/, out)
       end
     end
@@ -86,8 +83,7 @@ class FirstMinutesTest < Minitest::Test
     Dir.mktmpdir do |folder|
       # The reader's user, folder and programs are not here.
       units.each { |name, text| File.write("#{folder}/#{name}", text.gsub("/usr/local/bin/culet", "/bin/true").gsub("/srv/app", "/").sub("User=app", "User=root")) }
-      out, err, status = run_program("systemd-analyze", "verify", *units.map { |name, _| "#{folder}/#{name}" })
-      assert_predicate status, :success?, err
+      out, err = assert_success("systemd-analyze", "verify", *units.map { |name, _| "#{folder}/#{name}" })
       assert_empty((out + err).lines.grep(/#{Regexp.escape(folder)}/))
     end
   end

@@ -80,8 +80,7 @@ class FormatsTest < Minitest::Test
   private
 
   def culet(*words)
-    out, err, status = run_culet(*words)
-    assert_predicate status, :success?, err
+    out, = assert_culet_success(*words)
     out
   end
 

@@ -130,8 +130,7 @@ class GemInstallTest < Minitest::Test
       started = [*(%w[bundle exec] if app), "ruby", "-e", "require 'set'; require 'ostruct'; $kept = Array.new(50) { |i| 'text' * i }"]
       variables = environment.merge(bundle(app))
       { %w[requires --json] => %w[features processes], %w[requires --unused --json] => ["gems"], %w[strings --json] => ["strings"], %w[profile --json] => ["sites"] }.each do |verb, keys|
-        out, err, status = run_program(File.join(home, "bin/culet"), *verb, "--", *started, env: variables, chdir: app || @directory)
-        assert_predicate status, :success?, err
+        out, err = assert_success(File.join(home, "bin/culet"), *verb, "--", *started, env: variables, chdir: app || @directory)
         assert_empty err
         document = JSON.parse(out)
         keys.each { |key| refute_nil document[key], "#{verb.join(" ")}: #{key}" }
@@ -249,8 +248,7 @@ class GemInstallTest < Minitest::Test
     skip_unless_all
 
     unpacked = File.join(@directory, "unpacked")
-    _, err, status = run_program(*GEM, "unpack", gem_file, "--target", unpacked, env: environment)
-    assert_predicate status, :success?, err
+    assert_success(*GEM, "unpack", gem_file, "--target", unpacked, env: environment)
     root = Dir[File.join(unpacked, "*")].first
     File.write(File.join(root, "ext/culet/culet.c"), "this is not C\n")
     ext = File.join(root, "ext")
@@ -265,12 +263,10 @@ class GemInstallTest < Minitest::Test
     skip_unless_all
 
     app = bundler_app
-    out, err, status = run_program("bundle", "install", "--local", env: bundler_environment(app).merge(QUICK), chdir: app, patience: BUILD_PATIENCE_SECONDS)
-    assert_predicate status, :success?, out + err
-    out, err, status = run_program("bundle", "exec", "culet", "run", "--", "ruby", "-rculet", "-e",
-                                   "puts Culet.allocator.values_at(:name, :active).inspect",
-                                   env: bundler_environment(app), chdir: app)
-    assert_predicate status, :success?, err
+    assert_success("bundle", "install", "--local", env: bundler_environment(app).merge(QUICK), chdir: app, patience: BUILD_PATIENCE_SECONDS)
+    out, = assert_success("bundle", "exec", "culet", "run", "--", "ruby", "-rculet", "-e",
+                          "puts Culet.allocator.values_at(:name, :active).inspect",
+                          env: bundler_environment(app), chdir: app)
     assert_equal "[\"culet\", true]\n", out
   end
 
@@ -293,8 +289,7 @@ class GemInstallTest < Minitest::Test
       directory = Dir.mktmpdir("culet-built")
       Minitest.after_run { FileUtils.rm_rf(directory) }
       path = File.join(directory, "#{name}-#{Culet::VERSION}.gem")
-      _, err, status = run_program(*GEM, "build", "#{name}.gemspec", "--output", path, env: CLEAN)
-      assert_predicate status, :success?, err
+      assert_success(*GEM, "build", "#{name}.gemspec", "--output", path, env: CLEAN)
       path
     end
   end
@@ -329,8 +324,7 @@ class GemInstallTest < Minitest::Test
     files = Dir[File.join(ROOT, ".gems/*/*/cache/*.gem")].reject { |path| File.basename(path).start_with?("minitest-") }
     refute_empty files, "run bin/setup: the gems that culet-cli depends on are not in .gems"
     FileUtils.cp([*files, built_gem("culet-cli")], @directory)
-    out, err, status = run_program(*GEM, "install", "--local", "--no-document", "culet-cli-#{Culet::VERSION}.gem", env: environment, chdir: @directory)
-    assert_predicate status, :success?, out + err
+    assert_success(*GEM, "install", "--local", "--no-document", "culet-cli-#{Culet::VERSION}.gem", env: environment, chdir: @directory)
   end
 
   def environment = CLEAN.merge("GEM_HOME" => home, "GEM_PATH" => home)
@@ -338,8 +332,7 @@ class GemInstallTest < Minitest::Test
   def install(path: nil, env: {})
     variables = environment.merge(env)
     variables["PATH"] = path if path
-    out, err, status = run_program(*GEM, "install", "--local", "--no-document", gem_file, env: variables, chdir: @directory, patience: BUILD_PATIENCE_SECONDS)
-    assert_predicate status, :success?, out + err
+    assert_success(*GEM, "install", "--local", "--no-document", gem_file, env: variables, chdir: @directory, patience: BUILD_PATIENCE_SECONDS)
   end
 
   def compiled = Dir[File.join(home, "extensions/*/*/culet-*/culet/*.so")]

@@ -163,10 +163,9 @@ class HostileFilesTest < Minitest::Test
   # ---- what a require cost, what never ran ----
 
   def recorded(*words)
-    out, err, status = run_culet(*words, "--json", "--", RbConfig.ruby, "--disable-gems", "-e",
-                                 "require 'set'; require 'shellwords'; begin; require 'nowhere'; rescue LoadError; end",
-                                 env: TestHelper::NEUTRAL)
-    assert_predicate status, :success?, err
+    out, = assert_culet_success(*words, "--json", "--", RbConfig.ruby, "--disable-gems", "-e",
+                                "require 'set'; require 'shellwords'; begin; require 'nowhere'; rescue LoadError; end",
+                                env: TestHelper::NEUTRAL)
     JSON.parse(out)
   end
 
@@ -289,8 +288,7 @@ class HostileFilesTest < Minitest::Test
   def real_records
     snapshot = path("real.snapshot")
     with_program(RbConfig.ruby, "--disable-gems", "-e", WAITING, env: TestHelper::NEUTRAL) do |pid|
-      _, err, status = run_culet("snapshot", pid.to_s, "--out", snapshot, env: TestHelper::NEUTRAL)
-      assert_predicate status, :success?, err
+      assert_culet_success("snapshot", pid.to_s, "--out", snapshot, env: TestHelper::NEUTRAL)
     end
     found = []
     Culet::Scope::Stream.new(Culet::Scope.streams(snapshot).first).each_record { |type, payload| found << [type, payload] }

@@ -69,8 +69,7 @@ class IdleTest < Minitest::Test
 
   def ruby(script)
     env = NEUTRAL.merge(Culet::Allocators.parse("culet").environment({}))
-    out, err, status = run_program(RbConfig.ruby, "--disable-gems", "-e", script, env: env)
-    assert_predicate status, :success?, err
+    out, err = assert_success(RbConfig.ruby, "--disable-gems", "-e", script, env: env)
     assert_empty err
     out
   end

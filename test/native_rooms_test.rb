@@ -42,8 +42,7 @@ class NativeRoomsTest < Minitest::Test
   # Each has a copy of what both compile, whose names must not lead from one to the other.
   def test_an_extension_exports_its_beginning_alone
     { "culet.so" => "Init_culet", "culet_boot.so" => "Init_culet_boot" }.each do |file, beginning|
-      out, err, status = run_program("nm", "-D", "--defined-only", "#{ROOT}/lib/culet/#{file}")
-      assert_predicate status, :success?, err
+      out, = assert_success("nm", "-D", "--defined-only", "#{ROOT}/lib/culet/#{file}")
       assert_equal [beginning], out.scan(/ [A-Z] (\w+)$/).flatten, file
     end
   end
@@ -51,8 +50,7 @@ class NativeRoomsTest < Minitest::Test
   def test_the_memory_side_contains_no_function_of_boot
     boot = files.grep(%r{\Aboot/.*\.c\z}).flat_map { |file| source(file).scan(/^(?!static)[a-z][\w *]*[ *](culet_\w+)\([^;{]*\)\s*\{/m).flatten }
     assert_operator boot.size, :>, 50
-    out, err, status = run_program("nm", "#{ROOT}/lib/culet/culet.so")
-    assert_predicate status, :success?, err
+    out, = assert_success("nm", "#{ROOT}/lib/culet/culet.so")
     assert_includes out, "culet_release_find"
     assert_empty boot & out.scan(/ [a-zA-Z] (\w+)$/).flatten
   end

@@ -97,8 +97,7 @@ class NativeTest < Minitest::Test
     Dir.mktmpdir do |folder|
       copy_ruby_files(folder)
       code = "ARGV.each { |name| require name }; puts $LOADED_FEATURES.grep(%r{\\A#{folder}/}).grep(/errors|runtime/), Culet.method(:report).source_location"
-      out, err, status = run_program(RbConfig.ruby, "-w", "-r#{ROOT}/lib/culet/agent.rb", "-I#{folder}/lib", "-e", code, *names, env: NEUTRAL.merge("CULET_LIMIT" => "9T"))
-      assert_predicate status, :success?, err
+      out, err = assert_success(RbConfig.ruby, "-w", "-r#{ROOT}/lib/culet/agent.rb", "-I#{folder}/lib", "-e", code, *names, env: NEUTRAL.merge("CULET_LIMIT" => "9T"))
       assert_empty err
       assert_equal "#{ROOT}/lib/culet.rb", out.lines(chomp: true).first
     end

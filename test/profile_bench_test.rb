@@ -55,8 +55,7 @@ class ProfileBenchTest < Minitest::Test
   def measured(*words)
     path = File.join(@folder, "rows.json")
     words += ["--runs", "1"] unless words.include?("--runs")
-    out, err, status = run_program(RbConfig.ruby, "-w", BENCH, *words, "--build", File.join(@folder, "built"), "--out", path, env: NEUTRAL)
-    assert_predicate status, :success?, err
+    out, = assert_success(RbConfig.ruby, "-w", BENCH, *words, "--build", File.join(@folder, "built"), "--out", path, env: NEUTRAL)
     [out, JSON.parse(File.read(path)).fetch("results")]
   end
 end

@@ -109,8 +109,7 @@ class ReadingTest < Minitest::Test
 
   # @return [Array(Integer, Integer)] used bytes of the limit, and of the command line's reader
   def run_readers(root, box)
-    out, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-e", PROGRAM, root, box, env: { "CULET_LIMIT" => "off", "CULET_BLACKBOX" => nil })
-    assert_predicate status, :success?, err
+    out, = assert_success(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-e", PROGRAM, root, box, env: { "CULET_LIMIT" => "off", "CULET_BLACKBOX" => nil })
     JSON.parse(out)
   end
 end

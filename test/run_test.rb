@@ -10,8 +10,7 @@ class RunTest < Minitest::Test
 
   TestHelper.allocators.each do |name|
     define_method(:"test_a_ruby_really_runs_on_#{name}") do
-      out, err, status = run_culet("run", "--allocator", name, "--", RbConfig.ruby, *ASK, env: NEUTRAL)
-      assert_predicate status, :success?, err
+      out, err = assert_culet_success("run", "--allocator", name, "--", RbConfig.ruby, *ASK, env: NEUTRAL)
       assert_equal name, JSON.parse(out)["name"]
       assert_empty err
     end
@@ -183,8 +182,7 @@ class RunTest < Minitest::Test
   def test_programs_started_from_ruby_are_dormant_and_rubies_are_not
     script = "system('python3', '-c', 'import ctypes; print(ctypes.CDLL(None).culet_active())'); " \
              "system(#{RbConfig.ruby.inspect}, *#{ASK.inspect})"
-    out, err, status = run_culet("run", "--", RbConfig.ruby, "-e", script.sub("'python3'", "'/usr/bin/python3'"), env: NEUTRAL)
-    assert_predicate status, :success?, err
+    out, = assert_culet_success("run", "--", RbConfig.ruby, "-e", script.sub("'python3'", "'/usr/bin/python3'"), env: NEUTRAL)
     python, ruby = out.lines
     assert_equal "0\n", python
     assert_equal true, JSON.parse(ruby)["active"]

@@ -15,8 +15,7 @@ class SetupTest < Minitest::Test
       path = File.join(ROOT, script)
       assert File.executable?(path), script
       assert_equal "#!/bin/sh\n", File.open(path, &:gets)
-      _, err, status = run_program("sh", "-n", path)
-      assert_predicate status, :success?, err
+      assert_success("sh", "-n", path)
     end
   end
 
@@ -35,8 +34,7 @@ class SetupTest < Minitest::Test
 
   def test_the_command_line_works_from_any_directory
     Dir.mktmpdir do |directory|
-      out, err, status = run_program("#{ROOT}/bin/culet", "lib", chdir: directory)
-      assert_predicate status, :success?, err
+      out, = assert_success("#{ROOT}/bin/culet", "lib", chdir: directory)
       assert_equal "#{ROOT}/allocator/build/libculet.so\n", out
     end
   end
@@ -77,9 +75,8 @@ class SetupTest < Minitest::Test
 
     in_fresh_checkout do |root|
       refute File.exist?("#{root}/allocator/build/libculet.so")
-      out, err, status = run_program("#{root}/bin/culet", "run", "--", RbConfig.ruby, "-I#{root}/lib", "-rculet", "-e",
-                                     "print Culet.allocator.values_at(:name, :library)", env: BUILD, patience: BUILD_PATIENCE_SECONDS)
-      assert_predicate status, :success?, err
+      out, err = assert_success("#{root}/bin/culet", "run", "--", RbConfig.ruby, "-I#{root}/lib", "-rculet", "-e",
+                                "print Culet.allocator.values_at(:name, :library)", env: BUILD, patience: BUILD_PATIENCE_SECONDS)
       assert_equal ["culet", "#{root}/allocator/build/libculet.so"].inspect, out
       assert_match(/building the allocator/, err)
       assert_match(/building the native extensions/, err)

@@ -41,8 +41,7 @@ class SignaturesTest < Minitest::Test
 
   # @return [String] what the command printed
   def assert_succeeds(*command, env: {})
-    out, err, status = run_program("bundle", "exec", *command, env: NEUTRAL.merge(LINTERS, env))
-    assert_predicate status, :success?, out + err
+    out, = assert_success("bundle", "exec", *command, env: NEUTRAL.merge(LINTERS, env))
     out
   end
 end

@@ -50,8 +50,7 @@ class StackTest < Minitest::Test
 
   def run_on_culet(between, ruby: RbConfig.ruby)
     environment = Culet::Allocators.parse("culet").environment(ENV.to_h.merge(NEUTRAL).compact, isolated: true)
-    output, error, status = run_program(ruby, "-I#{$LOAD_PATH.join(":")}", "-e", format(PROGRAM, between: between), env: environment)
-    assert status.success?, error
+    output, = assert_success(ruby, "-I#{$LOAD_PATH.join(":")}", "-e", format(PROGRAM, between: between), env: environment)
     numbers = output.lines.map(&:to_i)
     assert_operator numbers.first, :>, 1_000, "the stack was not used"
     numbers

@@ -137,9 +137,8 @@ class StatsTest < Minitest::Test
       program = File.join(directory, "worker")
       FileUtils.cp(File.realpath(RbConfig.ruby), program)
       env = on_culet.merge("CULET_INHERITED" => "1")
-      out, err, status = run_program(program, "-W:no-experimental", "-I#{ROOT}/lib", "-rculet", "-rjson",
-                                     "-e", "puts JSON.generate([Culet.allocator, Culet.stats])", env: env)
-      assert_predicate status, :success?, err
+      out, = assert_success(program, "-W:no-experimental", "-I#{ROOT}/lib", "-rculet", "-rjson",
+                            "-e", "puts JSON.generate([Culet.allocator, Culet.stats])", env: env)
       allocator, stats = JSON.parse(out, symbolize_names: true)
       assert_equal ["culet", false], allocator.values_at(:name, :active)
       assert_equal GLIBC_KEYS.sort, stats.keys.sort
@@ -155,9 +154,8 @@ class StatsTest < Minitest::Test
   def ask(script)
     Dir.mktmpdir do |directory|
       prelude = "require 'culet'; require 'json'; require 'fiddle'; def tell(data) = puts(JSON.generate(data));"
-      out, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-e", "#{prelude}\n#{script}",
-                                     File.join(directory, "info.xml"), env: on_culet)
-      assert_predicate status, :success?, err
+      out, err = assert_success(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-e", "#{prelude}\n#{script}",
+                                File.join(directory, "info.xml"), env: on_culet)
       assert_empty err
       out.lines.map { |line| JSON.parse(line, symbolize_names: true) }
     end

@@ -103,8 +103,7 @@ class SystemCallsTest < Minitest::Test
   def launcher(folder)
     File.write("#{folder}/permitted.h", permitted.map { |name| "#ifdef SYS_#{name}\nCALL(SYS_#{name})\n#endif\n" }.join)
     program = "#{folder}/launcher"
-    out, err, status = run_program("cc", "-Wall", "-Wextra", "-Werror", "-DPERMITTED=\"#{folder}/permitted.h\"", "-o", program, "#{FOLDER}/launcher.c")
-    assert_predicate status, :success?, out + err
+    assert_success("cc", "-Wall", "-Wextra", "-Werror", "-DPERMITTED=\"#{folder}/permitted.h\"", "-o", program, "#{FOLDER}/launcher.c")
     program
   end
 
@@ -123,8 +122,7 @@ class SystemCallsTest < Minitest::Test
   def containers = @containers ||= File.readlines("#{FOLDER}/containers.txt", chomp: true).grep_v(/\A#/)
 
   def imports(path)
-    out, err, status = run_program("nm", "-D", "--undefined-only", path)
-    assert_predicate status, :success?, err
+    out, = assert_success("nm", "-D", "--undefined-only", path)
     out.scan(/^\s+\w (\w+)/).flatten
   end
 

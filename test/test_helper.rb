@@ -41,6 +41,18 @@ module TestHelper
     run_program(*culet_command, *argv, env: env, stdin: stdin, chdir: chdir)
   end
 
+  # As run_program, of a program that must succeed.
+  #
+  # @return [Array(String, String)] stdout, stderr
+  def assert_success(*command, **options)
+    out, err, status = run_program(*command, **options)
+    assert_predicate status, :success?, out + err
+    [out, err]
+  end
+
+  # As run_culet, which must succeed.
+  def assert_culet_success(*argv, **options) = assert_success(*culet_command, *argv, **options)
+
   # Runs the command line in this process, for calls that need no other.
   #
   # @return [Array(String, String, Integer)] stdout, stderr, exit status

@@ -12,8 +12,7 @@ class WorkloadsTest < Minitest::Test
   PROGRAMS.each do |name|
     define_method("test_#{name}") do
       skip_unless_all
-      out, err, status = run_program(RbConfig.ruby, "-w", path(name), env: NEUTRAL.merge("CULET_SCALE" => "0.01"))
-      assert status.success?, err
+      out, err = assert_success(RbConfig.ruby, "-w", path(name), env: NEUTRAL.merge("CULET_SCALE" => "0.01"))
       assert_empty out
       assert_empty err
     end
@@ -34,8 +33,7 @@ class WorkloadsTest < Minitest::Test
 
   def test_comparison_of_the_programs_at_a_tiny_scale
     names = PROGRAMS - %w[boot]
-    out, err, status = run_culet("compare", *names, "--scale", "0.02", "--runs", "1", "--allocators", "glibc,jemalloc", "--json")
-    assert status.success?, err
+    out, = assert_culet_success("compare", *names, "--scale", "0.02", "--runs", "1", "--allocators", "glibc,jemalloc", "--json")
     document = JSON.parse(out)
     assert_empty document["excluded"]
     assert_equal names.product(%w[glibc jemalloc]), document["results"].map { |result| result.values_at("workload", "allocator") }
@@ -83,9 +81,8 @@ class WorkloadsTest < Minitest::Test
     workload = Workload.built_in(name)
     skip "the gems of the rails workload are not installed yet; CULET_TEST_ALL=1 installs them" if workload.unprepared? && !all_tests?
 
-    out, err, status = run_program(*culet_command, "compare", name, "--scale", "0.05", "--runs", "1", "--duration", "1",
-                                   "--allocators", "glibc:trim", "--json", patience: 1_800)
-    assert status.success?, err
+    out, = assert_success(*culet_command, "compare", name, "--scale", "0.05", "--runs", "1", "--duration", "1",
+                          "--allocators", "glibc:trim", "--json", patience: 1_800)
     document = JSON.parse(out)
     assert_empty document["excluded"]
     result = document["results"].first

@@ -96,8 +96,7 @@ class AgentListenerTest < Minitest::Test
       path = File.join(directory, "jemalloc.snapshot")
       require "culet/allocators"
       with_agent("$kept = Array.new(30_000) { 'x' * 1000 }; #{SAY_UP}; sleep", env: Culet::Allocators.parse("jemalloc").environment({})) do |pid|
-        _, err, status = run_culet("snapshot", "--objects", pid, "--out", path)
-        assert_predicate status, :success?, err
+        assert_culet_success("snapshot", "--objects", pid, "--out", path)
       end
       assert_equal "malloc_unsplit", json("report", path)["malloc_holdings"]["level"]
       text, = run_culet("report", path)

@@ -30,8 +30,7 @@ class AgentObjectsTest < Minitest::Test
   def test_the_verb_writes_a_snapshot_that_report_and_diff_show
     with_agent("$kept = Array.new(50_000) { 'x' * 1000 }; #{SAY_UP}; sleep") do |pid|
       in_directory do |directory|
-        out, err, status = run_culet("snapshot", "--objects", pid, "--json", chdir: directory)
-        assert_predicate status, :success?, err
+        out, err = assert_culet_success("snapshot", "--objects", pid, "--json", chdir: directory)
         assert_match(/\Aculet: wrote culet-#{pid}\.snapshot \(\S+ kB\); \d+ objects counted in \S+ ms\n\z/, err)
         written = JSON.parse(out)
         path = File.join(directory, written["path"])
@@ -47,8 +46,7 @@ class AgentObjectsTest < Minitest::Test
     said = "culet: `culet signal` is now `culet snapshot --objects`; the next minor version removes the old name\n"
     with_agent("#{SAY_UP}; sleep") do |pid|
       in_directory do |directory|
-        out, err, status = run_culet("signal", pid, "--no-data", "--json", chdir: directory)
-        assert_predicate status, :success?, err
+        out, err = assert_culet_success("signal", pid, "--no-data", "--json", chdir: directory)
         assert_equal [said, 2], [err.lines.first, err.lines.size]
         assert_equal true, JSON.parse(out)["complete"]
       end
@@ -254,8 +252,7 @@ class AgentObjectsTest < Minitest::Test
   end
 
   def assert_difference(path, pid)
-    _, err, status = run_culet("snapshot", "--objects", pid, "--out", "#{path}.later")
-    assert_predicate status, :success?, err
+    assert_culet_success("snapshot", "--objects", pid, "--out", "#{path}.later")
     strings = json("diff", path, "#{path}.later")["objects"]["T_STRING"]
     assert_operator strings["malloc"]["grown_bytes"].abs, :<, 1_000_000
     assert_operator strings["count"]["after"], :>, 50_000

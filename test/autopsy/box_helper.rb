@@ -36,8 +36,7 @@ module BoxHelper
 
   # @return [Hash] what `culet autopsy --json` prints
   def autopsy(*words)
-    out, err, status = run_culet("autopsy", *words, "--json")
-    assert_predicate status, :success?, err
+    out, = assert_culet_success("autopsy", *words, "--json")
     JSON.parse(out)
   end
 end

@@ -84,8 +84,7 @@ class AutopsyHoldersTest < Minitest::Test
   end
 
   def assert_reported(path)
-    out, err, status = run_culet("autopsy", "--json", path)
-    assert_predicate status, :success?, err
+    out, = assert_culet_success("autopsy", "--json", path)
     retained = JSON.parse(out)["retained"]
     assert_equal %w[constant Shop::PAGES], retained["holders"].first.values_at("kind", "name")
     assert_operator retained["growth_bytes"], :>, 38_000_000

@@ -79,8 +79,7 @@ class CliNumbersTest < Minitest::Test
 
   def test_names_of_files_are_utf8_in_any_locale
     Dir.mktmpdir do |directory|
-      _, err, status = run_culet("lib", "--out", "#{directory}/caf\u00e9", env: { "LC_ALL" => "C" })
-      assert_predicate status, :success?, err
+      assert_culet_success("lib", "--out", "#{directory}/caf\u00e9", env: { "LC_ALL" => "C" })
       assert_equal ["caf\u00e9".b], Dir.children(directory).map(&:b)
     end
   end

@@ -51,8 +51,7 @@ class CliOutputTest < Minitest::Test
 
   def test_the_compiled_programs_say_so_too
     Dir.mktmpdir do |directory|
-      _, err, status = run_culet("trace", "-o", "#{directory}/t", "--", "/bin/ls", "/")
-      assert_predicate status, :success?, err
+      assert_culet_success("trace", "-o", "#{directory}/t", "--", "/bin/ls", "/")
       { [File.join(ROOT, "reader/build/culet-scope"), Process.pid.to_s] => /\Aculet-scope: .*[Nn]o space left/,
         [File.join(ROOT, "replay/build/culet-replay"), "--list", "#{directory}/t"] => /no space left/i }.each do |command, sentence|
         err_reader, err_writer = IO.pipe

@@ -123,8 +123,7 @@ class CliWordsTest < Minitest::Test
   def completed(line)
     words = line.split(" ", -1)
     script = "eval \"$COMPLETION\"; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _culet; printf '%s\\n' \"${COMPREPLY[@]}\""
-    out, err, status = run_program("bash", "--norc", "-c", script, "bash", *words, env: { "COMPLETION" => @bash ||= culet("completion", "bash").first })
-    assert_predicate status, :success?, err
+    out, err = assert_success("bash", "--norc", "-c", script, "bash", *words, env: { "COMPLETION" => @bash ||= culet("completion", "bash").first })
     assert_empty err
     out.split("\n").reject(&:empty?)
   end

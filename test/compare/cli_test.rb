@@ -24,8 +24,7 @@ class CompareCliTest < Minitest::Test
   end
 
   def test_json_document
-    out, err, status = run_culet("compare", "hash", "--scale", "0.02", "--json", *QUICK)
-    assert status.success?, err
+    out, = assert_culet_success("compare", "hash", "--scale", "0.02", "--json", *QUICK)
     document = JSON.parse(out)
     assert_equal %w[allocators comparisons complete culet environment excluded results], document.keys.sort
     check_environment(document["environment"])
@@ -45,9 +44,8 @@ class CompareCliTest < Minitest::Test
       copy = File.join(File.realpath(directory), "libfast.so")
       page = File.join(directory, "report.html")
       FileUtils.cp(Culet::Allocators.parse("jemalloc").library, copy)
-      out, err, status = run_culet("compare", "--allocators", "jemalloc,#{copy},#{copy}:trim", "--runs", "1", "--json", "--html", page,
-                                   "--", RbConfig.ruby, "-e", "GC.start; sleep 0.3")
-      assert status.success?, err
+      out, = assert_culet_success("compare", "--allocators", "jemalloc,#{copy},#{copy}:trim", "--runs", "1", "--json", "--html", page,
+                                  "--", RbConfig.ruby, "-e", "GC.start; sleep 0.3")
       document = JSON.parse(out)
       assert_equal [], document["excluded"]
       assert_equal ["jemalloc", copy, "#{copy}:trim"], document["results"].map { |result| result["allocator"] }
@@ -60,8 +58,7 @@ class CompareCliTest < Minitest::Test
   def test_table_html_and_markdown
     Dir.mktmpdir do |directory|
       html, markdown = %w[report.html report.md].map { |name| File.join(directory, name) }
-      out, err, status = run_culet("compare", *QUICK, "--html", html, "--markdown", markdown, "--", RbConfig.ruby, "-e", "sleep 0.1")
-      assert status.success?, err
+      out, err = assert_culet_success("compare", *QUICK, "--html", html, "--markdown", markdown, "--", RbConfig.ruby, "-e", "sleep 0.1")
       assert_match(/^glibc .*baseline/, out)
       assert_match(/^jemalloc /, out)
       assert_match(/<html/i, File.read(html))

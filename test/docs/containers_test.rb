@@ -97,9 +97,8 @@ class DocsContainersTest < Minitest::Test
   end
 
   def run_children(image, words)
-    out, err, status = run_program(*@podman.command(*Podman::RUN, "--rm", "--entrypoint", "", "--volume", "#{@folder}/children.rb:/children.rb:ro",
-                                                    image, *words, "ruby", "/children.rb"), patience: PATIENCE_SECONDS)
-    assert_predicate status, :success?, out + err
+    out, = assert_success(*@podman.command(*Podman::RUN, "--rm", "--entrypoint", "", "--volume", "#{@folder}/children.rb:/children.rb:ro",
+                                           image, *words, "ruby", "/children.rb"), patience: PATIENCE_SECONDS)
     out
   end
 

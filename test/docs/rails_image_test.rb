@@ -99,8 +99,7 @@ class DocsRailsImageTest < Minitest::Test
   end
 
   def program(*words, env:, chdir:)
-    out, err, status = run_program(*words, env: NEUTRAL.merge(env), chdir: chdir, patience: PATIENCE_SECONDS)
-    assert_predicate status, :success?, out + err
+    assert_success(*words, env: NEUTRAL.merge(env), chdir: chdir, patience: PATIENCE_SECONDS)
   end
 
   # The image is built as the application is now, and serves a page.

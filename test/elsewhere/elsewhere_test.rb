@@ -94,8 +94,7 @@ class ElsewhereTest < Minitest::Test
     File.write(File.join(app, "Gemfile"), "source \"file://#{index}\"\ngem \"culet\"\n")
     env = NEUTRAL.merge("BUNDLE_GEMFILE" => File.join(app, "Gemfile"), "BUNDLE_SILENCE_ROOT_WARNING" => "1", "BUNDLE_APP_CONFIG" => app)
     platforms = %w[ruby x86_64-linux aarch64-linux arm64-darwin x86_64-freebsd]
-    out, err, status = run_program("bundle", "lock", "--add-platform", *platforms, env: env, chdir: app)
-    assert_predicate status, :success?, out + err
+    assert_success("bundle", "lock", "--add-platform", *platforms, env: env, chdir: app)
     lock = File.read(File.join(app, "Gemfile.lock"))
     platforms.each { |platform| assert_match(/^  #{platform}$/, lock) }
     assert_match(/^    culet \(#{Regexp.escape(Culet::VERSION)}\)$/, lock)

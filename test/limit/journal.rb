@@ -19,8 +19,7 @@ module Journal
 
   # A command of the bundle that ends by itself.
   def assert_program(*command, env:, gems: bundle, **options)
-    out, err, status = run_program(RbConfig.ruby, "-S", "bundle", "exec", *command, env: environment(gems).merge(env), **options)
-    assert_predicate status, :success?, out + err
+    out, = assert_success(RbConfig.ruby, "-S", "bundle", "exec", *command, env: environment(gems).merge(env), **options)
     out
   end
 

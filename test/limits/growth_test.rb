@@ -179,8 +179,7 @@ class GrowthTest < Minitest::Test
 
   # @return [String] what the Ruby printed
   def on(allocator, *words)
-    out, err, status = run_program(RbConfig.ruby, "-W0", "-I#{ROOT}/lib", *words, env: environment(allocator), patience: 600)
-    assert_predicate status, :success?, err
+    out, = assert_success(RbConfig.ruby, "-W0", "-I#{ROOT}/lib", *words, env: environment(allocator), patience: 600)
     out
   end
 

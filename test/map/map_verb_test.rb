@@ -17,8 +17,7 @@ class MapVerbTest < Minitest::Test
 
     Dir.mktmpdir do |folder|
       with_holding_process do |pid|
-        out, err, status = run_culet("map", pid, "--html", "a.html", "--png", "a.png", "--json", chdir: folder)
-        assert status.success?, err
+        out, err = assert_culet_success("map", pid, "--html", "a.html", "--png", "a.png", "--json", chdir: folder)
         assert_equal "culet: wrote a.png\nculet: wrote a.html\n", err
         json = JSON.parse(out)
         assert_empty CONTRACT - json.keys

@@ -8,8 +8,7 @@ class MetricsBenchTest < Minitest::Test
   def test_a_scrape_has_its_figures
     Dir.mktmpdir do |folder|
       words = "--workers 2 --scrapes 2 --megabytes 1 --runs 1 --interval 0.1 --out #{folder}/rows.json"
-      _, err, status = run_program("#{ROOT}/bench/metrics/run", *words.split, env: NEUTRAL)
-      assert_predicate status, :success?, err
+      assert_success("#{ROOT}/bench/metrics/run", *words.split, env: NEUTRAL)
       rows = JSON.parse(File.read("#{folder}/rows.json")).fetch("results")
       idle = ["CPU time per worker", "duration", "text", "memory at the start", "memory of a scrape"]
       assert_equal({ "idle workers" => idle, "busy workers" => idle.first(3) },

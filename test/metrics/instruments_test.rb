@@ -129,8 +129,7 @@ class MetricsInstrumentsTest < Minitest::Test
   def with_gems(code)
     gems = Culet::Compare::Bundle.new(name: "metrics", gemfile: File.expand_path("Gemfile", __dir__))
     gems.install(log: $stderr) unless gems.installed?
-    out, err, status = run_program(RbConfig.ruby, "-I#{ROOT}/lib", "-rbundler/setup", "-rculet/metrics", "-e", code, env: NEUTRAL.merge(gems.environment))
-    assert_predicate status, :success?, err
+    out, = assert_success(RbConfig.ruby, "-I#{ROOT}/lib", "-rbundler/setup", "-rculet/metrics", "-e", code, env: NEUTRAL.merge(gems.environment))
     out
   rescue Culet::Benchmark::Exclusion => e
     skip "#{e.message}; #{e.remedy}"

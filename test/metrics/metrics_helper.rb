@@ -47,8 +47,7 @@ module MetricsHelper
   #
   # @return [String] what it printed
   def run_ruby(code, env: {}, requires: %w[culet/metrics])
-    out, err, status = run_program(RbConfig.ruby, *FLAGS, *requires.map { |name| "-r#{name}" }, "-e", code, env: TestHelper::NEUTRAL.merge(env))
-    assert_predicate status, :success?, err
+    out, err = assert_success(RbConfig.ruby, *FLAGS, *requires.map { |name| "-r#{name}" }, "-e", code, env: TestHelper::NEUTRAL.merge(env))
     assert_empty err
     out
   end

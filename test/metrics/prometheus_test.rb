@@ -20,8 +20,7 @@ class PrometheusTest < Minitest::Test
   def test_the_rules_are_valid_and_fire_when_they_should
     promtool = program_or_skip("promtool")
     ["check rules #{FLEET}/alerts.yml", "check config #{FLEET}/prometheus.yml", "test rules #{__dir__}/alerts_test.yml"].each do |words|
-      out, err, status = run_program(promtool, *words.split, chdir: __dir__)
-      assert_predicate status, :success?, out + err
+      assert_success(promtool, *words.split, chdir: __dir__)
     end
     check_with_token(promtool)
     alerts = YAML.load_file("#{FLEET}/alerts.yml")["groups"].flat_map { |group| group["rules"] }.filter_map { |rule| rule["alert"] }
@@ -84,8 +83,7 @@ class PrometheusTest < Minitest::Test
       FileUtils.cp("#{FLEET}/alerts.yml", folder)
       File.write("#{folder}/token", "secret")
       File.write("#{folder}/prometheus.yml", text.sub("/run/secrets/metrics", "#{folder}/token"))
-      out, err, status = run_program(promtool, "check", "config", "#{folder}/prometheus.yml")
-      assert_predicate status, :success?, out + err
+      assert_success(promtool, "check", "config", "#{folder}/prometheus.yml")
       assert_equal({ "credentials_file" => "#{folder}/token" }, YAML.load_file("#{folder}/prometheus.yml")["scrape_configs"].first["authorization"])
     end
   end

@@ -51,8 +51,7 @@ class MetricsTextTest < Minitest::Test
 
   def test_on_culet_malloc_reports_what_it_returned
     code = 'a = Array.new(200) { "x" * 100_000 }; a.clear; GC.start; Culet.trim; print Culet::Metrics.text'
-    out, err, status = run_culet("run", "--", RbConfig.ruby, *FLAGS, "-rculet/metrics", "-e", code)
-    assert_predicate status, :success?, err
+    out, = assert_culet_success("run", "--", RbConfig.ruby, *FLAGS, "-rculet/metrics", "-e", code)
     samples = parse(out)
     assert_equal 1, value(samples, "culet_process_info", allocator: "culet")
     assert_operator value(samples, "culet_malloc_memory_bytes", state: "returned"), :>, 5_000_000
@@ -91,8 +90,7 @@ class MetricsTextTest < Minitest::Test
       $kept = Array.new(1_000) { "x" * 5_000 }
       print Culet::Metrics.text
     RUBY
-    out, err, status = run_culet("run", "--", RbConfig.ruby, *FLAGS, "-rculet/metrics", "-rculet/profile", "-e", code)
-    assert_predicate status, :success?, err
+    out, = assert_culet_success("run", "--", RbConfig.ruby, *FLAGS, "-rculet/metrics", "-rculet/profile", "-e", code)
     samples = parse(out)
     assert_equal %w[1 2], select(samples, "culet_profile_site_bytes").map { |one| one.labels["rank"] }
     assert_match(/\A-e:3 /, select(samples, "culet_profile_site_info", rank: 1).first.labels["site"])

@@ -17,9 +17,8 @@ module MuslPartsHelper
     folder = File.join(TestHelper::ROOT, part)
     File.open(File.join(folder, "Makefile")) do |lock|
       lock.flock(File::LOCK_EX)
-      out, err, status = run_program("make", "--no-print-directory", "-s", "-j2", "-C", folder, "LIBC=musl", target,
-                                     env: TestHelper::NEUTRAL.merge("MAKEFLAGS" => nil), patience: BUILD_SECONDS)
-      assert_predicate status, :success?, out + err
+      out, = assert_success("make", "--no-print-directory", "-s", "-j2", "-C", folder, "LIBC=musl", target,
+                            env: TestHelper::NEUTRAL.merge("MAKEFLAGS" => nil), patience: BUILD_SECONDS)
       out
     end
   end

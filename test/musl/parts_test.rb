@@ -31,9 +31,8 @@ class MuslPartsTest < Minitest::Test
     make_for_musl("reader", "reader") # links the kernel's headers
     sources = Dir["{ext/culet,boot/ext,sampler/core}/**/*.c", base: ROOT].grep_v(%r{/test/})
     refute_empty sources
-    _, err, status = run_program("musl-gcc", "-fsyntax-only", *include_flags, *sources.map { |source| File.join(ROOT, source) },
-                                 env: NEUTRAL, patience: BUILD_SECONDS)
-    assert_predicate status, :success?, err
+    _, err = assert_success("musl-gcc", "-fsyntax-only", *include_flags, *sources.map { |source| File.join(ROOT, source) },
+                            env: NEUTRAL, patience: BUILD_SECONDS)
     assert_empty err
   end
 

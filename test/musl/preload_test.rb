@@ -55,8 +55,7 @@ class MuslPreloadTest < Minitest::Test
   def preload(part, target, library, source, env = {})
     make_for_musl(part, target)
     program = compile(source, language: "musl-gcc")
-    out, err, status = run_program(program, env: NEUTRAL.merge(env, "LD_PRELOAD" => File.join(ROOT, part, "build/musl", library)))
-    assert_predicate status, :success?, err
+    out, = assert_success(program, env: NEUTRAL.merge(env, "LD_PRELOAD" => File.join(ROOT, part, "build/musl", library)))
     out
   end
 end

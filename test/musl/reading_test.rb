@@ -42,8 +42,7 @@ class MuslReadingTest < Minitest::Test
 
   def test_report_and_doctor_name_musl
     with_program do |pid|
-      out, err, status = run_culet("report", pid, env: TestHelper::NEUTRAL)
-      assert_predicate status, :success?, err
+      out, = assert_culet_success("report", pid, env: TestHelper::NEUTRAL)
       assert_match(/^malloc: musl, 1 arena/, out)
       out, = run_culet("doctor", pid, env: TestHelper::NEUTRAL)
       assert_match(/allocator +musl serves malloc/, out)
@@ -57,8 +56,7 @@ class MuslReadingTest < Minitest::Test
     in_directory do |directory|
       source = File.join(directory, "program.c")
       File.write(source, PROGRAM)
-      _, err, status = run_program("musl-gcc", "-O1", "-fno-builtin", "-o", File.join(directory, "program"), source)
-      assert_predicate status, :success?, err
+      assert_success("musl-gcc", "-O1", "-fno-builtin", "-o", File.join(directory, "program"), source)
       with_frozen(File.join(directory, "program"), &block)
     end
   end

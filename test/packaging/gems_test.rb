@@ -21,8 +21,7 @@ class GemsTest < Minitest::Test
 
   # The specification lists those that are there.
   def test_the_manual_is_written_before_a_gem_is_made
-    out, err, status = run_program(RbConfig.ruby, "-S", "rake", "--prereqs", env: CLEAN)
-    assert_predicate status, :success?, err
+    out, = assert_success(RbConfig.ruby, "-S", "rake", "--prereqs", env: CLEAN)
     %w[build gem:source gem:native].each { |task| assert_match(/^rake #{task}\n(    .*\n)*?    man$/, out) }
   end
 
@@ -68,8 +67,7 @@ class GemsTest < Minitest::Test
   def test_a_platform_gem_installs_without_a_compiler
     home = install(platform_gem(Packaging::CParts::RUBIES))
     assert_empty Dir["#{home}/extensions/**/*.so"]
-    library, err, status = run_program(RbConfig.ruby, "-S", "#{home}/bin/culet", "lib", env: environment(home))
-    assert_predicate status, :success?, err
+    library, = assert_success(RbConfig.ruby, "-S", "#{home}/bin/culet", "lib", env: environment(home))
     assert_equal "#{home}/gems/culet-#{Culet::VERSION}/lib/culet/libculet.so", without_platform(library.chomp)
     script = "p Culet.native?, Culet.allocator[:active], Culet.stats[:used_bytes] > 0, $LOADED_FEATURES.grep(%r{/#{ABI}/culet.so}).size"
     out, err, = run_program(RbConfig.ruby, "-rculet/auto", "-e", script, env: environment(home).merge("LD_PRELOAD" => library.chomp))
@@ -184,8 +182,7 @@ class GemsTest < Minitest::Test
                        "int (*active)(void) = dlsym(RTLD_DEFAULT, \"culet_active\");\nchar *block = realloc(malloc(100), 200000);\n" \
                        "printf(\"%d %d\", active && active(), block != NULL);\nfree(block);\nreturn 0; }\n")
     program = File.join(@directory, "active")
-    _, err, status = run_program(*Packaging::Toolchain.new(platform).compiler.split, source, "-o", program)
-    assert_predicate status, :success?, err
+    assert_success(*Packaging::Toolchain.new(platform).compiler.split, source, "-o", program)
     loader = [*emulator, File.join(Packaging::Toolchain.cache, platform, "sysroot/lib/ld-musl-#{processor}.so.1")]
     out, err, = run_program(*loader, "--preload", File.join(tree, "lib/culet/libculet.so"), program, env: CLEAN)
     assert_equal ["1 1", ""], [out, err]
@@ -196,8 +193,7 @@ class GemsTest < Minitest::Test
   # In a process of its own, which loads the gemspec of that checkout.
   def source_gem(name, folder, root)
     script = "puts Packaging::SourceGem.new(ARGV[0]).call(ARGV[1], root: ARGV[2])"
-    out, err, status = run_program(RbConfig.ruby, "-r#{ROOT}/packaging/source_gem", "-e", script, name, folder, root, env: CLEAN)
-    assert_predicate status, :success?, err
+    out, = assert_success(RbConfig.ruby, "-r#{ROOT}/packaging/source_gem", "-e", script, name, folder, root, env: CLEAN)
     out.chomp
   end
 
@@ -238,9 +234,8 @@ class GemsTest < Minitest::Test
     folder = File.join(@directory, "gems")
     FileUtils.mkdir_p(folder)
     FileUtils.cp(gem, folder)
-    out, err, status = run_program(*GEM, "install", "--local", "--no-document", File.basename(gem),
-                                   env: environment(home).merge("PATH" => path, "CFLAGS" => "-O0"), chdir: folder, patience: BUILD_PATIENCE_SECONDS)
-    assert_predicate status, :success?, out + err
+    assert_success(*GEM, "install", "--local", "--no-document", File.basename(gem),
+                   env: environment(home).merge("PATH" => path, "CFLAGS" => "-O0"), chdir: folder, patience: BUILD_PATIENCE_SECONDS)
     home
   end
 

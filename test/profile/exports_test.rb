@@ -113,8 +113,7 @@ class ProfileExportsTest < Minitest::Test
     skip "there is no Go; install it with `apt-get install golang-go`" unless GO
     path = File.join(folder, "shop.pprof")
     File.binwrite(path, Culet::Profile::Pprof.new(data, **more).to_s)
-    out, err, status = run_program(GO, "tool", "pprof", *options, path, env: TestHelper::NEUTRAL.merge("PPROF_TMPDIR" => folder))
-    assert_predicate status, :success?, err
+    out, = assert_success(GO, "tool", "pprof", *options, path, env: TestHelper::NEUTRAL.merge("PPROF_TMPDIR" => folder))
     out
   end
 

@@ -45,8 +45,7 @@ class ProfileLeaksTest < Minitest::Test
     out = File.join(folder, "out")
     environment = TestHelper::NEUTRAL.merge(Culet::Allocators.parse("culet").environment({}))
                                      .merge("CULET_PROFILE" => "32k", "CULET_PROFILE_OUT" => out, "LEAKING_EXTENSION" => extension(path, folder))
-    _, err, status = run_program(RbConfig.ruby, "-W0", "-I#{File.join(TestHelper::ROOT, "lib")}", "-rculet/profile", LOAD, path, "60", env: environment)
-    assert_predicate status, :success?, err
+    assert_success(RbConfig.ruby, "-W0", "-I#{File.join(TestHelper::ROOT, "lib")}", "-rculet/profile", LOAD, path, "60", env: environment)
     Culet::Profile::Data.new([Culet::Profile::Stream.load(out).recording])
   end
 

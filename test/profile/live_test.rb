@@ -80,8 +80,7 @@ class ProfileLiveTest < Minitest::Test
     { "agent" => true, "profile" => false }.each do |part, missing|
       with_profiled(ON_REQUEST, { "CULET_PROFILE" => SAMPLE.to_s }, part: part) do |pid, ask|
         ask.call
-        out, err, status = run_culet("profile", pid.to_s)
-        assert_predicate status, :success?, err
+        out, = assert_culet_success("profile", pid.to_s)
         note = out.split.join(" ").match?(/note: [\d.]+ % has C frames alone, .*RUBYOPT=-r\$\(culet lib profile\)\./)
         assert_equal missing, note, out
       end

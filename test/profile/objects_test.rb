@@ -283,9 +283,8 @@ class ProfileObjectsTest < Minitest::Test
 
   def ruby(program, *flags)
     Dir.mktmpdir do |folder|
-      out, err, status = run_program(RbConfig.ruby, *flags, "-I#{ROOT}/lib", "-rculet/profile", "-e", PRELUDE + program,
-                                     env: TestHelper::NEUTRAL.merge("FOLDER" => folder))
-      assert_predicate status, :success?, err
+      out, = assert_success(RbConfig.ruby, *flags, "-I#{ROOT}/lib", "-rculet/profile", "-e", PRELUDE + program,
+                            env: TestHelper::NEUTRAL.merge("FOLDER" => folder))
       out
     end
   end

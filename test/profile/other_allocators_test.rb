@@ -231,8 +231,7 @@ class ProfileOtherAllocatorsTest < Minitest::Test
     in_directory do |folder|
       path = File.join(folder, "profile")
       env = TestHelper::NEUTRAL.merge(Culet::Allocators.parse("jemalloc").environment({})).merge("CULET_PROFILE" => "4k", "CULET_PROFILE_OUT" => path)
-      _, err, status = run_program(RbConfig.ruby, "-I#{LIBRARY}", "-rculet/profile", program(folder, "keep(100); 10_000.times { KEPT << Object.new }"), env: env)
-      assert_predicate status, :success?, err
+      assert_success(RbConfig.ruby, "-I#{LIBRARY}", "-rculet/profile", program(folder, "keep(100); 10_000.times { KEPT << Object.new }"), env: env)
       assert_empty Culet::Profile::Data.new([Culet::Profile::Stream.load(path).recording]).sites(:allocated).map(&:kind) - [:object]
     end
   end

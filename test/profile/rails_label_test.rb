@@ -94,8 +94,7 @@ class RailsLabelTest < Minitest::Test
     Dir.mktmpdir do |root|
       File.write(File.join(root, "application.rb"), APPLICATION)
       env = bundle.environment.merge(TestHelper::NEUTRAL, "PROFILE" => profile, "APPLICATION_ROOT" => root, **more)
-      out, err, status = run_program(RbConfig.ruby, "-rbundler/setup", "-I#{ROOT}/lib", "#{root}/application.rb", env: env)
-      assert_predicate status, :success?, err
+      out, = assert_success(RbConfig.ruby, "-rbundler/setup", "-I#{ROOT}/lib", "#{root}/application.rb", env: env)
       out
     end
   end

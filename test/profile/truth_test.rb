@@ -42,8 +42,7 @@ class ProfileTruthTest < Minitest::Test
   def profile(path, out)
     environment = TestHelper::NEUTRAL.merge(Culet::Allocators.parse("culet").environment({}))
                                      .merge("CULET_PROFILE" => SAMPLE_BYTES.to_s, "CULET_PROFILE_OUT" => out)
-    _, err, status = run_program(RbConfig.ruby, "-W0", "-I#{File.join(TestHelper::ROOT, "lib")}", "-rculet/profile", path, env: environment)
-    assert_predicate status, :success?, err
+    assert_success(RbConfig.ruby, "-W0", "-I#{File.join(TestHelper::ROOT, "lib")}", "-rculet/profile", path, env: environment)
     Culet::Profile::Data.new([Culet::Profile::Stream.load(out).recording])
   end
 end

@@ -19,17 +19,14 @@ class TraceAarch64Test < Minitest::Test
   end
 
   def test_it_records_and_plays_there_and_each_plays_the_others_traces
-    _, err, status = run_program("make", "-s", "-C", "#{ROOT}/replay", "CC=#{CROSS}", "BUILD=#{path("build")}", env: { "MAKEFLAGS" => nil })
-    assert_predicate status, :success?, err
+    assert_success("make", "-s", "-C", "#{ROOT}/replay", "CC=#{CROSS}", "BUILD=#{path("build")}", env: { "MAKEFLAGS" => nil })
     program = compile("free(malloc(1001)); if (!fork()) { free(malloc(1003)); _exit(0); } wait(NULL);", language: CROSS)
-    _, err, status = run_program(*EMULATOR, "-E", "LD_PRELOAD=#{path("build/culet-trace.so")}", "-E", "CULET_TRACE_FILE=#{path}", program, env: NEUTRAL)
-    assert_predicate status, :success?, err
+    assert_success(*EMULATOR, "-E", "LD_PRELOAD=#{path("build/culet-trace.so")}", "-E", "CULET_TRACE_FILE=#{path}", program, env: NEUTRAL)
     assert_equal [2, [%w[malloc 1001]]], [files.size, asked(1001, 1003)]
     assert_equal [%w[malloc 1001], %w[malloc 1003]], asked(1001, 1003, file: path(files.last))
 
     FIXTURES.each do |file|
-      out, err, status = run_program(*EMULATOR, path("build/culet-replay"), "--touch", "check", "--samples", "10", file)
-      assert_predicate status, :success?, err
+      out, = assert_success(*EMULATOR, path("build/culet-replay"), "--touch", "check", "--samples", "10", file)
       assert_equal info(file), JSON.parse(out)["trace"]
     end
   end

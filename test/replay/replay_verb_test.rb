@@ -45,8 +45,7 @@ class ReplayVerbTest < Minitest::Test
   def test_it_says_which_of_several_programs_it_took
     second = compile("if (!fork()) { free(malloc(1003)); _exit(0); } wait(NULL); free(malloc(1005));", name: "second")
     record(compile("malloc(1001); execl(argv[1], argv[1], \"--port\", NULL);"), second)
-    out, err, status = run_culet("replay", path, "--runs", "1", "--allocators", "glibc", env: NEUTRAL)
-    assert_predicate status, :success?, err
+    out, = assert_culet_success("replay", path, "--runs", "1", "--allocators", "glibc", env: NEUTRAL)
     assert_includes out, "t.trace: #{second} --port"
     assert_includes out.gsub(/\s+/, " "), "The process executed 2 programs, one after the other: replayed is the last one."
     assert_includes out.gsub(/\s+/, " "), "1 other process of the recording not replayed: #{files.last}."
@@ -55,9 +54,8 @@ class ReplayVerbTest < Minitest::Test
   end
 
   def test_a_document_like_that_of_a_comparison
-    out, err, status = run_culet("replay", JOB, "--json", "--runs", "2", "--samples", "20",
-                                 "--allocators", "glibc,culet,glibc:arena_max=1", "--seed", "7", env: NEUTRAL)
-    assert_predicate status, :success?, err
+    out, = assert_culet_success("replay", JOB, "--json", "--runs", "2", "--samples", "20",
+                                "--allocators", "glibc,culet,glibc:arena_max=1", "--seed", "7", env: NEUTRAL)
     document = JSON.parse(out)
     assert_equal %w[glibc culet glibc:arena_max=1], document["results"].map { |result| result["allocator"] }
     document["results"].each do |result|
@@ -79,16 +77,14 @@ class ReplayVerbTest < Minitest::Test
   def test_a_command_that_is_not_text
     damaged = File.join(Dir.mktmpdir("culet-names"), "job.trace")
     File.binwrite(damaged, File.binread(JOB).sub("--disable-gems", "--disable-g\xFFms".b))
-    out, err, status = run_culet("replay", damaged, "--json", "--runs", "1", "--allocators", "glibc", env: NEUTRAL)
-    assert_predicate status, :success?, err
+    out, = assert_culet_success("replay", damaged, "--json", "--runs", "1", "--allocators", "glibc", env: NEUTRAL)
     assert_includes JSON.parse(out).dig("trace", "command"), "--disable-g?ms"
   ensure
     FileUtils.rm_rf(File.dirname(damaged))
   end
 
   def test_a_table
-    out, err, status = run_culet("replay", JOB, "--runs", "1", "--allocators", "glibc,culet", env: NEUTRAL)
-    assert_predicate status, :success?, err
+    out, err = assert_culet_success("replay", JOB, "--runs", "1", "--allocators", "glibc,culet", env: NEUTRAL)
     assert_match(/^ruby-json\.trace: ruby --disable-gems/, out)
     assert_match(%r{^allocator +peak resident MB +/ requested +mean MB +CPU ms}, out)
     assert_match(/^glibc +\d\.\d\d +1\.\d\d +\d\.\d\d/, out)
@@ -103,8 +99,7 @@ class ReplayVerbTest < Minitest::Test
     words = ["replay", JOB, "--allocators", "glibc,culet", "--out", path("report"), "--runs"]
     { "3" => /^3 runs of each are too few to show a difference, which takes at least 4 \(--runs\)\.$/,
       "1" => /^A single run of each is too few/ }.each do |runs, sentence|
-      _, err, status = run_culet(*words, runs, env: NEUTRAL)
-      assert_predicate status, :success?, err
+      assert_culet_success(*words, runs, env: NEUTRAL)
       assert_match sentence, File.read(path("report"))
     end
     run_culet(*words, "4", env: NEUTRAL)
@@ -122,8 +117,7 @@ class ReplayVerbTest < Minitest::Test
   def test_an_allocator_that_is_not_there_is_left_out_with_its_reason
     skip "rpmalloc is installed" if Culet::Allocators.parse("rpmalloc").available?
 
-    out, err, status = run_culet("replay", JOB, "--runs", "1", "--allocators", "glibc,rpmalloc", env: NEUTRAL)
-    assert_predicate status, :success?, err
+    out, = assert_culet_success("replay", JOB, "--runs", "1", "--allocators", "glibc,rpmalloc", env: NEUTRAL)
     assert_match(/^excluded: rpmalloc: rpmalloc is not installed\. Install the Debian package/, out)
 
     out, err, status = run_culet("replay", JOB, "--runs", "1", "--allocators", "rpmalloc", env: NEUTRAL)

@@ -107,7 +107,6 @@ class DiffTest < Minitest::Test
   end
 
   def snapshot(pid, path)
-    _, err, status = run_culet("snapshot", pid.to_s, "--out", path, env: NEUTRAL)
-    assert_predicate status, :success?, err
+    assert_culet_success("snapshot", pid.to_s, "--out", path, env: NEUTRAL)
   end
 end

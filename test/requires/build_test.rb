@@ -10,8 +10,7 @@ class RequiresBuildTest < Minitest::Test
            ".build_part('boot/syscall_counter')"
 
   def test_the_gems_build_makes_the_counter
-    _, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/ext", "-e", SCRIPT, path("gem/culet"), path("scratch"), env: TestHelper::NEUTRAL)
-    assert_predicate status, :success?, err
+    assert_success(RbConfig.ruby, "-w", "-I#{ROOT}/ext", "-e", SCRIPT, path("gem/culet"), path("scratch"), env: TestHelper::NEUTRAL)
     assert_equal ["culet-syscall-counter.so"], Dir.children(path("gem/culet/boot/syscall_counter"))
     library = path("gem/culet/boot/syscall_counter/culet-syscall-counter.so")
     out, err, = run_program("sh", "-c", "echo heard", env: TestHelper::NEUTRAL.merge("LD_PRELOAD" => library))

@@ -37,9 +37,8 @@ class RequiresCallsTest < Minitest::Test
     require "culet/allocators"
     write("a.rb" => "A = File.read('/proc/self/maps').scan(/lib(?:jemalloc|culet)[^ ]*\\.so/).uniq")
     %w[jemalloc culet].each do |name|
-      out, err, status = run_culet("requires", "--json", "--out", path("report.json"), "--", *ruby("-e", "require 'a'; p A"),
-                                   env: TestHelper::NEUTRAL.merge(Culet::Allocators.parse(name).environment))
-      assert_predicate status, :success?, err
+      out, = assert_culet_success("requires", "--json", "--out", path("report.json"), "--", *ruby("-e", "require 'a'; p A"),
+                                  env: TestHelper::NEUTRAL.merge(Culet::Allocators.parse(name).environment))
       assert_includes out, "lib#{name}"
       assert_operator feature(JSON.parse(File.read(path("report.json"))), "a.rb")["mallocs"], :>, 10
     end

@@ -103,8 +103,7 @@ class RequiresUnusedTest < Minitest::Test
     Dir.mkdir(path("answers"), 0o700)
     with_program(*ruby("-r#{ROOT}/lib/culet/unused.rb", "-e", program),
                  env: TestHelper::NEUTRAL.merge("CULET_UNUSED" => path("answers"), "CULET_UNUSED_FROM" => "asked")) do |pid|
-      first, err, status = run_culet("requires", "--unused", pid.to_s, env: TestHelper::NEUTRAL)
-      assert_predicate status, :success?, err
+      first, = assert_culet_success("requires", "--unused", pid.to_s, env: TestHelper::NEUTRAL)
       assert_match(/\Anote: process #{pid}: coverage starts now .*run\s+the\s+command\s+again/m, first)
       all = idle_of(pid)
       assert_equal %w[idle ran rescued], all & %w[idle ran rescued]
@@ -183,8 +182,7 @@ class RequiresUnusedTest < Minitest::Test
     out, = run_culet("requires", "--unused", "--json", "--out", path("unused.json"), "--svg", path("code.svg"), "--", *ruby("-e", "require 'code'"), env: TestHelper::NEUTRAL)
     assert_empty out
     assert_picture(File.read(path("code.svg")), JSON.parse(File.read(path("unused.json"))))
-    out, err, status = run_culet("requires", "--unused", path("unused.json"))
-    assert_predicate status, :success?, err
+    out, = assert_culet_success("requires", "--unused", path("unused.json"))
     assert_match(/of compiled code never ran/, out)
   end
 
@@ -259,8 +257,7 @@ class RequiresUnusedTest < Minitest::Test
   end
 
   def unused(*words)
-    out, err, status = run_culet("requires", "--unused", "--json", *words, env: TestHelper::NEUTRAL)
-    assert_predicate status, :success?, err
+    out, = assert_culet_success("requires", "--unused", "--json", *words, env: TestHelper::NEUTRAL)
     JSON.parse(out)
   end
 

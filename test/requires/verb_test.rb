@@ -21,8 +21,7 @@ class RequiresVerbTest < Minitest::Test
   # The library of that name speeds requires up.
   def test_the_old_name_of_the_verb_works_and_names_the_new_one
     said = "culet: `culet require` is now `culet requires`; the next minor version removes the old name\n"
-    out, err, status = run_culet("require", "--json", "--", *ruby("-e", "puts :spoken"), env: TestHelper::NEUTRAL)
-    assert_predicate status, :success?, err
+    out, err = assert_culet_success("require", "--json", "--", *ruby("-e", "puts :spoken"), env: TestHelper::NEUTRAL)
     assert_equal ["culet require", "#{said}spoken\n"], [JSON.parse(out)["kind"], err]
     new, = run_culet("requires", "--unused", "--help")
     assert_equal [new, said], run_culet("require", "--unused", "--help").first(2)
@@ -30,15 +29,13 @@ class RequiresVerbTest < Minitest::Test
   end
 
   def test_help_has_examples
-    out, err, status = run_culet("requires", "--help")
-    assert_predicate status, :success?, err
+    out, = assert_culet_success("requires", "--help")
     ["Examples:", "--tree", "--html", "--diff", "--unused"].each { |word| assert_includes out, word }
   end
 
   def test_the_table
     write("a.rb" => "require 'b'\nbegin; require 'nowhere_to_be_found'; rescue LoadError; end; require 'b'", "b.rb" => "B = 1")
-    out, err, status = run_culet("requires", "--no-color", "--", *ruby("-e", "require 'a'; puts :spoken"), env: TestHelper::NEUTRAL)
-    assert_predicate status, :success?, err
+    out, = assert_culet_success("requires", "--no-color", "--", *ruby("-e", "require 'a'; puts :spoken"), env: TestHelper::NEUTRAL)
     assert_match(/\Aspoken\n/, out)
     assert_match(/: 2 files required in [\d.,]+ ms of [\d.,]+$/, out)
     assert_match(/^[\d,]+ file-system calls for lookups, [\d,]+ of them failed; [\d.]+ MB of compiled code at the end$/, out)
@@ -67,8 +64,7 @@ class RequiresVerbTest < Minitest::Test
   end
 
   def test_json_on_stdout_is_one_document
-    out, err, status = run_culet("requires", "--json", "--", *ruby("-e", "puts :spoken"), env: TestHelper::NEUTRAL)
-    assert_predicate status, :success?, err
+    out, err = assert_culet_success("requires", "--json", "--", *ruby("-e", "puts :spoken"), env: TestHelper::NEUTRAL)
     assert_includes err, "spoken\n"
     assert_equal "culet require", JSON.parse(out)["kind"]
   end
@@ -78,8 +74,7 @@ class RequiresVerbTest < Minitest::Test
     before = record(*ruby("-e", "require 'a'"))
     FileUtils.mv(path("report.json"), path("before.json"))
     after = record(*ruby("-e", "require 'a'; require 'b'"))
-    out, err, status = run_culet("requires", "--diff", "--json", path("before.json"), path("report.json"))
-    assert_predicate status, :success?, err
+    out, = assert_culet_success("requires", "--diff", "--json", path("before.json"), path("report.json"))
     document = JSON.parse(out)
     b = document["files"].find { |one| one["path"] == path("b.rb") }
     assert_equal ["after", feature(after, "b.rb")["objects"]], [b["only"], b.dig("objects", "grown")]

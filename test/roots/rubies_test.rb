@@ -30,8 +30,7 @@ class RootsRubiesTest < Minitest::Test
       define_method("test_#{what}_on_ruby_#{version.tr(".", "_")}") do
         checkout = checkout(name, version)
         words = ["-w", "-Ilib", "-Itest", "-r./bin/gems.rb", "test/run_all.rb", Roots::Checkout::PATH, *files.map { |file| "test/#{file}_test.rb" }]
-        out, err, status = run_program(*checkout.command(*words, env: { "CULET_TEST_ALL" => "1" }), env: NEUTRAL, patience: SECONDS)
-        assert_predicate status, :success?, out + err
+        out, = assert_success(*checkout.command(*words, env: { "CULET_TEST_ALL" => "1" }), env: NEUTRAL, patience: SECONDS)
         assert_match(/^[1-9]\d+ runs, \d+ assertions, 0 failures, 0 errors, #{SKIPS.fetch(what, 0)} skips$/, out)
       end
     end

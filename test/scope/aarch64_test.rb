@@ -131,8 +131,7 @@ class ScopeAarch64Test < Minitest::Test
   # @yield [problems] those that count, where not all do
   # @return [Integer] bytes of a page, as the reader has it
   def assert_read(figures, command, about, env = {})
-    out, err, status = run_program(*command, env: NEUTRAL.merge(env))
-    assert_predicate status, :success?, err
+    out, = assert_success(*command, env: NEUTRAL.merge(env))
     records = out.b.scan(/\{"kind":.*?\}/n).map { |text| JSON.parse(text) }.group_by { |record| record["kind"] }
     problems = records.fetch("problem", []).map { |record| record["sentence"] }
     problems = yield problems if block_given?

@@ -11,11 +11,9 @@ class ScopeBuildTest < Minitest::Test
 
   def test_the_gems_build_makes_the_program
     in_directory do |directory|
-      _, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/ext", "-e", SCRIPT, "#{directory}/culet", "#{directory}/scratch", env: NEUTRAL)
-      assert_predicate status, :success?, err
+      assert_success(RbConfig.ruby, "-w", "-I#{ROOT}/ext", "-e", SCRIPT, "#{directory}/culet", "#{directory}/scratch", env: NEUTRAL)
       assert_equal ["reader"], Dir.children("#{directory}/culet")
-      out, err, status = run_program("#{directory}/culet/reader/culet-scope", Process.pid, env: NEUTRAL)
-      assert_predicate status, :success?, err
+      out, = assert_success("#{directory}/culet/reader/culet-scope", Process.pid, env: NEUTRAL)
       assert_equal Process.pid, Culet::Scope::Builder.new(out).call.pid
     end
   end

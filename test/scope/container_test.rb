@@ -34,8 +34,7 @@ class ScopeContainerTest < Minitest::Test
       Process.kill(:KILL, pid)
       exit(ok)
     RUBY
-    out, err, status = run_program(*CONTAINER, RbConfig.ruby, "-rrbconfig", "-e", script, SCRIPT, *culet_command, "report", env: NEUTRAL)
-    assert_predicate status, :success?, err
+    out, = assert_success(*CONTAINER, RbConfig.ruby, "-rrbconfig", "-e", script, SCRIPT, *culet_command, "report", env: NEUTRAL)
     report = JSON.parse(out)
     assert_operator report.fetch("pid"), :<, 10
     assert_equal %w[glibc blocks], report.values_at("allocator", "allocator_level")

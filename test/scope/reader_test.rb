@@ -116,8 +116,7 @@ class ScopeReaderTest < Minitest::Test
     script = "Process::Sys.setgid(65534); Process::Sys.setuid(65534); " \
              "up, out = IO.pipe; pid = spawn('#{RbConfig.ruby}', '-e', 'puts :up; $stdout.flush; sleep', out: out); up.gets; " \
              "ok = system(*ARGV, pid.to_s); Process.kill(:KILL, pid); exit(ok)"
-    out, err, status = run_program(RbConfig.ruby, "-e", script, "--", *culet_command, "report", "--json", env: NEUTRAL.merge("HOME" => "/"), chdir: "/")
-    assert_predicate status, :success?, err
+    out, = assert_success(RbConfig.ruby, "-e", script, "--", *culet_command, "report", "--json", env: NEUTRAL.merge("HOME" => "/"), chdir: "/")
     assert_operator JSON.parse(out)["rss_bytes"], :>, 1_000_000
   end
 

@@ -67,8 +67,7 @@ module ScopeHelper
 
   # @return [Hash] what a verb printed with --json
   def json(*words, env: {})
-    out, err, status = run_culet(*words, "--json", env: TestHelper::NEUTRAL.merge(env))
-    assert_predicate status, :success?, err
+    out, = assert_culet_success(*words, "--json", env: TestHelper::NEUTRAL.merge(env))
     JSON.parse(out)
   end
 end

@@ -33,8 +33,7 @@ class ScopeThreadsTest < Minitest::Test
   def test_long_pauses_are_announced
     with_target("threads") do |program|
       with_talker(program, 400) do |pid|
-        _, err, status = run_culet("report", "--pause-ms", "5", pid.to_s, env: NEUTRAL)
-        assert_predicate status, :success?, err
+        _, err = assert_culet_success("report", "--pause-ms", "5", pid.to_s, env: NEUTRAL)
         assert_match(/\Aculet-scope: note: process #{pid} has 400 threads; stopping and releasing them .+ longer than 5 ms; --live reads .+\n\z/, err)
         _, err, = run_culet("report", "--live", pid.to_s, env: NEUTRAL)
         assert_empty err

@@ -20,8 +20,7 @@ class TrimPumaTest < Minitest::Test
     skip "half a minute: bin/test --all runs it" unless all_tests?
     Dir.mktmpdir do |directory|
       file = File.join(directory, "result.json")
-      out, err, status = run_program(COMMAND, *%w[--workloads majors --rounds 1 --boots 1 --seconds 4 --connections 2 --json], file, patience: 600)
-      assert status.success?, err
+      out, = assert_success(COMMAND, *%w[--workloads majors --rounds 1 --boots 1 --seconds 4 --connections 2 --json], file, patience: 600)
       assert_match(/^CPU per request, ms +[\d.]+ +[\d.]+ +[\d.]+$/, out)
       result = JSON.parse(File.read(file)).first
       assert_equal [2, 2], result["stretches"].values_at("with", "without").map(&:size)

@@ -40,8 +40,7 @@ class StringsVerbTest < Minitest::Test
         files = %w[page.html graph.svg told.txt].map { |name| File.join(folder, "#{flags.size}-#{name}") }
         words = [Gem.ruby, "-e", "File.umask(0o022); exec(*ARGV)", *culet_command, "strings", path,
                  "--html", files[0], "--svg", files[1], "--out", files[2], *flags]
-        _, err, status = run_program(*words, env: TestHelper::NEUTRAL)
-        assert_predicate status, :success?, err
+        assert_success(*words, env: TestHelper::NEUTRAL)
         assert_equal([mode] * 3, files.map { |file| File.stat(file).mode & 0o777 })
       end
     end

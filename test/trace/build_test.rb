@@ -10,16 +10,13 @@ class TraceBuildTest < Minitest::Test
            ".then { |build| %w[replay sampler].each { |part| build.build_part(part) } }"
 
   def test_the_gems_build_makes_recorder_and_player
-    _, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/ext", "-e", SCRIPT, path("gem/culet"), path("scratch"), env: NEUTRAL)
-    assert_predicate status, :success?, err
+    assert_success(RbConfig.ruby, "-w", "-I#{ROOT}/ext", "-e", SCRIPT, path("gem/culet"), path("scratch"), env: NEUTRAL)
     assert_equal %w[culet-replay culet-trace.so], Dir.children(path("gem/culet/replay")).sort
     assert_equal %w[culet-sampler.so], Dir.children(path("gem/culet/sampler"))
 
     program = compile("free(malloc(1001));")
-    _, err, status = run_program(program, env: NEUTRAL.merge("LD_PRELOAD" => path("gem/culet/replay/culet-trace.so"), "CULET_TRACE_FILE" => path))
-    assert_predicate status, :success?, err
-    out, err, status = run_program(path("gem/culet/replay/culet-replay"), "--list", path)
-    assert_predicate status, :success?, err
+    assert_success(program, env: NEUTRAL.merge("LD_PRELOAD" => path("gem/culet/replay/culet-trace.so"), "CULET_TRACE_FILE" => path))
+    out, = assert_success(path("gem/culet/replay/culet-replay"), "--list", path)
     assert_equal ["0 0 malloc 0 1001\n", "1 0 free 0\n"], out.lines
   end
 

@@ -7,8 +7,7 @@ class PackingTest < Minitest::Test
   include TraceHelper
 
   def raw(program, *arguments)
-    _, err, status = run_program(program, *arguments, env: NEUTRAL.merge("LD_PRELOAD" => Culet::Native.preloadable("replay", "culet-trace.so"), "CULET_TRACE_FILE" => path))
-    assert_predicate status, :success?, err
+    assert_success(program, *arguments, env: NEUTRAL.merge("LD_PRELOAD" => Culet::Native.preloadable("replay", "culet-trace.so"), "CULET_TRACE_FILE" => path))
   end
 
   def test_a_packed_file_has_the_same_events
@@ -39,8 +38,7 @@ class PackingTest < Minitest::Test
   end
 
   def test_the_recorder_without_a_file_records_nothing
-    _, err, status = run_program(compile("free(malloc(1001));"), env: NEUTRAL.merge("LD_PRELOAD" => Culet::Native.preloadable("replay", "culet-trace.so")))
-    assert_predicate status, :success?, err
+    _, err = assert_success(compile("free(malloc(1001));"), env: NEUTRAL.merge("LD_PRELOAD" => Culet::Native.preloadable("replay", "culet-trace.so")))
     assert_equal ["", ["program", "program.c"]], [err, Dir.children(@directory).sort]
   end
 end

@@ -265,8 +265,7 @@ class RecordingTest < Minitest::Test
 
   def test_no_room_for_the_file_stops_the_recording_and_not_the_program
     program = compile("for (int i = 0; i < 50000; i++) free(malloc(1001)); puts(\"done\");")
-    out, err, status = run_program("sh", "-c", "ulimit -f 300; exec \"$@\"", "sh", *culet_command, "trace", "-o", path, "--", program, env: NEUTRAL)
-    assert_predicate status, :success?, err
+    out, err = assert_success("sh", "-c", "ulimit -f 300; exec \"$@\"", "sh", *culet_command, "trace", "-o", path, "--", program, env: NEUTRAL)
     assert_equal "done\n", out
     assert_match(/stopped recording process \d+: .*File too large/, err)
     assert_match(/ends before its program did: its file could no longer be written/, err)
@@ -297,8 +296,7 @@ class RecordingTest < Minitest::Test
       skip "#{name} is not installed" unless Culet::Allocators.parse(name).available?
 
       script = "a = Array.new(1_000) { |i| 'x' * i }; Thread.new { a.map(&:upcase) }.join; print File.read('/proc/self/maps')[/\\S*lib#{name}\\S*/]"
-      out, err, status = run_culet("trace", "-o", path, "-a", name, "--", RbConfig.ruby, "--disable-gems", "-e", script, env: NEUTRAL)
-      assert_predicate status, :success?, err
+      out, = assert_culet_success("trace", "-o", path, "-a", name, "--", RbConfig.ruby, "--disable-gems", "-e", script, env: NEUTRAL)
       assert_equal name == "glibc", out.empty?
       assert_equal name, Culet::Trace::Header.read(path).allocator
       facts = info

@@ -22,8 +22,7 @@ module TraceHelper
     File.write(source, "#define _GNU_SOURCE\n#include <malloc.h>\n#include <pthread.h>\n#include <sched.h>\n#include <signal.h>\n" \
                        "#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <sys/syscall.h>\n" \
                        "#include <sys/wait.h>\n#include <unistd.h>\n#{main}\n")
-    _, err, status = run_program(language, "-O0", "-fno-builtin", "-w", "-pthread", *flags, "-o", path(name), source)
-    assert_predicate status, :success?, err
+    assert_success(language, "-O0", "-fno-builtin", "-w", "-pthread", *flags, "-o", path(name), source)
     path(name)
   end
 

@@ -48,8 +48,7 @@ class TraceVerbTest < Minitest::Test
   end
 
   def test_without_a_name_it_is_culet_trace
-    _, err, status = run_culet("trace", "--", "/bin/ls", env: NEUTRAL, chdir: @directory)
-    assert_predicate status, :success?, err
+    assert_culet_success("trace", "--", "/bin/ls", env: NEUTRAL, chdir: @directory)
     assert File.exist?(path("culet.trace"))
   end
 

@@ -89,8 +89,7 @@ class TrimPolicyTest < Minitest::Test
   def note(ended, seconds, before, after) = ["record", ended, seconds, before * MB, after * MB]
 
   def ask(*words, interval: INTERVAL, minimum: MB)
-    out, err, status = run_program(self.class.program, interval, minimum, *words)
-    assert_predicate status, :success?, err
+    out, = assert_success(self.class.program, interval, minimum, *words)
     out.lines.map { |line| Float(line) }
   end
 end

@@ -190,8 +190,7 @@ class TrimProcessTest < Minitest::Test
     RUBY
     Dir.mktmpdir do |directory|
       copy_for_everybody(directory)
-      out, err, status = run_program(RbConfig.ruby, "--disable-gems", "-w", "-I#{directory}/lib", "-rculet/auto", "-e", script, env: TestHelper::NEUTRAL)
-      assert_predicate status, :success?, err
+      out, err = assert_success(RbConfig.ruby, "--disable-gems", "-w", "-I#{directory}/lib", "-rculet/auto", "-e", script, env: TestHelper::NEUTRAL)
       assert_equal 1, err.lines.size, err
       assert_match(/\Aculet: cannot create a thread for trims \(Resource temporarily unavailable\); Ruby threads return memory/, err)
       told = JSON.parse(out, symbolize_names: true)
@@ -209,8 +208,7 @@ class TrimProcessTest < Minitest::Test
                "2_000.times { sleep 0.05; break if Culet.trim_stats[:trims] > 0 }; " \
                "p Culet.trim_stats.values_at(:active, :thread), defined?(Bundler)"
       env = TestHelper::NEUTRAL.merge("RUBYOPT" => "-I#{TestHelper::ROOT}/lib -rculet/auto", "BUNDLE_GEMFILE" => File.join(directory, "Gemfile"))
-      out, err, status = run_program(RbConfig.ruby, "-S", "bundle", "exec", RbConfig.ruby, "-e", script, env: env, chdir: directory)
-      assert_predicate status, :success?, err
+      out, err = assert_success(RbConfig.ruby, "-S", "bundle", "exec", RbConfig.ruby, "-e", script, env: env, chdir: directory)
       assert_equal "[true, true]\n\"constant\"\n", out
       assert_empty err
     end

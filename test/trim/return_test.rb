@@ -44,8 +44,7 @@ class TrimReturnTest < Minitest::Test
 
   # What the tests above show is not what would have come about anyway.
   def test_without_it_the_memory_stays
-    out, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-e", PRELUDE + BURST, "short", env: NEUTRAL)
-    assert_predicate status, :success?, err
+    out, = assert_success(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-e", PRELUDE + BURST, "short", env: NEUTRAL)
     told = JSON.parse(out, symbolize_names: true)
     refute told[:fell]
     assert_operator told[:after], :>, told[:peak] * 0.7
@@ -78,10 +77,9 @@ class TrimReturnTest < Minitest::Test
         extern void *__libc_malloc(size_t);
         void *malloc(size_t size) { return __libc_malloc(size); }
       C
-      out, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-rculet/auto", "-e",
-                                     "GC.start; p Culet.trim_stats[:active]; begin; Culet.trim; rescue Culet::Error => e; puts e.message; end",
-                                     env: NEUTRAL.merge("LD_PRELOAD" => library))
-      assert_predicate status, :success?, err
+      out, err = assert_success(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-rculet/auto", "-e",
+                                "GC.start; p Culet.trim_stats[:active]; begin; Culet.trim; rescue Culet::Error => e; puts e.message; end",
+                                env: NEUTRAL.merge("LD_PRELOAD" => library))
       assert_equal 1, err.lines.size
       assert_match(/\Aculet: free memory is not returned after garbage collections: culet knows no call/, err)
       assert_match(/\Afalse\nculet knows no call by which this allocator/, out)

@@ -37,14 +37,12 @@ class TrimSpikeTest < Minitest::Test
   def build(directory)
     File.write(File.join(directory, "at_end.rb"), AT_THE_END)
     [[RbConfig.ruby, "#{TestHelper::ROOT}/test/trim/spike/extconf.rb"], ["make"]].each do |command|
-      out, err, status = run_program(*command, chdir: directory)
-      assert_predicate status, :success?, out + err
+      assert_success(*command, chdir: directory)
     end
   end
 
   def resident_at_end(directory, flags, workload)
-    out, err, status = run_program(RbConfig.ruby, "-r#{directory}/at_end.rb", *flags, "#{TestHelper::ROOT}/workloads/#{workload}.rb", env: TestHelper::NEUTRAL)
-    assert_predicate status, :success?, out + err
+    _, err = assert_success(RbConfig.ruby, "-r#{directory}/at_end.rb", *flags, "#{TestHelper::ROOT}/workloads/#{workload}.rb", env: TestHelper::NEUTRAL)
     Integer(err.lines.last, 10)
   end
 end

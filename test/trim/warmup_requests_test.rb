@@ -106,8 +106,7 @@ class WarmupRequestsTest < Minitest::Test
 
   # @return [Array] what was told, and what was said on standard error
   def said(script)
-    out, err, status = run_program(RbConfig.ruby, "-w", "-I#{TestHelper::ROOT}/lib", "-e", PRELUDE + APPLICATION + script, env: TestHelper::NEUTRAL)
-    assert_predicate status, :success?, err
+    out, err = assert_success(RbConfig.ruby, "-w", "-I#{TestHelper::ROOT}/lib", "-e", PRELUDE + APPLICATION + script, env: TestHelper::NEUTRAL)
     [JSON.parse(out), err]
   end
 end

@@ -18,10 +18,9 @@ class PumaTermTest < Minitest::Test
     root = root("trixie", packages: Roots::Checkout.packages(RUBY) + %w[puma])
     Dir.mktmpdir("culet-puma-term") do |share|
       checkout = Roots::Checkout.new(root, RUBY, share: share)
-      out, err, status = run_program(*checkout.command("bench/sigterm/run", "--starts", STARTS, "--timeout", TIMEOUT_SECONDS,
-                                                       "--grace", PATIENCE_SECONDS, "--patience", PATIENCE_SECONDS),
-                                     env: NEUTRAL, patience: 2 * STARTS * PATIENCE_SECONDS)
-      assert_predicate status, :success?, err
+      out, = assert_success(*checkout.command("bench/sigterm/run", "--starts", STARTS, "--timeout", TIMEOUT_SECONDS,
+                                              "--grace", PATIENCE_SECONDS, "--patience", PATIENCE_SECONDS),
+                            env: NEUTRAL, patience: 2 * STARTS * PATIENCE_SECONDS)
       %w[plain plugin].each { |contender| assert_includes out.lines(chomp: true), "| #{contender} | #{STARTS} | 0 | 0 |" }
     end
   end

@@ -63,8 +63,7 @@ class RailtieTest < Minitest::Test
   end
 
   def test_without_rails_there_is_no_railtie
-    out, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-rculet", "-e", "p defined?(Culet::Railtie)", env: NEUTRAL)
-    assert status.success?, err
+    out, err = assert_success(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-rculet", "-e", "p defined?(Culet::Railtie)", env: NEUTRAL)
     assert_equal ["nil\n", ""], [out, err]
   end
 
@@ -82,10 +81,9 @@ class RailtieTest < Minitest::Test
       env = { "BEFORE" => nil, "AFTER" => nil, order => feature }
       env["BEFORE"] = [("#{copy}/puma/plugin/culet culet/auto" if first == :plugin), env["BEFORE"]].compact.join(" ")
       env["RUBYOPT"] = "-r#{copy}/culet/#{first}.rb" if first.is_a?(String)
-      out, err, status = run_program(RbConfig.ruby, "-I#{ROOT}/lib", "-rbundler/setup", ORDERS, chdir: directory,
-                                     env: NEUTRAL.merge(bundle.environment, "APPLICATION_ROOT" => directory, "CULET_TRIM" => nil,
-                                                                                "CULET_LIMIT" => ("9T" if first == "limit"), **env))
-      assert_predicate status, :success?, err
+      out, err = assert_success(RbConfig.ruby, "-I#{ROOT}/lib", "-rbundler/setup", ORDERS, chdir: directory,
+                                env: NEUTRAL.merge(bundle.environment, "APPLICATION_ROOT" => directory, "CULET_TRIM" => nil,
+                                                                           "CULET_LIMIT" => ("9T" if first == "limit"), **env))
       assert_empty err
       out
     end
@@ -100,10 +98,9 @@ class RailtieTest < Minitest::Test
         FileUtils.mkdir_p("#{directory}/config/initializers")
         File.write("#{directory}/config/initializers/culet.rb", initializer)
       end
-      out, err, status = run_program(RbConfig.ruby, "-I#{ROOT}/lib", "-rbundler/setup", APPLICATION, chdir: directory,
-                                     env: NEUTRAL.merge(bundle.environment, "APPLICATION_ROOT" => directory, "CULET_TRIM" => nil,
-                                                                                "CONFIGURED" => configured&.to_s))
-      assert status.success?, err
+      out, err = assert_success(RbConfig.ruby, "-I#{ROOT}/lib", "-rbundler/setup", APPLICATION, chdir: directory,
+                                env: NEUTRAL.merge(bundle.environment, "APPLICATION_ROOT" => directory, "CULET_TRIM" => nil,
+                                                                           "CONFIGURED" => configured&.to_s))
       assert_empty err
       out
     end

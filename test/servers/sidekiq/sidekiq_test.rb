@@ -31,9 +31,8 @@ class SidekiqTest < Minitest::Test
   end
 
   def test_a_client_is_left_as_it_is
-    out, err, status = run_program(RbConfig.ruby, "-rbundler/setup", "-r#{JOBS}", "-e", "p Sidekiq.server?, defined?(Culet::Trim)",
-                                   env: environment(bundle).merge(settings))
-    assert status.success?, err
+    out, err = assert_success(RbConfig.ruby, "-rbundler/setup", "-r#{JOBS}", "-e", "p Sidekiq.server?, defined?(Culet::Trim)",
+                              env: environment(bundle).merge(settings))
     assert_equal ["nil\nnil\n", ""], [out, err]
   end
 
@@ -75,8 +74,7 @@ class SidekiqTest < Minitest::Test
 
   # Jobs are asked for by another process, as a web server does it.
   def enqueue(count)
-    _, err, status = run_program(RbConfig.ruby, "-rbundler/setup", "-r#{JOBS}", "-e", "#{count}.times { WasteJob.perform_async }",
-                                 env: environment(bundle).merge(settings))
-    assert status.success?, err
+    assert_success(RbConfig.ruby, "-rbundler/setup", "-r#{JOBS}", "-e", "#{count}.times { WasteJob.perform_async }",
+                   env: environment(bundle).merge(settings))
   end
 end
