@@ -74,6 +74,7 @@ class PredictionTrial
       load&.start
       sleep(@options[:settle])
       watch = Thread.new { yield(child.pid) if block_given? }
+      watch.report_on_exception = false # `value` raises it
       sample(child, folder).tap { watch.value }
     ensure
       load&.stop

@@ -48,7 +48,30 @@ class ExplainBenchTest < Minitest::Test
     refute_path_exists records
   end
 
+  def test_predictions_of_a_program_that_ends
+    File.write(File.join(@folder, "program.rb"), "abort 'too early'")
+    record = trial([RbConfig.ruby, "#{@folder}/program.rb"]).call
+    assert_match(/\Athe program ended: .*too early/, record["problem"])
+  end
+
+  def test_predictions_that_hit_and_miss
+    trial = trial([RbConfig.ruby, "-e", "kept = 'x' * (ENV['SMALL'] ? 1 : 30_000_000); sleep; kept"])
+    { 30 => "hit", 34 => "hit", 50 => "miss" }.each do |megabytes, outcome|
+      found = trial.send(:compare, { "line" => "SMALL=1", "saves_bytes" => megabytes * 1_000_000 }, trial.send(:level, {}, []))
+      assert_equal outcome, found["outcome"], found
+    end
+    assert_equal "not applied", trial.send(:compare, { "line" => "Culet.warmup", "saves_bytes" => 1 }, 0)["outcome"]
+  end
+
   private
+
+  def trial(command)
+    require_relative "../../bench/preamble"
+    require_relative "../../bench/explain/prediction_programs"
+    require_relative "../../bench/explain/prediction_trial"
+    program = PredictionPrograms::Program.new(name: "test", command: command, environment: {}, load: ->(_) {})
+    PredictionTrial.new(program, settle: 1, for: 1, remedies: 1, runs: 1)
+  end
 
   def records = File.join(@folder, "records")
 
