@@ -11,7 +11,8 @@ class AutopsyHoldersTest < Minitest::Test
   include CgroupHelper
 
   LIMIT_BYTES = 256 << 20
-  # Grows by so many megabytes for each line it reads; a thread runs all the time, so that Ruby does what it was asked for.
+  # Grows by so many megabytes for each line it reads, at once, so that no look falls into it; a thread runs all the time, so
+  # that Ruby does what it was asked for.
   PROGRAM = <<~RUBY
     class Shop; PAGES = {}; end
     ROUTES = Array.new(20_000) { |number| "route \#{number} " * 10 }
@@ -19,15 +20,14 @@ class AutopsyHoldersTest < Minitest::Test
     $stdout.sync = true
     puts Process.pid
     while (megabytes = gets)
-      (100 * megabytes.to_i).times { Shop::PAGES[Shop::PAGES.size] = "x" * 10_000 }
-      GC.start
+      Shop::PAGES[Shop::PAGES.size] = "x" * (1_000_000 * megabytes.to_i)
       puts "done"
     end
   RUBY
 
   def test_the_growing_holder_of_a_killed_process
     with_cgroup(LIMIT_BYTES) do |group|
-      with_box(group, "1") do |program, path|
+      with_box(group, "3") do |program, path|
         grow(program, 150)
         first = look(path) { |found| found }
         assert_equal ["constant", "Shop::PAGES", nil], first.holders.first.to_h.values_at(:kind, :name, :growth_bytes)

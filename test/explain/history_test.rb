@@ -47,7 +47,7 @@ class ExplainHistoryTest < Minitest::Test
     words = [RbConfig.ruby, "-I#{LIBRARY}", "-rculet/auto", "-rio/wait", "-e", GROWING]
     with_started(*words, env: TestHelper::NEUTRAL.merge("CULET_BLACKBOX" => @folder), in: reader) do |pid, out|
       assert_equal "up\n", out.gets
-      eventually("14 readings") { boxes.any? && box.readings.size >= 14 }
+      assert_settles("14 readings") { boxes.any? && box.readings.size >= 14 }
       writer.puts
       File.delete(*boxes)
       found = explain(pid, "--for", "1s")
