@@ -13,7 +13,7 @@ class AgentCopyTest < Minitest::Test
     reporter = Object.new
     def reporter.started? = true
     def reporter.document(*)
-      File.write("waits", Process.pid)
+      File.write("waits", File.readlink("/proc/self")) # Ruby knows the program's
       sleep 0.01 until File.exist?("go")
       ""
     end

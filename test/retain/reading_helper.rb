@@ -22,6 +22,16 @@ module RetentionReadingHelper
   # @return [Hash] the analysis, whose sums are right
   def read(pid, **options) = assert_sums(Culet::Retention::Reading.of_process(pid, **options))
 
+  # Ruby 3.3 and 3.4 let nobody stop Ractors.
+  #
+  # @return [Boolean] whether the program has Ractors and looks at it are refused, which is checked
+  def refused?(pid, code)
+    return false unless code.include?("Ractor") && RUBY_VERSION.match?(/\A3\.[34]\./)
+
+    error = assert_raises(Culet::Error) { read(pid) }
+    assert_match(/several Ractors run, and this Ruby has no lock to stop them\z/, error.message)
+  end
+
   # @return [Hash] likewise, of a file's lines
   def read_dump(lines, **options)
     Dir.mktmpdir do |folder|

@@ -4,7 +4,7 @@
 
 #include "common/active_malloc.h"
 
-/* Not in Ruby's headers: the first with a barrier, the others up to Ruby 3.3. */
+/* Not in Ruby's headers: the first with a barrier, the others up to Ruby 3.2. */
 typedef VALUE with_barrier_function(VALUE (*function)(void *), void *data);
 typedef void level_function(unsigned *level);
 

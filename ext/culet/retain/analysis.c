@@ -267,6 +267,25 @@ void culet_analysis_free(struct culet_analysis *analysis)
     culet_numbers_free(analysis->memory, &analysis->class_table);
     culet_group_classes_free(analysis->memory, &analysis->group_classes);
     culet_numbers_free(analysis->memory, &analysis->large_leaves);
+    culet_buffer_free(&analysis->text);
+    culet_buffer_free(&analysis->file);
+}
+
+const struct culet_buffer *culet_analysis_class_name(struct culet_analysis *analysis, uint64_t key)
+{
+    analysis->text.length = 0;
+    analysis->graph->functions->write_class(analysis->graph, key, &analysis->text);
+    return &analysis->text;
+}
+
+const struct culet_buffer *culet_analysis_holder_name(struct culet_analysis *analysis, uint32_t holder, long *line)
+{
+    struct culet_graph *graph = analysis->graph;
+
+    analysis->text.length = analysis->file.length = 0;
+    *line = 0;
+    graph->functions->write_holder(graph, &graph->holders.items[holder], &analysis->text, &analysis->file, line);
+    return &analysis->text;
 }
 
 bool culet_analysis_shown(const struct culet_analysis *analysis, const struct culet_numbers *ids, uint32_t group,

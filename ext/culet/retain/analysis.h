@@ -47,12 +47,19 @@ struct culet_analysis {
     uint64_t objects_malloc_bytes;    /* of all objects, reachable or not */
     uint32_t many[CULET_SET_HOLDERS]; /* holders with the most that share with many others */
     uint32_t many_count;
+    struct culet_buffer text, file; /* of the last name */
 };
 
 #define CULET_LARGE_LEAF 4096
 
 /* Analyses a graph. Returns NULL, or a sentence on why not. */
 const char *culet_analysis_run(struct culet_analysis *analysis, struct culet_graph *graph);
+
+/* The name of a class, until the next name is asked for. */
+const struct culet_buffer *culet_analysis_class_name(struct culet_analysis *analysis, uint64_t key);
+
+/* The name of a holder, likewise; sets the line of its place in `file`. */
+const struct culet_buffer *culet_analysis_holder_name(struct culet_analysis *analysis, uint32_t holder, long *line);
 
 /* The group of an object that the walk reached. */
 uint32_t culet_analysis_group(const struct culet_analysis *analysis, uint32_t id);

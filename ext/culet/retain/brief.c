@@ -70,17 +70,11 @@ static void write_place(char *place, const struct culet_buffer *file, long line)
 
 static void name_holder(struct culet_analysis *analysis, uint32_t number, struct entry *entry)
 {
-    struct culet_graph *graph = analysis->graph;
-    const struct culet_holder *holder = &graph->holders.items[number];
-    struct culet_buffer name = {NULL, 0, 0, 0}, file = {NULL, 0, 0, 0};
-    long line = 0;
+    long line;
 
-    graph->functions->write_holder(graph, holder, &name, &file, &line);
-    entry->kind = culet_holder_kind_name(holder->kind);
-    copy_text(entry->name, sizeof(entry->name), &name);
-    write_place(entry->place, &file, line);
-    culet_buffer_free(&name);
-    culet_buffer_free(&file);
+    copy_text(entry->name, sizeof(entry->name), culet_analysis_holder_name(analysis, number, &line));
+    entry->kind = culet_holder_kind_name(analysis->graph->holders.items[number].kind);
+    write_place(entry->place, &analysis->file, line);
 }
 
 /* By two of its holders. */

@@ -284,6 +284,7 @@ void culet_live_close(struct culet_live *live)
     culet_numbers_free(memory, &live->judged);
     culet_numbers_free(memory, &live->named);
     culet_numbers_free(memory, &live->deferred);
+    culet_values_free(memory, &live->values);
     culet_values_free(memory, &live->met);
     culet_notes_free(memory, &live->loose);
     culet_notes_free(memory, &live->finalizers);

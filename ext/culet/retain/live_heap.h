@@ -26,6 +26,7 @@ struct culet_live {
     struct culet_numbers judged;     /* bits by id: a class whose bit in `named` is set right */
     struct culet_numbers named;      /* bits by id: a class with a permanent name, or its singleton class */
     struct culet_numbers deferred;   /* bits by id: its holder exists already, or it is a class that was met */
+    struct culet_values values;      /* of the class whose holders are added: those that have one */
     struct culet_values met;         /* classes whose holders are still to be added */
     struct culet_notes loose;        /* path of code (0: an inline cache) and id: references from other layers */
     struct culet_notes finalizers;   /* code of the last block (0: none) and id, of the blocks of an object */

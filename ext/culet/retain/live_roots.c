@@ -42,7 +42,6 @@ static void add_single(struct culet_live *live, enum culet_holder_kind kind, enu
 struct class_walk {
     struct culet_live *live;
     VALUE class;
-    struct culet_values *values; /* that have a holder */
 };
 
 /* The local variables of the main program are the stack's as well: what a constant or another variable has is theirs. */
@@ -57,7 +56,7 @@ static void add_reference(struct class_walk *walk, enum culet_holder_kind kind, 
         return;
     add_single(walk->live, kind, is_of_main_program(walk, name) ? LAYER_NATIVE : LAYER_DURABLE, walk->class, name,
                value);
-    (void)culet_values_add(walk->live->graph.memory, walk->values, value);
+    (void)culet_values_add(walk->live->graph.memory, &walk->live->values, value);
 }
 
 static int add_variable(ID name, VALUE value, st_data_t data)
@@ -157,7 +156,7 @@ static void add_method(VALUE child, void *data)
     struct culet_live *live = walk->live;
     uint32_t id = culet_live_id(live, child);
 
-    if (id == CULET_NO_ID || child == walk->class || contains(walk->values, child))
+    if (id == CULET_NO_ID || child == walk->class || contains(&live->values, child))
         return;
     if (culet_live_is_named(live, child)) {
         culet_live_meet_class(live, child);
@@ -181,24 +180,24 @@ static VALUE singleton_of(VALUE class)
 
 void culet_live_add_class(struct culet_live *live, VALUE class)
 {
-    struct culet_values values = {NULL, 0, {NULL, 0}};
+    struct culet_values *values = &live->values;
     size_t holder;
 
+    values->count = 0;
     for (VALUE one = class; one != 0; one = singleton_of(one)) {
-        struct class_walk walk = {live, one, &values};
+        struct class_walk walk = {live, one};
         rb_ivar_foreach(one, add_variable, (st_data_t)&walk);
         add_constants(&walk);
     }
-    if (values.count > 0)
-        qsort(values.items, values.count, sizeof(*values.items), by_value);
+    if (values->count > 0)
+        qsort(values->items, values->count, sizeof(*values->items), by_value);
     culet_graph_add_holder(&live->graph, HOLDER_METHOD, LAYER_CODE, class, 0);
     holder = live->graph.holders.count - 1;
     for (VALUE one = class; one != 0; one = singleton_of(one)) {
-        struct class_walk walk = {live, one, &values};
+        struct class_walk walk = {live, one};
         culet_graph_add_target(&live->graph, culet_live_id(live, one));
         live->reachable(one, add_method, &walk);
     }
-    culet_values_free(live->graph.memory, &values);
     if (!live->graph.memory->failed)
         add_blocks(live, live->graph.holders.items[holder].first, live->graph.holders.items[holder].targets);
 }

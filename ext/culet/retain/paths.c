@@ -43,41 +43,30 @@ bool culet_paths_write_edge(struct culet_analysis *analysis, uint32_t number, ui
 void culet_paths_write_object(struct culet_analysis *analysis, uint32_t id, struct culet_buffer *out)
 {
     struct culet_graph *graph = analysis->graph;
-    struct culet_buffer text = {NULL, 0, 0, 0};
+    const struct culet_buffer *name = culet_analysis_class_name(analysis, graph->functions->class_of(graph, id));
 
-    graph->functions->write_class(graph, graph->functions->class_of(graph, id), &text);
     culet_buffer_text(out, "\"class\":");
-    culet_buffer_json_string(out, text.bytes, text.length);
+    culet_buffer_json_string(out, name->bytes, name->length);
     culet_buffer_format(out, ",\"address\":\"0x%" PRIx64 "\"", graph->functions->address(graph, id));
-    culet_buffer_free(&text);
-}
-
-static void write_holder_name(struct culet_analysis *analysis, uint32_t holder, struct culet_buffer *text)
-{
-    struct culet_graph *graph = analysis->graph;
-    struct culet_buffer file = {NULL, 0, 0, 0};
-    long line = 0;
-
-    graph->functions->write_holder(graph, &graph->holders.items[holder], text, &file, &line);
-    culet_buffer_free(&file);
 }
 
 /* Writes one step: the reference from a node to an object. */
 static void write_step(struct culet_analysis *analysis, uint32_t from, uint32_t id, struct culet_buffer *out)
 {
-    struct culet_buffer text = {NULL, 0, 0, 0};
+    struct culet_buffer *text = &analysis->text;
     uint32_t object = analysis->walk.objects.items[from];
+    long line;
 
+    text->length = 0;
     if (from != CULET_ROOT && (object & CULET_IS_HOLDER))
-        write_holder_name(analysis, object & ~CULET_IS_HOLDER, &text);
-    else if (!culet_paths_write_edge(analysis, from, id, &text))
-        culet_buffer_text(&text, UNNAMED);
+        (void)culet_analysis_holder_name(analysis, object & ~CULET_IS_HOLDER, &line);
+    else if (!culet_paths_write_edge(analysis, from, id, text))
+        culet_buffer_text(text, UNNAMED);
     culet_buffer_text(out, "{\"edge\":");
-    culet_buffer_json_string(out, text.bytes, text.length);
+    culet_buffer_json_string(out, text->bytes, text->length);
     culet_buffer_text(out, ",");
     culet_paths_write_object(analysis, id, out);
     culet_buffer_text(out, "}");
-    culet_buffer_free(&text);
 }
 
 /* ---- the heaviest ---- */

@@ -149,14 +149,11 @@ static size_t first_pair(const struct report *report, uint32_t group)
 
 static void write_class_row(struct report *report, uint64_t key, const struct culet_retained *sum)
 {
-    struct culet_buffer text = {NULL, 0, 0, 0};
-    struct culet_graph *graph = report->analysis->graph;
+    const struct culet_buffer *name = culet_analysis_class_name(report->analysis, key);
 
-    graph->functions->write_class(graph, key, &text);
     culet_buffer_text(report->out, "[");
-    culet_buffer_json_string(report->out, text.bytes, text.length);
+    culet_buffer_json_string(report->out, name->bytes, name->length);
     culet_buffer_format(report->out, ",%" PRIu64 ",%" PRIu64 "]", sum->objects, sum->bytes);
-    culet_buffer_free(&text);
 }
 
 static void write_classes_of(struct report *report, uint32_t group)
@@ -225,13 +222,12 @@ static void write_holder(struct report *report, uint32_t index, size_t id)
 {
     struct culet_graph *graph = report->analysis->graph;
     const struct culet_holder *holder = &graph->holders.items[index];
-    struct culet_buffer text = {NULL, 0, 0, 0}, file = {NULL, 0, 0, 0};
-    long line = 0;
+    long line;
+    const struct culet_buffer *name = culet_analysis_holder_name(report->analysis, index, &line);
 
-    graph->functions->write_holder(graph, holder, &text, &file, &line);
     culet_buffer_format(report->out, "{\"id\":%zu,\"kind\":\"%s\",\"name\":", id, culet_holder_kind_name(holder->kind));
-    culet_buffer_json_string(report->out, text.bytes, text.length);
-    write_place(report, &file, line);
+    culet_buffer_json_string(report->out, name->bytes, name->length);
+    write_place(report, &report->analysis->file, line);
     culet_buffer_text(report->out, ",");
     if (holder->targets == 1)
         culet_paths_write_object(report->analysis, graph->targets.items[holder->first], report->out);
@@ -243,8 +239,6 @@ static void write_holder(struct report *report, uint32_t index, size_t id)
     culet_buffer_text(report->out, ",\"path\":");
     culet_paths_write_heaviest(report->analysis, index, report->out);
     culet_buffer_text(report->out, "}");
-    culet_buffer_free(&text);
-    culet_buffer_free(&file);
 }
 
 /* The sums of the groups of a range that are not shown. */
@@ -334,15 +328,10 @@ static bool shown_id(const struct report *report, uint32_t group, long *id)
 
 static bool is_class(const struct report *report, uint64_t key)
 {
-    struct culet_buffer text = {NULL, 0, 0, 0};
-    struct culet_graph *graph = report->analysis->graph;
+    const struct culet_buffer *name = culet_analysis_class_name(report->analysis, key);
     size_t length = strlen(report->options->class_name);
-    bool same;
 
-    graph->functions->write_class(graph, key, &text);
-    same = text.length == length && memcmp(text.bytes, report->options->class_name, length) == 0;
-    culet_buffer_free(&text);
-    return same;
+    return name->length == length && memcmp(name->bytes, report->options->class_name, length) == 0;
 }
 
 static void write_class_groups(struct report *report, uint32_t number, struct culet_ranking *largest)

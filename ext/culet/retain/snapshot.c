@@ -199,16 +199,10 @@ static uint32_t edges_of(struct snapshot *snapshot, uint32_t id)
 /* Ruby notes names with the classes that have them, so the first time that one is asked for changes references. */
 static void ask_names(struct snapshot *snapshot)
 {
-    struct culet_graph *graph = snapshot->analysis->graph;
-    struct culet_buffer text = {NULL, 0, 0, 0}, file = {NULL, 0, 0, 0};
     long line;
 
-    for (size_t i = 0; i < graph->holders.count && !text.failed; i++) {
-        text.length = file.length = 0;
-        graph->functions->write_holder(graph, &graph->holders.items[i], &text, &file, &line);
-    }
-    culet_buffer_free(&text);
-    culet_buffer_free(&file);
+    for (uint32_t i = 0; i < walked_holders(snapshot); i++)
+        (void)culet_analysis_holder_name(snapshot->analysis, i, &line);
 }
 
 /* Numbers the nodes, and counts the edges. */
@@ -246,14 +240,13 @@ static void write_holder_node(struct snapshot *snapshot, uint32_t index)
 {
     struct culet_graph *graph = snapshot->analysis->graph;
     const struct culet_holder *holder = &graph->holders.items[index];
-    struct culet_buffer text = {NULL, 0, 0, 0}, file = {NULL, 0, 0, 0};
-    long line = 0;
+    struct culet_buffer *text = &snapshot->analysis->text;
+    long line;
 
-    culet_buffer_format(&text, "(%s) ", culet_holder_kind_name(holder->kind));
-    graph->functions->write_holder(graph, holder, &text, &file, &line);
-    write_node(snapshot, NODE_SYNTHETIC, text_of(snapshot, text.bytes, text.length), index + 1, 0, holder->targets);
-    culet_buffer_free(&text);
-    culet_buffer_free(&file);
+    text->length = snapshot->analysis->file.length = 0;
+    culet_buffer_format(text, "(%s) ", culet_holder_kind_name(holder->kind));
+    graph->functions->write_holder(graph, holder, text, &snapshot->analysis->file, &line);
+    write_node(snapshot, NODE_SYNTHETIC, text_of(snapshot, text->bytes, text->length), index + 1, 0, holder->targets);
 }
 
 static enum node_type type_of(const char *name, size_t length)
@@ -273,20 +266,16 @@ static enum node_type type_of(const char *name, size_t length)
 static void write_object_node(struct snapshot *snapshot, uint32_t id)
 {
     struct culet_graph *graph = snapshot->analysis->graph;
-    struct culet_buffer name = {NULL, 0, 0, 0};
+    const struct culet_buffer *name =
+        culet_analysis_class_name(snapshot->analysis, graph->functions->class_of(graph, id));
     size_t length;
     const char *content = graph->show_contents ? graph->functions->content(graph, id, &length) : NULL;
-    enum node_type type;
+    enum node_type type = type_of(name->bytes, name->length);
+    uint32_t text = type == NODE_STRING && content != NULL ? text_of(snapshot, content, length < 100 ? length : 100)
+                                                           : text_of(snapshot, name->bytes, name->length);
 
-    graph->functions->write_class(graph, graph->functions->class_of(graph, id), &name);
-    type = type_of(name.bytes, name.length);
-    if (type == NODE_STRING && content != NULL) {
-        name.length = 0;
-        culet_buffer_add(&name, content, length < 100 ? length : 100);
-    }
-    write_node(snapshot, type, text_of(snapshot, name.bytes, name.length), snapshot->position.items[id],
-               culet_graph_bytes(graph, id), edges_of(snapshot, id));
-    culet_buffer_free(&name);
+    write_node(snapshot, type, text, snapshot->position.items[id], culet_graph_bytes(graph, id),
+               edges_of(snapshot, id));
 }
 
 static void write_nodes(struct snapshot *snapshot)

@@ -156,22 +156,20 @@ static void name_all(struct tree *tree)
 static void write_group(struct tree *tree, uint32_t group, size_t id)
 {
     const struct culet_retained *sum = &tree->analysis->of_group.items[group];
-    struct culet_graph *graph = tree->analysis->graph;
-    struct culet_buffer text = {NULL, 0, 0, 0}, file = {NULL, 0, 0, 0};
-    long line = 0;
+    const struct culet_holders *holders = &tree->analysis->graph->holders;
+    const struct culet_buffer *name;
     const char *kind = "set";
+    long line;
 
-    if (group < graph->holders.count) {
-        graph->functions->write_holder(graph, &graph->holders.items[group], &text, &file, &line);
-        kind = culet_holder_kind_name(graph->holders.items[group].kind);
-    } else {
-        culet_buffer_text(&text, "shared");
-    }
     culet_buffer_format(tree->out, "%s[%zu,null,", id > 0 ? "," : "", id);
-    culet_buffer_json_string(tree->out, text.bytes, text.length);
+    if (group < holders->count) {
+        name = culet_analysis_holder_name(tree->analysis, group, &line);
+        culet_buffer_json_string(tree->out, name->bytes, name->length);
+        kind = culet_holder_kind_name(holders->items[group].kind);
+    } else {
+        culet_buffer_text(tree->out, "\"shared\"");
+    }
     culet_buffer_format(tree->out, ",\"%s\",null,0,%" PRIu64 ",%" PRIu64 "]", kind, sum->bytes, sum->objects);
-    culet_buffer_free(&text);
-    culet_buffer_free(&file);
 }
 
 /* The id in the tree of what is above a node. */
@@ -188,20 +186,18 @@ static void write_node(struct tree *tree, const struct tree_node *node, size_t i
 {
     struct culet_analysis *analysis = tree->analysis;
     struct culet_graph *graph = analysis->graph;
-    struct culet_buffer text = {NULL, 0, 0, 0};
+    const struct culet_buffer *name = culet_analysis_class_name(analysis, graph->functions->class_of(graph, node->id));
 
     culet_buffer_format(tree->out, ",[%zu,%zu,", id, parent);
     if (node->name != 0)
         culet_buffer_json_string(tree->out, tree->texts.bytes + node->name - 1, node->length);
     else
         culet_buffer_text(tree->out, "\"\"");
-    graph->functions->write_class(graph, graph->functions->class_of(graph, node->id), &text);
     culet_buffer_text(tree->out, ",");
-    culet_buffer_json_string(tree->out, text.bytes, text.length);
+    culet_buffer_json_string(tree->out, name->bytes, name->length);
     culet_buffer_format(tree->out, ",\"0x%" PRIx64 "\",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]",
                         graph->functions->address(graph, node->id), culet_graph_bytes(graph, node->id), node->bytes,
                         node->objects);
-    culet_buffer_free(&text);
 }
 
 static void write_all(struct tree *tree)
