@@ -8,8 +8,7 @@
  * The kernel marks such children: a page with MADV_WIPEONFORK (Linux 4.14) reads as zero in every child. A child that
  * shares its parent's memory, as after vfork, finds it unchanged. A process with one thread leaves nothing half
  * changed, and has no such page. */
-#ifndef CULET_ABANDONED_H
-#define CULET_ABANDONED_H
+#pragma once
 
 #include "types.h"
 
@@ -30,5 +29,3 @@ void culet_abandoned_watch(void);
 
 /* By the fork handler of a child, which is not abandoned. */
 void culet_abandoned_reset(void);
-
-#endif

@@ -21,8 +21,7 @@
  *     t->arena == arena     =>  arena->holder == t
  *
  * So inside an arena a thread does not read its own `arena` again: it may be &culet_arena_none for a moment. */
-#ifndef CULET_ARENA_H
-#define CULET_ARENA_H
+#pragma once
 
 #include "memory_orders.h"
 #include "types.h"
@@ -88,5 +87,3 @@ bool culet_arena_inside(void);
 void culet_arena_freeze(void);
 void culet_arena_unfreeze(void);
 bool culet_arena_reset(void);
-
-#endif

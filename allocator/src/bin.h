@@ -1,7 +1,6 @@
 /* bin.h - the slabs of one size class in an arena: the next unit to allocate from, the units that frees make available,
  * and the frees of other threads. Without another remark the functions are for the thread that is inside the arena. */
-#ifndef CULET_BIN_H
-#define CULET_BIN_H
+#pragma once
 
 #include "reclaim_policy.h"
 #include "types.h"
@@ -181,5 +180,3 @@ void culet_bin_reconcile(void);
 
 /* Aborts unless the invariants hold in every arena. Only while no other thread is inside one. */
 void culet_bin_check(void);
-
-#endif

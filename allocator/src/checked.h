@@ -14,8 +14,7 @@
  * all blocks.
  *
  * Blocks above CULET_SMALL_MAX are guarded huge blocks (large.c). */
-#ifndef CULET_CHECKED_H
-#define CULET_CHECKED_H
+#pragma once
 
 #include "lock.h"
 #include "types.h"
@@ -50,5 +49,3 @@ bool culet_checked_resize(const struct culet_slab *slab, void *block, size_t byt
 
 /* Guards trailers and the quarantine; held across fork. */
 extern struct culet_lock culet_checked_lock;
-
-#endif

@@ -3,8 +3,7 @@
  *
  * With CULET_PREFIXED they are called culet_malloc, culet_free and so on, beside the C library's own: the tests with
  * sanitizers use this. */
-#ifndef CULET_H
-#define CULET_H
+#pragma once
 
 #include "stats.h"
 
@@ -54,5 +53,3 @@ CULET_API const char *culet_version(void);
 CULET_API int culet_active(void);
 
 /* The third is culet_stats (stats.h). */
-
-#endif

@@ -2,8 +2,7 @@
  *
  * So an access to a block that was requested with a size of 0 ends the program instead of reaching a neighbour, as on
  * OpenBSD since 2001. Where there is no such address left, a request of no bytes gets a block of the smallest class. */
-#ifndef CULET_EMPTY_BLOCK_H
-#define CULET_EMPTY_BLOCK_H
+#pragma once
 
 #include "types.h"
 
@@ -27,5 +26,3 @@ void *culet_empty_block_get(void);
 /* Of an address in the range: whether it is a live block. The second also frees it. */
 bool culet_empty_block_is_live(const void *address);
 bool culet_empty_block_put(const void *address);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * The fast paths have no test for the level. In a hardened process they find no current unit, so each request takes the
  * slow path; and the pagemap's entries for slabs have another mark (pagemap.h), so each free does. checked.h goes on. */
-#ifndef CULET_HARDEN_H
-#define CULET_HARDEN_H
+#pragma once
 
 #include "types.h"
 
@@ -42,5 +41,3 @@ static inline size_t culet_harden_front(void)
 
 /* A secret value for an address; `word` selects one of several. */
 uint64_t culet_harden_canary(uintptr_t address, unsigned word);
-
-#endif

@@ -1,6 +1,5 @@
 /* heap.h - the heap as a whole: set-up, fork, trim, counters. */
-#ifndef CULET_HEAP_H
-#define CULET_HEAP_H
+#pragma once
 
 #include "bin.h"
 #include "large.h"
@@ -48,5 +47,3 @@ size_t culet_heap_forks(void);
 
 /* Aborts unless every invariant of types.h holds. Only while no other thread allocates or frees. */
 void culet_heap_check(void);
-
-#endif

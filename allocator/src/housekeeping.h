@@ -7,10 +7,7 @@
  *     start or end the sampling  a tracer has come or gone (profiler.h)
  *
  * Each looks at a word or two when nothing is due. A free does none of it: libc frees while it holds locks. */
-#ifndef CULET_HOUSEKEEPING_H
-#define CULET_HOUSEKEEPING_H
+#pragma once
 
 /* Does what is due. `caller`: the return address of the request (loader.h). Outside of all arenas and locks. */
 void culet_housekeeping(const void *caller);
-
-#endif

@@ -7,8 +7,7 @@
  *     sum of the extents == culet_huge_cache_bytes(); disjoint; whole kernel pages
  *
  * All functions expect the pages lock to be held. */
-#ifndef CULET_HUGE_CACHE_H
-#define CULET_HUGE_CACHE_H
+#pragma once
 
 #include "reclaim_policy.h"
 #include "types.h"
@@ -66,5 +65,3 @@ size_t culet_huge_cache_low_water(void);
 
 /* Aborts unless the invariant above holds. */
 void culet_huge_cache_check(void);
-
-#endif

@@ -5,8 +5,7 @@
  * on: a free block there need not be zero, and is zeroed by the next request instead of being checked.
  *
  * Both marks are bits per page, by the slab's segment. A process that was not forked has none. */
-#ifndef CULET_INHERITED_H
-#define CULET_INHERITED_H
+#pragma once
 
 #include "types.h"
 
@@ -22,5 +21,3 @@ void culet_inherited_own(const struct culet_slab *slab, uintptr_t block, size_t 
 /* Whether a page of the block is stale; and marks them, before the block is free. */
 bool culet_inherited_stale(const struct culet_slab *slab, uintptr_t block, size_t bytes);
 void culet_inherited_set_stale(const struct culet_slab *slab, uintptr_t block, size_t bytes);
-
-#endif

@@ -1,7 +1,6 @@
 /* large.h - blocks with a descriptor of their own: large ones (a range of pages of the page heap) and, above
  * CULET_LARGE_MAX, huge ones (a mapping of the kernel's, cached after a free: huge_cache.h). */
-#ifndef CULET_LARGE_H
-#define CULET_LARGE_H
+#pragma once
 
 #include "pagemap.h"
 #include "types.h"
@@ -56,5 +55,3 @@ struct culet_large_stats culet_large_stats(void);
 /* Resident bytes of the huge blocks. Of very many, the rest counts as resident. No lock held. */
 struct culet_residency;
 size_t culet_large_resident(const struct culet_residency *source);
-
-#endif

@@ -1,8 +1,7 @@
 /* libc.h - libc's own allocator, which serves while culet is dormant.
  *
  * musl's loader and dlsym use musl's malloc directly, so nothing comes here from inside them. */
-#ifndef CULET_LIBC_H
-#define CULET_LIBC_H
+#pragma once
 
 #include <stddef.h>
 
@@ -19,5 +18,3 @@ size_t culet_libc_malloc_usable_size(void *block);
 /* libc's own function of that name, also where a library in between defines it, as in a program that is linked to
  * another allocator. NULL if there is none. */
 void *culet_libc_function(const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* list.h - doubly linked lists of <sys/queue.h>, which musl does not have: the operations that the allocator uses. */
-#ifndef CULET_LIST_H
-#define CULET_LIST_H
+#pragma once
 
 #if __has_include(<sys/queue.h>)
 #include <sys/queue.h>
@@ -39,5 +38,4 @@
         *(element)->field.le_prev = LIST_NEXT(element, field);                                                         \
     } while (0)
 
-#endif
 #endif

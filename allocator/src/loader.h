@@ -3,12 +3,9 @@
  * While dlopen adds libraries with thread-local storage, it has counted them already but does not have them in its
  * table yet. glibc cannot lay out a new thread's storage then and ends the process ("listp != NULL"). Other threads
  * wait for the loader's lock; the loader's own thread, whose request for memory we serve, does not. */
-#ifndef CULET_LOADER_H
-#define CULET_LOADER_H
+#pragma once
 
 #include "types.h"
 
 /* `caller`: the return address of the request that is being served. */
 bool culet_loader_busy(const void *caller);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * The forking thread holds every lock during a fork. Another library's fork handler may run then and allocate: for that
  * thread all locks are open (culet_lock_forking). */
-#ifndef CULET_LOCK_H
-#define CULET_LOCK_H
+#pragma once
 
 #include "memory_orders.h"
 #include "types.h"
@@ -76,5 +75,3 @@ static inline void culet_lock_reset(struct culet_lock *lock)
 {
     atomic_store_explicit(&lock->state, 0, memory_order_relaxed);
 }
-
-#endif

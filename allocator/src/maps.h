@@ -1,7 +1,6 @@
 /* maps.h - one line of /proc/self/maps. Read by raw system calls: open and read are cancellation points, and malloc
  * must not be one. */
-#ifndef CULET_MAPS_H
-#define CULET_MAPS_H
+#pragma once
 
 #include "types.h"
 
@@ -12,5 +11,3 @@ struct culet_mapping {
 
 /* The mapping that contains an address. False if there is none, or /proc is not there. Leaves errno alone. */
 bool culet_maps_find(uintptr_t address, struct culet_mapping *found);
-
-#endif

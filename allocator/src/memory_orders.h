@@ -2,8 +2,7 @@
  *
  * The code and the model of weakly ordered processors (test/unit/weak.c) both use these names. The model weakens each
  * order in turn and reports which are needed. */
-#ifndef CULET_MEMORY_ORDERS_H
-#define CULET_MEMORY_ORDERS_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -32,5 +31,3 @@
 /* Locks (lock.h). */
 #define CULET_ORDER_LOCK memory_order_acquire
 #define CULET_ORDER_UNLOCK memory_order_release
-
-#endif

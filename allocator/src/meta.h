@@ -2,8 +2,7 @@
  *
  * Descriptors are cut from 64 KiB chunks, which are never returned; an unused descriptor is kept for the next one of
  * its kind (types.h: type-stable). */
-#ifndef CULET_META_H
-#define CULET_META_H
+#pragma once
 
 #include "types.h"
 
@@ -23,5 +22,3 @@ void culet_meta_put(enum culet_meta kind, void *descriptor);
 size_t culet_meta_bytes(void);
 
 extern struct culet_lock culet_meta_lock;
-
-#endif

@@ -1,6 +1,5 @@
 /* misuse.h - the diagnostic of a misuse: one line on stderr that names the mistake, then SIGABRT. */
-#ifndef CULET_MISUSE_H
-#define CULET_MISUSE_H
+#pragma once
 
 #include "types.h"
 
@@ -27,5 +26,3 @@ _Noreturn void culet_misuse_quarantined(const char *function, uintptr_t block, s
 
 /* A block was written to after its free. */
 _Noreturn void culet_misuse_dangling(uintptr_t block, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* os.h - the kernel's calls, and nothing else. All of them leave errno alone. */
-#ifndef CULET_OS_H
-#define CULET_OS_H
+#pragma once
 
 #include "types.h"
 
@@ -89,6 +88,4 @@ void culet_os_pause(unsigned microseconds);
 extern bool (*culet_os_refuse)(void);
 /* Called before each purge; true refuses it. */
 extern bool (*culet_os_refuse_purge)(void);
-#endif
-
 #endif

@@ -12,8 +12,7 @@
  * Of a large or huge block only the first page has a span; its other pages keep older entries. Readers take no lock.
  * Entries are written under the pages lock; those of a slab that moves to another arena, by the thread that has taken both
  * arenas. */
-#ifndef CULET_PAGEMAP_H
-#define CULET_PAGEMAP_H
+#pragma once
 
 #include "types.h"
 
@@ -132,5 +131,3 @@ void culet_pagemap_set_freed_huge(uintptr_t start, size_t pages);
 void culet_pagemap_clear(uintptr_t start, size_t pages);
 
 struct culet_freed culet_pagemap_freed(uintptr_t address);
-
-#endif

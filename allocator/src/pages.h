@@ -7,8 +7,7 @@
  *
  * When dirty pages go back to the kernel: reclaim_policy.h. A wholly free segment is unmapped when its pages would go
  * back, unless it is the only one. */
-#ifndef CULET_PAGES_H
-#define CULET_PAGES_H
+#pragma once
 
 #include "meta.h"
 #include "types.h"
@@ -95,5 +94,3 @@ uintptr_t culet_pages_segment(uint32_t index);
 
 /* Aborts unless the page heap's invariants hold. */
 void culet_pages_check(void);
-
-#endif

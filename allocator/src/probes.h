@@ -6,8 +6,7 @@
  * A tracer that attaches to a probe increments its semaphore. While that of `alloc` is not 0, requests are sampled, whether
  * the profile runs or not (profiler.h). The arguments are in the registers of a call's arguments: some tracers read them
  * from there instead of decoding the note. Without <sys/sdt.h> there are no probes. */
-#ifndef CULET_PROBES_H
-#define CULET_PROBES_H
+#pragma once
 
 #include "types.h"
 
@@ -53,5 +52,4 @@ static inline void culet_probes_free(const void *block)
 {
     (void)block;
 }
-#endif
 #endif

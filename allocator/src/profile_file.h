@@ -6,8 +6,7 @@
  *
  * The library installs no signal handler. A thread writes FILE.last; the first sample starts it, in a forked child anew,
  * but none that is taken inside the dynamic loader (loader.h). It blocks all signals. A fork waits until it has written. */
-#ifndef CULET_PROFILE_FILE_H
-#define CULET_PROFILE_FILE_H
+#pragma once
 
 #include "types.h"
 
@@ -27,5 +26,3 @@ bool culet_profile_file_inside(void);
 void culet_profile_file_before_fork(void);
 void culet_profile_file_after_fork_in_parent(void);
 void culet_profile_file_after_fork_in_child(void);
-
-#endif

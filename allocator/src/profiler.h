@@ -1,7 +1,6 @@
 /* profiler.h - starts and ends the sampling of the memory profile (sampling.h), for the profile and for a tracer that has
  * attached to the probes (probes.h), and carries it over a fork. sampler/core/host.h and profile_file.h have its settings. */
-#ifndef CULET_PROFILER_H
-#define CULET_PROFILER_H
+#pragma once
 
 #include "probes.h"
 #include "types.h"
@@ -25,5 +24,3 @@ static inline void culet_profiler_check(void)
         culet_profiler_follow_tracer();
 #endif
 }
-
-#endif

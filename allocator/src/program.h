@@ -11,8 +11,7 @@
  * CULET_DECAY: the scavenger's interval in milliseconds (reclaim_policy.h).
  * CULET_HARDEN: the level of hardening (harden.h).
  * CULET_PROFILE: the memory profile (profiler.h); CULET_PROFILE_OUT, CULET_PROFILE_EVERY: its files (profile_file.h). */
-#ifndef CULET_PROGRAM_H
-#define CULET_PROGRAM_H
+#pragma once
 
 #include "types.h"
 
@@ -40,5 +39,3 @@ unsigned culet_program_profile_seconds(void);
 
 /* The scavenger's interval in milliseconds. */
 unsigned culet_program_decay_ms(void);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A purge takes the free blocks of the pages that it is going to return, as a request would, leaves the arena, calls the
  * kernel, and gives the blocks back. So no thread waits for a system call. One thread at a time purges. */
-#ifndef CULET_PURGE_H
-#define CULET_PURGE_H
+#pragma once
 
 #include "types.h"
 
@@ -42,5 +41,3 @@ void culet_purge_on_growth(void);
 /* Of every class in every arena: no current unit any more, nor blocks claimed for the profile. False: a thread stayed inside
  * an arena for a second; that one is left as it is. */
 bool culet_purge_drop_current(void);
-
-#endif

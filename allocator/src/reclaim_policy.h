@@ -14,8 +14,7 @@
  *     main stack            (the kernel)       the main thread, once, and malloc_trim (stack.c)
  *
  * malloc_trim returns all of it at once. The interval is the one value that an operator may set (CULET_DECAY). */
-#ifndef CULET_RECLAIM_POLICY_H
-#define CULET_RECLAIM_POLICY_H
+#pragma once
 
 #include "types.h"
 
@@ -142,5 +141,3 @@ static inline unsigned culet_reclaim_parse_decay(const char *value)
     }
     return ms < CULET_DECAY_MS_MIN || ms > CULET_DECAY_MS_MAX ? CULET_DECAY_MS : (unsigned)ms;
 }
-
-#endif

@@ -9,8 +9,7 @@
  *
  * The stack is captured outside of all arenas and locks. What the capture allocates is not sampled, nor what is allocated
  * by a thread that forks, until the fork ends, and in an abandoned child. profiler.h starts and stops the profile. */
-#ifndef CULET_SAMPLING_H
-#define CULET_SAMPLING_H
+#pragma once
 
 #include "bin.h"
 #include "large.h"
@@ -37,5 +36,3 @@ void *culet_sampling_get_large(size_t bytes, size_t alignment, bool *zeroed);
 /* After realloc has resized a large or huge block, which had `before` usable bytes at `start`, in place or by moving its
  * pages: counts as a free and a request. */
 void culet_sampling_resized(struct culet_span *span, const void *start, size_t before);
-
-#endif

@@ -6,8 +6,7 @@
  * It is started by a request for memory, not by a free: libc frees while it holds the lock that pthread_create needs;
  * and not by a request from inside the dynamic loader (loader.h). The thread sleeps while there is nothing to return,
  * blocks all signals, is named "culet" and never allocates. */
-#ifndef CULET_SCAVENGER_H
-#define CULET_SCAVENGER_H
+#pragma once
 
 #include "wakeup.h"
 
@@ -23,5 +22,3 @@ static inline void culet_scavenger_check(const void *caller)
 
 /* Returns the dirty pages of the page heap but `keep`, a slice at a time. Returns bytes. No lock held. */
 size_t culet_scavenger_purge_pages(size_t keep);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * New members are added at the end only; `version` changes when a member's meaning does. A reader needs no other file
  * of the allocator. Pages are the allocator's (page_bytes); the extents are those of the huge-block cache. */
-#ifndef CULET_SELFMAP_H
-#define CULET_SELFMAP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -102,5 +101,3 @@ static inline int culet_selfmap_is_slab(const struct culet_selfmap *self, uint64
 {
     return !(entry & 1) && entry & (self->slab_bit | self->checked_slab_bit);
 }
-
-#endif

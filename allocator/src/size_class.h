@@ -3,8 +3,7 @@
  * Multiples of 16 up to 1 KiB (mean waste 2.7 % over 17 to 1,024 bytes), then nine classes per doubling: eight equal
  * steps (waste at most 1/9 of a block), and one of 1/32 just above the power of two, for strings and buffers whose
  * length is a power of two plus a terminator. */
-#ifndef CULET_SIZE_CLASS_H
-#define CULET_SIZE_CLASS_H
+#pragma once
 
 #include "types.h"
 
@@ -63,5 +62,3 @@ static inline bool culet_size_stays(size_t bytes, size_t usable)
 /* The smallest class for `bytes` whose blocks are all aligned to `alignment`, a power of two of at most a
  * page; 0 when there is none. */
 unsigned culet_size_class_aligned(size_t bytes, size_t alignment);
-
-#endif

@@ -1,6 +1,5 @@
 /* slab.h - one slab: from an address to a block, creation and destruction, and its free pages. */
-#ifndef CULET_SLAB_H
-#define CULET_SLAB_H
+#pragma once
 
 #include "pagemap.h"
 #include "size_class.h"
@@ -123,5 +122,3 @@ uint64_t culet_slab_unit_pages(const struct culet_slab *slab, unsigned unit);
 
 /* Calls `visit` for every slab of every class. [pages lock] */
 void culet_slab_each(void (*visit)(struct culet_slab *slab, void *data), void *data);
-
-#endif

@@ -5,8 +5,7 @@
  * process. Below the stack pointer and its red zone of 128 bytes the stack is unused, so the main thread returns that
  * part: once, when the heap gets its second segment, and in malloc_trim. In Ruby only: another program may keep
  * coroutine stacks inside its main thread's, below the stack pointer. */
-#ifndef CULET_STACK_H
-#define CULET_STACK_H
+#pragma once
 
 #include "reclaim_policy.h"
 #include "types.h"
@@ -32,5 +31,3 @@ static inline void culet_stack_check(void)
     if (CULET_UNLIKELY(atomic_load_explicit(&culet_stack_requested, memory_order_relaxed)))
         culet_stack_trim();
 }
-
-#endif

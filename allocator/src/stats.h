@@ -12,8 +12,7 @@
  *
  * The member names are part of the interface: "run" is what the sources call a large block (a range of pages, 32 KiB to
  * 1 MiB), and "large" what they call a huge block (a mapping of its own). */
-#ifndef CULET_STATS_H
-#define CULET_STATS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -66,5 +65,3 @@ struct culet_stats {
  * Returns 0; or -1 with errno EINVAL if `bytes` is too small for filled_bytes, or ENOTSUP if culet is dormant in this
  * process. Allocates nothing. Not for signal handlers. */
 __attribute__((visibility("default"))) extern int culet_stats(struct culet_stats *out, size_t bytes);
-
-#endif

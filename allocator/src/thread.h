@@ -1,10 +1,7 @@
 /* thread.h - threads of the library: they block all signals, and nobody waits for them. */
-#ifndef CULET_THREAD_H
-#define CULET_THREAD_H
+#pragma once
 
 #include "types.h"
 
 /* No lock held, and not during a fork or inside the dynamic loader. False: not possible. */
 bool culet_thread_start(void *(*function)(void *));
-
-#endif

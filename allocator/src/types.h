@@ -40,8 +40,7 @@
  * pages or descriptors there.
  *
  * When freed memory goes back to the kernel: reclaim_policy.h. */
-#ifndef CULET_TYPES_H
-#define CULET_TYPES_H
+#pragma once
 
 #include "list.h"
 
@@ -232,5 +231,3 @@ struct culet_thread {
     struct culet_arena *preferred; /* NULL: arena 0 */
     _Atomic(struct culet_arena *) adopted_from; /* the thread's arena that another one took to adopt a slab; or NULL */
 };
-
-#endif

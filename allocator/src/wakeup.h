@@ -1,6 +1,5 @@
 /* wakeup.h - how the heap wakes the scavenger, and whether there is one. */
-#ifndef CULET_WAKEUP_H
-#define CULET_WAKEUP_H
+#pragma once
 
 #include "types.h"
 
@@ -51,5 +50,3 @@ void culet_wakeup_wait(bool (*anything)(void));
 
 /* In a forked child, which has no scavenger yet. */
 void culet_wakeup_reset(void);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * A group is what one holder dominates, or what one set of holders shares. Each reachable object is in one group.
  */
-#ifndef CULET_RETAIN_ANALYSIS_H
-#define CULET_RETAIN_ANALYSIS_H
+#pragma once
 
 #include "retain/sets.h"
 
@@ -76,5 +75,3 @@ bool culet_analysis_shown(const struct culet_analysis *analysis, const struct cu
 uint32_t culet_analysis_group_of_top(const struct culet_analysis *analysis, uint32_t top);
 
 void culet_analysis_free(struct culet_analysis *analysis);
-
-#endif

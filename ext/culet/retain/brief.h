@@ -2,8 +2,7 @@
  * retain/brief.h - the largest holders in a struct of a fixed size, and what they have grown by since an earlier one, for
  * the black box.
  */
-#ifndef CULET_RETAIN_BRIEF_H
-#define CULET_RETAIN_BRIEF_H
+#pragma once
 
 #include "retain/analysis.h"
 
@@ -30,5 +29,3 @@ struct culet_brief {
 };
 
 void culet_brief_make(struct culet_analysis *analysis, const struct culet_brief *earlier, struct culet_brief *brief);
-
-#endif

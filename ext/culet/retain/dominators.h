@@ -5,8 +5,7 @@
  * a later node starts at its ancestor, so of these edges only the earliest source counts, and it is noted as the walk
  * meets it; only edges to an earlier node are stored.
  */
-#ifndef CULET_RETAIN_DOMINATORS_H
-#define CULET_RETAIN_DOMINATORS_H
+#pragma once
 
 #include "retain/memory.h"
 
@@ -41,5 +40,3 @@ bool culet_dominators_make(struct culet_memory *memory, struct culet_dominators 
 uint32_t culet_dominators_common(const struct culet_dominators *tree, uint32_t one, uint32_t other);
 
 void culet_dominators_free(struct culet_memory *memory, struct culet_dominators *tree);
-
-#endif

@@ -1,6 +1,5 @@
 /* retain/dump.h - the objects of a file of ObjectSpace.dump_all as a graph. */
-#ifndef CULET_RETAIN_DUMP_H
-#define CULET_RETAIN_DUMP_H
+#pragma once
 
 #include "retain/graph.h"
 
@@ -54,5 +53,3 @@ struct culet_dump {
 const char *culet_dump_open(struct culet_dump *dump, struct culet_memory *memory, int fd, bool contents);
 
 void culet_dump_close(struct culet_dump *dump);
-
-#endif

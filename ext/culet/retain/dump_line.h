@@ -2,8 +2,7 @@
  * retain/dump_line.h - reads a line of an ObjectSpace dump: a JSON object. Members that are not listed here are skipped,
  * whatever they hold.
  */
-#ifndef CULET_RETAIN_DUMP_LINE_H
-#define CULET_RETAIN_DUMP_LINE_H
+#pragma once
 
 #include "strings/dump_line.h"
 
@@ -20,5 +19,3 @@ int culet_object_line_read(const char *bytes, size_t length, struct culet_object
 
 /* The next of a line's references. Returns 0 at the end, -1 if it is no address. */
 int culet_object_line_reference(struct culet_object_line *line, uint64_t *address);
-
-#endif

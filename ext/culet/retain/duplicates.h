@@ -1,6 +1,5 @@
 /* retain/duplicates.h - equal strings, and who keeps them. */
-#ifndef CULET_RETAIN_DUPLICATES_H
-#define CULET_RETAIN_DUPLICATES_H
+#pragma once
 
 #include "retain/analysis.h"
 #include "retain/options.h"
@@ -12,5 +11,3 @@
  */
 void culet_duplicates_write(struct culet_analysis *analysis, const struct culet_retain_options *options,
                             const struct culet_numbers *ids, struct culet_buffer *out);
-
-#endif

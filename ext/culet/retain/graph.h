@@ -8,8 +8,7 @@
  * Holders are in layers. What a holder of an earlier layer reaches belongs to that layer: references from objects of
  * later ones are left out, so that a constant keeps its Hash for itself although a stack or code refers to it, too.
  */
-#ifndef CULET_RETAIN_GRAPH_H
-#define CULET_RETAIN_GRAPH_H
+#pragma once
 
 #include "common/buffer.h"
 #include "retain/memory.h"
@@ -129,5 +128,3 @@ const char *culet_holder_kind_name(int kind);
 
 /* Frees what these functions made. */
 void culet_graph_free(struct culet_graph *graph);
-
-#endif

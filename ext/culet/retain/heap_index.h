@@ -3,8 +3,7 @@
  *
  * A number takes half the room of an address, and arrays that are indexed by it need no hash.
  */
-#ifndef CULET_RETAIN_HEAP_INDEX_H
-#define CULET_RETAIN_HEAP_INDEX_H
+#pragma once
 
 #include "retain/memory.h"
 
@@ -49,5 +48,3 @@ static inline uintptr_t culet_heap_index_address(const struct culet_heap_index *
 }
 
 void culet_heap_index_free(struct culet_memory *memory, struct culet_heap_index *index);
-
-#endif

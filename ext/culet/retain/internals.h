@@ -1,6 +1,5 @@
 /* retain/internals.h - what Ruby's headers do not say of its internal objects (T_IMEMO) and flags. */
-#ifndef CULET_RETAIN_INTERNALS_H
-#define CULET_RETAIN_INTERNALS_H
+#pragma once
 
 #include <ruby.h>
 
@@ -41,5 +40,3 @@ static inline bool culet_internals_has_variables(VALUE flags)
     return flags >> 32 != 0; /* the number of its shape; that without variables is 0 */
 #endif
 }
-
-#endif

@@ -3,8 +3,7 @@
  *
  * In a forked copy of the process: GC is off, no other thread runs, and no Ruby code may run.
  */
-#ifndef CULET_RETAIN_LIVE_H
-#define CULET_RETAIN_LIVE_H
+#pragma once
 
 #include "retain/live_heap.h"
 
@@ -15,5 +14,3 @@ const char *culet_live_obstacle(void);
 bool culet_live_open(struct culet_live *live, struct culet_memory *memory);
 
 void culet_live_close(struct culet_live *live);
-
-#endif

@@ -1,6 +1,5 @@
 /* retain/live_heap.h - the slots of this process's heap, and what is known of their objects. */
-#ifndef CULET_RETAIN_LIVE_HEAP_H
-#define CULET_RETAIN_LIVE_HEAP_H
+#pragma once
 
 #include <ruby.h>
 
@@ -65,5 +64,3 @@ static inline bool culet_live_has(const struct culet_numbers *bits, uint32_t id)
 {
     return (bits->items[id >> 5] >> (id & 31) & 1) != 0;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* retain/live_names.h - names of classes, holders and references in a live heap. */
-#ifndef CULET_RETAIN_LIVE_NAMES_H
-#define CULET_RETAIN_LIVE_NAMES_H
+#pragma once
 
 #include "retain/live_heap.h"
 
@@ -10,5 +9,3 @@ void culet_live_write_holder(struct culet_graph *graph, const struct culet_holde
                              struct culet_buffer *file, long *line);
 void culet_live_named_references(struct culet_graph *graph, uint32_t id, culet_named_edge_function *edge, void *data);
 const char *culet_live_content(struct culet_graph *graph, uint32_t id, size_t *length);
-
-#endif

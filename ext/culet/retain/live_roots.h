@@ -1,6 +1,5 @@
 /* retain/live_roots.h - the holders of a live heap. */
-#ifndef CULET_RETAIN_LIVE_ROOTS_H
-#define CULET_RETAIN_LIVE_ROOTS_H
+#pragma once
 
 #include "retain/live_heap.h"
 
@@ -15,5 +14,3 @@ void culet_live_add_loose_code(struct culet_live *live);
 
 /* Whether a Thread is alive: its references are holders. */
 bool culet_live_is_thread(const struct culet_live *live, VALUE object);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * An array grows by mremap(2), which moves its pages instead of copying them.
  */
-#ifndef CULET_RETAIN_MEMORY_H
-#define CULET_RETAIN_MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -67,5 +66,3 @@ const char *culet_memory_problem(const struct culet_memory *memory);
     }
 
 CULET_LIST(culet_numbers, uint32_t)
-
-#endif

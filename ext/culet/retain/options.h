@@ -1,6 +1,5 @@
 /* retain/options.h - what an analysis is asked for. */
-#ifndef CULET_RETAIN_OPTIONS_H
-#define CULET_RETAIN_OPTIONS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -16,5 +15,3 @@ struct culet_retain_options {
     uint64_t address;                   /* an object whose paths are shown; 0: none */
     char class_name[CULET_CLASS_BYTES]; /* whose instances are shown; "": none */
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* retain/paths.h - chains of references from holders to objects, with the names of the references. */
-#ifndef CULET_RETAIN_PATHS_H
-#define CULET_RETAIN_PATHS_H
+#pragma once
 
 #include "retain/analysis.h"
 
@@ -20,5 +19,3 @@ bool culet_paths_write_edge(struct culet_analysis *analysis, uint32_t number, ui
 
 /* Writes `"class":"...","address":"0x..."`. */
 void culet_paths_write_object(struct culet_analysis *analysis, uint32_t id, struct culet_buffer *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* retain/ranking.h - groups of objects, and other numbered things, by weight. */
-#ifndef CULET_RETAIN_RANKING_H
-#define CULET_RETAIN_RANKING_H
+#pragma once
 
 #include "retain/analysis.h"
 
@@ -17,5 +16,3 @@ void culet_ranking_sort(struct culet_ranking *ranking);
 /* Adds the groups of a range that have objects, by their bytes, and sorts. Returns false without memory. */
 bool culet_ranking_of_groups(const struct culet_analysis *analysis, uint32_t from, uint32_t past,
                              struct culet_ranking *ranking);
-
-#endif

@@ -1,6 +1,5 @@
 /* retain/report.h - writes an analysis as one JSON object; its members are in DESIGN.md. */
-#ifndef CULET_RETAIN_REPORT_H
-#define CULET_RETAIN_REPORT_H
+#pragma once
 
 #include "retain/analysis.h"
 #include "retain/options.h"
@@ -20,5 +19,3 @@ struct culet_report_facts {
 /* Writes the report. Returns NULL, or a sentence on why not. */
 const char *culet_report_write(struct culet_analysis *analysis, const struct culet_retain_options *options,
                                const struct culet_report_facts *facts, struct culet_buffer *out);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * retain/retain.h - who keeps the memory of a process or of a dump.
  */
-#ifndef CULET_RETAIN_RETAIN_H
-#define CULET_RETAIN_RETAIN_H
+#pragma once
 
 #include <ruby.h>
 
@@ -48,5 +47,3 @@ const char *culet_retain_each(const struct culet_retain_options *options, culet_
                               void *data);
 
 void culet_init_retain(VALUE culet);
-
-#endif

@@ -1,6 +1,5 @@
 /* retain/root_category.h - the categories that Ruby has for its roots. */
-#ifndef CULET_RETAIN_ROOT_CATEGORY_H
-#define CULET_RETAIN_ROOT_CATEGORY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -16,5 +15,3 @@ enum culet_root_category {
 
 /* The category with a name; ROOT_VM for all others. */
 enum culet_root_category culet_root_category_of(const char *name, size_t length);
-
-#endif

@@ -2,8 +2,7 @@
  * retain/sampled.h - what keeps the objects that the memory profile has sampled, and those that have a sampled block of
  * malloc: it leads from the code that allocated to the holder.
  */
-#ifndef CULET_RETAIN_SAMPLED_H
-#define CULET_RETAIN_SAMPLED_H
+#pragma once
 
 #include "retain/analysis.h"
 #include "sampler/core/profile.h"
@@ -25,5 +24,3 @@ void culet_sampled_find(struct culet_sampled *sampled, struct culet_live *live);
  */
 void culet_sampled_write(struct culet_analysis *analysis, const struct culet_sampled *sampled,
                          const struct culet_numbers *ids, struct culet_buffer *out);
-
-#endif

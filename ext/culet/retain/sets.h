@@ -5,8 +5,7 @@
  * references between what holders and shared objects dominate, until nothing changes: a set only grows, and beyond
  * CULET_SET_HOLDERS holders it is the one set of "many".
  */
-#ifndef CULET_RETAIN_SETS_H
-#define CULET_RETAIN_SETS_H
+#pragma once
 
 #include "retain/walk.h"
 
@@ -41,5 +40,3 @@ bool culet_sets_make(struct culet_walk *walk, struct culet_sets *sets);
 uint32_t culet_sets_of_leaf(const struct culet_sets *sets, uint32_t id);
 
 void culet_sets_free(struct culet_memory *memory, struct culet_sets *sets);
-
-#endif

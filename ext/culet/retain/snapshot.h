@@ -1,6 +1,5 @@
 /* retain/snapshot.h - writes all objects in V8's format of heap snapshots, which Chrome's DevTools open. */
-#ifndef CULET_RETAIN_SNAPSHOT_H
-#define CULET_RETAIN_SNAPSHOT_H
+#pragma once
 
 #include "retain/analysis.h"
 
@@ -10,5 +9,3 @@
  * Returns NULL, or a sentence on why not.
  */
 const char *culet_snapshot_write(struct culet_analysis *analysis, int fd);
-
-#endif

@@ -1,6 +1,5 @@
 /* retain/tree.h - the tree of dominators below the holders and sets that are shown. */
-#ifndef CULET_RETAIN_TREE_H
-#define CULET_RETAIN_TREE_H
+#pragma once
 
 #include "retain/analysis.h"
 
@@ -11,5 +10,3 @@
  */
 void culet_tree_write(struct culet_analysis *analysis, const struct culet_numbers *holders,
                       const struct culet_numbers *sets, const struct culet_numbers *ids, struct culet_buffer *out);
-
-#endif

@@ -4,8 +4,7 @@
  * Nodes of the dominator tree are the root, the holders, and the objects with references. Objects without references,
  * most of a heap, are leaves: each has only its nearest dominator.
  */
-#ifndef CULET_RETAIN_WALK_H
-#define CULET_RETAIN_WALK_H
+#pragma once
 
 #include "retain/dominators.h"
 #include "retain/graph.h"
@@ -52,5 +51,3 @@ static inline bool culet_walk_is_holder(const struct culet_walk *walk, uint32_t 
 int culet_walk_layer(const struct culet_walk *walk, uint32_t number);
 
 void culet_walk_free(struct culet_walk *walk);
-
-#endif
