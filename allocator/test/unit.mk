@@ -117,7 +117,7 @@ $(foreach variant,release tsan,$(eval $(call UNIT_PROFILE,LONG_TESTS,stress,$(va
 # Units on kernels with larger pages, as far as this one can be made to look like them (pagesize.c).
 $(TEST_BUILD)/pages/%: $(TEST_BUILD)/$(CHECKED)/unit/%.o test/pagesize.c $(TEST_BUILD)/$(CHECKED)/libculet.a $(UNIT_HEADERS) test/unit.mk
 	@mkdir -p $(@D)
-	$(CC) $(UNIT_CFLAGS) $(VARIANT_$(CHECKED)) -Wl,--wrap=getauxval,--wrap=mmap -o $@ $< test/pagesize.c $(TEST_BUILD)/$(CHECKED)/libculet.a -ldl
+	$(CC) $(UNIT_CFLAGS) $(VARIANT_$(CHECKED)) -Wl,--wrap=getauxval,--wrap=mmap $(LINK_$*) -o $@ $< test/pagesize.c $(TEST_BUILD)/$(CHECKED)/libculet.a -ldl
 
 # $(call PAGE_TEST,list,program,bytes)
 define PAGE_TEST

@@ -1,8 +1,10 @@
 /* The second extension: what finds, measures and counts the code that a program loads. A program has it if it asks for it. */
 #include <ruby.h>
 
-#include "boot.h"
+#include "feature_index/feature_index.h"
+#include "feature_index/require.h"
 #include "recorder/recorder.h"
+#include "unused/unused.h"
 
 RUBY_FUNC_EXPORTED void Init_culet_boot(void)
 {

@@ -3,10 +3,12 @@
 
 #include <string.h>
 
-#include "culet.h"
+#include "agent/agent.h"
 #include "agent/unused_reporter.h"
+#include "blackbox/blackbox.h"
 #include "common/active_malloc.h"
 #include "common/mark.h"
+#include "common/memory_file.h"
 #include "reading/malloc_stats.h"
 #include "common/tracer.h"
 #include "common/values.h"
@@ -15,6 +17,8 @@
 #include "profile/ruby_profile.h"
 #include "reading/reading.h"
 #include "retain/retain.h"
+#include "strings/strings.h"
+#include "trim/trim.h"
 
 /* Functions of the active malloc. */
 typedef const char *text_function(void);

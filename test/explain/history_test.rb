@@ -12,13 +12,12 @@ class ExplainHistoryTest < Minitest::Test
 
   MEGABYTE = 1_000_000
   STEADY = "puts :up; $stdout.flush; sleep"
-  # Kept until a line comes.
+  # Too slowly for a watch of a second.
   GROWING = <<~RUBY
     $stdout.sync = true
     puts :up
     kept = []
-    kept << ("k" * 1_000_000) until $stdin.wait_readable(0.1)
-    sleep
+    loop { sleep 1; kept << ("k" * 1_000_000) }
   RUBY
 
   def test_a_recording_of_hours_shows_what_the_watch_does_not
@@ -43,12 +42,9 @@ class ExplainHistoryTest < Minitest::Test
 
   # Its path may not lead to it: here it was removed, and in a container it is another one.
   def test_a_black_box_shows_what_was_before_the_watch
-    reader, writer = IO.pipe
-    words = [RbConfig.ruby, "-I#{LIBRARY}", "-rculet/auto", "-rio/wait", "-e", GROWING]
-    with_started(*words, env: TestHelper::NEUTRAL.merge("CULET_BLACKBOX" => @folder), in: reader) do |pid, out|
-      assert_equal "up\n", out.gets
+    words = [RbConfig.ruby, "-I#{LIBRARY}", "-rculet/auto", "-e", GROWING]
+    with_program(*words, env: TestHelper::NEUTRAL.merge("CULET_BLACKBOX" => @folder)) do |pid|
       assert_settles("14 readings") { boxes.any? && box.readings.size >= 14 }
-      writer.puts
       File.delete(*boxes)
       found = explain(pid, "--for", "1s")
       assert_equal "unknown", found["verdict"], found

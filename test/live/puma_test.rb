@@ -10,6 +10,7 @@ class LivePumaTest < Minitest::Test
 
   # Named apart: the helper of servers has a with_server of its own.
   class Cluster
+    include TestHelper
     include ServerHelper
     include Minitest::Assertions
 

@@ -68,17 +68,18 @@ class ProfileObjectsTest < Minitest::Test
   # Up to Ruby 3.2 they are in the transient heap, which is not malloc's.
   def test_buffers_of_small_arrays_count_with_the_array
     skip "this Ruby has no transient heap" unless RUBY_VERSION < "3.3"
-    size, truth = ruby(<<~RUBY).split.map(&:to_f)
+    size, samples, truth = ruby(<<~RUBY).split.map(&:to_f)
       class Row < Array; end
       kept = []
       Culet::Profile.start(sample_bytes: 512)
       during(60) { 100.times { kept << Row.new(8) }; break if kept.size % 2_000 == 0 && samples("l", "Row") > 5 }
       Culet::Profile.stop
-      _, blocks, bytes = profile("l")["Row"]
+      count, blocks, bytes = profile("l")["Row"]
       require "objspace"
-      puts bytes / blocks, ObjectSpace.memsize_of(Row.new(8))
+      puts bytes / blocks, count, ObjectSpace.memsize_of(Row.new(8))
     RUBY
-    assert_in_delta truth, size, 0.5
+    # A window may close between an array and its buffer.
+    assert_in_delta truth, size, 0.5 + ((truth - 40) / samples)
   end
 
   # Thread#kill may come while a sample is taken; Ruby discards what takes effect in a postponed job.

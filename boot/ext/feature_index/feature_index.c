@@ -6,7 +6,7 @@
 
 #include "common/values.h"
 #include "feature_index/builder.h"
-#include "boot.h"
+#include "feature_index/feature_index.h"
 #include "feature_index/scan.h"
 #include "feature_index/store.h"
 

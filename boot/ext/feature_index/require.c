@@ -26,7 +26,7 @@
 #include "common/values.h"
 #include "feature_index/plt_hook.h"
 #include "feature_index/realpath_cache.h"
-#include "boot.h"
+#include "feature_index/require.h"
 #include "feature_index/resolver.h"
 #include "internals/original_function.h"
 #include "recorder/recorder.h"

@@ -2,7 +2,7 @@
  * event, so that covered lines cost nothing. Its own result knows only lines: of `def a = b` not whether the definition
  * ran or the method. So the same event is counted here, except in bodies of files, classes and modules, which run when
  * they are loaded. */
-#include "boot.h"
+#include "unused/unused.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

@@ -3,7 +3,7 @@
  * A postponed job would wait for the next Ruby thread that runs, and in an idle server none does. Only a trapped signal
  * wakes the main thread wherever it sleeps. The listener raises a free real-time signal in its own thread, so that no
  * other thread is interrupted. */
-#include "culet.h"
+#include "agent/agent.h"
 
 #include <errno.h>
 #include <ruby/vm.h>

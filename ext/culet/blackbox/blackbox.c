@@ -1,4 +1,4 @@
-#include "culet.h"
+#include "blackbox/blackbox.h"
 
 #include <pthread.h>
 #include <ruby/vm.h>

@@ -1,4 +1,4 @@
-#include "culet.h"
+#include "common/memory_file.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -29,6 +29,6 @@ int culet_comparison_present(const struct comparison_memory *memory, uint64_t fi
  * Returns 0 if a page cannot be read: it was unmapped, or the process has ended. */
 int culet_comparison_read(const struct comparison_memory *memory, uint64_t first, uint64_t past, char *bytes);
 
-/* The same through the cached window, for at most COMPARISON_PEEK_BYTES, fast in address order.
+/* Reads at most COMPARISON_PEEK_BYTES through the cached window, fast in address order.
  * Returns the bytes, valid until the next peek, or NULL. */
 const char *culet_comparison_peek(struct comparison_memory *memory, uint64_t first, uint64_t past);

@@ -1,4 +1,4 @@
-#include "culet.h"
+#include "strings/strings.h"
 
 #include "common/values.h"
 #include "strings/analysis.h"

@@ -1,7 +1,7 @@
 /* Trims after collections, the Ruby side: Culet.trim, Culet.trim_stats, Culet::Trim, and the reaction to a collection.
  * Usually a native thread decides and trims (trim/trimmer.c). With CULET_TRIM=now, without permission for a thread, and
  * for allocators that only trim the calling thread, a postponed job trims in a Ruby thread. */
-#include "culet.h"
+#include "trim/trim.h"
 
 #include <errno.h>
 #include <ruby/thread.h>

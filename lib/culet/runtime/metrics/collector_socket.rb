@@ -66,8 +66,9 @@ module Culet
       SILENCE = "the process that collects the metrics does not answer"
       # It lacks descriptors, for example.
       REFUSAL = "the process that collects the metrics cannot do so at the moment"
-      # A collector that ends while it answers closes the question, then the next one that waits, then its own socket.
-      TRIES = 3
+      # A collector that ends while it answers closes the question, then the next one that waits, then its own socket,
+      # and with it a question that has just come.
+      TRIES = 4
       SIZE_BYTES = 8
       private_constant :SILENCE, :REFUSAL, :TRIES, :SIZE_BYTES
 

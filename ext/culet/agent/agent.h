@@ -1,0 +1,7 @@
+/* agent/agent.h - Culet::Agent: answers requests about this Ruby process from inside it. */
+#pragma once
+
+#include <ruby.h>
+
+/* Defines the native part of Culet::Agent. Nothing listens before Culet::Agent.start. */
+void culet_init_agent(VALUE culet);
