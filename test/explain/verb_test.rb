@@ -27,6 +27,15 @@ class ExplainVerbTest < Minitest::Test
   # Seven looks.
   SECONDS = "6s"
 
+  def test_a_process_that_ends_meanwhile
+    with_ruby(STEADY) do |pid|
+      ending = Object.new
+      ending.define_singleton_method(:wait) { |_| Process.kill(:KILL, pid) && false }
+      error = assert_raises(Culet::Error) { Culet::Explain::Watch.new(pid, seconds: 60.0, interruption: ending).call }
+      assert_match(/\Aprocess \d+ ended \d+ s into the watch; if it is killed, CULET_BLACKBOX=DIR/, error.message)
+    end
+  end
+
   def test_a_leak_of_ruby_objects_names_its_holder
     skip_unless_all
     with_ruby(LIST, *AGENT) do |pid|

@@ -146,12 +146,19 @@ module Culet
       end
 
       def observation(profile, growth)
+        raise Error, ended if gone?(@root)
+
         tree = Cow::ProcessTree.new([@root])
         add_last(tree)
         Diagnosis::Observation.new(seconds: elapsed, moments: @moments, processes: @processes.select(&:snapshot),
                                    tree: tree, collector: collector, retention: retention(profile),
                                    profile: profile, growth: growth,
                                    problems: @problems | look_problems | tree.problems)
+      end
+
+      def ended
+        "process #{@root} ended #{elapsed.round} s into the watch; if it is killed, CULET_BLACKBOX=DIR in its " \
+          "environment keeps what `culet autopsy DIR` reports"
       end
 
       def look_problems
