@@ -13,6 +13,17 @@ _Atomic(_Atomic uint32_t *) culet_abandoned_mark = &none;
 
 bool culet_abandoned_confirm(void)
 {
+    _Atomic uint32_t *mark;
+    bool set;
+
+    /* A signal handler may have forked between the caller's two loads: the child that goes on has another mark, and the
+     * kernel has wiped the one that was loaded. */
+    do {
+        mark = atomic_load_explicit(&culet_abandoned_mark, memory_order_relaxed);
+        set = atomic_load_explicit(mark, memory_order_relaxed);
+    } while (mark != atomic_load_explicit(&culet_abandoned_mark, memory_order_relaxed));
+    if (set)
+        return false;
     if (!atomic_load_explicit(&culet_lock_held_for_fork, memory_order_acquire))
         return true;
     if (culet_lock_forking())

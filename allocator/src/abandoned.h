@@ -15,7 +15,7 @@
 /* Zero in a forked child, if its parent has had a second thread. */
 extern _Atomic(_Atomic uint32_t *) culet_abandoned_mark;
 
-/* The mark is zero: whether this child is abandoned, and not on its way to its fork handlers. */
+/* A mark was zero: whether this child is abandoned, and not on its way to its fork handlers, or behind them. */
 bool culet_abandoned_confirm(void);
 
 static inline bool culet_abandoned(void)

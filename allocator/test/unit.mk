@@ -64,11 +64,9 @@ endef
 UNITS := $(filter-out stress rings model failure weak,$(patsubst test/unit/%.c,%,$(wildcard test/unit/*.c)))
 THREADED := arena takeover bin lock scavenger
 SLOWLY_THREADED := checked pages purge sampling stats
-# One child in some 5,000 fails under sanitizers (docs/known-issues.md).
-LONG_CHECKED := signals
-$(foreach unit,$(UNITS),$(foreach variant,release $(if $(filter-out $(LONG_CHECKED),$(unit)),$(CHECKED)) $(if $(filter $(unit),$(THREADED)),tsan),\
+$(foreach unit,$(UNITS),$(foreach variant,release $(CHECKED) $(if $(filter $(unit),$(THREADED)),tsan),\
     $(eval $(call UNIT_TEST,TESTS,$(unit),$(variant)))))
-$(foreach unit,$(UNITS),$(foreach variant,$(UNCHECKED) $(if $(filter $(unit),$(LONG_CHECKED)),$(CHECKED)) $(if $(filter $(unit),$(SLOWLY_THREADED)),tsan),\
+$(foreach unit,$(UNITS),$(foreach variant,$(UNCHECKED) $(if $(filter $(unit),$(SLOWLY_THREADED)),tsan),\
     $(eval $(call UNIT_TEST,LONG_TESTS,$(unit),$(variant)))))
 
 # The model of the memory orders runs no code of the library's but its header of orders.

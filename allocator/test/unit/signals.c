@@ -127,6 +127,22 @@ TEST(forks_in_handlers_beside_the_scavenger)
     CHECK(atomic_load(&culet_scavenger_state) >= CULET_SCAVENGER_ASLEEP, "there is no scavenger");
 }
 
+/* As if the handler had interrupted culet_abandoned() between its loads. */
+TEST(a_child_that_goes_on_is_not_abandoned_by_the_mark_of_its_parent)
+{
+    culet_free(culet_malloc(1));
+    culet_abandoned_watch();
+    _Atomic uint32_t *mark = atomic_load(&culet_abandoned_mark);
+    pid_t child = fork();
+    if (child == 0) {
+        CHECK_EQUAL(atomic_load(mark), 0);
+        CHECK(!culet_abandoned_confirm(), "the child is taken for an abandoned one");
+        _exit(0);
+    }
+    int status;
+    CHECK(waitpid(child, &status, 0) == child && status == 0, "the child failed");
+}
+
 static _Atomic bool stop;
 
 static void *churn(void *data)
