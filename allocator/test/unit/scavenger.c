@@ -245,7 +245,22 @@ void __wrap_culet_os_pause(unsigned microseconds)
     __real_culet_os_pause(microseconds);
 }
 
-#ifndef __SANITIZE_THREAD__ /* a purge takes so long there that the requests use most slabs meanwhile */
+static bool asleep(void)
+{
+    return atomic_load(&culet_scavenger_state) == CULET_SCAVENGER_ASLEEP;
+}
+
+static bool paused_for_long(void)
+{
+    return longest_pause >= 20000;
+}
+
+static void await(bool (*event)(void))
+{
+    for (size_t most = 60000; !event() && most; most--)
+        usleep(1000);
+}
+
 /* A heap in use, in which nothing is to be returned: each slab has a free block in each unit. */
 TEST(visits_of_many_slabs_make_the_interval_longer)
 {
@@ -256,14 +271,12 @@ TEST(visits_of_many_slabs_make_the_interval_longer)
         block[i] = culet_malloc(1024);
     for (size_t i = 0; i < BLOCKS; i += 64)
         culet_free(block[i]);
-    /* Some 1,560 slabs; each request takes another unit, which wakes the scavenger. */
-    for (size_t i = 0; i < BLOCKS && longest_pause < 20000; i += 64) {
-        block[i] = culet_malloc(1024);
-        usleep(10000);
-    }
+    /* The last purge before the sleep visited some 1,560 slabs. */
+    await(asleep);
+    culet_wakeup_send();
+    await(paused_for_long);
     CHECK(longest_pause >= 20000 && longest_pause < 100000, "the longest pause was %u us", longest_pause);
 }
-#endif
 
 TEST(intervals_within_the_bounds_are_accepted)
 {
