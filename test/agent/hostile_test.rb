@@ -10,7 +10,7 @@ require "culet/tools/strings"
 class AgentHostileTest < Minitest::Test
   include AgentHelper
 
-  END_OF_STRINGS = { "kind" => "strings", "strings" => 0, "sites" => false, "fork_seconds" => 0.1 }.freeze
+  END_OF_STRINGS = { "kind" => "strings", "strings" => 0, "fork_seconds" => 0.1 }.freeze
   # struct culet_string_record: bytes, flags, address, root, kind, length, held, site, slot, content_bytes
   LAYOUT = "LLQQQQQQLL"
   FIELDS = %i[bytes flags address root kind length held site slot content_bytes].freeze
@@ -29,7 +29,7 @@ class AgentHostileTest < Minitest::Test
 
   def test_strings_that_contradict_themselves
     { { "strings" => 9 } => /is inconsistent/, { "strings" => "9" } => /strings is not a whole number/, { "fork_seconds" => nil } => /fork_seconds is not a time/,
-      { "kind" => 3 } => /kind is not/, { "sites" => 1 } => /sites is not/ }.each do |wrong, message|
+      { "kind" => 3 } => /kind is not/ }.each do |wrong, message|
       with_impostor("", JSON.generate(END_OF_STRINGS.merge(wrong)).ljust(256).inspect) { |pid| assert_match message, refusal(pid), wrong }
     end
     ["", "\n", "[]\n", "\xff\n".b, "{}\n"].each { |text| with_impostor("", text.inspect) { |pid| refusal(pid) } }

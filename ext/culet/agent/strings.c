@@ -180,9 +180,8 @@ static int write_object(VALUE object, size_t slot_bytes, void *data)
 static void write_end(struct writer *writer, double fork_seconds)
 {
     char end[CULET_STRINGS_END_BYTES + 1];
-    int length =
-        snprintf(end, sizeof(end), "{\"kind\":\"strings\",\"strings\":%llu,\"sites\":%s,\"fork_seconds\":%.6f}",
-                 (unsigned long long)writer->strings, NIL_P(writer->sites) ? "false" : "true", fork_seconds);
+    int length = snprintf(end, sizeof(end), "{\"kind\":\"strings\",\"strings\":%llu,\"fork_seconds\":%.6f}",
+                          (unsigned long long)writer->strings, fork_seconds);
 
     memset(end + length, ' ', CULET_STRINGS_END_BYTES - (size_t)length);
     culet_buffer_add(&writer->buffer, end, CULET_STRINGS_END_BYTES);

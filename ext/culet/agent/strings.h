@@ -17,8 +17,7 @@ struct culet_strings_options {
 VALUE culet_strings_sites(void);
 
 /* Writes the reachable strings of this process, which is a forked copy of the program, as records (strings/record.h), then
- * CULET_STRINGS_END_BYTES of JSON and blanks: {"kind":"strings","strings":how many,"sites":whether allocation sites are
- * reported,"fork_seconds":...}
+ * CULET_STRINGS_END_BYTES of JSON and blanks: {"kind":"strings","strings":how many,"fork_seconds":...}
  *
  * sites: of culet_strings_sites; fork_seconds: how long the fork took; output: a descriptor
  *

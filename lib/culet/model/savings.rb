@@ -61,12 +61,13 @@ module Culet
     end
 
     # @param remedy [Remedy]
-    # @param could [Array<Integer>] bytes that it could save, where the levels do not tell: expected, lowest, highest
+    # @param bytes [Integer, nil] that it could save, where the levels do not tell
     # @return [Remedy] with what it saves; as it is, where that is unknown
-    def predict(remedy, could = could_save(remedy.name))
+    def predict(remedy, bytes = nil)
+      could = bytes ? certain(bytes) : could_save(remedy.name)
       return remedy unless could
 
-      values = could.zip(SHARES.fetch(remedy.name, CERTAIN)).map { |bytes, share| [(share * bytes).round, 0].max }
+      values = could.zip(SHARES.fetch(remedy.name, CERTAIN)).map { |most, share| [(share * most).round, 0].max }
       remedy.dup.tap { |one| one.saves_bytes, one.low_bytes, one.high_bytes = values }
     end
 

@@ -53,7 +53,7 @@ module Culet
         @candidates ||= begin
           remedies = Remedies.new(@observation.setups, forks: @observation.workers.any?)
           names = NAMES.select { |name| applies?(name) }
-          remedies.list(*names).map { |one| @savings.predict(one, *at_stake(one.name)) }
+          remedies.list(*names).map { |one| @savings.predict(one, at_stake(one.name)) }
         end
       end
 
@@ -74,19 +74,18 @@ module Culet
       def applies?(name)
         case name
         # What workers have beyond their parent may be what leaks.
-        when "preload" then at_stake(name).any? && !@growth.leak?
-        when "unused" then at_stake(name).any?
+        when "preload" then at_stake(name) && !@growth.leak?
+        when "unused" then at_stake(name)
         when "growth" then @observation.inflated?
         else true
         end
       end
 
-      # @return [Array<Array<Integer>>] bytes of the cause that the remedy is for, thrice; none where Savings knows
+      # @return [Integer, nil] bytes of the cause that the remedy is for; nil where there is none, or Savings knows
       def at_stake(name)
         case name
-        when "preload" then @causes.all.select(&:never_shared).map { |one| [one.bytes] * 3 }
-        when "unused" then @causes.all.select { |one| one.name == "code" }.map { |one| [one.bytes] * 3 }
-        else []
+        when "preload" then @causes.all.find(&:never_shared)&.bytes
+        when "unused" then @causes.all.find { |one| one.name == "code" }&.bytes
         end
       end
 

@@ -5,7 +5,6 @@ require_relative "../../system/agent/conversation"
 require_relative "../../system/foreign_json"
 require_relative "../../system/processes"
 require_relative "../../system/shape"
-require_relative "../../text/numbers"
 
 module Culet
   module Strings
@@ -13,8 +12,7 @@ module Culet
     class Live
       # The end of an answer: JSON, padded with blanks (ext/culet/agent/strings.h).
       END_BYTES = 256
-      SHAPE = { "kind" => "strings", "strings" => Shape::COUNT, "sites" => Shape::BOOLEAN,
-                "fork_seconds" => Shape::SECONDS }.freeze
+      SHAPE = { "kind" => "strings", "strings" => Shape::COUNT, "fork_seconds" => Shape::SECONDS }.freeze
       # A record without content (ext/culet/strings/record.h).
       RECORD_BYTES = 72
       # Upper bound of record bytes per byte that a string holds: four for each byte of text without content, and a head
@@ -62,9 +60,6 @@ module Culet
       def note
         format("the process was stopped for %.1f ms, while a copy of it was forked", 1000 * @answer["fork_seconds"])
       end
-
-      # @return [Integer] Strings read
-      def strings = @answer["strings"]
 
       # @return [Array<String>] always empty: every problem is an error
       def problems = []

@@ -38,22 +38,16 @@ module Culet
       # @return [Integer] the descriptor, for native writers
       def descriptor = io.fileno
 
-      # Takes the end off.
+      # Takes the end off the file.
       #
       # @param bytes [Integer]
-      # @return [String] it; shorter where the file is
+      # @return [String] the end; the whole content of a smaller file
       def cut(bytes)
         io.flush
         size = io.size
         found = io.pread([bytes, size].min, [size - bytes, 0].max) unless size.zero?
         io.truncate([size - bytes, 0].max)
         found.to_s
-      end
-
-      # @param records [String] appended
-      def write(records)
-        io.write(records)
-        io.flush
       end
     end
   end
