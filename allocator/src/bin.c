@@ -39,8 +39,6 @@ static struct culet_slab *first_of(const struct culet_bin *bin)
     return atomic_load_explicit(&bin->first, memory_order_relaxed);
 }
 
-_Atomic(struct culet_slab *) culet_bin_unvisited;
-
 /* Links the slab between two neighbours of the list, or behind or before its end. */
 static void link(struct culet_bin *bin, struct culet_slab *prev, struct culet_slab *slab, struct culet_slab *next)
 {
@@ -58,8 +56,8 @@ static void link(struct culet_bin *bin, struct culet_slab *prev, struct culet_sl
 
 static void unlist(struct culet_bin *bin, struct culet_slab *slab)
 {
-    if (slab == atomic_load_explicit(&culet_bin_unvisited, memory_order_relaxed))
-        atomic_store_explicit(&culet_bin_unvisited, slab->next, memory_order_relaxed);
+    if (slab == bin->unvisited)
+        bin->unvisited = slab->next;
     if (slab->prev)
         slab->prev->next = slab->next;
     else

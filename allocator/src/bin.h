@@ -156,10 +156,6 @@ bool culet_bin_free_remote(struct culet_slab *slab, size_t block);
 /* Makes the blocks available that other threads have freed, and those of deferred frees. */
 void culet_bin_collect(struct culet_arena *arena);
 
-/* The next slab that the purge in progress visits, of the list that it has come to; NULL at the list's end. A slab that
- * leaves the list hands this on. [purge lock; inside the slab's arena] */
-extern _Atomic(struct culet_slab *) culet_bin_unvisited;
-
 /* Lists the recent units of the class as available. */
 void culet_bin_flush_recent(struct culet_arena *arena, unsigned klass);
 

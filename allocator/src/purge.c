@@ -71,10 +71,11 @@ static void visit_current(struct culet_arena *arena, unsigned klass)
         culet_bin_drop_current(arena, klass);
 }
 
-/* Where a purge goes on after a slice. */
+/* Where a purge goes on after a slice. Another purge of a class whose visit has begun leaves it ended: growth goes on
+ * with the next class. */
 struct cursor {
     unsigned klass;
-    bool begun; /* the class: it goes on at culet_bin_unvisited */
+    bool begun; /* the class: it goes on at the bin's `unvisited` */
 };
 
 static bool slice_full(unsigned visited)
@@ -95,13 +96,12 @@ static void begin_class(struct culet_arena *arena, unsigned klass)
 {
     culet_bin_flush_recent(arena, klass);
     visit_current(arena, klass);
-    atomic_store_explicit(&culet_bin_unvisited, atomic_load_explicit(&arena->bin[klass].first, memory_order_relaxed),
-                          memory_order_relaxed);
+    arena->bin[klass].unvisited = atomic_load_explicit(&arena->bin[klass].first, memory_order_relaxed);
 }
 
 static void visit(struct culet_arena *arena, unsigned klass, struct culet_slab *slab)
 {
-    atomic_store_explicit(&culet_bin_unvisited, slab->next, memory_order_relaxed);
+    arena->bin[klass].unvisited = slab->next;
     purge.done.visits++;
     if (slab->next)
         prefetch(slab->next);
@@ -114,7 +114,7 @@ static void visit(struct culet_arena *arena, unsigned klass, struct culet_slab *
         take(arena, slab);
 }
 
-/* Purged slabs move to the end of their list, and are visited once more. */
+/* Purged slabs move to the end of their list, and may be visited once more. */
 static void fill_slice(struct culet_arena *arena, struct cursor *at)
 {
     struct culet_slab *slab;
@@ -126,7 +126,7 @@ static void fill_slice(struct culet_arena *arena, struct cursor *at)
         if (!at->begun)
             begin_class(arena, at->klass);
         at->begun = true;
-        while ((slab = atomic_load_explicit(&culet_bin_unvisited, memory_order_relaxed))) {
+        while ((slab = arena->bin[at->klass].unvisited)) {
             if (slice_full(visited++))
                 return;
             visit(arena, at->klass, slab);

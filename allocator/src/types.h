@@ -172,6 +172,8 @@ struct culet_current {
 struct culet_bin {
     _Atomic(struct culet_slab *) first; /* slabs with available units */
     struct culet_slab *last;
+    struct culet_slab
+        *unvisited; /* the next slab that a purge visits; one that leaves the list hands this on [holder] */
     _Atomic uint32_t recents;
     uint8_t releases;          /* times the last slab was destroyed in a small heap */
     _Atomic uint8_t adoptions; /* times another arena adopted the current slab since the last purge */
@@ -192,10 +194,11 @@ struct culet_claim {
 };
 
 struct culet_arena {
-    uint8_t purge_epoch;  /* purges of idle slabs that have ended, modulo 256 [holder] */
-    uint8_t number;       /* CULET_ARENAS for the placeholder of threads that hold none */
-    uint8_t tag;          /* low byte of the pagemap entries of the arena's slabs, or CULET_ENTRY_NO_TAG */
-    uint8_t deferred_tag; /* that byte if frees are deferred; `tag` is CULET_ENTRY_NO_TAG then, and else this one */
+    uint8_t purge_epoch; /* purges of idle slabs that have ended, modulo 256 [holder] */
+    uint8_t number;      /* CULET_ARENAS for the placeholder of threads that hold none */
+    uint8_t tag;         /* low byte of the pagemap entries of the arena's slabs, or CULET_ENTRY_NO_TAG */
+    uint8_t
+        deferred_tag; /* that byte if frees are deferred (then `tag` is CULET_ENTRY_NO_TAG), else CULET_ENTRY_NO_TAG */
     _Atomic bool taken_for_purge;          /* held for a purge, or frozen for a fork, for microseconds */
     _Atomic bool active;                   /* used since the last purge [holder] */
     _Atomic uint32_t changes;              /* units used up or made available, to tell whether it is in use [holder] */
