@@ -562,11 +562,11 @@ bool culet_large_put(struct culet_span *span, uintptr_t start)
             culet_probes_free((void *)start);
         if (CULET_UNLIKELY(span->kind == CULET_HUGE && block->guard))
             guarded = end_guarded(block);
-        else if (span->kind == CULET_HUGE)
+        else if (span->kind == CULET_HUGE) {
             done = put_huge(block);
-        else
+            excess = culet_huge_cache_excess();
+        } else
             put_large(block);
-        excess = culet_huge_cache_excess();
     }
     culet_unlock(&culet_pages_lock);
     if (CULET_UNLIKELY(sample))
