@@ -362,8 +362,8 @@ static void free_checked(const char *function, struct culet_slab *slab, void *bl
         free_now(function, block);
 }
 
-/* Not freed at once: a block of a large heap, or none of the thread's arena. The thread is inside. Of a slab of the arena
- * the entry tells all, without its head. */
+/* Not freed at once: a block of a large heap, or none of the thread's arena. The thread is inside. A deferred free needs
+ * the entry only, not the slab's head. */
 static __attribute__((noinline)) void free_other(const char *function, void *block, uintptr_t entry,
                                                  struct culet_arena *arena)
 {

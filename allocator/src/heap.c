@@ -203,7 +203,7 @@ static void after_fork_outside_in_child(void)
     bool others = culet_arena_reset();
     culet_large_finish_frees();
     culet_wakeup_reset();
-    /* The scavenger drains the quarantine. */
+    /* The scavenger frees, too, when it drains the quarantine. */
     if (others || culet_harden_level)
         culet_bin_reconcile();
     /* glibc has done so itself, unless it considered the process single-threaded. */
