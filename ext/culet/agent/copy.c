@@ -24,14 +24,13 @@
 
 #define SPARE_SECONDS 15 /* from the limit of CPU time to the end of a copy that waits for a lock */
 #define NICE 10
+#define MAX_ANSWER_BYTES ((rlim_t)16 << 30)
 #define HELPER_STACK_BYTES (64 * 1024)
 
 /* ---- in the copy ---- */
 
-/*
- * Others wait for the program to close its sockets, pipes and locked files. What has no type is the kernel's, such as the
- * eventfds of Ruby's timer thread, which runs where Ruby code does.
- */
+/* Other processes wait until the program closes its sockets, pipes and locked files. Descriptors without a file type stay,
+ * such as the eventfd of the timer thread that rb_thread_atfork starts. */
 static void close_inherited(int output, int status_pipe)
 {
     int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -56,13 +55,14 @@ static void close_inherited(int output, int status_pipe)
 
 /* The copy ends whatever happens to the program: another thread may have had a library's lock when it was copied, for
  * which a mark function waits forever. */
-static void limit_time(double seconds)
+static void limit_resources(double seconds)
 {
     rlim_t whole = (rlim_t)seconds + 1;
-    const struct rlimit limit = {whole, whole};
+    const struct rlimit time = {whole, whole}, file = {MAX_ANSWER_BYTES, MAX_ANSWER_BYTES};
     sigset_t ends;
 
-    (void)prlimit(0, RLIMIT_CPU, &limit, NULL); /* SIGXCPU is blocked; the hard limit kills */
+    (void)prlimit(0, RLIMIT_CPU, &time, NULL);   /* SIGXCPU is blocked; the hard limit kills */
+    (void)prlimit(0, RLIMIT_FSIZE, &file, NULL); /* SIGXFSZ is blocked; write fails */
     signal(SIGALRM, SIG_DFL);
     sigemptyset(&ends);
     sigaddset(&ends, SIGALRM);
@@ -96,7 +96,7 @@ static void write_answer(const struct culet_copy_task *task, const long *pids, d
 #endif
     close_inherited(output, status_pipe);
     lower_priority();
-    limit_time(task->limit_seconds);
+    limit_resources(task->limit_seconds);
     (void)prctl(PR_SET_NAME, task->name, 0, 0, 0);
     if (culet_write_all(status_pipe, &own, sizeof(own)) != 0)
         return;
