@@ -69,11 +69,9 @@ void culet_client_answer(struct culet_client *client, struct culet_buffer *buffe
     begin_to_send(client);
 }
 
-void culet_client_answer_file(struct culet_client *client, int file, size_t length)
+void culet_client_answer_file(struct culet_client *client)
 {
-    client->file = file;
-    client->file_length = length;
-    client->head_length = (size_t)snprintf(client->head, sizeof(client->head), "ok %zu\n", length);
+    client->head_length = (size_t)snprintf(client->head, sizeof(client->head), "ok %zu\n", client->file_length);
     begin_to_send(client);
 }
 
@@ -140,13 +138,13 @@ void culet_client_send(struct culet_client *client)
 
     while (client->sent < whole) {
         ssize_t sent = send_some(client);
-        if (sent > 0) {
+        if (sent < 0 && errno != EAGAIN && errno != EINTR)
+            break; /* the client is gone, or the file cannot be read */
+        if (sent > 0)
             client->sent += (size_t)sent;
-        } else if (errno == EAGAIN) {
+        if (client->sent < whole && (sent < 0 || client->file_length > 0)) {
             note_progress(client);
             return;
-        } else if (errno != EINTR) {
-            break; /* the client is gone */
         }
     }
     if (client->sent == whole && client->request.kind == CULET_FIGURES)

@@ -1,4 +1,4 @@
-/* agent/client.h - a client: connection, request and answer. No function blocks. */
+/* agent/client.h - a client: connection, request and answer. No function waits for the client. */
 #pragma once
 
 #include <poll.h>
@@ -39,7 +39,7 @@ struct culet_client {
     char head[CULET_READING_JSON_BYTES + 16]; /* first line of the answer; the whole one, of a reading */
     size_t head_length, sent, noted;          /* noted: when the time was last extended */
     struct culet_buffer buffer;
-    int file; /* sent instead of the buffer, if it has a length */
+    int file; /* owned, and sent instead of the buffer, if it has a length */
     size_t file_length;
 };
 
@@ -52,14 +52,13 @@ void culet_client_read(struct culet_client *client);
 /* Starts to send an answer: the buffer, which the client owns from now on, or an error message. */
 void culet_client_answer(struct culet_client *client, struct culet_buffer *buffer, const char *error);
 
-/* Starts to send a file, of at least one byte, which the client owns from now on. It is not mapped: its pages would count as
- * the process's. */
-void culet_client_answer_file(struct culet_client *client, int file, size_t length);
+/* Starts to send the client's file, of at least one byte. It is not mapped: its pages would count as the process's. */
+void culet_client_answer_file(struct culet_client *client);
 
 /* Starts to send a reading. */
 void culet_client_answer_reading(struct culet_client *client);
 
-/* Sends what the socket takes. At the end the client is closed, or READING again after a reading. */
+/* Sends what the socket takes, of a file one block: to read it may take time, while a fork waits for the lock. At the end the client is closed, or READING again after a reading. */
 void culet_client_send(struct culet_client *client);
 
 /* Closes the client's descriptors and frees its answer. */

@@ -31,7 +31,7 @@ void culet_clients_drop(struct culet_client *client)
     if (culet_agent.current == client)
         culet_agent.current = NULL;
     if (copy > 0)
-        (void)waitpid(copy, NULL, WNOHANG); /* see close_copy */
+        (void)waitpid(copy, NULL, WNOHANG); /* the copy is our child if this process is its container's first */
 }
 
 static void done(const struct culet_client *client)
@@ -48,10 +48,10 @@ void culet_clients_answer(struct culet_client *client, struct culet_buffer *buff
     done(client);
 }
 
-void culet_clients_answer_file(struct culet_client *client, int file, size_t length)
+void culet_clients_answer_file(struct culet_client *client)
 {
     culet_agent_lock();
-    culet_client_answer_file(client, file, length);
+    culet_client_answer_file(client);
     done(client);
 }
 

@@ -12,19 +12,28 @@
 #include "agent/clients.h"
 #include "agent/state.h"
 
-#define MAX_ANSWER_BYTES ((off_t)16 << 30)
-
-/* Returns the file with the answer, for the caller to close. */
-static int end_copy(struct culet_client *client)
+/* The first `length` bytes of the copy's file are the answer; 0: there is none. With the lock, so that a child forked
+ * meanwhile closes the file. */
+static void end_copy(struct culet_client *client, size_t length)
 {
     culet_agent_lock();
     close(client->copy.status);
+    if (length > 0)
+        client->file = client->copy.output;
+    else
+        close(client->copy.output);
+    client->file_length = length;
     client->stage = CLIENT_IN_PROGRESS;
     culet_agent_unlock();
     /* the copy is our child if this process is its container's first */
     if (client->copy_pid > 0)
         (void)waitpid(client->copy_pid, NULL, WNOHANG);
-    return client->copy.output;
+}
+
+static void answer_error(struct culet_client *client, const char *error)
+{
+    end_copy(client, 0);
+    culet_clients_answer(client, NULL, error);
 }
 
 static void answer_sentence(struct culet_client *client)
@@ -33,23 +42,20 @@ static void answer_sentence(struct culet_client *client)
     ssize_t got = pread(client->copy.output, sentence, sizeof(sentence) - 1, 0);
 
     sentence[got > 0 ? got : 0] = '\0';
-    close(end_copy(client));
-    culet_clients_answer(client, NULL, sentence);
+    answer_error(client, sentence);
 }
 
 static void answer(struct culet_client *client)
 {
     struct stat stat;
 
-    if (client->copy_status == 0 || fstat(client->copy.output, &stat) != 0 || stat.st_size <= 0 ||
-        stat.st_size > MAX_ANSWER_BYTES) {
-        close(end_copy(client));
-        culet_clients_answer(client, NULL,
-                             "its forked copy ended before it had the answer; the machine may be short of memory");
+    if (client->copy_status == 0 || fstat(client->copy.output, &stat) != 0 || stat.st_size <= 0) {
+        answer_error(client, "its forked copy ended before it had the answer; the machine may be short of memory");
     } else if (client->copy_status == CULET_COPY_ERROR) {
         answer_sentence(client);
     } else {
-        culet_clients_answer_file(client, end_copy(client), (size_t)stat.st_size);
+        end_copy(client, (size_t)stat.st_size);
+        culet_clients_answer_file(client);
     }
 }
 
@@ -93,6 +99,5 @@ void culet_copy_answer_kill(const struct culet_client *client)
 void culet_copy_answer_end(struct culet_client *client)
 {
     culet_copy_answer_kill(client);
-    close(end_copy(client));
-    culet_clients_answer(client, NULL, "its forked copy did not finish in time");
+    answer_error(client, "its forked copy did not finish in time");
 }
