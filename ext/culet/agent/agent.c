@@ -69,7 +69,7 @@ struct report {
     struct culet_request request;
 };
 
-/* Of objects, the statistics before the count, then the count. */
+/* The statistics come before the count of objects. */
 static VALUE write_report(VALUE data)
 {
     struct report *report = (struct report *)data;

@@ -117,14 +117,17 @@ static const char *make_strings(const struct culet_copy_task *task, const long *
 static const char *start_strings(struct culet_copy *copy, const struct culet_strings_options *options)
 {
     const char *problem = culet_retain_obstacle();
-    const struct strings_request request = {options, culet_strings_sites()};
+    struct strings_request request = {.options = options};
     const struct culet_copy_task task = {.name = "culet-strings",
                                          .limit_seconds = options->limit_seconds,
                                          .is_large = 1,
                                          .make = make_strings,
                                          .request = &request};
 
-    return problem != NULL ? problem : culet_copy_start(copy, &task);
+    if (problem != NULL)
+        return problem;
+    request.sites = culet_strings_sites();
+    return culet_copy_start(copy, &task);
 }
 
 /* ---- */

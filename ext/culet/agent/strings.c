@@ -3,7 +3,6 @@
 #include <ruby/encoding.h>
 
 #include <string.h>
-#include <sys/mman.h>
 
 #include "common/buffer.h"
 #include "common/heap_walk.h"
@@ -44,7 +43,7 @@ static void flush(struct writer *writer)
     if (writer->bytes > writer->most_bytes)
         writer->problem = "its strings have more text than fits into its memory: many share large buffers";
     else if (writer->buffer.failed || culet_write_all(writer->output, writer->buffer.bytes, writer->buffer.length) != 0)
-        writer->problem = "no memory is left for the answer";
+        writer->problem = "no room is left for the answer";
     writer->buffer.length = 0;
 }
 
@@ -65,7 +64,8 @@ static void name_site(struct writer *writer, uint64_t site, const char *name, si
     culet_buffer_add(&writer->buffer, zeros, record.bytes - sizeof(record) - length);
 }
 
-/* objspace allocates a String for each answer. The walk is over by then, so they are not reported. */
+/* objspace allocates a String for each answer. The walk is over by then, so they are not reported. No collection frees
+ * their text in the copy. */
 static uint64_t site_of(struct writer *writer, VALUE string)
 {
     char name[1024];
@@ -80,6 +80,8 @@ static uint64_t site_of(struct writer *writer, VALUE string)
                               RB_INTEGER_TYPE_P(line) ? NUM2LONG(line) : 0L);
     if (length >= sizeof(name))
         length = sizeof(name) - 1;
+    if (!OBJ_FROZEN(file))
+        rb_str_resize(file, 0);
     culet_strings_digest(&writer->secret, name, length, digest);
     if (digest[0] == 0)
         digest[0] = 1;
@@ -199,23 +201,21 @@ const char *culet_strings_write(const struct culet_strings_options *options, VAL
                                 int output)
 {
     const struct culet_retain_options limits = {.limit_seconds = options->limit_seconds, .limit_bytes = WALK_BYTES};
-    struct writer *writer = mmap(NULL, sizeof(*writer), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    static struct writer writer; /* a copy makes one answer */
     const char *problem;
 
-    if (writer == MAP_FAILED)
-        return "not enough memory to report strings";
-    if (culet_strings_secret_make(&writer->secret) != 0)
+    if (culet_strings_secret_make(&writer.secret) != 0)
         return "the kernel provides no random numbers";
-    writer->memsize = culet_heap_memsize();
-    writer->base_bytes = culet_heap_slot_size();
-    writer->output = output;
-    writer->content = options->content;
-    writer->most_bytes = options->most_bytes;
-    writer->sites = sites;
-    writer->file = rb_intern("allocation_sourcefile");
-    writer->line = rb_intern("allocation_sourceline");
-    problem = culet_retain_each(&limits, write_object, writer);
-    if (problem == NULL && writer->problem == NULL)
-        write_end(writer, fork_seconds);
-    return problem != NULL ? problem : writer->problem;
+    writer.memsize = culet_heap_memsize();
+    writer.base_bytes = culet_heap_slot_size();
+    writer.output = output;
+    writer.content = options->content;
+    writer.most_bytes = options->most_bytes;
+    writer.sites = sites;
+    writer.file = rb_intern("allocation_sourcefile");
+    writer.line = rb_intern("allocation_sourceline");
+    problem = culet_retain_each(&limits, write_object, &writer);
+    if (problem == NULL && writer.problem == NULL)
+        write_end(&writer, fork_seconds);
+    return problem != NULL ? problem : writer.problem;
 }
