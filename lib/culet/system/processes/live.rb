@@ -41,7 +41,7 @@ module Culet
       # @param text [String, Integer] a process number
       # @return [Live]
       # @raise [Culet::UsageError] when it is not a number
-      # @raise [Culet::Error] when the process does not exist or is a kernel thread, which has no memory
+      # @raise [Culet::Error] when the process does not exist, or has no memory
       def self.find(text)
         raise UsageError, "#{text.to_s.inspect} is not a process number" unless text.to_s.match?(/\A[1-9]\d{0,8}\z/)
 
@@ -58,7 +58,7 @@ module Culet
         status = status_fields
         state = status["State"].to_s
         raise Error, "process #{pid} has ended; its parent has not waited for it yet" if state.start_with?("Z")
-        raise Error, "process #{pid} is a kernel thread, which has no memory" unless status.key?("VmSize")
+        raise Error, "process #{pid} has no memory: it is a kernel thread, or about to end" unless status.key?("VmSize")
       end
 
       # @return [Hash{String => String}] /proc/PID/status
