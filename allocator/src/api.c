@@ -222,7 +222,9 @@ static __attribute__((noinline)) void *calloc_slow(size_t bytes)
     if (culet_bin_profiled() && !culet_harden_level && bytes <= CULET_SMALL_MAX && (block = calloc_claim(bytes)))
         return memset(block, 0, bytes);
     block = get(bytes, CULET_ALIGNMENT, &zeroed, CALLER());
-    if (block && !zeroed)
+    if (block && !zeroed && bytes > CULET_HUGE_CLEAR_BYTES)
+        culet_os_clear((uintptr_t)block, bytes);
+    else if (block && !zeroed)
         memset(block, 0, bytes);
     return block;
 }

@@ -6,6 +6,7 @@
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sched.h>
+#include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -133,6 +134,14 @@ size_t culet_os_purge(uintptr_t start, size_t bytes)
     uintptr_t from = (start + page - 1) & ~(page - 1), to = (start + bytes) & ~(page - 1);
 
     return from < to && !PURGE_REFUSED() && purge((void *)from, to - from) ? to - from : 0;
+}
+
+void culet_os_clear(uintptr_t start, size_t bytes)
+{
+    size_t returned = culet_os_purge(start, bytes), before = returned ? -start & (culet_os_page_bytes() - 1) : 0;
+
+    memset((void *)start, 0, before);
+    memset((void *)(start + before + returned), 0, bytes - before - returned);
 }
 
 /* Older headers have none of these. */

@@ -28,6 +28,9 @@ bool culet_os_unmap(void *start, size_t bytes);
  * when the kernel refuses, as for locked memory before Linux 5.18). */
 size_t culet_os_purge(uintptr_t start, size_t bytes);
 
+/* Makes the range read as zeros. The pages that lie wholly inside go back to the kernel, unless it refuses. */
+void culet_os_clear(uintptr_t start, size_t bytes);
+
 /* A range of whole kernel pages. */
 struct culet_os_range {
     uintptr_t start;

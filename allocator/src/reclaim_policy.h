@@ -98,6 +98,9 @@ enum {
     CULET_HUGE_CACHE_BYTES = 16 << 20,
     /* extents: a search visits all. */
     CULET_HUGE_CACHE_EXTENTS = 32,
+    /* bytes: a longer block of calloc's gives its cached pages back instead of being written, since a large table may stay
+     * empty for the most part. The length from which glibc maps every block (DEFAULT_MMAP_THRESHOLD_MAX). */
+    CULET_HUGE_CLEAR_BYTES = 32 << 20,
     /* For as many new pages, as many cached ones go back, so that the cache adds nothing to a peak; in batches of
      * pages. */
     CULET_GROWTH_HUGE_BATCH_PAGES = 64,

@@ -211,6 +211,20 @@ TEST(a_freed_huge_block_serves_the_next_and_leaves_a_freed_record)
     culet_heap_check();
 }
 
+TEST(a_long_block_of_callocs_takes_no_memory_from_the_cache)
+{
+    begin_scavenger();
+    char *block = culet_malloc(40 * MIB);
+    CHECK(block, "no memory");
+    memset(block, 7, 40 * MIB);
+    culet_free(block);
+    block = culet_calloc(1, 40 * MIB - 100);
+    CHECK(block, "no memory");
+    CHECK(resident_bytes((uintptr_t)block, 40 * MIB) <= MIB, "the block is resident");
+    for (size_t i = 0; i < 40 * MIB - 100; i++)
+        CHECK(!block[i], "byte %zu is not zero", i);
+}
+
 static unsigned purges_with_open_lock;
 
 static bool lock_is_open(void)
