@@ -39,6 +39,17 @@ class OwnReportTest < Minitest::Test
     assert_operator report["threads_now"], :>=, 4
   end
 
+  def test_what_it_needs_can_be_loaded_at_boot
+    read = own(<<~RUBY)
+      require "culet/report"
+      loaded = $LOADED_FEATURES.dup
+      Culet.report
+      Dir.mktmpdir { |folder| Culet.snapshot(File.join(folder, "own.snapshot")) }
+      document = { later: $LOADED_FEATURES - loaded }
+    RUBY
+    assert_empty read["later"]
+  end
+
   def test_a_process_without_the_reader_gets_a_sentence
     message = own("require 'culet/scope'; $VERBOSE = nil; def (Culet::Native).part(*) = raise(Culet::Error, 'it is not built'); " \
                   "document = begin; Culet.report; rescue Culet::Error => e; { said: e.message }; end")["said"]
