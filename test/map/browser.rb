@@ -37,7 +37,7 @@ class Browser
     # Ruby's pipes do not block, and Chromium takes "nothing there yet" for the end.
     [theirs, answers].each { |io| io.nonblock = false }
     @log = File.join(folder, "log")
-    @pid = spawn({ "LD_PRELOAD" => nil, "HOME" => folder }, PROGRAM, *FLAGS, "--user-data-dir=#{folder}/profile", "--window-size=#{WINDOW.join(",")}",
+    @pid = spawn({ "LD_PRELOAD" => nil, "HOME" => folder, "TMPDIR" => folder }, PROGRAM, *FLAGS, "--user-data-dir=#{folder}/profile", "--window-size=#{WINDOW.join(",")}",
                  "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "about:blank", in: File::NULL, out: @log, err: @log, 3 => theirs, 4 => answers, pgroup: true)
     [theirs, answers].each(&:close)
     @buffer = +"".b
