@@ -3,6 +3,7 @@
 require "test_helper"
 require "culet/allocators"
 require "culet/cli"
+require "culet/system/executables"
 require "culet/version"
 require "json"
 
@@ -22,7 +23,7 @@ class GemInstallTest < Minitest::Test
     folder = Dir.mktmpdir("culet-objects")
     Minitest.after_run { FileUtils.rm_rf(folder) }
     name = RbConfig::CONFIG["CC"].split.first
-    compiler = ENV["PATH"].split(":").map { |directory| File.expand_path(name, directory) }.find { |path| File.executable?(path) }
+    compiler = Culet::Executables.find(name)
     FileUtils.mkdir_p("#{folder}/bin")
     FileUtils.ln_s(File.expand_path("compile_once", __dir__), "#{folder}/bin/#{File.basename(name)}")
     { "CFLAGS" => "-O0", "PATH" => "#{folder}/bin:#{ENV.fetch("PATH")}", "CULET_TEST_COMPILER" => compiler,
@@ -368,10 +369,7 @@ class GemInstallTest < Minitest::Test
     directory
   end
 
-  def find_program(name)
-    ENV["PATH"].split(":").map { |directory| File.join(directory, name) }.find { |path| File.executable?(path) } ||
-      flunk("#{name} is not on PATH")
-  end
+  def find_program(name) = Culet::Executables.find(name) || flunk("#{name} is not on PATH")
 
   def bundler_app
     app = File.join(@directory, "app")

@@ -179,7 +179,7 @@ class GemsTest < Minitest::Test
   def assert_runs_on_musl(gem, platform)
     processor = platform[/\A\w+?(?=-)/]
     emulator = processor == RbConfig::CONFIG["host_cpu"] ? [] : ["qemu-#{processor}"]
-    skip "#{emulator.first} is not installed" unless emulator.all? { |name| Packaging::Toolchain.program?(name) }
+    skip "#{emulator.first} is not installed" unless emulator.all? { |name| Culet::Executables.find(name) }
 
     tree = File.join(@directory, "tree")
     Gem::Package.new(gem).extract_files(tree)
