@@ -206,8 +206,7 @@ class GemInstallTest < Minitest::Test
     assert_predicate status, :success?, err
     assert_equal Culet::Allocators.parse("jemalloc").library, out.chomp
 
-    _, err, status = run_program(*GEM, "pristine", "culet", "--extensions", env: environment.merge(QUICK), patience: BUILD_PATIENCE_SECONDS)
-    assert_predicate status, :success?, err
+    assert_success(*GEM, "pristine", "culet", "--extensions", env: environment.merge(QUICK), patience: BUILD_PATIENCE_SECONDS)
     assert_equal 2, compiled.size
     assert_predicate installed("culet", "lib").last, :success?
   end
