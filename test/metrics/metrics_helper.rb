@@ -47,8 +47,8 @@ module MetricsHelper
   # Runs Ruby code with culet/metrics in a process of its own.
   #
   # @return [String] what it printed
-  def run_ruby(code, env: {}, requires: %w[culet/metrics])
-    out, err = assert_success(RbConfig.ruby, *FLAGS, *requires.map { |name| "-r#{name}" }, "-e", code, env: TestHelper::NEUTRAL.merge(env))
+  def run_ruby(code, env: {})
+    out, err = assert_success(RbConfig.ruby, *FLAGS, "-rculet/metrics", "-e", code, env: TestHelper::NEUTRAL.merge(env))
     assert_empty err
     out
   end
