@@ -2,6 +2,7 @@
 
 require "fileutils"
 require "socket"
+require "culet/system/clock"
 require "culet/system/executables"
 
 # A Redis for one test, which nobody else can reach: it listens on a socket in a directory of its own and keeps nothing.
@@ -49,9 +50,9 @@ class RedisServer
   private
 
   def await
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + START_SECONDS
+    deadline = Culet::Clock.now + START_SECONDS
     until answers?
-      raise "Redis does not answer" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+      raise "Redis does not answer" if Culet::Clock.now > deadline
 
       sleep 0.02
     end
