@@ -7,6 +7,7 @@ require "json"
 require "optparse"
 require "culet/errors"
 require "culet/system/atomic_file"
+require "culet/system/clock"
 require_relative "results/result_file"
 require_relative "results/table"
 
@@ -47,6 +48,33 @@ module Bench
   #
   # @raise [OptionParser::NeedlessArgument]
   def no_arguments(arguments) = arguments.empty? || raise(OptionParser::NeedlessArgument, arguments.first)
+
+  # Waits until the block returns something true.
+  #
+  # @param seconds [Numeric] at most
+  # @return [Object, nil] what it returned; nil: it did not in time
+  def await(seconds)
+    deadline = Culet::Clock.now + seconds
+    until (result = yield)
+      return if Culet::Clock.now > deadline
+
+      sleep 0.05
+    end
+    result
+  end
+
+  # Waits until a server answers.
+  #
+  # @param child [Culet::Compare::Child] its process
+  # @param seconds [Numeric] at most
+  # @yieldreturn [Boolean] whether it answers
+  # @raise [Culet::Error] when it ends before, or does not answer in time
+  def await_server(child, seconds)
+    until yield
+      raise Culet::Error, "the server ended before it answered: #{child.diagnostic}" if child.wait(0.1)
+      raise Culet::Error, "the server did not answer within #{seconds} seconds" if child.age_seconds > seconds
+    end
+  end
 
   def parser(usage, purpose, options, values)
     OptionParser.new("usage: #{usage}\n\n#{purpose}\n") do |parser|

@@ -11,7 +11,7 @@ module Packaging
   # on. It depends on the bytes of the gem alone, so that the same gem has the same bill.
   class BillOfMaterials
     # What is compiled from C, and so is of interest to whoever looks for a vulnerable library.
-    COMPILED = %r{\.so\z|\Alib/culet/(?:trace|scope)/culet-}
+    COMPILED = %r{\Alib/culet/(?:.+\.so|reader/culet-scope|replay/culet-replay)\z}
 
     # @param gem [String] path of the gem
     def initialize(gem)

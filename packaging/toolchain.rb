@@ -4,6 +4,7 @@ require "fileutils"
 require "open3"
 require "rbconfig"
 require "yaml"
+require_relative "../lib/culet/system/executables"
 require_relative "debian_archive"
 
 module Packaging
@@ -26,12 +27,6 @@ module Packaging
     # @return [String] where the files of all platforms are kept
     def self.cache
       File.join(ENV.fetch("XDG_CACHE_HOME") { File.join(Dir.home, ".cache") }, "culet/toolchain")
-    end
-
-    # @param name [String]
-    # @return [Boolean] whether PATH has it
-    def self.program?(name)
-      ENV.fetch("PATH").split(":").any? { |directory| File.executable?(File.join(directory, name)) }
     end
 
     # @return [String] the platform of a gem
@@ -106,7 +101,7 @@ module Packaging
 
     def need_compiler
       name = "#{triplet}-gcc"
-      return if self.class.program?(name)
+      return if Culet::Executables.find(name)
 
       raise DebianArchive::Missing, "there is no #{name} on PATH; install gcc-#{triplet.tr("_", "-")}"
     end

@@ -64,8 +64,7 @@ class BenchTest < Minitest::Test
       text, status = Open3.capture2e("cc", "-shared", "-fPIC", "-pthread", "-o", "#{folder}/hang.so", "#{folder}/hang.c")
       assert status.success?, text
       bench("--tiny", "classes", "--runs", "1", "--allocators", "glibc") # builds the probes
-      out, err, status = run_program("#{BUILT}/fork", "forks=3", "threads=1", "patience=1", env: NEUTRAL.merge("LD_PRELOAD" => "#{folder}/hang.so"))
-      assert status.success?, err
+      out, = assert_success("#{BUILT}/fork", "forks=3", "threads=1", "patience=1", env: NEUTRAL.merge("LD_PRELOAD" => "#{folder}/hang.so"))
       assert_equal [1, 1], JSON.parse(out).fetch("figures").values_at("forks", "hangs")
     end
   end

@@ -180,8 +180,7 @@ class DoctorTest < Minitest::Test
   end
 
   def test_the_text_has_a_line_for_each_finding
-    out, err, status = run_culet("doctor", "--no-color", env: NEUTRAL)
-    assert_predicate status, :success?
+    out, err = assert_culet_success("doctor", "--no-color", env: NEUTRAL)
     assert_empty err
     assert_match(/^ok +allocator +glibc serves malloc/, out)
     refute_includes out, "\e["

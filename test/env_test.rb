@@ -40,8 +40,7 @@ class EnvTest < Minitest::Test
   def test_out_writes_the_file_whole
     Dir.mktmpdir do |directory|
       path = File.join(directory, "culet.env")
-      out, err, status = run_culet("env", "--out", path, env: NEUTRAL)
-      assert_predicate status, :success?
+      out, err = assert_culet_success("env", "--out", path, env: NEUTRAL)
       assert_equal ["", "culet: wrote #{path}\n"], [out, err]
       assert_match(/\Aexport LD_PRELOAD=\S+\n\z/, File.read(path))
       assert_equal ["culet.env"], Dir.children(directory)

@@ -3,6 +3,7 @@
 require "test_helper"
 require "culet/allocators"
 require "culet/cli"
+require "culet/system/executables"
 require "culet/version"
 require "json"
 
@@ -22,7 +23,7 @@ class GemInstallTest < Minitest::Test
     folder = Dir.mktmpdir("culet-objects")
     Minitest.after_run { FileUtils.rm_rf(folder) }
     name = RbConfig::CONFIG["CC"].split.first
-    compiler = ENV["PATH"].split(":").map { |directory| File.expand_path(name, directory) }.find { |path| File.executable?(path) }
+    compiler = Culet::Executables.find(name)
     FileUtils.mkdir_p("#{folder}/bin")
     FileUtils.ln_s(File.expand_path("compile_once", __dir__), "#{folder}/bin/#{File.basename(name)}")
     { "CFLAGS" => "-O0", "PATH" => "#{folder}/bin:#{ENV.fetch("PATH")}", "CULET_TEST_COMPILER" => compiler,
@@ -205,8 +206,7 @@ class GemInstallTest < Minitest::Test
     assert_predicate status, :success?, err
     assert_equal Culet::Allocators.parse("jemalloc").library, out.chomp
 
-    _, err, status = run_program(*GEM, "pristine", "culet", "--extensions", env: environment.merge(QUICK), patience: BUILD_PATIENCE_SECONDS)
-    assert_predicate status, :success?, err
+    assert_success(*GEM, "pristine", "culet", "--extensions", env: environment.merge(QUICK), patience: BUILD_PATIENCE_SECONDS)
     assert_equal 2, compiled.size
     assert_predicate installed("culet", "lib").last, :success?
   end
@@ -368,10 +368,7 @@ class GemInstallTest < Minitest::Test
     directory
   end
 
-  def find_program(name)
-    ENV["PATH"].split(":").map { |directory| File.join(directory, name) }.find { |path| File.executable?(path) } ||
-      flunk("#{name} is not on PATH")
-  end
+  def find_program(name) = Culet::Executables.find(name) || flunk("#{name} is not on PATH")
 
   def bundler_app
     app = File.join(@directory, "app")

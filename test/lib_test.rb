@@ -5,8 +5,7 @@ require "json"
 
 class LibTest < Minitest::Test
   def test_the_path_stands_alone_and_can_be_preloaded
-    out, err, status = run_culet("lib")
-    assert_predicate status, :success?
+    out, err = assert_culet_success("lib")
     assert_empty err
     assert_match(%r{\A/\S+/libculet\.so\n\z}, out)
     maps, = run_program("cat", "/proc/self/maps", env: NEUTRAL.merge("LD_PRELOAD" => out.chomp))

@@ -170,8 +170,7 @@ class RunTest < Minitest::Test
   end
 
   def test_help_lists_allocators_settings_and_variables
-    out, err, status = run_culet("run", "--help")
-    assert_predicate status, :success?
+    out, err = assert_culet_success("run", "--help")
     assert_empty err
     (Culet::Allocators.names + %w[arena_max release_rate CULET_CHILDREN Examples: --allocator]).each do |word|
       assert_includes out, word

@@ -21,8 +21,7 @@ class SetupTest < Minitest::Test
 
   def test_setup_says_nothing_when_nothing_is_missing
     run_program("#{ROOT}/bin/setup", "build", chdir: "/", patience: BUILD_PATIENCE_SECONDS)
-    out, err, status = run_program("#{ROOT}/bin/setup", "build", chdir: "/")
-    assert_predicate status, :success?
+    out, err = assert_success("#{ROOT}/bin/setup", "build", chdir: "/")
     assert_equal ["", ""], [out, err]
   end
 
@@ -133,8 +132,7 @@ class SetupTest < Minitest::Test
       out, _, status = run_program(*runner, "good_test.rb", "bad_test.rb")
       refute_predicate status, :success?
       assert_match(/^2 runs, 2 assertions, 1 failures, 0 errors, 0 skips$/, out)
-      out, _, status = run_program(*runner, "good_test.rb")
-      assert_predicate status, :success?
+      out, = assert_success(*runner, "good_test.rb")
       assert_match(/^1 runs, 1 assertions, 0 failures/, out)
     end
   end
@@ -195,8 +193,7 @@ class SetupTest < Minitest::Test
     { "allocator/src/api.c" => /building the allocator/, "ext/culet/culet.c" => /building the native extensions/ }.each do |source, message|
       # A second ahead: the file system's clock may be coarse.
       FileUtils.touch(File.join(root, source), mtime: Time.now + 1)
-      _, err, status = run_program("#{root}/bin/culet", "lib", env: BUILD, patience: BUILD_PATIENCE_SECONDS)
-      assert_predicate status, :success?
+      _, err = assert_success("#{root}/bin/culet", "lib", env: BUILD, patience: BUILD_PATIENCE_SECONDS)
       assert_match message, err
     end
   end

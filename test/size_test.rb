@@ -14,6 +14,12 @@ class SizeTest < Minitest::Test
     TEXTS.each { |bytes, text| assert_equal text, Culet::Text::Size.human(bytes) }
   end
 
+  def test_changes_and_parts
+    assert_equal ["+1.00 kB", "0 bytes", "0 bytes", "-70.7 MB"], [999.6, 0.4, 0, -70_700_000].map { |bytes| Culet::Text::Size.signed(bytes) }
+    assert_equal ["12.5 %", "0.0 %", "0.0 %"], [[1, 8], [1, 0], [-1, 10_000]].map { |part, whole| Culet::Text::Numbers.percent(part, whole) }
+    assert_equal ["13 %", "0 %"], [[1, 8], [1, 0]].map { |part, whole| Culet::Text::Numbers.percent(part, whole, digits: 0) }
+  end
+
   # What rounds to nought has no sign.
   def test_cells_of_a_column
     assert_equal %w[0.0 0.0 -0.1 12.3 -], [0, -49_999, -50_001, 12_345_678, nil].map { |bytes| Culet::Text::Size.cell(bytes) }

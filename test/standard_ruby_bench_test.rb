@@ -64,7 +64,7 @@ class StandardRubyBenchTest < Minitest::Test
   def test_goes_on_where_it_was_killed
     file "checkout/bench/cfrac/cfrac.c", COUNTING
     counts = "#{@folder}/counts"
-    _, _, status = bench("cfrac", "--runs", "3", "--out", @out, env: { "COUNTS" => counts })
+    _, _, status = bench("cfrac", "--runs", "3", "--out", @out, env: { "COUNTS" => counts, "TMPDIR" => @folder })
     assert_equal [9, 4], [status.termsig, File.size(counts)]
     assert_equal 4, File.readlines("#{@out}.part").size
     File.write("#{@out}.part", '{"program":"cfrac","contender":"gl', mode: "a")

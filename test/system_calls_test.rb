@@ -25,7 +25,7 @@ class SystemCallsTest < Minitest::Test
   OPTIONAL = %w[process_madvise].freeze
 
   def test_calls_that_are_made_are_permitted
-    skip "strace is not installed" unless find_executable("strace")
+    skip "strace is not installed" unless Culet::Executables.find("strace")
     Dir.mktmpdir do |folder|
       file = "#{folder}/calls"
       run_all_parts(folder, "strace", "-f", "-c", "-qq", "-o", file)
@@ -56,7 +56,7 @@ class SystemCallsTest < Minitest::Test
 
   # The sets of this machine's systemd, of the calls that it knows.
   def test_systemd_permits_them
-    skip "systemd is not installed" unless find_executable("systemd-analyze")
+    skip "systemd is not installed" unless Culet::Executables.find("systemd-analyze")
     out, = run_program("systemd-analyze", "syscall-filter")
     here = out.split(/^(?=@)/).to_h { |text| [text[/\A\S*/], text.scan(/^ {4}([@\w]\S*)$/).flatten] }
     skip "this systemd lists no sets" unless here.key?("@known")
@@ -109,7 +109,7 @@ class SystemCallsTest < Minitest::Test
 
   # @return [Array<String>] numbers in the sources, and functions that are named like system calls in what the libraries import
   def called
-    sources = Dir["#{ROOT}/{allocator/src,profile,ext/culet}/**/*.{c,h}"].reject { |path| path.include?("/test/") }
+    sources = Dir["#{ROOT}/{allocator/src,sampler,ext/culet}/**/*.{c,h}"].reject { |path| path.include?("/test/") }
     numbers = sources.flat_map { |path| File.read(path).scan(/\bSYS_(\w+)/).flatten }
     numbers | ([LIBRARY, EXTENSION].flat_map { |path| imports(path) } & (sets.values.flatten | containers))
   end
@@ -125,6 +125,4 @@ class SystemCallsTest < Minitest::Test
     out, = assert_success("nm", "-D", "--undefined-only", path)
     out.scan(/^\s+\w (\w+)/).flatten
   end
-
-  def find_executable(name) = ENV.fetch("PATH").split(":").any? { |folder| File.executable?("#{folder}/#{name}") }
 end

@@ -4,7 +4,6 @@ $VERBOSE = true
 # Minitest would load the plugins of all installed gems: railties' brings Rails along and prints failures its own way.
 ENV["MT_NO_PLUGINS"] = "1"
 require_relative "../bin/gems" if File.exist?(File.expand_path("../bin/gems.rb", __dir__))
-require "minitest/autorun"
 require "fileutils"
 require "io/wait"
 require "open3"
@@ -13,12 +12,16 @@ require "stringio"
 require "timeout"
 require "tmpdir"
 
+# Agents of programs that a test kills leave their sockets behind: here, and not in the machine's folder.
+ENV["XDG_RUNTIME_DIR"] = Dir.mktmpdir("culet-run").tap do |folder|
+  own = Process.pid
+  # Of a file that cannot be loaded Minitest runs nothing, not even after_run. Before autorun: the last to be called.
+  at_exit { FileUtils.remove_entry(folder) if Process.pid == own }
+end
+require "minitest/autorun"
+
 # A signal that the tests were started to ignore (as by a shell's `&`) would be ignored by the programs they start.
 %w[HUP INT TERM].each { |signal| trap(signal, "DEFAULT") }
-
-# Agents of programs that a test kills leave their sockets behind: here, and not in the machine's folder.
-ENV["XDG_RUNTIME_DIR"] = Dir.mktmpdir("culet-run")
-Minitest.after_run { FileUtils.remove_entry(ENV.fetch("XDG_RUNTIME_DIR")) }
 
 # What the tests share. Everything a test starts is waited for or ended by it.
 module TestHelper

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "culet/system/clock"
 require "culet/system/memory_group"
 
 module Limits
@@ -57,11 +58,11 @@ module Limits
     def used_share = Culet::MemoryGroup.new(folder, @version, @bytes).used_bytes.to_i.fdiv(@bytes)
 
     def remove
-      deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE
+      deadline = Culet::Clock.now + PATIENCE
       begin
         Dir.rmdir(folder)
       rescue Errno::EBUSY
-        raise if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+        raise if Culet::Clock.now > deadline
 
         sleep 0.05
         retry

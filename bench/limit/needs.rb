@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "rbconfig"
+require "culet/system/clock"
 require_relative "group"
 
 module Limits
@@ -42,10 +43,10 @@ module Limits
     # @return [Float, nil] seconds; nil: it did not survive
     def seconds(mebibytes)
       Group.with(mebibytes << 20) do |group|
-        began = now
+        began = Culet::Clock.now
         pid = spawn(@environment, *group.command(*@command), out: File::NULL, err: File::NULL)
         status = wait(pid, began)
-        now - began if status.success?
+        Culet::Clock.now - began if status.success?
       end
     end
 
@@ -55,12 +56,10 @@ module Limits
 
     def wait(pid, began)
       until (_pid, status = Process.wait2(pid, Process::WNOHANG))
-        Process.kill(:KILL, pid) if now - began > PATIENCE
+        Process.kill(:KILL, pid) if Culet::Clock.now - began > PATIENCE
         sleep 0.005
       end
       status
     end
-
-    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
   end
 end

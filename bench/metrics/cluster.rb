@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "net/http"
+require "culet/system/clock"
 require_relative "../cluster"
 
 module MetricsBench
@@ -23,9 +24,9 @@ module MetricsBench
 
     # @return [Scrape]
     def scrape
-      start = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+      start = Culet::Clock.now
       text = Net::HTTP.get(URI("http://127.0.0.1:#{@port}/metrics"))
-      seconds = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) - start
+      seconds = Culet::Clock.now - start
       Scrape.new(seconds, text.bytesize, text.scan(/^ruby_gc_time/).size)
     end
 

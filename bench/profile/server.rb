@@ -75,15 +75,10 @@ module ProfileBench
 
     def await(port, pid, log)
       target = Culet::Compare::LoadTarget.local(port)
-      deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + START_SECONDS
-      until target.answers?
-        late = Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
-        if late || Process.wait(pid, Process::WNOHANG)
-          raise Culet::Error, "#{@workload.name} did not start: #{File.read(log).lines.last.to_s.strip}"
-        end
+      answers = Bench.await(START_SECONDS) { target.answers? || (break if Process.wait(pid, Process::WNOHANG)) }
+      return if answers
 
-        sleep 0.1
-      end
+      raise Culet::Error, "#{@workload.name} did not start: #{File.read(log).lines.last.to_s.strip}"
     end
 
     def load(port, requests)

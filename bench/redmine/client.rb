@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "net/http"
+require "culet/system/clock"
 
 # HTTP load by a number of requests, see docs/decisions/benchmarks.md. Every worker gets its
 # share: a worker that has had enough loses its connections, and their successors reach another one.
@@ -30,11 +31,11 @@ class Client
   # @return [Float] seconds it took
   # @raise [RuntimeError] when a request is answered by anything but 200, or a worker does not get its share
   def run
-    started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    started = Culet::Clock.now
     threads = Array.new(@connections) { Thread.new { serve until done? } }
     threads.each { |thread| thread.report_on_exception = false }
     threads.each(&:join)
-    Process.clock_gettime(Process::CLOCK_MONOTONIC) - started
+    Culet::Clock.now - started
   end
 
   private

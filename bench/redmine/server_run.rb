@@ -33,7 +33,8 @@ class ServerRun
       @warmup = File.join(directory, "warmup")
       @child = Culet::Compare::Child.new(command: ["puma", "-C", "#{__dir__}/puma.rb", "#{__dir__}/config.ru"],
                                          environment: environment)
-      await
+      target = Culet::Compare::LoadTarget.local(@port)
+      Bench.await_server(@child, START_SECONDS) { target.answers? }
       serve
     ensure
       @child&.stop(grace_seconds: GRACE_SECONDS)
@@ -47,14 +48,6 @@ class ServerRun
     pages = @contender.single? ? {} : { "MEASURED_PAGES" => @snapshot, "MEASURED_WARMUP" => @warmup }
     base.merge(@choice.environment(base, isolated: true), "RUBYLIB" => LIBRARIES,
                "MEASURED_MODE" => @contender.mode, "PORT" => @port.to_s, **pages).compact
-  end
-
-  def await
-    target = Culet::Compare::LoadTarget.local(@port)
-    until target.answers?
-      raise "the server ended before it answered: #{@child.diagnostic}" if @child.wait(0.1)
-      raise "the server did not answer within #{START_SECONDS} seconds" if @child.age_seconds > START_SECONDS
-    end
   end
 
   def serve

@@ -24,11 +24,11 @@ module Sigterm
     end
 
     # @return [Symbol] :in_time within the grace, :late within the patience, or :never
-    # @raise [RuntimeError, Culet::Error] when it does not start
+    # @raise [Culet::Error] when it does not start
     def call
       @port = Culet::Compare::LoadTarget.free_port
       @child = Culet::Compare::Child.new(command: ["puma", "-q", "-C", CONFIGURATION], environment: environment)
-      await
+      Bench.await_server(@child, START_SECONDS) { target.status == 200 }
       Array.new(REQUESTS) { Thread.new { target.status } }.each(&:join)
       Process.kill("TERM", @child.pid)
       return :in_time if @child.wait(@grace)
@@ -47,13 +47,6 @@ module Sigterm
       base.merge(@allocator.environment(base, isolated: true),
                  "RUBYLIB" => LIBRARY, "PORT" => @port.to_s, "MEASURED_PLUGIN" => @plugin ? "1" : "0",
                  "MEASURED_TIMEOUT" => @timeout&.to_s, "WEB_CONCURRENCY" => nil, "CULET_TRIM" => nil).compact
-    end
-
-    def await
-      until target.status == 200
-        raise "Puma ended before it answered: #{@child.diagnostic}" if @child.wait(0.1)
-        raise "Puma did not answer within #{START_SECONDS} seconds" if @child.age_seconds > START_SECONDS
-      end
     end
   end
 end

@@ -2,6 +2,7 @@
 
 require "fileutils"
 require "open3"
+require "culet/system/executables"
 
 module StandardBench
   # Builds the programs from the checkout, with the flags of the collection's release build. What cannot be built does
@@ -40,7 +41,7 @@ module StandardBench
     # @param program [Program]
     # @return [String, nil] why it cannot run: what is not installed or cannot be built
     def obstacle(program)
-      lacking = program.needs.reject { |name| installed?(name) }
+      lacking = program.needs.reject { |name| Culet::Executables.find(name) }
       return "#{lacking.join(", ")} not installed" unless lacking.empty?
       return unless (name = program.binary)
 
@@ -48,10 +49,6 @@ module StandardBench
     end
 
     private
-
-    def installed?(name)
-      ENV.fetch("PATH", "").split(File::PATH_SEPARATOR).any? { |folder| File.executable?(File.join(folder, name)) }
-    end
 
     # @return [String, nil] why it failed
     def build(name, recipe)

@@ -77,7 +77,7 @@ module StandardBench
     #
     # @return [String] the client's output
     def load
-      unless answering?
+      unless Bench.await(START_SECONDS) { redis("ping") }
         @failed = "it did not answer within #{START_SECONDS} s"
         return ""
       end
@@ -86,16 +86,6 @@ module StandardBench
       ended.out
     ensure
       redis("shutdown", "nosave")
-    end
-
-    def answering?
-      limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + START_SECONDS
-      until redis("ping")
-        return false if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
-
-        sleep 0.05
-      end
-      true
     end
 
     def redis(*words)

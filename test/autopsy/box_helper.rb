@@ -17,10 +17,10 @@ module BoxHelper
 
   private
 
-  # @param code [String] of a program that has loaded an entry of culet
+  # @param code [String] of a program that has loaded culet/auto
   # @return [Array(String, String, Process::Status)] stdout, stderr, status
-  def run_boxed(code, *words, entry: "culet/auto", env: {}, **options)
-    run_program(RbConfig.ruby, "-I#{LIBRARY}", "-r#{entry}", "-e", code, *words,
+  def run_boxed(code, *words, env: {}, **options)
+    run_program(RbConfig.ruby, "-I#{LIBRARY}", "-rculet/auto", "-e", code, *words,
                 env: { "CULET_BLACKBOX" => @folder, **env }, **options)
   end
 

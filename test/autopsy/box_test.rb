@@ -187,8 +187,7 @@ class AutopsyBoxTest < Minitest::Test
     assert_equal ["done\n", true], [out, status.success?], err
     assert_equal %w[0 1 2], err.scan(/process 42(\d)/).flatten.sort
     refute_match(/cannot be read/, err)
-    out, err, status = run_culet("autopsy", @folder, "--all", "--json")
-    assert_predicate status, :success?, err
+    out, = assert_culet_success("autopsy", @folder, "--all", "--json")
     assert_equal [nil], JSON.parse(out)["autopsies"].map { |one| one.dig("cause", "group_kills") }.uniq
   end
 

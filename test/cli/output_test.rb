@@ -44,8 +44,7 @@ class CliOutputTest < Minitest::Test
 
   # The report and the status count.
   def test_a_closed_error_output_costs_nothing
-    out, _, status = run_program("sh", "-c", 'exec "$@" 2>&-', "sh", *culet_command, "report", Process.pid.to_s, "--json")
-    assert_predicate status, :success?
+    out, = assert_success("sh", "-c", 'exec "$@" 2>&-', "sh", *culet_command, "report", Process.pid.to_s, "--json")
     assert_equal Process.pid, JSON.parse(out)["pid"]
   end
 

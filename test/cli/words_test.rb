@@ -3,6 +3,7 @@
 require "test_helper"
 require "culet/cli"
 require "culet/cli/manual"
+require "culet/system/executables"
 
 # What helps a user to find the right words: help, hints, the manual and the shell's completion.
 class CliWordsTest < Minitest::Test
@@ -65,7 +66,7 @@ class CliWordsTest < Minitest::Test
   end
 
   def test_the_manual_is_what_groff_understands
-    skip "groff is not installed here" unless program?("groff")
+    skip "groff is not installed here" unless Culet::Executables.find("groff")
     Culet::CLI::Manual.new.pages.each do |name, text|
       out, err, status = run_program("groff", "-ww", "-man", "-Tutf8", stdin: text)
       assert_equal ["", true], [err, status.success?], name
@@ -88,7 +89,7 @@ class CliWordsTest < Minitest::Test
   end
 
   def test_completion_in_zsh_and_fish
-    checks = { "zsh" => ["-n"], "fish" => ["--no-execute"] }.select { |shell,| program?(shell) }
+    checks = { "zsh" => ["-n"], "fish" => ["--no-execute"] }.select { |shell,| Culet::Executables.find(shell) }
     skip "neither zsh nor fish is installed here" if checks.empty?
     Dir.mktmpdir do |directory|
       checks.each do |shell, words|
@@ -127,6 +128,4 @@ class CliWordsTest < Minitest::Test
     assert_empty err
     out.split("\n").reject(&:empty?)
   end
-
-  def program?(name) = ENV["PATH"].split(":").any? { |directory| File.executable?(File.join(directory, name)) }
 end

@@ -164,8 +164,7 @@ class CowVerbTest < Minitest::Test
              "pid = spawn('#{RbConfig.ruby}', '-e', 'puts :up; $stdout.flush; sleep', out: out); up.gets; " \
              "ok = system(*ARGV, pid.to_s); Process.kill(:KILL, pid); exit(ok)"
     with_family(*RUBY, "-e", WAITING) do |pid|
-      out, err, status = run_program(RbConfig.ruby, "-e", script, "--", *culet_command, "cow", "--json", pid, env: NEUTRAL.merge("HOME" => "/"), chdir: "/")
-      assert_predicate status, :success?, err
+      out, = assert_success(RbConfig.ruby, "-e", script, "--", *culet_command, "cow", "--json", pid, env: NEUTRAL.merge("HOME" => "/"), chdir: "/")
       document = JSON.parse(out)
       mine, other = document["processes"].partition { |one| one["why"].nil? }
       assert_equal [1, [pid]], [mine.size, other.map { |one| one["pid"] }]

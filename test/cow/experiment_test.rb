@@ -125,8 +125,7 @@ class CowExperimentTest < Minitest::Test
   private
 
   def experiment(*words)
-    out, err, status = run_culet("cow", "experiment", *SMALL, "--json", *words, env: NEUTRAL)
-    assert_predicate status, :success?, err
+    out, = assert_culet_success("cow", "experiment", *SMALL, "--json", *words, env: NEUTRAL)
     JSON.parse(out).tap { |document| assert_empty document["excluded"] }
   end
 

@@ -99,8 +99,7 @@ class CowPictureTest < Minitest::Test
   def test_a_map_has_no_such_part
     with_family(*RUBY, "-e", WAITING) do |pid|
       in_directory do |directory|
-        _, err, status = run_culet("map", pid.to_s, "--html", "#{directory}/map.html", env: NEUTRAL)
-        assert_predicate status, :success?, err
+        assert_culet_success("map", pid.to_s, "--html", "#{directory}/map.html", env: NEUTRAL)
         Browser.use do |browser|
           assert_equal "drawn", browser.open("#{directory}/map.html")
           assert browser.evaluate("document.querySelector('[data-part=sharing]').closest('section').hidden")
@@ -118,8 +117,7 @@ class CowPictureTest < Minitest::Test
     with_family(*RUBY, "-e", WORKERS) do |pid|
       in_directory do |directory|
         path = "#{directory}/cow.html"
-        out, err, status = run_culet("cow", pid.to_s, "--html", path, "--json", *words, env: NEUTRAL)
-        assert_predicate status, :success?, err
+        out, err = assert_culet_success("cow", pid.to_s, "--html", path, "--json", *words, env: NEUTRAL)
         assert_equal "culet: wrote #{path}\n", err
         showing(path) { |browser| yield browser, JSON.parse(out) }
       end

@@ -4,6 +4,7 @@ require "fileutils"
 require "io/wait"
 require "open3"
 require "tmpdir"
+require "culet/system/executables"
 require_relative "gem_source"
 
 # Images and containers by podman, in a folder of its own: nothing of the machine's is used or changed, and no image is
@@ -34,7 +35,7 @@ class Podman
   # @raise [Missing]
   def initialize(folder)
     @folder = folder
-    lacking = NEEDED.reject { |name| ENV.fetch("PATH").split(":").any? { |path| File.executable?(File.join(path, name)) } }
+    lacking = NEEDED.reject { |name| Culet::Executables.find(name) }
     raise Missing, "#{lacking.join(" and ")} not installed: no container can be run" if lacking.any?
   end
 

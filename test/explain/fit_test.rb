@@ -114,8 +114,7 @@ class FitTest < Minitest::Test
   def fit(pid, size, seconds = "2s") = document("explain", pid, "--fit", size, "--for", seconds)["fit"]
 
   def document(*words)
-    out, err, status = run_culet(*words.map(&:to_s), "--json", env: NEUTRAL)
-    assert_predicate status, :success?, err
+    out, = assert_culet_success(*words.map(&:to_s), "--json", env: NEUTRAL)
     JSON.parse(out)
   end
 end

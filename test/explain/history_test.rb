@@ -101,8 +101,7 @@ class ExplainHistoryTest < Minitest::Test
   end
 
   def explain(pid, *words)
-    out, err, status = run_culet("explain", pid, "--json", *words, env: TestHelper::NEUTRAL)
-    assert_predicate status, :success?, err
+    out, = assert_culet_success("explain", pid, "--json", *words, env: TestHelper::NEUTRAL)
     JSON.parse(out)
   end
 end

@@ -129,8 +129,7 @@ class ExplainVerbTest < Minitest::Test
   def test_the_report_the_page_and_the_check
     with_ruby(ARENAS) do |pid|
       Dir.mktmpdir do |folder|
-        out, err, status = run_culet("explain", pid, "--for", "2s", "--html", "#{folder}/page.html", env: TestHelper::NEUTRAL)
-        assert_predicate status, :success?, err
+        out, = assert_culet_success("explain", pid, "--for", "2s", "--html", "#{folder}/page.html", env: TestHelper::NEUTRAL)
         assert_match(/^Malloc keeps .* of free memory/, out)
         assert_match(/^1\. Use culet's allocator, .*: saves .* \(.* to .*\)$/, out)
         assert_match(/^     culet run -- COMMAND$/, out)
@@ -174,18 +173,15 @@ class ExplainVerbTest < Minitest::Test
   end
 
   def explain(pid, seconds = SECONDS)
-    out, err, status = run_culet("explain", pid, "--for", seconds, "--json", env: TestHelper::NEUTRAL)
-    assert_predicate status, :success?, err
+    out, = assert_culet_success("explain", pid, "--for", seconds, "--json", env: TestHelper::NEUTRAL)
     assert_operator out.bytesize, :<=, 4096
     JSON.parse(out)
   end
 
   # The prediction of a program that has not changed.
   def check(pid, folder)
-    out, err, status = run_culet("explain", pid, "--for", "1s", "--json", "--out", "#{folder}/before.json", env: TestHelper::NEUTRAL)
-    assert_predicate status, :success?, out + err
-    out, err, status = run_culet("explain", pid, "--for", "1s", "--check", "#{folder}/before.json", "--json", env: TestHelper::NEUTRAL)
-    assert_predicate status, :success?, err
+    assert_culet_success("explain", pid, "--for", "1s", "--json", "--out", "#{folder}/before.json", env: TestHelper::NEUTRAL)
+    out, = assert_culet_success("explain", pid, "--for", "1s", "--check", "#{folder}/before.json", "--json", env: TestHelper::NEUTRAL)
     found = JSON.parse(out)["check"]
     assert_empty found["applied"]
     assert_in_delta 0, found["saved_bytes"], 2_000_000

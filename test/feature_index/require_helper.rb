@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "culet/system/clock"
 require "json"
 require "timeout"
 
@@ -28,7 +29,7 @@ module RequireHelper
     def initialize(contents)
       @directory = File.realpath(Dir.mktmpdir("culet-require"))
       contents.each { |path, text| write(path, text) }
-      @made = now
+      @made = Culet::Clock.now
     end
 
     # @return [String]
@@ -36,7 +37,7 @@ module RequireHelper
 
     # Waits until they are old enough.
     def settle
-      left = @made + AGE_SECONDS - now
+      left = @made + AGE_SECONDS - Culet::Clock.now
       sleep left if left.positive?
       self
     end
@@ -50,10 +51,6 @@ module RequireHelper
     end
 
     def remove = FileUtils.rm_rf(@directory)
-
-    private
-
-    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
   end
 
   # Runs a script both ways.

@@ -83,8 +83,7 @@ class LiveTest < Minitest::Test
         code = "#{CACHE}; Process.kill(:KILL, Process.pid)"
         _out, err, status = run_in_group(folder, "-rculet/limit", "-e", code, env: { "CULET_BLACKBOX" => boxes })
         assert_equal 9, status.termsig, err
-        out, err, status = run_culet("autopsy", boxes, "--json")
-        assert_predicate status, :success?, err
+        out, = assert_culet_success("autopsy", boxes, "--json")
         limits, steps = JSON.parse(out)["notes"].partition { |note| note["kind"] == "limit" }
         assert_equal([["control group #{folder}", 100 * MEBIBYTE]], limits.map { |note| note.values_at("text", "bytes") })
         assert_equal ["step"], steps.map { |note| note["kind"] }.uniq
@@ -150,9 +149,8 @@ class LiveTest < Minitest::Test
       60.times { 20.times { "y" * 50_000 }; sleep 0.05 }
       puts JSON.generate(Culet::Limit.status)
     RUBY
-    out, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-rculet/limit", "-rjson", "-e", code,
-                                   env: NEUTRAL.merge("CULET_LIMIT" => "142M", "CULET_TRIM" => nil))
-    assert_predicate status, :success?, err
+    out, err = assert_success(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-rculet/limit", "-rjson", "-e", code,
+                              env: NEUTRAL.merge("CULET_LIMIT" => "142M", "CULET_TRIM" => nil))
     document = JSON.parse(out)
     assert_operator document["used_bytes"], :>, 0.85 * document["limit_bytes"]
     native = document["native"]

@@ -6,13 +6,13 @@ require "io/wait"
 require "json"
 require "minitest"
 require "tmpdir"
+require "culet/system/executables"
 
 # A real Chromium without a window, told what to do through its debugging pipe (NUL-separated JSON on descriptors 3 and
 # 4): it opens a page, puts hands on it, says what it shows and what it asked the network for.
 class Browser
-  PROGRAM = %w[chromium chromium-browser google-chrome google-chrome-stable].flat_map do |name|
-    ENV.fetch("PATH", "").split(File::PATH_SEPARATOR).map { |folder| File.join(folder, name) }
-  end.find { |path| File.executable?(path) && !File.realpath(path).include?("/snap") }
+  PROGRAM = %w[chromium chromium-browser google-chrome google-chrome-stable].filter_map { |name| Culet::Executables.find(name) }
+                                                                            .find { |path| !File.realpath(path).include?("/snap") }
 
   FLAGS = %w[--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update
              --disable-sync --disable-extensions --hide-scrollbars --remote-debugging-pipe --force-device-scale-factor=1].freeze
@@ -37,7 +37,7 @@ class Browser
     # Ruby's pipes do not block, and Chromium takes "nothing there yet" for the end.
     [theirs, answers].each { |io| io.nonblock = false }
     @log = File.join(folder, "log")
-    @pid = spawn({ "LD_PRELOAD" => nil, "HOME" => folder }, PROGRAM, *FLAGS, "--user-data-dir=#{folder}/profile", "--window-size=#{WINDOW.join(",")}",
+    @pid = spawn({ "LD_PRELOAD" => nil, "HOME" => folder, "TMPDIR" => folder }, PROGRAM, *FLAGS, "--user-data-dir=#{folder}/profile", "--window-size=#{WINDOW.join(",")}",
                  "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "about:blank", in: File::NULL, out: @log, err: @log, 3 => theirs, 4 => answers, pgroup: true)
     [theirs, answers].each(&:close)
     @buffer = +"".b

@@ -11,13 +11,6 @@ module InBrowser
     skip "no browser to open the page with; install one with `apt-get install chromium`" unless Browser::PROGRAM
   end
 
-  # Yields a browser that shows a page, and asserts that nothing went wrong and nothing was loaded.
-  #
-  # @param page [String] HTML, or the path of a file with it
-  # @param state [String] that it has once it is opened
-  # @param opening [Hash] as for Browser#open
-  # @yieldparam browser [Browser]
-  # @yieldparam path [String] of the page
   # What tests ask of the picture of a map: the place of an address, and bytes by kind.
   PROBES = <<~JAVASCRIPT
     function locate(address) {
@@ -44,6 +37,13 @@ module InBrowser
     }
   JAVASCRIPT
 
+  # Yields a browser that shows a page, and asserts that nothing went wrong and nothing was loaded.
+  #
+  # @param page [String] HTML, or the path of a file with it
+  # @param state [String] that it has once it is opened
+  # @param opening [Hash] as for Browser#open
+  # @yieldparam browser [Browser]
+  # @yieldparam path [String] of the page
   def showing(page, state: "drawn", **opening)
     Dir.mktmpdir do |folder|
       path = page.start_with?("/") ? page : File.join(folder, "page.html").tap { |name| File.write(name, page) }

@@ -54,9 +54,8 @@ module Layout
 
   # @param path [String] of the page
   # @param ready [String] JavaScript that is true once it is drawn
-  # @param dark [Boolean] whether the page has dark colours
   # @yieldparam browser [Browser] at each width in light, once it is checked
-  def assert_layout(path, ready:, dark: true)
+  def assert_layout(path, ready:)
     Browser.use do |browser|
       browser.colors("light")
       browser.open(path, ready: ready)
@@ -66,12 +65,12 @@ module Layout
         assert_empty browser.evaluate(FAULTS), "#{File.basename(path)} at #{width} pixels"
         yield browser if block_given?
       end
-      assert_colors(browser, dark)
+      assert_colors(browser)
     end
   end
 
-  def assert_colors(browser, dark)
-    (dark ? %w[light dark] : %w[light]).each do |scheme|
+  def assert_colors(browser)
+    %w[light dark].each do |scheme|
       browser.colors(scheme)
       found = browser.evaluate(CONTRAST)
       scheme == "dark" ? assert_operator(found["ground"], :<, 0.05) : assert_operator(found["ground"], :>, 0.9)

@@ -158,9 +158,8 @@ class MetricsClusterTest < Minitest::Test
     assert_equal "true\n", run_ruby("p Culet::Metrics.start(#{port})")
     blocked = TCPServer.new("127.0.0.1", 0)
     ["http", "", "1.2.3.4:0", "127.0.0.1:#{blocked.addr[1]}"].each do |address|
-      out, err, status = run_program(RbConfig.ruby, *FLAGS, "-rculet/metrics", "-e", "p Culet::Metrics.start, Culet::Metrics.text.size > 1000",
-                                     env: NEUTRAL.merge("CULET_METRICS" => address))
-      assert_predicate status, :success?
+      out, err = assert_success(RbConfig.ruby, *FLAGS, "-rculet/metrics", "-e", "p Culet::Metrics.start, Culet::Metrics.text.size > 1000",
+                                env: NEUTRAL.merge("CULET_METRICS" => address))
       next assert_equal ["true\ntrue\n", ""], [out, err] if address.empty?
 
       assert_equal "false\ntrue\n", out

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "culet/system/executables"
 require "culet/tools/compare/load_target"
 require "net/http"
 
@@ -46,8 +47,8 @@ module MetricsHelper
   # Runs Ruby code with culet/metrics in a process of its own.
   #
   # @return [String] what it printed
-  def run_ruby(code, env: {}, requires: %w[culet/metrics])
-    out, err = assert_success(RbConfig.ruby, *FLAGS, *requires.map { |name| "-r#{name}" }, "-e", code, env: TestHelper::NEUTRAL.merge(env))
+  def run_ruby(code, env: {})
+    out, err = assert_success(RbConfig.ruby, *FLAGS, "-rculet/metrics", "-e", code, env: TestHelper::NEUTRAL.merge(env))
     assert_empty err
     out
   end
@@ -61,9 +62,7 @@ module MetricsHelper
   def free_port = Culet::Compare::LoadTarget.free_port
 
   # @return [String, nil] the path of a program of Debian's package prometheus
-  def program(name)
-    [*ENV.fetch("PATH").split(":"), "#{TestHelper::ROOT}/tmp/prometheus/usr/bin"].map { |folder| File.join(folder, name) }.find { |path| File.executable?(path) }
-  end
+  def program(name) = Culet::Executables.find(name, search: "#{ENV.fetch("PATH")}:#{TestHelper::ROOT}/tmp/prometheus/usr/bin")
 
   # @return [String] the path
   # @raise [Minitest::Skip] where it is not installed

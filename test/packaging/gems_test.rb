@@ -63,6 +63,12 @@ class GemsTest < Minitest::Test
     refute_predicate run_program("sha256sum", "--check", "--status", list, chdir: @directory).last, :success?
   end
 
+  def test_the_bill_of_materials_of_a_platform_gem_says_what_is_compiled
+    components = Packaging::BillOfMaterials.new(platform_gem(Packaging::CParts::RUBIES)).to_h["components"]
+    compiled = components.select { |one| one["properties"] == [{ "name" => "culet:compiled", "value" => "true" }] }
+    assert_equal compiled_files(Packaging::CParts::RUBIES).keys.sort, compiled.map { |one| one["name"] }.sort
+  end
+
   # Without a compiler and without make: everything is ready-made, here by what this checkout has built.
   def test_a_platform_gem_installs_without_a_compiler
     home = install(platform_gem(Packaging::CParts::RUBIES))
@@ -173,7 +179,7 @@ class GemsTest < Minitest::Test
   def assert_runs_on_musl(gem, platform)
     processor = platform[/\A\w+?(?=-)/]
     emulator = processor == RbConfig::CONFIG["host_cpu"] ? [] : ["qemu-#{processor}"]
-    skip "#{emulator.first} is not installed" unless emulator.all? { |name| Packaging::Toolchain.program?(name) }
+    skip "#{emulator.first} is not installed" unless emulator.all? { |name| Culet::Executables.find(name) }
 
     tree = File.join(@directory, "tree")
     Gem::Package.new(gem).extract_files(tree)

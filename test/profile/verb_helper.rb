@@ -33,8 +33,7 @@ module ProfileVerbHelper
   # @param words [Array<String>] arguments
   # @return [Hash] what `culet profile --json` printed
   def profile(*words, env: TestHelper::NEUTRAL)
-    out, @err, status = run_culet("profile", "--json", *words, env: env)
-    assert_predicate status, :success?, @err
+    out, @err = assert_culet_success("profile", "--json", *words, env: env)
     JSON.parse(out)
   end
 

@@ -1,22 +1,14 @@
 # frozen_string_literal: true
 
 require_relative "../trace/trace_helper"
+require_relative "../cross_tools"
 
-# Recorder and replay for the other processor: built by Debian's cross compiler, run under qemu's emulation. A trace of
-# one is played by the other.
+# Recorder and replay for the other processor. A trace of one is played by the other.
 class TraceAarch64Test < Minitest::Test
   include TraceHelper
+  include CrossTools
 
-  CROSS = "aarch64-linux-gnu-gcc"
   EMULATOR = ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"].freeze
-
-  def setup
-    super
-    skip_unless_all
-    missing = [CROSS, EMULATOR.first].reject { |name| ENV["PATH"].split(":").any? { |folder| File.executable?(File.join(folder, name)) } }
-    skip "#{missing.join(" and ")} not installed" if missing.any?
-    skip "this machine is one" if RbConfig::CONFIG["host_cpu"] == "aarch64"
-  end
 
   def test_it_records_and_plays_there_and_each_plays_the_others_traces
     assert_success("make", "-s", "-C", "#{ROOT}/replay", "CC=#{CROSS}", "BUILD=#{path("build")}", env: { "MAKEFLAGS" => nil })

@@ -38,8 +38,7 @@ class ReplayVerbTest < Minitest::Test
     out, err, status = run_culet("replay", path, "--allocators", "glibc", "--runs", "1")
     assert_equal [1, "", 1], [status.exitstatus, out, err.lines.size], err
     assert_match(/\Aculet: #{path} has 1[67]\.\d+ TB in use at its peak, and .* of memory are available; replay it on a larger machine, or with --touch none$/, err)
-    _, err, status = run_culet("replay", path, "--allocators", "glibc", "--runs", "1", "--touch", "none")
-    assert_predicate status, :success?, err
+    assert_culet_success("replay", path, "--allocators", "glibc", "--runs", "1", "--touch", "none")
   end
 
   def test_it_says_which_of_several_programs_it_took
@@ -108,8 +107,7 @@ class ReplayVerbTest < Minitest::Test
   end
 
   def test_a_report_in_a_file
-    out, _, status = run_culet("replay", JOB, "--runs", "1", "--allocators", "glibc", "--out", path("report"), env: NEUTRAL)
-    assert_predicate status, :success?
+    out, = assert_culet_success("replay", JOB, "--runs", "1", "--allocators", "glibc", "--out", path("report"), env: NEUTRAL)
     assert_empty out
     assert_match(/^glibc /, File.read(path("report")))
   end
@@ -146,8 +144,7 @@ class ReplayVerbTest < Minitest::Test
 
   def test_in_a_terminal_there_are_curves
     script = "LANG=C.UTF-8 TERM=xterm #{[*culet_command, "replay", JOB, "--runs", "1", "--allocators", "glibc,culet", "--no-color"].join(" ")}"
-    out, _, status = run_program("script", "--quiet", "--return", "--command", script, File::NULL, env: NEUTRAL)
-    assert_predicate status, :success?
+    out, = assert_success("script", "--quiet", "--return", "--command", script, File::NULL, env: NEUTRAL)
     out = out.force_encoding(Encoding::UTF_8)
     assert_match(/RSS over time/, out)
     assert_match(/a glibc   b culet   c requested/, out)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
+require "culet/system/clock"
 require "culet/allocators"
 require "culet/tools/compare/bundle"
 
@@ -150,13 +151,13 @@ module RealProcesses
   end
 
   def answer(port, patient:)
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + TestHelper::PATIENCE_SECONDS
+    deadline = Culet::Clock.now + TestHelper::PATIENCE_SECONDS
     socket = TCPSocket.new("127.0.0.1", port)
     socket.write("GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n")
     assert_match(%r{\AHTTP/1\.1 200}, socket.read)
   rescue Errno::ECONNREFUSED
     sleep 0.1
-    retry if patient && Process.clock_gettime(Process::CLOCK_MONOTONIC) < deadline
+    retry if patient && Culet::Clock.now < deadline
     raise
   ensure
     socket&.close

@@ -160,9 +160,8 @@ class RequiresUnusedTest < Minitest::Test
   end
 
   def test_a_wrong_word_for_when_to_begin
-    _, err, status = run_program(RbConfig.ruby, "-w", "-r#{ROOT}/lib/culet/unused.rb", "-e", "p Coverage.running?",
-                                 env: TestHelper::NEUTRAL.merge("CULET_UNUSED_FROM" => "later"))
-    assert_predicate status, :success?
+    _, err = assert_success(RbConfig.ruby, "-w", "-r#{ROOT}/lib/culet/unused.rb", "-e", "p Coverage.running?",
+                            env: TestHelper::NEUTRAL.merge("CULET_UNUSED_FROM" => "later"))
     assert_equal "culet: unused code is not recorded: CULET_UNUSED_FROM: 'later' is not one of start, asked\n", err
   end
 
@@ -202,8 +201,7 @@ class RequiresUnusedTest < Minitest::Test
   end
 
   def test_a_program_that_measures_its_own_coverage_first
-    _, err, status = run_program(RbConfig.ruby, "-w", "-rcoverage", "-e", "Coverage.start; require '#{ROOT}/lib/culet/unused'; p Coverage.running?", env: TestHelper::NEUTRAL)
-    assert_predicate status, :success?
+    _, err = assert_success(RbConfig.ruby, "-w", "-rcoverage", "-e", "Coverage.start; require '#{ROOT}/lib/culet/unused'; p Coverage.running?", env: TestHelper::NEUTRAL)
     assert_equal "culet: unused code is not recorded: coverage is already running\n", err
   end
 

@@ -37,8 +37,7 @@ class RetainAnswersTest < Minitest::Test
   # The looks until then are reported.
   def test_a_process_that_ends_meanwhile
     with_fake(JSON.generate(document), JSON.generate(document), nil) do |pid|
-      out, err, status = run_culet("retain", pid, "--growth", "--for", "1s", env: TestHelper::NEUTRAL)
-      assert_predicate status, :success?, err
+      out, err = assert_culet_success("retain", pid, "--growth", "--for", "1s", env: TestHelper::NEUTRAL)
       assert_match(/: too few looks to judge growth$/, out)
       assert_match(/\Aculet: process #{pid} .*; the report has the 2 looks until then\n\z/, err)
     end

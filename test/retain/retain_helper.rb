@@ -39,15 +39,13 @@ module RetainHelper
 
   # @return [Hash] what `culet retain --json` printed
   def retain(*words, env: TestHelper::NEUTRAL)
-    out, @err, status = run_culet("retain", "--json", *words, env: env)
-    assert_predicate status, :success?, @err
+    out, @err = assert_culet_success("retain", "--json", *words, env: env)
     JSON.parse(out)
   end
 
   # @return [String] what `culet retain` printed
   def report(*words, env: TestHelper::NEUTRAL)
-    out, @err, status = run_culet("retain", *words, env: env)
-    assert_predicate status, :success?, @err
+    out, @err = assert_culet_success("retain", *words, env: env)
     out
   end
 
@@ -66,8 +64,7 @@ module RetainHelper
   def dump(folder, code)
     path = File.join(folder, "heap.json")
     source = "#{code}\nGC.start\nFile.open(ARGV.first, 'w') { |file| ObjectSpace.dump_all(output: file) }"
-    _, err, status = run_program(RbConfig.ruby, "-W0", "-robjspace", "-e", source, path, env: TestHelper::NEUTRAL)
-    assert_predicate status, :success?, err
+    assert_success(RbConfig.ruby, "-W0", "-robjspace", "-e", source, path, env: TestHelper::NEUTRAL)
     path
   end
 end

@@ -45,8 +45,7 @@ class RetainVerbTest < Minitest::Test
     with_agent(KEEPS + WAITING) do |pid|
       Dir.mktmpdir do |folder|
         files = %w[page.html told.txt].map { |name| File.join(folder, name) }
-        _, err, status = run_culet("retain", pid, "--content", "--html", files[0], "--out", files[1], env: TestHelper::NEUTRAL)
-        assert_predicate status, :success?, err
+        assert_culet_success("retain", pid, "--content", "--html", files[0], "--out", files[1], env: TestHelper::NEUTRAL)
         assert_match(%r{Shop::CACHE -> Hash -> "GET /a/\d+" -> Shop::Page}, File.read(files[1]))
         assert_equal [0o600, 0o600], files.map { |path| File.stat(path).mode & 0o777 }
       end
@@ -145,8 +144,7 @@ class RetainVerbTest < Minitest::Test
   # Only the command's own process is reported where several end; each goes on once it has been looked at.
   def test_a_command_that_forks
     script = "#{KEEPS}3.times { fork { } }; Process.waitall; puts :done"
-    out, err, status = run_culet("retain", "--json", "--", RbConfig.ruby, "-e", script, env: TestHelper::NEUTRAL)
-    assert_predicate status, :success?, err
+    out, err = assert_culet_success("retain", "--json", "--", RbConfig.ruby, "-e", script, env: TestHelper::NEUTRAL)
     assert_equal "Shop::CACHE", JSON.parse(out)["holders"].first["name"]
     assert_includes err, "culet: 3 more Ruby processes of the command ended; the report covers one\n"
   end

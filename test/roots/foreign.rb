@@ -29,9 +29,7 @@ module Roots
     private_constant :RULE, :RULES, :ENTER
 
     # @return [String, nil] path of the emulator; a static one, as the root has no libraries for it
-    def self.emulator
-      ENV.fetch("PATH").split(":").map { |folder| File.join(folder, EMULATOR) }.find { |file| File.executable?(file) }
-    end
+    def self.emulator = Culet::Executables.find(EMULATOR)
 
     # As Root#command; the command's number is not that of the process that is started.
     def command(*words, share: nil, env: {}, inherit: false)

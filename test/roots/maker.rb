@@ -5,6 +5,7 @@ require "fileutils"
 require "net/http"
 require "open3"
 require "tmpdir"
+require "culet/system/executables"
 require_relative "../../packaging/debian_archive"
 require_relative "root"
 
@@ -51,8 +52,7 @@ module Roots
     def need_this_machine
       raise Missing, "only root can make a Debian root and change to it" unless ::Process.euid.zero?
 
-      folders = ENV.fetch("PATH").split(":") + %w[/usr/sbin /sbin]
-      lacking = NEEDED.reject { |program| folders.any? { |folder| File.executable?(File.join(folder, program)) } }
+      lacking = NEEDED.reject { |program| Culet::Executables.find(program, search: "#{ENV.fetch("PATH")}:/usr/sbin:/sbin") }
       raise Missing, "#{lacking.join(" and ")} not installed: no Debian root of #{@suite} can be made" if lacking.any?
       raise Missing, "this machine does not let root mount: no Debian root can be entered" unless system("unshare", "--mount", "true", err: File::NULL)
     end

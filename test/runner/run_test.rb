@@ -41,6 +41,12 @@ class RunnerTest < Minitest::Test
     end
   end
 
+  def test_a_file_that_cannot_be_loaded_leaves_no_folder
+    _, status = run_files({ "odd" => "require 'test_helper'\nraise 'no way'" })
+    assert_equal 1, status.exitstatus
+    assert_empty Dir["#{@directory}/culet-run*"]
+  end
+
   # It passes where no other file runs, and where it has run before.
   def test_a_file_that_fails_is_run_once_more_alone_and_named
     mark = File.join(@directory, "mark").inspect
@@ -146,14 +152,17 @@ class RunnerTest < Minitest::Test
     [RbConfig.ruby, "-w", "-r#{ROOT}/test/runner/run", "-r#{ROOT}/test/runner/part", "-e", "exit Runner::Run.new(ARGV, places: 2, #{settings}).call", *write(texts)]
   end
 
+  # Processes that are killed leave their folders where the test removes them.
+  def environment = { "TMPDIR" => @directory }
+
   def run_files(texts, settings = "")
-    out, err, status = run_program(*command(texts, settings))
+    out, err, status = run_program(*command(texts, settings), env: environment)
     assert_empty err
     [out, status]
   end
 
   def start_files(texts)
-    Open3.popen2e(*command(texts, ""), pgroup: true) do |_, _, runner|
+    Open3.popen2e(environment, *command(texts, ""), pgroup: true) do |_, _, runner|
       yield runner
     ensure
       end_group(runner.pid)

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../cross_tools"
 require_relative "exact_figures"
 require_relative "target_helper"
 
@@ -11,8 +12,8 @@ require_relative "target_helper"
 class ScopeAarch64Test < Minitest::Test
   include TargetHelper
   include ExactFigures
+  include CrossTools
 
-  CROSS = "aarch64-linux-gnu-gcc"
   LIBRARIES = "/usr/aarch64-linux-gnu"
   # The emulator has a C library of its own, of this machine: without large blocks it cannot be taken for the program's.
   EMULATOR = ["qemu-aarch64", "-U", "MALLOC_MMAP_MAX_"].freeze
@@ -21,14 +22,6 @@ class ScopeAarch64Test < Minitest::Test
   UNITS = Dir["#{ROOT}/reader/test/unit/*.c"].map { |file| File.basename(file, ".c") }.freeze
   # Not those that need a mapping called [heap]: the emulator's has no name.
   HEAPS = ["mixed 1 5", "mixed 8 20", "small 4 10", "large 4 60", "aligned 3 8", "trimmed 4 20", "churned 8 20"].freeze
-
-  def setup
-    super
-    skip_unless_all
-    missing = [CROSS, EMULATOR.first].reject { |name| ENV["PATH"].split(":").any? { |folder| File.executable?(File.join(folder, name)) } }
-    skip "#{missing.join(" and ")} not installed" if missing.any?
-    skip "this machine is one" if RbConfig::CONFIG["host_cpu"] == "aarch64"
-  end
 
   def test_its_parts_by_themselves
     in_directory do |directory|

@@ -48,8 +48,7 @@ class ScopeContainerTest < Minitest::Test
     skip "this machine lets plain users make no such namespaces" unless status.success?
 
     with_container(RbConfig.ruby, "-e", SCRIPT, user: NOBODY) do |pid, bytes|
-      out, err, status = run_program(*NOBODY, *culet_command, "map", pid, "--json", env: NEUTRAL.merge("HOME" => "/"), chdir: "/")
-      assert_predicate status, :success?, err
+      out, = assert_success(*NOBODY, *culet_command, "map", pid, "--json", env: NEUTRAL.merge("HOME" => "/"), chdir: "/")
       assert_operator JSON.parse(out).fetch("used_bytes"), :>, bytes
     end
   end
@@ -82,8 +81,7 @@ class ScopeContainerTest < Minitest::Test
         assert_equal ["unknown", "pages", 0], report.values_at("allocator", "allocator_level", "unexplained_bytes")
         assert_equal [rss_bytes(pid)] * 2, [report.fetch("rss_bytes"), report.fetch("levels").values.sum]
         assert_match(/\AOnly pages can be reported, not blocks: this container does not let root read process #{pid}/, report.fetch("problems").join)
-        _, err, status = run_program(*without, "map", pid, "--png", "#{directory}/map.png", env: NEUTRAL)
-        assert_predicate status, :success?, err
+        assert_success(*without, "map", pid, "--png", "#{directory}/map.png", env: NEUTRAL)
         assert_operator File.size("#{directory}/map.png"), :>, 1000
       end
     end

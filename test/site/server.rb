@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "socket"
+require "culet/system/clock"
 
 # The site as bin/site builds and serves it, once for all tests.
 class Site
@@ -43,11 +44,11 @@ class Site
   def wait_until_served(port)
     raise "bin/site failed:\n#{File.read("#{@temporary}/log")}" unless address
 
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 120
+    deadline = Culet::Clock.now + 120
     begin
       TCPSocket.open("127.0.0.1", port, &:close)
     rescue Errno::ECONNREFUSED
-      raise "nothing listens:\n#{File.read("#{@temporary}/log")}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+      raise "nothing listens:\n#{File.read("#{@temporary}/log")}" if Culet::Clock.now > deadline
 
       sleep 0.1
       retry

@@ -2,6 +2,7 @@
 
 require "culet/allocators"
 require "culet/scope"
+require "culet/system/clock"
 require_relative "load"
 require_relative "server_process"
 
@@ -76,9 +77,9 @@ module Soak
     end
 
     def attach
-      began = now
+      began = Culet::Clock.now
       @count.times do |number|
-        wait = began + (number * @seconds / @count.to_f) - now
+        wait = began + (number * @seconds / @count.to_f) - Culet::Clock.now
         sleep(wait) if wait.positive?
         attach_once
       end
@@ -91,7 +92,5 @@ module Soak
     rescue Culet::Error => e
       @failures << e.message
     end
-
-    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
   end
 end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "culet/allocators"
+require "culet/system/clock"
 require "culet/tools/profile"
 require "culet/tools/profile/live"
 require "json"
@@ -54,7 +55,7 @@ module Soak
     def call
       @server.start
       fail_with(@server.objection)
-      @began = now
+      @began = Culet::Clock.now
       threads = Array.new(CLIENTS) { |number| thread { request(number) } }
       threads << thread { read } if @profile
       report until over?
@@ -75,9 +76,7 @@ module Soak
       base.merge("CULET_PROFILE" => DISTANCES.first.to_s, "RUBYOPT" => "-r#{ROOT}/lib/culet/profile.rb")
     end
 
-    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-
-    def over? = @failures.any? || now - @began > @seconds
+    def over? = @failures.any? || Culet::Clock.now - @began > @seconds
 
     def fail_with(sentence)
       @lock.synchronize { @failures << sentence } if sentence
@@ -92,13 +91,13 @@ module Soak
     end
 
     def report
-      deadline = now + REPORT_SECONDS
-      until over? || now > deadline
+      deadline = Culet::Clock.now + REPORT_SECONDS
+      until over? || Culet::Clock.now > deadline
         fail_with(@server.ended)
         sleep(0.2)
       end
       @log.puts(format("soak: %<minutes>5.1f min, %<requests>d requests, %<readings>d readings, %<profiles>d profiles, " \
-                       "%<samples>d samples, %<lost>d without room", minutes: (now - @began) / 60, requests: @requests.values.sum,
+                       "%<samples>d samples, %<lost>d without room", minutes: (Culet::Clock.now - @began) / 60, requests: @requests.values.sum,
                                                                       readings: @readings, profiles: @profiles, samples: @samples, lost: @lost))
     end
 
@@ -152,8 +151,8 @@ module Soak
     end
 
     def pause
-      deadline = now + [READ_SECONDS, @seconds / READINGS].min
-      sleep(0.2) until over? || now > deadline
+      deadline = Culet::Clock.now + [READ_SECONDS, @seconds / READINGS].min
+      sleep(0.2) until over? || Culet::Clock.now > deadline
       yield unless over?
     end
 

@@ -2,6 +2,7 @@
 
 require "culet/allocators"
 require "culet/benchmark/preload_check"
+require "culet/system/clock"
 require "culet/system/processes/memory"
 require "json"
 require "net/http"
@@ -59,13 +60,13 @@ module Soak
     end
 
     def load_it
-      began = now
+      began = Culet::Clock.now
       sampler = Thread.new { sample(began) }
       load = Load.new(@server.target.to_s)
-      while (left = @seconds - (now - began)) >= 1
-        answered = load.run([left.round, LOAD_SECONDS].min) { return "#{@server.ended} after #{(now - began).round} s" if @server.ended }
+      while (left = @seconds - (Culet::Clock.now - began)) >= 1
+        answered = load.run([left.round, LOAD_SECONDS].min) { return "#{@server.ended} after #{(Culet::Clock.now - began).round} s" if @server.ended }
         @requests += answered.requests
-        tell(now - began)
+        tell(Culet::Clock.now - began)
       end
       nil
     rescue Culet::Error => e
@@ -80,7 +81,7 @@ module Soak
     def sample(began)
       loop do
         bytes = Culet::Processes::Memory.rss_bytes(@server.pid)
-        @samples << [now - began, bytes] if bytes
+        @samples << [Culet::Clock.now - began, bytes] if bytes
         sleep(SAMPLE_SECONDS)
       end
     end
@@ -100,7 +101,5 @@ module Soak
     rescue *Culet::Processes::GONE_OR_FORBIDDEN
       nil
     end
-
-    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
   end
 end

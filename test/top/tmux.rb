@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "culet/system/clock"
+
 # A terminal: tmux without a client, with an interactive shell in it.
 class Tmux
   PATIENCE_SECONDS = 60
@@ -44,11 +46,11 @@ class Tmux
   # @yield instead of the pattern, whether the screen is as it must be
   # @return [String] the screen once it matches
   def wait_for(pattern = nil)
-    deadline = now + PATIENCE_SECONDS
+    deadline = Culet::Clock.now + PATIENCE_SECONDS
     loop do
       text = screen
       return text if pattern ? text.match?(pattern) : yield(text)
-      raise Minitest::Assertion, "#{pattern.inspect} did not appear on the terminal:\n#{text}" if now > deadline
+      raise Minitest::Assertion, "#{pattern.inspect} did not appear on the terminal:\n#{text}" if Culet::Clock.now > deadline
 
       sleep(STEP_SECONDS)
     end
@@ -64,6 +66,4 @@ class Tmux
 
     out.force_encoding(Encoding::UTF_8)
   end
-
-  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 end

@@ -145,11 +145,11 @@ class TrimProcessTest < Minitest::Test
 
   # ObjectSpace calls mark functions as a collection does.
   def test_questions_about_objects_are_no_collections
-    told, = run_trimmed(<<~RUBY, "-robjspace", "-rtempfile")
+    told, = run_trimmed(<<~RUBY, "-robjspace")
       GC.start
       GC.disable
       before = Culet.trim_stats[:requested]
-      3.times { ObjectSpace.dump_all(output: Tempfile.create("dump")) ; ObjectSpace.reachable_objects_from_root }
+      3.times { ObjectSpace.dump_all(output: File.open(File::NULL, "w")) ; ObjectSpace.reachable_objects_from_root }
       tell([before, Culet.trim_stats[:requested]])
     RUBY
     assert_equal(*told)

@@ -33,9 +33,8 @@ class TrimSettingsTest < Minitest::Test
   end
 
   def test_a_program_starts_whatever_it_says
-    out, err, status = run_program(RbConfig.ruby, "-w", "-I#{TestHelper::ROOT}/lib", "-rculet/auto", "-e", "p Culet.trim_stats[:mode]",
-                                   env: TestHelper::NEUTRAL.merge("CULET_TRIM" => "sometimes,minimum=lots"))
-    assert_predicate status, :success?
+    out, err = assert_success(RbConfig.ruby, "-w", "-I#{TestHelper::ROOT}/lib", "-rculet/auto", "-e", "p Culet.trim_stats[:mode]",
+                              env: TestHelper::NEUTRAL.merge("CULET_TRIM" => "sometimes,minimum=lots"))
     assert_equal "\"background\"\n", out
     assert_equal ["culet: CULET_TRIM: 'sometimes' is not one of off, background, now, minimum=SIZE and interval=SECONDS",
                   "culet: CULET_TRIM: minimum=lots is not a size such as 512K or 4M; it stays 1M"], err.lines(chomp: true)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "net/http"
+require "culet/system/clock"
 
 module Limits
   # Requests of four clients, each of which waits a moment after an answer.
@@ -13,9 +14,6 @@ module Limits
     # Share of the limit below which throughput counts.
     BELOW = 0.85
     private_constant :CLIENTS, :PAUSE, :OPTIONS, :LOOK, :BELOW
-
-    # @return [Float] seconds
-    def self.now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
     # @param port [Integer]
     # @return [Boolean]
@@ -39,7 +37,7 @@ module Limits
     # @param seconds [Integer]
     # @return [self]
     def run(seconds)
-      @deadline = self.class.now + seconds
+      @deadline = Culet::Clock.now + seconds
       clients = Array.new(CLIENTS) { Thread.new { client } }
       watch
       clients.each(&:join)
@@ -55,7 +53,7 @@ module Limits
     private
 
     def client
-      while self.class.now < @deadline
+      while Culet::Clock.now < @deadline
         number = @lock.synchronize { @number += 1 }
         request(number)
         sleep PAUSE
@@ -63,13 +61,13 @@ module Limits
     end
 
     def request(number)
-      began = self.class.now
+      began = Culet::Clock.now
       response = Net::HTTP.start("127.0.0.1", @port, **OPTIONS) do |http|
         http.get("/#{number}", "connection" => "close")
       end
       raise IOError, "status #{response.code}" unless response.is_a?(Net::HTTPOK)
 
-      took = self.class.now - began
+      took = Culet::Clock.now - began
       @lock.synchronize do
         @answered += 1
         @longest = [@longest, took].max
@@ -81,9 +79,9 @@ module Limits
     # Counts the answers of the time in which the usage was below.
     def watch
       share = @group.used_share
-      while self.class.now < @deadline
+      while Culet::Clock.now < @deadline
         before = share
-        began = self.class.now
+        began = Culet::Clock.now
         answered = @answered
         sleep LOOK
         share = @group.used_share
@@ -91,7 +89,7 @@ module Limits
         next if [before, share].max >= BELOW
 
         @below += @answered - answered
-        @below_seconds += self.class.now - began
+        @below_seconds += Culet::Clock.now - began
       end
     end
   end

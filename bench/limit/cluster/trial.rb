@@ -78,18 +78,14 @@ module Limits
     end
 
     def await(log)
-      deadline = Load.now + START_SECONDS
-      until Load.answers?(@port)
-        raise Culet::Error, "Puma does not answer: #{File.read(log).lines.last(3).join}" if Load.now > deadline
+      return if Bench.await(START_SECONDS) { Load.answers?(@port) }
 
-        sleep 0.1
-      end
+      raise Culet::Error, "Puma does not answer: #{File.read(log).lines.last(3).join}"
     end
 
     def finish(pid)
       Process.kill(:TERM, pid)
-      deadline = Load.now + START_SECONDS
-      sleep 0.1 until (ended = Process.wait(pid, Process::WNOHANG)) || Load.now > deadline
+      ended = Bench.await(START_SECONDS) { Process.wait(pid, Process::WNOHANG) }
       Process.kill(:KILL, -pid)
       Process.wait(pid) unless ended
     rescue Errno::ESRCH, Errno::ECHILD

@@ -41,12 +41,7 @@ module Servers
     def start
       FileUtils.mkdir_p(figures_directory)
       @child = Culet::Compare::Child.new(command: command, environment: environment, directory: @directory)
-      until @target.status == 200
-        raise Culet::Error, "the server ended before it answered: #{@child.diagnostic}" if @child.wait(0.1)
-        if @child.age_seconds > START_SECONDS
-          raise Culet::Error, "the server did not answer within #{START_SECONDS} seconds"
-        end
-      end
+      Bench.await_server(@child, START_SECONDS) { @target.status == 200 }
     end
 
     # @param processors [Array(Integer, Integer)] of its processes from now on, and of the load

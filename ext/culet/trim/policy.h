@@ -1,8 +1,8 @@
 /* trim/policy.h - when the next trim is due. Arithmetic only: no Ruby, no threads, no clock. Times are seconds of one
  * monotonic clock, amounts of memory are bytes.
  *
- * All constants of the trims after collections. An operator sets the first two with CULET_TRIM (lib/culet/trim/settings.rb
- * reads it); the others follow from measurements, see DESIGN.md.
+ * All constants of the trims after collections. An operator sets the first two with CULET_TRIM, which
+ * lib/culet/runtime/trim/settings.rb reads; the others follow from measurements, see DESIGN.md.
  *
  *   constant                  value     CULET_TRIM  reason
  *   interval_seconds          0.25 s    interval=   shortest pause between two trims; 0 in Ruby threads, where a postponed

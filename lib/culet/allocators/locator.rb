@@ -2,6 +2,7 @@
 
 require "open3"
 require_relative "../system/elf"
+require_relative "../system/executables"
 
 module Culet
   module Allocators
@@ -64,16 +65,11 @@ module Culet
 
       # The loader's cache as ldconfig prints it: "name (kind) => path".
       def cached
-        ldconfig = ldconfig_path
+        ldconfig = Executables.find("ldconfig", search: "#{@environment["PATH"]}:/sbin:/usr/sbin")
         return [] unless ldconfig
 
         text, status = Open3.capture2(ldconfig, "-p", err: File::NULL)
         status.success? ? text.each_line.filter_map { |line| line[/ => (\S.*)$/, 1] } : []
-      end
-
-      def ldconfig_path
-        directories = @environment["PATH"].to_s.split(":") + %w[/sbin /usr/sbin]
-        directories.map { |directory| File.join(directory, "ldconfig") }.find { |path| File.executable?(path) }
       end
 
       # Where this process has its libc from, by both names of a merged /usr.

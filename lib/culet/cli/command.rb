@@ -4,6 +4,7 @@ require "json"
 require "optparse"
 require "shellwords"
 require_relative "../system/atomic_file"
+require_relative "../system/executables"
 require_relative "../errors"
 require_relative "../system/processes"
 require_relative "../text/lines"
@@ -163,7 +164,7 @@ module Culet
       end
 
       def command?(word)
-        !word.start_with?("-") && !word.match?(/\A\d*\z/) && !File.file?(word) && Program.on_path?(word)
+        !word.start_with?("-") && !word.match?(/\A\d*\z/) && !File.file?(word) && Executables.find(word)
       end
 
       def help

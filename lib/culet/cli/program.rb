@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../system/elf"
+require_relative "../system/executables"
 require_relative "../errors"
 require_relative "../allocators/locator"
 
@@ -17,31 +18,13 @@ module Culet
       # @param word [String] a path, or a name to look for on PATH
       # @return [Program]
       # @raise [Culet::Error] when there is no such program (exit status 127), or it may not be run (126)
-      def self.find(word, search: ENV["PATH"].to_s)
-        present = candidates(word, search).select { |path| File.exist?(path) }
-        path = present.find { |file| executable?(file) }
+      def self.find(word)
+        path = Executables.find(word)
         return new(path) if path
 
+        present = Executables.candidates(word).select { |file| File.exist?(file) }
         raise Error.new("cannot run #{word}: #{refusal(present.first)}", exit_status: present.empty? ? ABSENT : REFUSED)
       end
-
-      # @param word [String]
-      # @return [Boolean] whether it is the name of a program
-      def self.on_path?(word, search: ENV["PATH"].to_s)
-        !word.empty? && candidates(word, search).any? { |path| executable?(path) }
-      end
-
-      # Where a shell looks for it, too. What holds a NUL is no path.
-      def self.candidates(word, search)
-        return [] if word.include?("\0")
-        return [word] if word.include?("/")
-
-        search.split(":", -1).map { |directory| File.join(directory.empty? ? "." : directory, word) }
-      end
-      private_class_method :candidates
-
-      def self.executable?(path) = File.file?(path) && File.executable?(path)
-      private_class_method :executable?
 
       def self.refusal(path)
         return "no such program" unless path

@@ -39,7 +39,7 @@ module Culet
     def worth? = verdict != :small
 
     # @return [String] "26 %"
-    def percent = "#{@whole.zero? ? 0 : (100 * bytes.fdiv(@whole)).round} %"
+    def percent = Text::Numbers.percent(bytes, @whole, digits: 0)
 
     # @return [String] "12.3 MB (26 %)"
     def to_s = "#{Text::Size.human(bytes)} (#{percent})"
@@ -61,7 +61,7 @@ module Culet
     def limit_in_words
       return Text::Size.human(@least.first) if limit == @least.first
 
-      "#{(100 * SHARE).round} %, #{Text::Size.human(limit.round)}"
+      "#{Text::Numbers.percent(SHARE, 1, digits: 0)}, #{Text::Size.human(limit)}"
     end
   end
 end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../text/numbers"
 require_relative "profile"
 require_relative "retention/analysis"
 
@@ -25,7 +26,7 @@ module Culet
 
       # @return [String] "kept by Shop::CACHE -> Hash -> Page @body -> String"
       def to_s
-        part = " to #{(100 * share).round} %" if share < MOST_OF_IT
+        part = " to #{Text::Numbers.percent(share, 1, digits: 0)}" if share < MOST_OF_IT
         together = "#{name} together: " if keeper.is_a?(Retention::HolderSet)
         "kept#{part} by #{together}#{path.steps.empty? ? name : path}"
       end

@@ -46,7 +46,7 @@ module Culet
 
     def sentence(*names) = Remedies.sentence(worth(*names))
 
-    def percent(count) = memory.rss_bytes.zero? ? "0 %" : "#{(100 * count.fdiv(memory.rss_bytes)).round} %"
+    def percent(count) = Text::Numbers.percent(count, memory.rss_bytes, digits: 0)
 
     def gain(count) = Gain.new(count, of: memory.rss_bytes)
 

@@ -36,9 +36,8 @@ module Culet
     def file(part) = loadable(File.expand_path("../#{part}.rb", __dir__), "culet/#{part}")
 
     # @param path [String] as of `file` or `loadable`
-    # @param text [String, nil] the present RUBYOPT
-    # @return [String] the new RUBYOPT
-    def requiring(path, text = ENV.fetch("RUBYOPT", nil)) = ["-r#{path}", *text].reject(&:empty?).join(" ")
+    # @return [String] the present RUBYOPT with the file
+    def requiring(path) = ["-r#{path}", *ENV.fetch("RUBYOPT", nil)].reject(&:empty?).join(" ")
 
     # @param path [String] the absolute path of a file to load by -r
     # @param name [String] its name in messages

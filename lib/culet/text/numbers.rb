@@ -36,6 +36,15 @@ module Culet
       # @return [String] "1 run", "5 runs"
       def count(count, noun, plural = "#{noun}s") = "#{grouped(count)} #{count == 1 ? noun : plural}"
 
+      # @param part [Numeric]
+      # @param whole [Numeric]
+      # @param digits [Integer] decimals
+      # @return [String] "12.3 %"; 0 of nothing
+      def percent(part, whole, digits: 1)
+        share = whole.zero? ? 0 : 100.0 * part / whole
+        "#{digits.zero? ? share.round : decimal(share, digits)} %"
+      end
+
       # @param median [Numeric]
       # @param low [Numeric, nil] lower bound of the interval
       # @param high [Numeric, nil] upper bound

@@ -29,11 +29,12 @@ module Culet
         bytes.to_i if bytes && bytes >= 1 && bytes < MOST
       end
 
-      # @param bytes [Integer, nil] may be negative
+      # @param bytes [Numeric, nil] may be negative
       # @return [String] three significant digits: "16.8 GB", "512 bytes"; "" for nil
       def human(bytes)
         return "" if bytes.nil?
 
+        bytes = bytes.round
         name, size = UNITS.find { |_, one| bytes.abs >= one }
         if name
           "#{Numbers.significant(bytes.fdiv(size))} #{name}"
@@ -41,6 +42,10 @@ module Culet
           "#{Numbers.grouped(bytes)} #{bytes.abs == 1 ? "byte" : "bytes"}"
         end
       end
+
+      # @param bytes [Numeric]
+      # @return [String] as `human`, with a sign
+      def signed(bytes) = "#{"+" if bytes.round.positive?}#{human(bytes)}"
 
       # A limit, or bytes that stand beside one: in powers of two where the limit was given so, as control groups' and
       # most settings are (512M).

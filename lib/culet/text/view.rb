@@ -42,6 +42,10 @@ module Culet
 
       def count(...) = Numbers.count(...)
 
+      def percent(...) = Numbers.percent(...)
+
+      def signed(bytes) = Size.signed(bytes)
+
       def bold(text) = @color ? "\e[1m#{text}\e[0m" : text
 
       def verdict_lines(list)

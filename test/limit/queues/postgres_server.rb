@@ -2,6 +2,7 @@
 
 require "etc"
 require "fileutils"
+require "culet/system/clock"
 
 # A PostgreSQL for one test, which nobody else can reach: it listens on a socket in a folder of its own.
 class PostgresServer
@@ -59,9 +60,9 @@ class PostgresServer
   end
 
   def await
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + START_SECONDS
+    deadline = Culet::Clock.now + START_SECONDS
     until File.socket?(File.join(folder, ".s.PGSQL.5432")) && File.read(log).include?("ready to accept connections")
-      raise "PostgreSQL does not answer: #{File.read(log)}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+      raise "PostgreSQL does not answer: #{File.read(log)}" if Culet::Clock.now > deadline
 
       sleep 0.05
     end

@@ -2,6 +2,8 @@
 
 require "fileutils"
 require "socket"
+require "culet/system/clock"
+require "culet/system/executables"
 
 # A Redis for one test, which nobody else can reach: it listens on a socket in a directory of its own and keeps nothing.
 class RedisServer
@@ -11,13 +13,7 @@ class RedisServer
   PROGRAMS = %w[redis-server redis-check-rdb valkey-server].freeze
 
   # @return [String, nil] the program's path
-  def self.program
-    PROGRAMS.each do |name|
-      found = ENV.fetch("PATH").split(":").map { |directory| File.join(directory, name) }.find { |path| File.executable?(path) }
-      return found if found
-    end
-    nil
-  end
+  def self.program = PROGRAMS.filter_map { |name| Culet::Executables.find(name) }.first
 
   # Tests with a Redis in a folder of their own.
   module Tests
@@ -54,9 +50,9 @@ class RedisServer
   private
 
   def await
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + START_SECONDS
+    deadline = Culet::Clock.now + START_SECONDS
     until answers?
-      raise "Redis does not answer" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+      raise "Redis does not answer" if Culet::Clock.now > deadline
 
       sleep 0.02
     end

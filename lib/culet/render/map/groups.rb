@@ -6,8 +6,8 @@ module Culet
   module Map
     # A range of whole pages, from `first` up to `past`.
     #
-    # regions: its Scope::Regions, in address order; mapping: the Scope::Mapping of a span outside the regions, else
-    # nil.
+    # regions: each Scope::Region in it, in address order; mapping: the Scope::Mapping of a span outside the regions,
+    # else nil.
     Span = Struct.new(:first, :past, :regions, :mapping, keyword_init: true) do
       # @param region [Scope::Region]
       # @param page_bytes [Integer]

@@ -136,7 +136,7 @@ module Culet
       def guess
         return "the cause cannot be known: #{no_limit}" unless share
 
-        at = "the last figures were at #{(100 * share).round} % of the limit"
+        at = "the last figures were at #{Text::Numbers.percent(share, 1, digits: 0)} of the limit"
         if share >= NEAR then "probably killed by the kernel, because #{at}"
         elsif share < FAR then "probably not by the kernel, because #{at}"
         else "the cause cannot be known; #{at}"

@@ -25,7 +25,7 @@ module Culet
 
       def box = @findings.box
 
-      def size(bytes) = Text::Size.human(bytes.round)
+      def size(bytes) = Text::Size.human(bytes)
 
       def death
         limit = @findings.limit_bytes

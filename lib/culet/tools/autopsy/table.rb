@@ -27,9 +27,9 @@ module Culet
         [heading, levels, history, lines, *holders, work, steps, note_lines(notes)]
       end
 
-      def size(bytes) = bytes.nil? ? "-" : Text::Size.human(bytes.round)
+      def size(bytes) = bytes.nil? ? "-" : Text::Size.human(bytes)
 
-      def signed(bytes) = bytes.nil? ? "-" : "#{"+" unless bytes.negative?}#{Text::Size.human(bytes)}"
+      def signed(bytes) = bytes.nil? ? "-" : super
 
       def clock(time) = time.utc.strftime("%T")
 
@@ -47,8 +47,8 @@ module Culet
         return "" unless used
         return "; its control group, without a limit, used #{size(used)}" unless limit
 
-        share = (100.0 * used / limit).round
-        "; its control group used #{Text::Size.limit(used, limit)} of #{Text::Size.limit(limit)} (#{share} %)"
+        "; its control group used #{Text::Size.limit(used, limit)} of #{Text::Size.limit(limit)} " \
+          "(#{percent(used, limit, digits: 0)})"
       end
 
       def levels
@@ -58,10 +58,8 @@ module Culet
         rows = findings.reading.levels
         grid([["level", [*rows.keys.map { |name| Levels::TITLES.fetch(name) }, "resident"], true],
               ["bytes", [*rows.map { |_, bytes| size(bytes) }, size(rss)], false],
-              ["share", [*rows.map { |_, bytes| share(bytes, rss) }, "100.0 %"], false]])
+              ["share", [*rows.map { |_, bytes| percent(bytes, rss.to_i) }, "100.0 %"], false]])
       end
-
-      def share(bytes, all) = "#{Text::Numbers.decimal(all.to_f.zero? ? 0 : 100.0 * bytes / all, 1)} %"
 
       # The last moments at growing distances.
       def history
@@ -89,7 +87,7 @@ module Culet
         all = findings.profiled_bytes || data.total(:live).bytes
         grid([["line", rows.map { |row| printable(row.name) }, true],
               ["in use", rows.map { |row| size(row.bytes) }, false],
-              ["share", rows.map { |row| share(row.bytes, all) }, false],
+              ["share", rows.map { |row| percent(row.bytes, all) }, false],
               ["95 % interval", rows.map { |row| "#{size(row.low_bytes)} to #{size(row.high_bytes)}" }, false]])
       end
 

@@ -19,12 +19,10 @@ module Culet
       # @param name [String] of the workload
       # @param gemfile [String] path of its Gemfile
       # @param ruby [String] path of the Ruby that uses the gems
-      # @param cache [String] parent directory
-      def initialize(name:, gemfile:, ruby: RbConfig.ruby, cache: self.class.cache)
+      def initialize(name:, gemfile:, ruby: RbConfig.ruby)
         @name = name
         @gemfile = gemfile
         @ruby = ruby
-        @cache = cache
       end
 
       # @return [String] ${XDG_CACHE_HOME:-~/.cache}/culet
@@ -70,7 +68,10 @@ module Culet
       def marker = File.join(directory, "complete")
 
       def directory
-        @directory ||= File.join(@cache, "#{@name}-#{Digest::SHA256.hexdigest(File.read(@gemfile) + ruby_kind)[0, 12]}")
+        @directory ||= begin
+          digest = Digest::SHA256.hexdigest(File.read(@gemfile) + ruby_kind)[0, 12]
+          File.join(self.class.cache, "#{@name}-#{digest}")
+        end
       end
 
       def ruby_kind

@@ -2,6 +2,7 @@
 
 require "tmpdir"
 require_relative "../../system/clock"
+require_relative "../../system/executables"
 require_relative "child"
 require_relative "../../benchmark/exclusion"
 require_relative "load"
@@ -176,14 +177,7 @@ module Culet
         raise Benchmark::Exclusion, Benchmark::PreloadCheck.obstacle(program) || failure if failure
       end
 
-      # Found in PATH like a shell does.
-      def program
-        name = @workload.command.first
-        return name if name.include?("/")
-
-        paths = ENV["PATH"].to_s.split(":").map { |directory| File.join(directory, name) }
-        paths.find { |path| File.executable?(path) } || name
-      end
+      def program = Executables.find(@workload.command.first) || @workload.command.first
 
       def metrics(series, load, rest)
         { "peak_rss_bytes" => series.peak_rss_bytes, "mean_rss_bytes" => series.mean_rss_bytes,

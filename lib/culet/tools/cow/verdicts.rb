@@ -184,7 +184,7 @@ module Culet
 
       def bytes(count) = Text::Size.human(count)
 
-      def percent(count, whole) = "#{(100 * count.fdiv([whole, 1].max)).round} %"
+      def percent(count, whole) = Text::Numbers.percent(count, whole, digits: 0)
 
       def verdict(topic, text, remedy = nil) = Verdict.new(topic: topic, text: text, remedy: remedy)
     end

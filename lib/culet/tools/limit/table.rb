@@ -29,7 +29,7 @@ module Culet
         return "no memory limit; #{amount(used)} in use" unless limit
 
         ["limit     #{amount(limit)}, #{printable(@document["source"])}",
-         "in use    #{amount(used)}#{format(" (%.1f %%)", 100.0 * used / limit) if used}",
+         "in use    #{amount(used)}#{" (#{percent(used, limit)})" if used}",
          "headroom  #{amount(headroom)}"].join("\n")
       end
 

@@ -54,7 +54,7 @@ module Culet
 
       def trend(readings) = BatchGrowth.new(readings, calls: @calls)
 
-      def size(bytes) = Text::Size.human(bytes.round)
+      def size(bytes) = Text::Size.human(bytes)
 
       def number(value) = Text::Numbers.significant(value)
     end

@@ -117,7 +117,7 @@ module Culet
 
       def rows(&figure) = PrivateMemory.rows(@census.levels.transform_values(&figure))
 
-      def percent(share) = format("%.1f %%", 100 * share)
+      def percent(share) = Text::Numbers.percent(share, 1)
     end
   end
 end

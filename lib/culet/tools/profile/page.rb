@@ -102,7 +102,7 @@ module Culet
          "MB = 1,000,000 bytes. This page works offline. culet #{VERSION}"]
       end
 
-      def size(bytes) = Text::Size.human(bytes.round)
+      def size(bytes) = Text::Size.human(bytes)
 
       def range(row)
         low, high = [row.low_bytes, row.high_bytes].map { |bytes| size(bytes) }
@@ -111,8 +111,6 @@ module Culet
       end
 
       def number(value) = Text::Numbers.grouped(value.round)
-
-      def percent(share) = "#{Text::Numbers.decimal(100 * share, 1)} %"
     end
   end
 end

@@ -98,14 +98,12 @@ module Culet
         [["in use, in no site", left], *@growth.other_levels.map { |name, bytes| [Levels::TITLES.fetch(name), bytes] }]
       end
 
-      def signed(bytes) = bytes.positive? ? "+#{size(bytes)}" : size(bytes)
-
       def total = @total ||= @data.total(@view)
 
-      def size(bytes) = bytes.negative? ? "-#{Text::Size.human(-bytes.round)}" : Text::Size.human(bytes.round)
+      def size(bytes) = Text::Size.human(bytes)
 
       # Of a difference, with its sign.
-      def change(bytes) = @data.difference? && bytes.round.positive? ? "+#{size(bytes)}" : size(bytes)
+      def change(bytes) = @data.difference? ? signed(bytes) : size(bytes)
 
       def range(row) = "#{change(row.low_bytes)} to #{change(row.high_bytes)}"
 
@@ -140,11 +138,7 @@ module Culet
       end
 
       # A part of a change says nothing: other changes may make up for it.
-      def share(bytes)
-        return if @data.difference?
-
-        "#{Text::Numbers.decimal(total.bytes.zero? ? 0 : 100 * bytes / total.bytes, 1)} %"
-      end
+      def share(bytes) = (percent(bytes, total.bytes) unless @data.difference?)
 
       def blocks(row)
         count = row.blocks.round

@@ -59,14 +59,10 @@ module Culet
         shown.flat_map { |name, bytes| [[Levels::TITLES.fetch(name), bytes], *inside.rows(name)] }
       end
 
-      def percent(bytes)
-        "#{Text::Size.cell(memory.rss_bytes.zero? ? 0 : 100 * bytes.fdiv(memory.rss_bytes), unit: 1)} %"
-      end
-
       def levels
         shown = rows
         sums = shown.map { |_, bytes| mega(bytes) }
-        shares = shown.map { |_, bytes| percent(bytes) }
+        shares = shown.map { |_, bytes| percent(bytes, memory.rss_bytes) }
         grid([["level", [*shown.map(&:first), "resident"], true], ["MB", [*sums, mega(memory.rss_bytes)], false],
               ["share", [*shares, memory.rss_bytes.zero? ? "-" : "100.0 %"], false],
               ["", [*shown.map { |_, bytes| memory.rss_bytes.positive? ? bytes.fdiv(memory.rss_bytes) : 0 }, nil],

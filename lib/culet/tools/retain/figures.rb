@@ -14,13 +14,9 @@ module Culet
 
       private
 
-      def size(bytes) = Text::Size.human(bytes.round)
-
-      def signed(bytes) = "#{"+" if bytes.round.positive?}#{size(bytes)}"
+      def size(bytes) = Text::Size.human(bytes)
 
       def number(value) = Text::Numbers.grouped(value.round)
-
-      def share(bytes, total) = "#{Text::Numbers.decimal(total.zero? ? 0 : 100.0 * bytes / total, 1)} %"
 
       # "120,000 String 96.0 MB; 4,000 Page 640 kB"
       def classes(list)

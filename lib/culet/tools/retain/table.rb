@@ -62,7 +62,7 @@ module Culet
       end
 
       def holder(one, rank)
-        ["#{rank}. #{bold(size(one.bytes))} (#{share(one.bytes, total)}), #{count(one.objects, "object")}: " \
+        ["#{rank}. #{bold(size(one.bytes))} (#{percent(one.bytes, total)}), #{count(one.objects, "object")}: " \
          "#{bold(one.title)}", *lines(one.classes, [one.path])].join("\n")
       end
 
@@ -76,7 +76,7 @@ module Culet
       end
 
       def set(set, rank)
-        ["#{rank}. #{bold(size(set.bytes))} (#{share(set.bytes, total)}), #{count(set.objects, "object")}: " \
+        ["#{rank}. #{bold(size(set.bytes))} (#{percent(set.bytes, total)}), #{count(set.objects, "object")}: " \
          "#{bold("#{set.title} together")}; release from #{set.size == 2 ? "both" : "all"}",
          *lines(set.classes, set.paths)].join("\n")
       end
@@ -93,7 +93,7 @@ module Culet
         return if number.zero?
 
         bytes = listed.sum(&:bytes) + others.bytes
-        "#{count(number, "more #{noun}")}: #{size(bytes)} (#{share(bytes, total)})"
+        "#{count(number, "more #{noun}")}: #{size(bytes)} (#{percent(bytes, total)})"
       end
 
       def by_class
@@ -123,7 +123,7 @@ module Culet
 
       def figures(rows)
         [["retained", rows.map { |row| size(row.bytes) }, false],
-         ["share", rows.map { |row| share(row.bytes, total) }, false],
+         ["share", rows.map { |row| percent(row.bytes, total) }, false],
          ["objects", rows.map { |row| number(row.objects) }, false]]
       end
 

@@ -30,7 +30,7 @@ module Culet
 
       def bytes(count) = Text::Size.human(count)
 
-      def percent(count) = "#{format("%.1f", 100 * count.fdiv(@findings.string_bytes))} %"
+      def percent(count) = Text::Numbers.percent(count, @findings.string_bytes)
 
       def sharing
         total = @findings.shareable_bytes

@@ -65,7 +65,7 @@ module Culet
         share = used.fdiv(limit)
         line = Line.new.add("limit ")
         line.add("[").add(*bar(share)).add(" " * (BAR_COLUMNS - filled(share))).add("] ") if @columns >= BAR_MIN_COLUMNS
-        line.add(format("%.0f %%", 100 * share), style(share))
+        line.add(Text::Numbers.percent(share, 1, digits: 0), style(share))
         add(line, "headroom #{Text::Size.limit(headroom, limit)}", :bold)
         add(line, "#{Text::Size.limit(used, limit)} of #{Text::Size.limit(limit)}")
         add(line, Line.clean(@moment["limit"]["source"]))
@@ -90,7 +90,7 @@ module Culet
       def amount(bytes, signed: false)
         return "-" if bytes.nil?
 
-        "#{"+" if signed && bytes.positive?}#{Text::Size.human(bytes)}"
+        signed ? Text::Size.signed(bytes) : Text::Size.human(bytes)
       end
     end
   end

@@ -3,6 +3,7 @@
 require "open3"
 require "shellwords"
 require_relative "../../../errors"
+require_relative "../../../system/executables"
 
 module Culet
   module Cow
@@ -47,11 +48,10 @@ module Culet
         end
 
         def found(word)
-          return File.expand_path(word) if word.include?("/") && File.executable?(word)
+          path = Executables.find(word)
+          raise UsageError, "there is no program #{word}; give its path, e.g. --with /usr/bin/python3" unless path
 
-          paths = ENV["PATH"].to_s.split(":").map { |directory| File.join(directory, word) }
-          path = paths.find { |file| File.file?(file) && File.executable?(file) }
-          path || raise(UsageError, "there is no program #{word}; give its path, e.g. --with /usr/bin/python3")
+          File.expand_path(path)
         end
 
         def version

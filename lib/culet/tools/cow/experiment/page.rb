@@ -46,7 +46,7 @@ module Culet
           PARTS.map do |figure, name, words|
             bytes = median(result, "#{who}_#{figure}")
             format('<span class="%s" style="width:%.2f%%" title="%s: %s"></span>',
-                   name, 100 * bytes.fdiv([widest, 1].max), words, h(Text::Size.human(bytes.round)))
+                   name, 100 * bytes.fdiv([widest, 1].max), words, h(Text::Size.human(bytes)))
           end.join
         end
       end
