@@ -6,8 +6,8 @@ require "culet/tools/compare/subprocess"
 class ExplainTrial
   # One document of --json, at most.
   MOST_BYTES = 4096
-  # After the watch, which takes twice as long at most, on a busy machine.
-  PATIENCE_SECONDS = 60
+  # After the watch, which takes twice as long at most: of a busy machine.
+  PATIENCE_SECONDS = 180
 
   # @param program [ExplainPrograms::Program]
   # @param allocator [String]
