@@ -40,7 +40,8 @@ class ExplainTrial
 
   def explain(pid)
     words = [@culet, "explain", pid.to_s, "--json", "--for", "#{@seconds}s"]
-    text, status = Culet::Compare::Subprocess.run(*words, chdir: Bench::ROOT, seconds: (2 * @seconds) + PATIENCE_SECONDS)
+    patience = (2 * @seconds) + PATIENCE_SECONDS
+    text, status = Culet::Compare::Subprocess.run(*words, chdir: Bench::ROOT, seconds: patience)
     json = text[/^\{.*\}$/m]
     return [nil, "culet explain: #{text.lines.last&.strip || "it did not end"}"] unless status&.success? && json
 
