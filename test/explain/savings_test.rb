@@ -14,7 +14,7 @@ class SavingsTest < Minitest::Test
   end
   Arena = Struct.new(:free_bytes)
   Collections = Struct.new(:minor_gcs, :major_gcs) { def version = "3.1.2" }
-  Snapshot = Struct.new(:regions, :trim_bytes, :ruby, keyword_init: true) do
+  Snapshot = Struct.new(:regions, :trim_bytes, :free_resident_bytes, :ruby, keyword_init: true) do
     def process = Struct.new(:page_bytes, :title, :name).new(PAGE, "program", "program")
     def malloc = self
     def allocator = Struct.new(:name) { def blocks? = true }.new("glibc")
@@ -76,12 +76,13 @@ class SavingsTest < Minitest::Test
     assert_equal [252, 120, 420], warms_up(nil, copied: [600])
   end
 
-  # The parent of workers rests, so that its memory stays free.
+  # The parent of workers rests, so that its memory stays free. Of the worker's 600 pages it shares 200.
   def test_a_trim_of_a_parent
     parent, worker = [900, 600].map { |free| snapshot((0...(PAGES - free)).to_a) }
+    worker.free_resident_bytes = 700 * PAGE
     parts = [Culet::Savings::Part.new(snapshot: parent, levels: {}),
              Culet::Savings::Part.new(snapshot: worker, levels: { "malloc_free" => 500 * PAGE }, unshared: {})]
-    assert_equal [1150, 450, 1400], pages(Culet::Savings.new(parts, of: PAGES * PAGE), "trim")
+    assert_equal [1100, 450, 1300], pages(Culet::Savings.new(parts, of: PAGES * PAGE), "trim")
   end
 
   def test_threads_of_one_arena_need_what_all_need_at_once

@@ -21,13 +21,16 @@ module Culet
       # @return [Integer] bytes
       def bytes(*names) = levels.values_at(*names).compact.sum
 
-      # Of memory that is shared with the parent, a trim of the parent returns it.
+      # Of memory that is shared with the parent, a trim of the parent returns it: these are the pages that were free at
+      # the fork, and nobody has used since.
       #
       # @return [Integer] resident bytes that `malloc_trim` would return now; 0 where that is unknown
       def trim_bytes
-        return 0 unless snapshot.allocator.name == "glibc" && snapshot.malloc
+        malloc = snapshot.malloc
+        return 0 unless snapshot.allocator.name == "glibc" && malloc
 
-        unshared ? [snapshot.malloc.trim_bytes, bytes("malloc_free")].min : snapshot.malloc.trim_bytes
+        shared = unshared ? malloc.free_resident_bytes - bytes("malloc_free") : 0
+        [malloc.trim_bytes - shared, 0].max
       end
 
       # @return [Float] resident free bytes in the arenas of glibc that a limit would not have made
