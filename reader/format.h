@@ -45,7 +45,8 @@
  *   sizes      buckets: [[bytes, used_count, used_bytes, free_count, free_bytes], ...]; bytes: the smallest size
  *   freeruns   buckets: [[pages, count, resident_pages], ...]: runs of at least `pages` adjacent pages without a used
  *              byte
- *   ruby       version (or null), page_bytes, pages, slots: [{slot_bytes, pages, live, free}], live_bytes, free_bytes,
+ *   ruby       version (or null), page_bytes, pages, slots: [{slot_bytes, pages, live, free}], minor_gcs, major_gcs (how
+ *              many collections there were; both missing where that is unknown), live_bytes, free_bytes,
  *              overhead_bytes, live_resident_bytes, free_resident_bytes, overhead_resident_bytes, transient_bytes
  *              (used bytes of the transient heap, up to Ruby 3.2), transient_resident_bytes, why.
  *   reading    pauses (count), paused_seconds (their sum), stopping_seconds (the part until all threads had stopped),

@@ -11,8 +11,8 @@ class PredictionTrial
   START_SECONDS = 180
   SAMPLE_SECONDS = 0.5
   GRACE_SECONDS = 10
-  # After the watch.
-  PATIENCE_SECONDS = 60
+  # After the watch, which takes twice as long at most: of a busy machine.
+  PATIENCE_SECONDS = 180
   NEAR_BYTES = 5_000_000
   NEAR_SHARE = 0.2
   # Of a hit: what the user sets in the environment.
@@ -135,7 +135,7 @@ class PredictionTrial
 
   def explain(pid)
     words = ["#{Bench::ROOT}/bin/culet", "explain", pid.to_s, "--json", "--for", "#{@options[:for]}s"]
-    text, status = Culet::Compare::Subprocess.run(*words, seconds: @options[:for] + PATIENCE_SECONDS)
+    text, status = Culet::Compare::Subprocess.run(*words, seconds: (2 * @options[:for]) + PATIENCE_SECONDS)
     raise "culet explain: #{text.lines.drop(1).first&.strip || "it did not end"}" unless status&.success?
 
     JSON.parse(text[/^\{.*\}$/m])

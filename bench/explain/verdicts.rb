@@ -6,8 +6,8 @@ require "culet/tools/compare/subprocess"
 class ExplainTrial
   # One document of --json, at most.
   MOST_BYTES = 4096
-  # After the watch.
-  PATIENCE_SECONDS = 60
+  # After the watch, which takes twice as long at most: of a busy machine.
+  PATIENCE_SECONDS = 180
 
   # @param program [ExplainPrograms::Program]
   # @param allocator [String]
@@ -40,7 +40,8 @@ class ExplainTrial
 
   def explain(pid)
     words = [@culet, "explain", pid.to_s, "--json", "--for", "#{@seconds}s"]
-    text, status = Culet::Compare::Subprocess.run(*words, chdir: Bench::ROOT, seconds: @seconds + PATIENCE_SECONDS)
+    patience = (2 * @seconds) + PATIENCE_SECONDS
+    text, status = Culet::Compare::Subprocess.run(*words, chdir: Bench::ROOT, seconds: patience)
     json = text[/^\{.*\}$/m]
     return [nil, "culet explain: #{text.lines.last&.strip || "it did not end"}"] unless status&.success? && json
 

@@ -12,13 +12,26 @@ class ExplainCausesTest < Minitest::Test
   Tree = Struct.new(:total_pss_bytes) do
     def read_members = []
   end
-  # A process whose malloc tells blocks in use, as far as the rules ask.
-  Snapshot = Struct.new(:known, :arenas) do
+  # A process whose malloc tells blocks in use, as far as the rules ask. runs: its pages, and bytes in use of each.
+  Region = Struct.new(:start, :fill_runs) { def malloc? = true }
+  Snapshot = Struct.new(:known, :arenas, :runs) do
     def allocator = self
 
     def name = "other"
 
     def blocks? = known
+
+    def malloc = self
+
+    def process = self
+
+    def page_bytes = MEGABYTE
+
+    def trim_bytes = 0
+
+    def regions = [Region.new(0, runs)]
+
+    def ruby = nil
   end
   Arena = Struct.new(:free_bytes)
   MEGABYTE = 1_000_000
@@ -53,7 +66,14 @@ class ExplainCausesTest < Minitest::Test
   def test_free_memory_that_a_collection_has_just_left_is_not_kept
     kept = { levels: { "malloc_free" => 100 } }
     assert_equal "malloc_free", diagnosis(free: [100] * 6, **kept).verdict
-    assert_equal "none", diagnosis(free: [10, 10, 10, 10, 100, 100], **kept).verdict
+    assert_equal "none", diagnosis(in_use: [*[130] * 10, 40, 40], free: [*[10] * 10, 100, 100], **kept).verdict
+  end
+
+  # In a program under load the same amount is free at all times, of other pages.
+  def test_free_memory_that_is_in_use_in_turns_is_not_kept
+    free = { in_use: [50] * 6, free: [50] * 6, levels: { "malloc_free" => 50 } }
+    assert_equal "malloc_free", diagnosis(**free).verdict
+    assert_equal "none", diagnosis(**free, turns: true).verdict
   end
 
   def test_looks_tell_what_is_free_where_the_malloc_does_not
@@ -124,13 +144,14 @@ class ExplainCausesTest < Minitest::Test
   # @param in_use [Array<Integer>] megabytes, one a second
   # @param free [Array<Integer>] megabytes of malloc_free, one a second
   # @param resident [Array<Integer>] megabytes, one a second
+  # @param turns [Boolean] whether what is free at a reading is in use at the next one
   # @param levels [Hash{String => Integer}] megabytes of the process at the end
   # @param arenas [Array<Integer>] megabytes free in each
   # @param garbage [Integer, nil] megabytes at each look
   # @param look [Hash, nil] what each look has found; kept: bytes of a holder
   # @param jobs [Array<Array(String, Integer, Integer)>, nil] label, and when it began and ended, as of the black box
-  def diagnosis(in_use: [40] * 6, free: [0] * in_use.size, resident: [], levels: {}, arenas: [], garbage: nil, look: nil, unused: nil, limit: nil, jobs: nil)
-    process = observed(in_use, free, levels, arenas)
+  def diagnosis(in_use: [40] * 6, free: [0] * in_use.size, resident: [], turns: false, levels: {}, arenas: [], garbage: nil, look: nil, unused: nil, limit: nil, jobs: nil)
+    process = observed(in_use, free, turns, levels, arenas)
     moments = [0, *resident].each_with_index.map do |megabytes, at|
       { "at" => [at - 1, 0].max.to_f, "total" => {}, "processes" => at.zero? ? [] : [{ "pid" => 1, "rss_bytes" => megabytes * MEGABYTE, "cpu_seconds" => 0 }], "limit" => limit }
     end
@@ -143,11 +164,14 @@ class ExplainCausesTest < Minitest::Test
     Culet::Diagnosis.new(observation, unused: unused)
   end
 
-  def observed(in_use, free, levels, arenas)
+  def observed(in_use, free, turns, levels, arenas)
     process = Observed.new(1, "program")
     process.instance_variable_set(:@snapshot, Snapshot.new(true, arenas.map { |megabytes| Arena.new(megabytes * MEGABYTE) }))
     in_use.zip(free).each_with_index do |(used, unused), at|
-      process.readings << Observed::Reading.new(at.to_f, Hash.new(0).merge(bytes({ "malloc_used" => used, "malloc_free" => unused, **levels.except("malloc_free") })), 0, 0)
+      found = Hash.new(0).merge(bytes({ "malloc_used" => used, "malloc_free" => unused, **levels.except("malloc_free") }))
+      process.readings << Observed::Reading.new(at.to_f, found, 0, 0)
+      runs = [[used.to_i, 1], [unused, 0]]
+      process.reuse.add(Snapshot.new(true, [], turns && at.odd? ? runs.reverse : runs), found)
     end
     process
   end

@@ -2,6 +2,7 @@
 
 require_relative "../test_helper"
 require "culet/model/diagnosis"
+require "culet/model/sharing/writes"
 
 # What remedies save of memory that is free now and then, by readings of a heap whose pages come and go.
 class SavingsTest < Minitest::Test
@@ -12,14 +13,14 @@ class SavingsTest < Minitest::Test
     def malloc? = true
   end
   Arena = Struct.new(:free_bytes)
-  Snapshot = Struct.new(:regions, :trim_bytes, keyword_init: true) do
+  Collections = Struct.new(:minor_gcs, :major_gcs) { def version = "3.1.2" }
+  Snapshot = Struct.new(:regions, :trim_bytes, :free_resident_bytes, :ruby, keyword_init: true) do
     def process = Struct.new(:page_bytes, :title, :name).new(PAGE, "program", "program")
     def malloc = self
     def allocator = Struct.new(:name) { def blocks? = true }.new("glibc")
     def arenas = Array.new(4) { Arena.new(1) }
     def mappings = []
     def environment = {}
-    def ruby = nil
   end
 
   def test_pages_that_each_reading_finds_free_are_trimmed
@@ -44,6 +45,46 @@ class SavingsTest < Minitest::Test
     assert_in_delta (low + high) / 2.0, expected, 1
   end
 
+  # Each page is in use at one reading, or at two neighbouring ones.
+  def test_trims_come_with_major_collections
+    sliding = Array.new(7) { |turn| Array.new(200) { |page| page + (100 * turn) } }
+    every, other, none = [(0..6).to_a, [0, 0, 1, 1, 2, 2, 3], [0] * 7].map { |majors| saves("trim", sliding, majors: majors) }
+    assert_equal [600, 800], every.values_at(0, 2), "three hundred pages are in use at two readings, and a hundred in between"
+    assert_operator every[1], :<, every[0]
+    assert_operator other[0], :<, every[0]
+    assert_equal [0, 0, 200], none, "collections, but no major ones"
+  end
+
+  def test_a_trim_came_before_the_watch_of_a_program_that_rests
+    idle = Array.new(6) { (0...100).to_a }
+    assert_equal [900, 450, 900], saves("trim", idle, majors: [7] * 6, minors: [70] * 6)
+  end
+
+  def test_free_blocks_begin_on_pages_that_no_trim_returns
+    used = Array.new(6) { (0...100).to_a }
+    assert_equal [450, 225, 450], saves("trim", used, majors: (0..5).to_a, trimmed: 0.5)
+  end
+
+  # Certain: what the parent left is freed, objects grow old, slots between them are filled. Open: pages where blocks
+  # were freed and made.
+  def test_what_a_warm_up_keeps_shared
+    writes = { %i[metadata] => 100, %i[metadata data] => 20, %i[reuse flag_bits] => 30, %i[reuse data collector] => 10, %i[metadata reuse] => 80,
+               %i[metadata inline_caches] => 1_000, %i[reuse] => 2_000, %i[data] => 4_000, %i[unknown metadata] => 8_000, %i[same] => 16_000 }
+    assert_equal [200, 160, 240], warms_up(writes, copied: [600])
+    assert_equal [600, 480, 720], warms_up(writes, copied: [600, 900, 300])
+    assert_equal [170, 130, 210], warms_up(writes, copied: [600], flags: { "age" => 1, "frozen" => 2 })
+    assert_equal [252, 120, 420], warms_up(nil, copied: [600])
+  end
+
+  # The parent of workers rests, so that its memory stays free. Of the worker's 600 pages it shares 200.
+  def test_a_trim_of_a_parent
+    parent, worker = [900, 600].map { |free| snapshot((0...(PAGES - free)).to_a) }
+    worker.free_resident_bytes = 700 * PAGE
+    parts = [Culet::Savings::Part.new(snapshot: parent, levels: {}),
+             Culet::Savings::Part.new(snapshot: worker, levels: { "malloc_free" => 500 * PAGE }, unshared: {})]
+    assert_equal [1100, 450, 1300], pages(Culet::Savings.new(parts, of: PAGES * PAGE), "trim")
+  end
+
   def test_threads_of_one_arena_need_what_all_need_at_once
     peaks = [100, 400, 100, 100, 100, 100].map { |pages| (0...pages).to_a }
     assert_equal [413, 280, 468], saves("arenas", peaks)
@@ -57,20 +98,41 @@ class SavingsTest < Minitest::Test
   private
 
   # @param readings [Array<Array<Integer>>] the pages in use at each of them
+  # @param majors [Array<Integer>] major collections until then
+  # @param minors [Array<Integer>] minor ones
+  # @param trimmed [Float] which part of the free pages a trim returns
   # @return [Array<Integer>] pages: expected, lowest, highest
-  def saves(name, readings, rest: 0)
+  def saves(name, readings, rest: 0, majors: [], minors: (0...readings.size).to_a, trimmed: 1)
     reuse = Culet::Diagnosis::Reuse.new
-    readings.each { |used| reuse.add(snapshot(used), levels(used)) }
-    part = Culet::Savings::Part.new(snapshot: snapshot(readings.last), levels: levels(readings.last))
+    taken = readings.zip(minors, majors).map { |used, minor, major| snapshot(used, Collections.new(minor, major), trimmed) }
+    taken.zip(readings) { |one, used| reuse.add(one, levels(used)) }
+    part = Culet::Savings::Part.new(snapshot: taken.last, levels: levels(readings.last))
     savings = Culet::Savings.new([part], of: PAGES * PAGE, watched: reuse.known? ? { reuse => part } : {})
+    pages(savings, name).map { |pages| pages + rest }
+  end
+
+  # @param writes [Hash{Array<Symbol> => Integer}, nil] pages of the first worker by what was written to them
+  # @param copied [Array<Integer>] pages that each worker has copied
+  # @param flags [Hash{String => Integer}] first words that it has changed, by field
+  # @return [Array<Integer>] pages: expected, lowest, highest
+  def warms_up(writes, copied:, flags: { "age" => 2, "frozen" => 1 })
+    found = Culet::Cow::Writes.new.tap { |one| one.flags.update(flags) } if writes
+    writes&.each { |names, pages| found.add(names.sum { |name| Culet::Cow::Writes::BITS.fetch(name) }, pages * PAGE) }
+    parts = copied.zip([found]).map do |pages, known|
+      Culet::Savings::Part.new(snapshot: snapshot([]), levels: {}, unshared: { "malloc_used" => pages * PAGE }, writes: known)
+    end
+    pages(Culet::Savings.new(parts, of: PAGES * PAGE), "warmup")
+  end
+
+  def pages(savings, name)
     found = savings.predict(Culet::Remedy.new(name: name))
-    [found.saves_bytes, found.low_bytes, found.high_bytes].map { |bytes| (bytes.fdiv(PAGE) + rest).round }
+    [found.saves_bytes, found.low_bytes, found.high_bytes].map { |bytes| bytes.fdiv(PAGE).round }
   end
 
   def levels(used) = { "malloc_used" => used.size * PAGE, "malloc_free" => (PAGES - used.size) * PAGE }
 
-  def snapshot(used)
+  def snapshot(used, collections = nil, trimmed = 1)
     runs = (0...PAGES).map { |page| [1, used.include?(page) ? PAGE : 0] }
-    Snapshot.new(regions: [Region.new(0, runs)], trim_bytes: (PAGES - used.size) * PAGE)
+    Snapshot.new(regions: [Region.new(0, runs)], trim_bytes: (trimmed * (PAGES - used.size) * PAGE).round, ruby: collections)
   end
 end

@@ -19,7 +19,12 @@ class ExplainVerbTest < Minitest::Test
   SPARSE = "all = Array.new(2_000_000) { Object.new }\nkept = all.each_slice(400).map(&:first); all = nil\nGC.start; GC.start\nputs :up; $stdout.flush; sleep"
   # Workers that write to what they inherited.
   WRITERS = "all = Array.new(400_000) { |i| \"text \#{i}\" * 5 }\nGC.start\nready, done = IO.pipe\n" \
-            "2.times { fork { all.each { |one| one.setbyte(0, 33); one.force_encoding('BINARY') }; done.write('.'); sleep } }\n2.times { ready.read(1) }\nputs :up; $stdout.flush; sleep"
+            "2.times { fork { all.each { |one| one.setbyte(0, 33); one.force_encoding(Encoding::BINARY) }; done.write('.'); sleep } }\n" \
+            "2.times { ready.read(1) }\nputs :up; $stdout.flush; sleep"
+  # Workers that free what their parent has left.
+  COLLECTORS = "GC.disable\nall = Array.new(400_000) { |i| \"text \#{i}\" * 5 }\nkept = all.each_slice(2).map(&:first); all = nil\n" \
+               "ready, done = IO.pipe\n" \
+               "2.times { fork { GC.enable; GC.start; done.write('.'); sleep } }\n2.times { ready.read(1) }\nputs :up; $stdout.flush; sleep"
   # Blocks of C that nobody frees.
   NATIVE = "require 'fiddle'\nkeep = Array.new(50_000) { |i| \"kept \#{i}\" * 3 }\nputs :up; $stdout.flush\n" \
            "def lose = 50.times { Fiddle.malloc(2_000) }\nloop { 20.times { lose; sleep 0.02 }; GC.start }"
@@ -122,7 +127,13 @@ class ExplainVerbTest < Minitest::Test
     with_ruby(WRITERS) do |pid|
       found = explain(pid, "2s")
       assert_equal ["sharing", 3], found.values_at("verdict", "processes"), found
-      assert_includes found["remedies"].map { |one| one["name"] }, "warmup"
+      refute_includes found["remedies"].map { |one| one["name"] }, "warmup", "no warm-up keeps them from writing"
+    end
+    with_ruby(COLLECTORS) do |pid|
+      found = explain(pid, "2s")
+      warmup = found["remedies"].find { |one| one["name"] == "warmup" }
+      assert warmup, found
+      assert_operator warmup["saves_bytes"], :>, 30_000_000, "two workers"
     end
   end
 

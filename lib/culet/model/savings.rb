@@ -10,8 +10,9 @@ module Culet
   # @api private
   class Savings
     # A process. levels: its bytes by level, without what it shares with its parent; unshared: those that it copied from
-    # its parent since the fork, by level; nil where it was not forked.
-    Part = Struct.new(:snapshot, :levels, :unshared, keyword_init: true) do
+    # its parent since the fork, by level; nil where it was not forked; writes: what copied them (Cow::Writes); nil
+    # where that is not known.
+    Part = Struct.new(:snapshot, :levels, :unshared, :writes, keyword_init: true) do
       # @param memory [SnapshotLevels]
       # @return [Part] of a process by itself
       def self.of(memory) = new(snapshot: memory.snapshot, levels: memory.levels)
@@ -20,13 +21,16 @@ module Culet
       # @return [Integer] bytes
       def bytes(*names) = levels.values_at(*names).compact.sum
 
-      # Of memory that is shared with the parent, a trim of the parent returns it.
+      # Of memory that is shared with the parent, a trim of the parent returns it: these are the pages that were free at
+      # the fork, and nobody has used since.
       #
       # @return [Integer] resident bytes that `malloc_trim` would return now; 0 where that is unknown
       def trim_bytes
-        return 0 unless snapshot.allocator.name == "glibc" && snapshot.malloc
+        malloc = snapshot.malloc
+        return 0 unless snapshot.allocator.name == "glibc" && malloc
 
-        unshared ? [snapshot.malloc.trim_bytes, bytes("malloc_free")].min : snapshot.malloc.trim_bytes
+        shared = unshared ? malloc.free_resident_bytes - bytes("malloc_free") : 0
+        [malloc.trim_bytes - shared, 0].max
       end
 
       # @return [Float] resident free bytes in the arenas of glibc that a limit would not have made
@@ -42,14 +46,15 @@ module Culet
     # Which part of what a remedy could save it does save: expected, lowest, highest. Measured on the workloads of culet
     # compare and on Redmine (docs/decisions/explain.md).
     SHARES = { "allocator" => [1.0, 0.8, 1.1], "trim" => [1.0, 0.5, 1.0], "arenas" => [1.0, 0.7, 1.1],
-               "warmup" => [0.42, 0.2, 0.7], "preload" => [0.8, 0.5, 1.0], "compact" => [0.6, 0.3, 0.9],
+               "preload" => [0.8, 0.5, 1.0], "compact" => [0.6, 0.3, 0.9],
                "collector" => [0.7, 0.4, 1.0] }.freeze
     # Which part of what is free now is free all along, where one reading is all that is known.
     FREE_ALONG = { "allocator" => [1.0, 0.8, 1.0], "trim" => [0.5, 0.0, 1.0], "arenas" => [0.6, 0.3, 1.0] }.freeze
     CERTAIN = [1.0, 1.0, 1.0].freeze
-    # What a warm-up keeps workers from copying.
+    # What a warm-up keeps workers from copying, and which part of it where the writes are not known.
     COPIED = %w[ruby_objects ruby_free_slots malloc_used malloc_free].freeze
-    private_constant :SHARES, :FREE_ALONG, :CERTAIN, :COPIED
+    AVOIDABLE = [0.42, 0.2, 0.7].freeze
+    private_constant :SHARES, :FREE_ALONG, :CERTAIN, :COPIED, :AVOIDABLE
 
     # @param parts [Array<Part>]
     # @param of [Integer] bytes of all these processes
@@ -87,7 +92,7 @@ module Culet
       when "allocator" then on_culet
       when "trim" then trims
       when "arenas" then fewer_arenas
-      when "warmup" then certain(copied(*COPIED))
+      when "warmup" then avoidable
       when "compact" then certain(bytes("ruby_free_slots") - (Thresholds::SLOT_RESERVE * bytes("ruby_objects")))
       when "collector" then could_save("compact") if keeps_slots?
       end
@@ -95,46 +100,66 @@ module Culet
 
     def certain(bytes) = [bytes] * 3
 
-    # What is free is returned, and blocks that workers only freed stay shared. culet returns what is free for half a
-    # second to a second: what is free at a reading, less if it was in use at the reading before, seconds ago.
+    # What is free for half a second to a second is returned, and blocks that workers only freed stay shared.
     def on_culet
-      free = observed("allocator", ->(part) { part.bytes("malloc_free") }) do |reuse,|
-        [reuse.free_bytes, reuse.resident_bytes - reuse.lately_bytes]
-      end
+      free = observed("allocator", ->(part) { part.bytes("malloc_free") }) { |reuse,| reuse.steady_bytes }
       rest = bytes("malloc_metadata") - (Thresholds::CULET_RESERVE * bytes("malloc_used")) +
              (Thresholds::CULET_SHARED * copied("malloc_used"))
       free.map { |bytes| bytes + rest }
     end
 
-    # A trim returns all whole pages that are free; those that are in use now and then come back.
+    # A trim returns all whole pages that are free; those that are in use now and then come back. A parent of workers
+    # rests.
     def trims
       keeping = @parts.select { |part| Setup.of(part.snapshot).keeps_free_memory? }
-      observed("trim", :trim_bytes.to_proc, keeping) { |reuse,| reuse.unused_bytes }
+      resting, working = keeping.partition { |part| part.unshared.nil? && @parts.any?(&:unshared) }
+      working = observed("trim", :trim_bytes.to_proc, working) { |reuse,| reuse.trimmed_bytes }
+      working.map { |bytes| bytes + resting.sum(&:trim_bytes) }
     end
 
     # Threads of one arena use what another one has freed, so that it becomes as large as all need at once.
     def fewer_arenas
       observed("arenas", :arena_bytes.to_proc) do |reuse, part|
         most = part.arena_share * reuse.free_bytes
-        [1, 1 + (2 * Thresholds::ARENA_RESERVE)].map { |all| [most, reuse.resident_bytes - (all * reuse.peak_bytes)].min }
+        least, most = [1 + (2 * Thresholds::ARENA_RESERVE), 1].map do |all|
+          [most, reuse.resident_bytes - (all * reuse.peak_bytes)].min
+        end
+        between(least, most)
       end
     end
 
     # What the parts have at the end, as far as those that were watched had it all along.
     #
-    # @yieldreturn [Array<Numeric>] bytes, at most and at least, that one of them would save
+    # @yieldreturn [Array<Numeric>] bytes that one of them would save: expected, lowest, highest
     # @return [Array<Numeric>] bytes: expected, lowest, highest
     def observed(name, could, parts = @parts)
       now = parts.sum(&could)
       all = @watched.values.sum(&could)
       return FREE_ALONG.fetch(name).map { |share| share * now } unless all.positive?
 
-      watched = @watched.map { |reuse, part| yield(reuse, part).map { |bytes| now * [bytes, 0].max / all } }
-      high, low = watched.transpose.map(&:sum)
-      [(high + low) / 2, low, high]
+      watched = @watched.map { |reuse, part| yield(reuse, part).map { |bytes| now * bytes / all } }
+      watched.transpose.map(&:sum)
     end
 
-    def copied(*names) = @parts.filter_map(&:unshared).sum { |levels| levels.values_at(*names).compact.sum }
+    # @return [Array<Numeric>] bytes: expected, lowest, highest
+    def between(*bounds)
+      low, high = bounds.map { |bytes| [bytes, 0].max }
+      [(low + high) / 2, low, high]
+    end
+
+    # Of workers whose writes are known, as many as there are.
+    def avoidable
+      compared = @parts.select(&:writes)
+      all = copied(*COPIED)
+      known = copied(*COPIED, of: compared)
+      return AVOIDABLE.map { |share| share * all } unless known.positive?
+
+      between(*compared.map { |part| part.writes.avoidable_bytes }.transpose.map { |bytes| bytes.sum * all / known })
+    end
+
+    def copied(*names, of: @parts)
+      of.filter_map(&:unshared).sum { |levels| levels.values_at(*names).compact.sum }
+    end
 
     def keeps_slots? = @parts.any? { |one| Setup.of(one.snapshot).collector.keeping_slots.any? }
 

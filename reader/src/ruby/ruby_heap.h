@@ -4,12 +4,14 @@
  *   ruby_page        recognizes one page by its contents
  *   ruby_find        finds all pages
  *   ruby_slots       which slots are live; makes the regions
+ *   ruby_collections how many collections there were, by collection_counts
  *   transient_heap   the transient heap of Ruby up to 3.2
  *   ruby_records     the records
  *   ruby_walker      runs them one after the other */
 #pragma once
 
 #include "process/memory_batch.h"
+#include "ruby/collection_counts.h"
 #include "ruby/ruby_page.h"
 #include "ruby/transient_heap.h"
 
@@ -40,6 +42,7 @@ struct culet_ruby {
     uint32_t page_bytes;
     struct culet_ruby_bytes all, resident;
     struct culet_transient transient;
+    struct culet_ruby_collections collections;
     uint64_t swapped; /* kernel pages in swap */
     struct culet_ruby_batch batch;
 };
@@ -53,5 +56,8 @@ void culet_ruby_find_pages(struct culet_reading *reading, struct culet_ruby *rub
 
 /* Walks all pages found, and drops those that cannot be a region. Paused at the start; yields. */
 void culet_ruby_walk_pages(struct culet_reading *reading, struct culet_ruby *ruby);
+
+/* Reads how many collections there were. Needs a pause. */
+void culet_ruby_count_collections(struct culet_reading *reading, struct culet_ruby *ruby);
 
 void culet_ruby_write(const struct culet_ruby *ruby);

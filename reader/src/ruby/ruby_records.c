@@ -79,6 +79,10 @@ void culet_ruby_write(const struct culet_ruby *ruby)
     culet_json_number(&json, "page_bytes", ruby->page_bytes);
     culet_json_number(&json, "pages", ruby->count);
     write_slots(&json, ruby);
+    if (ruby->collections.known) {
+        culet_json_number(&json, "minor_gcs", ruby->collections.minor);
+        culet_json_number(&json, "major_gcs", ruby->collections.major);
+    }
     culet_json_number(&json, "live_bytes", ruby->all.live);
     culet_json_number(&json, "free_bytes", ruby->all.free);
     culet_json_number(&json, "overhead_bytes", ruby->all.overhead);

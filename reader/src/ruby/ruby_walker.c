@@ -53,6 +53,7 @@ static void ruby_walk(struct culet_reading *reading, void *context)
     culet_ruby_read_version(reading, ruby->version, sizeof ruby->version);
     culet_reading_pause(reading);
     culet_ruby_find_pages(reading, ruby);
+    culet_ruby_count_collections(reading, ruby);
     culet_transient_walk(reading, &ruby->transient);
     culet_ruby_walk_pages(reading, ruby);
     culet_reading_resume(reading);

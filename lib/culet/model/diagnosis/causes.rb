@@ -160,14 +160,8 @@ module Culet
 
       # What a collection has just freed is used again soon.
       #
-      # @return [Float] of the process with the lowest, which part of the free memory was free at half of the readings
-      def steady_share
-        shares = @observation.processes.map do |process|
-          values = process.trend("malloc_free").points.map(&:last)
-          values.last.to_i.zero? ? 1.0 : Statistics.median(values).fdiv(values.last)
-        end
-        [*shares, 1.0].min
-      end
+      # @return [Float] of the process with the lowest
+      def steady_share = @observation.processes.map { |process| process.reuse.steady_share }.min || 1.0
 
       def unsplit = @observation.private_bytes("malloc_unsplit")
 

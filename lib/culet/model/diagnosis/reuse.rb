@@ -2,23 +2,59 @@
 
 module Culet
   class Diagnosis
-    # How much of malloc's free memory a process needs again in the course of a watch.
+    # How much of malloc's free memory a process needs again in the course of a watch: the one measure of it, for
+    # verdicts and savings.
     #
     # What is free at one reading may be in use at the next one. Each page is counted by the readings at which a block
     # of it was in use: once, twice, or more often. Pages that no reading has seen in use may have been in use in
     # between; how many is estimated as the number of species that no sample has (A. Chao, "Nonparametric Estimation of
-    # the Number of Classes in a Population", 1984).
+    # the Number of Classes in a Population", 1984; of m samples, 1987).
     class Reuse
-      # How often pages are counted apart.
-      TIMES = 3
-      private_constant :TIMES
-
-      def initialize
-        @seen = Array.new(TIMES) { Hash.new(0) }
-        @points = []
-        @busy = []
-        @lately = []
+      # A reading. used, free: bytes of malloc; trim: free bytes that a trim would return; masks: a bit for each page
+      # with a block in use, by start of the region; minor, major: collections so far, nil where that is unknown.
+      Reading = Struct.new(:used, :free, :trim, :masks, :minor, :major, keyword_init: true) do
+        # @return [Integer] bytes of malloc
+        def bytes = used + free
       end
+
+      # Pages in use at some readings, by how often.
+      class Pages
+        # How often pages are counted apart.
+        TIMES = 3
+        private_constant :TIMES
+
+        # @param readings [Array<Reading>]
+        def initialize(readings)
+          @count = 0
+          @seen = Array.new(TIMES) { Hash.new(0) }
+          readings.each { |reading| add(reading.masks) }
+        end
+
+        # @param masks [Hash{Integer => Integer}] of a reading
+        def add(masks)
+          @count += 1
+          masks.each do |start, mask|
+            @seen.each { |seen| seen[start], mask = seen[start] | mask, seen[start] & mask }
+          end
+        end
+
+        # @return [Integer] pages that were in use at a reading
+        def size = Pages.sum(@seen.first)
+
+        # @return [Numeric] pages that were in use between readings only, as far as is known
+        def unseen
+          sums = @seen.map { |seen| Pages.sum(seen) }
+          once, twice = sums.each_cons(2).map { |one, other| one - other }
+          (@count - 1) * once * once / (2 * @count * [twice, 1].max)
+        end
+
+        # @param masks [Hash{Integer => Integer}]
+        # @return [Integer]
+        def self.sum(masks) = masks.each_value.sum { |mask| mask.to_s(2).count("1") }
+      end
+      private_constant :Pages
+
+      def initialize = @readings = []
 
       # @param snapshot [Scope::Snapshot]
       # @param levels [Hash{String => Integer}] of SnapshotLevels
@@ -26,54 +62,104 @@ module Culet
         return unless snapshot.malloc && snapshot.allocator.blocks?
 
         @page_bytes = snapshot.process.page_bytes
-        @points << levels.values_at("malloc_used", "malloc_free")
-        count(snapshot.regions.select(&:malloc?).to_h { |region| [region.start, mask(region)] })
+        masks = snapshot.regions.select(&:malloc?).to_h { |region| [region.start, mask(region)] }
+        @readings << Reading.new(used: levels["malloc_used"], free: levels["malloc_free"], masks: masks,
+                                 trim: snapshot.malloc.trim_bytes, minor: snapshot.ruby&.minor_gcs,
+                                 major: snapshot.ruby&.major_gcs)
       end
 
       # @return [Boolean] whether there is more than one reading
-      def known? = @points.size > 1
+      def known? = @readings.size > 1
 
       # @return [Float] free bytes, in the mean of the readings
-      def free_bytes = @points.sum(&:last).fdiv(@points.size)
+      def free_bytes = mean(&:free)
+
+      # Free for longer than a second or two: whole pages that were so at the reading before, too, at least. What a
+      # collection has just left is in use again soon, at another place.
+      #
+      # @return [Array<Numeric>] bytes in the mean of the readings: expected, at least, at most
+      def steady_bytes
+        least = (resident_bytes - lately_bytes).clamp(0, free_bytes)
+        [(least + free_bytes) / 2, least, free_bytes]
+      end
+
+      # @return [Float] of what is free at the end, the part that is expected to be free all along
+      def steady_share
+        last = known? ? @readings.last.free : 0
+        last.zero? ? 1.0 : [steady_bytes.first / last, 1.0].min
+      end
 
       # @return [Integer] bytes of all pages with a block in use, at the reading with most of them
-      def peak_bytes = @busy.max
-
-      # @return [Float] bytes that are in use at a reading or at the one before, in whole pages, in the mean of them
-      def lately_bytes = @lately.sum.fdiv(@lately.size)
-
-      # @return [Array<Numeric>] bytes of pages that are free all the time: at most, and at least
-      def unused_bytes = [resident_bytes - seen_bytes, resident_bytes - seen_bytes - unseen_bytes]
+      def peak_bytes = busy.max
 
       # @return [Float] bytes of malloc, used and free, in the mean of the readings
-      def resident_bytes = @points.sum(&:sum).fdiv(@points.size)
+      def resident_bytes = mean(&:bytes)
+
+      # What culet/auto would return, in the mean of the readings: after each major collection what is free, until it is
+      # in use again.
+      #
+      # @return [Array<Numeric>] bytes: expected, at least, at most
+      def trimmed_bytes
+        return unused if @readings.any? { |reading| reading.major.nil? } || collections(:minor, :major).zero?
+        # None may come for long: then a program under load has in use what it has without trims.
+        return [0, 0, unused.last] if collections(:major).zero?
+
+        expected, least, most = behind_trims.transpose.map { |values| trimmable * values.sum / values.size }
+        [expected, [least, expected].min, most]
+      end
 
       private
 
-      # @param masks [Hash{Integer => Integer}] by start of the regions
-      def count(masks)
-        @busy << masks.each_value.sum { |mask| bytes(mask) }
-        @lately << masks.sum { |start, mask| bytes(mask | @last.fetch(start, 0)) } if @last
-        @last = masks
-        masks.each do |start, mask|
-          @seen.each { |seen| seen[start], mask = seen[start] | mask, seen[start] & mask }
+      def mean(&) = @readings.sum(&).fdiv(@readings.size)
+
+      # @return [Float] bytes that are in use at a reading or at the one before, in whole pages, in the mean of them
+      def lately_bytes
+        lately = @readings.each_cons(2).map { |pair| Pages.new(pair).size * @page_bytes }
+        lately.sum.fdiv(lately.size)
+      end
+
+      def busy = @busy ||= @readings.map { |reading| Pages.sum(reading.masks) * @page_bytes }
+
+      # @return [Integer] collections in the time of the readings
+      def collections(*names) = names.sum { |name| @readings.last[name] - @readings.first[name] }
+
+      # Free all the time, as if one trim had come before the watch: expected, at least, at most. Some of what no
+      # reading has seen in use comes back.
+      def unused
+        pages = Pages.new(@readings)
+        most = [resident_bytes - (pages.size * @page_bytes), 0].max
+        least = [most - (pages.unseen * @page_bytes), 0].max
+        [(least + most) / 2, least, most]
+      end
+
+      # A trim may come right behind the reading before its collection, right before the next one, or only at every
+      # other collection. A busy program has half of what a trim returned in use within a second or two, so that the
+      # first of these is expected.
+      #
+      # @return [Array<Array<Numeric>>] free bytes at each reading behind a trim: expected, at least, at most
+      def behind_trims
+        all = [Pages.new(@readings.first(1))]
+        @readings.each_cons(2).filter_map do |earlier, later|
+          all = [Pages.new([earlier]), all.first, Pages.new([])] if later.major > earlier.major
+          all.each { |pages| pages.add(later.masks) }
+          next if all.size == 1
+
+          needed = [all[0].size + all[0].unseen, all[1].size + all[1].unseen, all[2].size]
+          needed.map { |pages| [later.bytes - (pages * @page_bytes), 0].max }
         end
+      end
+
+      # @return [Float] which part of the pages without a block in use a trim returns: not those where a free block
+      #   begins
+      def trimmable
+        free = @readings.sum(&:bytes) - busy.sum
+        free.positive? ? [@readings.sum(&:trim).fdiv(free), 1.0].min : 1.0
       end
 
       # @return [Integer] a bit for each page, the lowest one for the first page: regions grow at their end
       def mask(region)
         region.fill_runs.map { |pages, used| (used.zero? ? "0" : "1") * pages }.join.reverse.to_i(2)
       end
-
-      def seen_bytes = @seen.first.values.sum { |mask| bytes(mask) }
-
-      def unseen_bytes
-        sums = @seen.map { |seen| seen.values.sum { |mask| bytes(mask) } }
-        once, twice = sums.each_cons(2).map { |one, other| one - other }
-        once * once / [2 * twice, @page_bytes].max
-      end
-
-      def bytes(mask) = @page_bytes * mask.to_s(2).count("1")
     end
   end
 end

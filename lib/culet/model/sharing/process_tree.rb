@@ -47,7 +47,7 @@ module Culet
         return Savings::Part.new(snapshot: snapshot, levels: levels.transform_values(&:resident)) unless forked
 
         Savings::Part.new(snapshot: snapshot, levels: levels.transform_values(&:private),
-                          unshared: levels.transform_values(&:unshared))
+                          unshared: levels.transform_values(&:unshared), writes: writes)
       end
 
       # @return [Integer, nil] bytes of pages that only this process maps, dirty or clean

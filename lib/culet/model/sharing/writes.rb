@@ -63,6 +63,18 @@ module Culet
       # @return [Integer] bytes of pages with this category, alone or among others
       def touched(category) = @bytes.sum { |mask, bytes| (mask & BITS.fetch(category)).zero? ? 0 : bytes }
 
+      # Pages that a warm-up before the fork would have kept shared. A worker writes to them as it frees what the parent
+      # has left behind, as objects grow old, and as it fills free slots between objects; a warm-up does the former two,
+      # and moves free slots to a few pages. Inline caches are filled all the same, and so are holes between blocks: of
+      # pages where blocks were freed and others made, some are copied still.
+      #
+      # @return [Array(Integer, Integer)] bytes, at least and at most
+      def avoidable_bytes
+        avoidable = @bytes.select { |mask, _| avoidable?(mask) }
+        certain = avoidable.reject { |mask, _| with?(mask, :reuse, :metadata) }
+        [certain, avoidable].map { |list| list.sum(&:last) }
+      end
+
       # @return [Hash{String => Object}] for a JSON document
       def document
         categories = CATEGORIES.to_h do |one|
@@ -88,6 +100,18 @@ module Culet
       def each_mask(&) = @bytes.each(&)
 
       private
+
+      def with?(mask, *categories) = categories.all? { |one| mask.anybits?(BITS.fetch(one)) }
+
+      def avoidable?(mask)
+        return false if with?(mask, :inline_caches) || with?(mask, :unknown)
+        return with?(mask, :metadata) || with?(mask, :reuse) if with?(mask, :data)
+
+        with?(mask, :metadata) || (with?(mask, :flag_bits) && aging?)
+      end
+
+      # Whether most of what was written to first words are ages.
+      def aging? = 2 * @flags["age"] > @flags.values.sum
 
       def listed(holdings)
         holdings.sort_by { |_, one| -one.bytes }

@@ -30,8 +30,10 @@ module Culet
       MOST_TIMES = 2
       # Processor time of a look at a process that is not looked at again.
       MOST_LOOK_SECONDS = 5.0
+      # Workers whose writes to what they share are found out: workers are alike.
+      COMPARED = 1
       private_constant :TICK_SECONDS, :FOCUS, :READING_SECONDS, :REST_PER_READING, :LEAST_READINGS, :MOST_UNEXPLAINED,
-                       :MOST_TIMES, :MOST_LOOK_SECONDS
+                       :MOST_TIMES, :MOST_LOOK_SECONDS, :COMPARED
 
       # @param root [Integer] process number of the tree's first process
       # @param seconds [Float] how long to watch
@@ -82,6 +84,8 @@ module Culet
       def over?
         gone?(@root) || (elapsed >= @seconds && !(@lookers.any?(&:alive?) && elapsed < MOST_TIMES * @seconds))
       end
+
+      def forks? = Processes::Tree.new(@root).pids.size > 1
 
       def gone?(pid) = [nil, "Z", "X"].include?(Processes::Cpu.state(pid))
 
@@ -148,7 +152,7 @@ module Culet
       def observation(profile, growth)
         raise Error, ended if gone?(@root)
 
-        tree = Cow::ProcessTree.new([@root])
+        tree = Cow::ProcessTree.new([@root], writes: forks? ? COMPARED : 0)
         add_last(tree)
         Diagnosis::Observation.new(seconds: elapsed, moments: @moments, processes: @processes.select(&:snapshot),
                                    tree: tree, collector: collector, retention: retention(profile),
