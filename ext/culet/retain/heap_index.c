@@ -1,8 +1,6 @@
-/*
- * The address space is divided into granules of 16 KiB, the smallest size of a page of Ruby's heap; a hash table leads
+/* The address space is divided into granules of 16 KiB, the smallest size of a page of Ruby's heap; a hash table leads
  * from a granule to its run. Collectors that pass one slot at a time (MMTk) have runs made of neighbouring slots, in
- * which each multiple of 8 bytes is a slot.
- */
+ * which each multiple of 8 bytes is a slot. */
 #include "retain/heap_index.h"
 
 #include <stdlib.h>

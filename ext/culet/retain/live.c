@@ -117,7 +117,7 @@ static void references(struct culet_graph *graph, uint32_t id, int layer, culet_
     live->reachable(object, found, &question);
 }
 
-/* Strings and numbers of classes with names, without instance variables. Most objects of a heap, so no function is called. */
+/* Strings and numbers of named classes, without instance variables. Most of a heap, so no function is called. */
 static bool is_leaf(struct culet_graph *graph, uint32_t id)
 {
     struct culet_live *live = (struct culet_live *)graph;
