@@ -36,8 +36,6 @@ size_t culet_interned_text(struct culet_interned *table, uint32_t number, char *
 uint64_t culet_interned_write(struct culet_interned *table, struct culet_buffer *buffer, char type,
                               const unsigned char *used, size_t used_bytes);
 
-/*
- * Writes a text in the form of the stream: control characters, backslashes, `separator` (0: none) and bytes that are
- * not UTF-8 as \xNN. Returns its length; at most `size` bytes are written, and no part of an escape.
- */
+/* Writes a text in the form of the stream: control characters, backslashes, `separator` (0: none) and bytes that are
+ * not UTF-8 as \xNN. Returns its length; at most `size` bytes are written, and no part of an escape. */
 size_t culet_interned_escape(char *to, size_t size, const char *from, size_t length, char separator);

@@ -348,10 +348,8 @@ static VALUE profile_label(int argc, VALUE *argv, VALUE self)
     return rb_ensure(rb_yield, Qundef, restore, (VALUE)&block);
 }
 
-/*
- * Culet::Profile.labels: the names and values in effect, a Hash of Strings. Control characters, backslashes and bytes that
- * are not UTF-8 are \\xNN in these, as in the stream.
- */
+/* Culet::Profile.labels: the names and values in effect, a Hash of Strings. Control characters, backslashes and bytes
+ * that are not UTF-8 are \\xNN in these, as in the stream. */
 static VALUE profile_labels(VALUE self)
 {
     VALUE hash = rb_hash_new();

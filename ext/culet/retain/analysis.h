@@ -1,8 +1,6 @@
-/*
- * retain/analysis.h - sums by holder, set and class, from a walk.
+/* retain/analysis.h - sums by holder, set and class, from a walk.
  *
- * A group is what one holder dominates, or what one set of holders shares. Each reachable object is in one group.
- */
+ * A group is what one holder dominates, or what one set of holders shares. Each reachable object is in one group. */
 #pragma once
 
 #include "retain/sets.h"
@@ -63,11 +61,9 @@ const struct culet_buffer *culet_analysis_holder_name(struct culet_analysis *ana
 /* The group of an object that the walk reached. */
 uint32_t culet_analysis_group(const struct culet_analysis *analysis, uint32_t id);
 
-/*
- * The number of a group in the report: of a holder its place, of a set -1 less its place. Returns whether it is shown.
+/* The number of a group in the report: of a holder its place, of a set -1 less its place. Returns whether it is shown.
  *
- * ids: by group, its place in the lists of holders and sets + 1
- */
+ * ids: by group, its place in the lists of holders and sets + 1 */
 bool culet_analysis_shown(const struct culet_analysis *analysis, const struct culet_numbers *ids, uint32_t group,
                           long *id);
 

@@ -1,7 +1,5 @@
-/*
- * retain/brief.h - the largest holders in a struct of a fixed size, and what they have grown by since an earlier one, for
- * the black box.
- */
+/* retain/brief.h - the largest holders in a struct of a fixed size, and what they have grown by since an earlier one,
+ * for the black box. */
 #pragma once
 
 #include "retain/analysis.h"
@@ -21,10 +19,9 @@ struct culet_brief {
     uint32_t count;
     struct culet_brief_holder holders[CULET_BRIEF_HOLDERS]; /* the largest first */
     uint32_t length;
-    /*
-     * Lines, of which the first is "look SECONDS TOTAL_BYTES GROWTH", the others, which have grown most, "KIND BYTES GROWTH
-     * NAME TAB PLACE". SECONDS since the earlier look; without one, -, and GROWTH likewise, and the largest are listed.
-     */
+    /* Lines, of which the first is "look SECONDS TOTAL_BYTES GROWTH", the others, which have grown most, "KIND BYTES
+     * GROWTH NAME TAB PLACE". SECONDS since the earlier look; without one, -, and GROWTH likewise, and the largest are
+     * listed. */
     char text[CULET_BRIEF_TEXT];
 };
 

@@ -1,10 +1,8 @@
-/*
- * retain/dominators.h - the dominators of a graph whose nodes have the numbers of a depth-first walk.
+/* retain/dominators.h - the dominators of a graph whose nodes have the numbers of a depth-first walk.
  *
  * Semi-NCA, after Georgiadis, Tarjan, Werneck, "Finding Dominators in Practice", 2006. In a depth-first walk an edge to
  * a later node starts at its ancestor, so of these edges only the earliest source counts, and it is noted as the walk
- * meets it; only edges to an earlier node are stored.
- */
+ * meets it; only edges to an earlier node are stored. */
 #pragma once
 
 #include "retain/memory.h"

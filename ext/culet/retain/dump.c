@@ -441,7 +441,7 @@ static void add_single(struct culet_dump *dump, enum culet_holder_kind kind, enu
     }
 }
 
-/* Whether a class has it for its methods: code, tables, inclusions of modules. Else it is of a constant or a variable. */
+/* Whether a class has it for its methods: code, tables, inclusions of modules. Else a constant or variable has it. */
 static bool is_of_methods(const struct culet_dump *dump, uint32_t id)
 {
     const struct culet_dump_object *object = &dump->objects.items[id];

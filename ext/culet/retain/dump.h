@@ -43,13 +43,11 @@ struct culet_dump {
     bool keeps_contents;
 };
 
-/*
- * Reads a dump from a descriptor, up to its end.
+/* Reads a dump from a descriptor, up to its end.
  *
  * contents: whether contents of strings are kept
  *
- * Returns NULL, or a sentence on what is wrong with the file; what is said of "the dump".
- */
+ * Returns NULL, or a sentence on what is wrong with the file; what is said of "the dump". */
 const char *culet_dump_open(struct culet_dump *dump, struct culet_memory *memory, int fd, bool contents);
 
 void culet_dump_close(struct culet_dump *dump);

@@ -1,7 +1,5 @@
-/*
- * retain/dump_line.h - reads a line of an ObjectSpace dump: a JSON object. Members that are not listed here are skipped,
- * whatever they hold.
- */
+/* retain/dump_line.h - reads a line of an ObjectSpace dump: a JSON object. Members that are not listed here are
+ * skipped, whatever they hold. */
 #pragma once
 
 #include "strings/dump_line.h"

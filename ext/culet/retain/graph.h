@@ -1,13 +1,11 @@
-/*
- * retain/graph.h - objects and what keeps them, whether in Ruby's heap (live.h) or in a dump (dump.h).
+/* retain/graph.h - objects and what keeps them, whether in Ruby's heap (live.h) or in a dump (dump.h).
  *
  * An object has a number, its id. What no object keeps is kept by a holder: a constant, a global variable, a stack. A
  * class with a permanent name is no object on a path: references to it are left out, and each of its own references is
  * a holder.
  *
  * Holders are in layers. What a holder of an earlier layer reaches belongs to that layer: references from objects of
- * later ones are left out, so that a constant keeps its Hash for itself although a stack or code refers to it, too.
- */
+ * later ones are left out, so that a constant keeps its Hash for itself although a stack or code refers to it, too. */
 #pragma once
 
 #include "common/buffer.h"
@@ -59,10 +57,8 @@ struct culet_graph_functions {
     bool (*is_leaf)(struct culet_graph *graph, uint32_t id);
     /* Calls the function for each reference that an object of a layer has. During the walk it may add holders. */
     void (*references)(struct culet_graph *graph, uint32_t id, int layer, culet_edge_function *edge, void *data);
-    /*
-     * The same with names, of the objects that the graph wants only. The order may differ, a reference may come several
-     * times, and some may come that `references` leaves out.
-     */
+    /* The same with names, of the objects that the graph wants only. The order may differ, a reference may come several
+     * times, and some may come that `references` leaves out. */
     void (*named_references)(struct culet_graph *graph, uint32_t id, culet_named_edge_function *edge, void *data);
     /* Adds the holders of classes that the walk met. Returns whether there were any. */
     bool (*more_holders)(struct culet_graph *graph);

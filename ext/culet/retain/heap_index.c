@@ -1,8 +1,7 @@
-/*
- * The address space is divided into granules of 16 KiB, the smallest size of a page of Ruby's heap; a hash table leads
- * from a granule to its run. Collectors that pass one slot at a time (MMTk) have runs made of neighbouring slots, in
- * which each multiple of 8 bytes is a slot.
- */
+/* The address space is divided into granules of 16 KiB, the smallest size of a page of Ruby's heap; a hash table leads
+ * from a granule to its run. Neighbouring granules share a cache line, because objects refer to their neighbours.
+ * Collectors that pass one slot at a time (MMTk) have runs made of neighbouring slots, in which each multiple of 8
+ * bytes is a slot. */
 #include "retain/heap_index.h"
 
 #include <stdlib.h>
@@ -11,6 +10,8 @@
 #define MOST_IDS (1u << 29)
 #define PAGE_IDS 6 /* an entry of `pages` for each 64 numbers */
 #define SINGLE_STEP 8
+#define NEIGHBOURS 16u        /* granules whose entries are side by side */
+#define STEP (NEIGHBOURS + 1) /* to the next entry; odd, so that it comes to all */
 
 static bool add_run(struct culet_memory *memory, struct culet_heap_index *index, uintptr_t start, uintptr_t past,
                     size_t slot_bytes)
@@ -54,7 +55,9 @@ static int by_start(const void *one, const void *other)
 
 static uint32_t slot_of(const struct culet_heap_index *index, uintptr_t granule)
 {
-    return (uint32_t)((granule * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & index->mask;
+    uint64_t hash = granule / NEIGHBOURS * UINT64_C(0x9e3779b97f4a7c15);
+
+    return ((uint32_t)(hash >> 32) * NEIGHBOURS + granule % NEIGHBOURS) & index->mask;
 }
 
 static void insert(struct culet_heap_index *index, uintptr_t granule, uint32_t run)
@@ -62,11 +65,11 @@ static void insert(struct culet_heap_index *index, uintptr_t granule, uint32_t r
     uint32_t at = slot_of(index, granule);
 
     while (index->table.items[at] != 0)
-        at = (at + 1) & index->mask;
+        at = (at + STEP) & index->mask;
     index->table.items[at] = run + 1;
 }
 
-/* Numbers the slots. Returns the number of granules; 0: too many slots. */
+/* Numbers the slots; behind the last run is the next number. Returns the number of granules; 0: too many slots. */
 static size_t number(struct culet_heap_index *index)
 {
     size_t granules = 1;
@@ -80,7 +83,7 @@ static size_t number(struct culet_heap_index *index)
         if (ids > MOST_IDS)
             return 0;
     }
-    index->ids = (uint32_t)ids;
+    index->ids = index->runs.items[index->runs.count].first = (uint32_t)ids;
     return granules;
 }
 
@@ -88,6 +91,8 @@ bool culet_heap_index_make(struct culet_memory *memory, struct culet_heap_index 
 {
     size_t granules, capacity = 64, page = 0;
 
+    if (!culet_heap_runs_reserve(memory, &index->runs, index->runs.count + 1))
+        return false;
     qsort(index->runs.items, index->runs.count, sizeof(*index->runs.items), by_start);
     granules = number(index);
     if (granules == 0) {
@@ -104,7 +109,7 @@ bool culet_heap_index_make(struct culet_memory *memory, struct culet_heap_index 
         const struct culet_heap_run *run = &index->runs.items[i];
         for (uintptr_t at = run->start >> GRANULE; at <= (run->past - 1) >> GRANULE; at++)
             insert(index, at, i);
-        for (; page << PAGE_IDS < run->first + (run->past - run->start) / run->slot_bytes; page++)
+        for (; page << PAGE_IDS < run[1].first; page++)
             index->pages.items[page] = i;
     }
     return true;
@@ -114,7 +119,7 @@ uint32_t culet_heap_index_id(const struct culet_heap_index *index, uintptr_t add
 {
     uint32_t at = slot_of(index, address >> GRANULE), found;
 
-    for (; (found = index->table.items[at]) != 0; at = (at + 1) & index->mask) {
+    for (; (found = index->table.items[at]) != 0; at = (at + STEP) & index->mask) {
         const struct culet_heap_run *run = &index->runs.items[found - 1];
         if (address >= run->start && address < run->past) {
             uint64_t offset = address - run->start;
@@ -129,7 +134,7 @@ const struct culet_heap_run *culet_heap_index_run(const struct culet_heap_index 
 {
     const struct culet_heap_run *run = &index->runs.items[index->pages.items[id >> PAGE_IDS]];
 
-    while (id >= run->first + (run->past - run->start) / run->slot_bytes)
+    while (id >= run[1].first)
         run++;
     return run;
 }

@@ -1,8 +1,6 @@
-/*
- * retain/heap_index.h - numbers the slots of Ruby's heap, by page and slot.
+/* retain/heap_index.h - numbers the slots of Ruby's heap, by page and slot.
  *
- * A number takes half the room of an address, and arrays that are indexed by it need no hash.
- */
+ * A number takes half the room of an address, and arrays that are indexed by it need no hash. */
 #pragma once
 
 #include "retain/memory.h"

@@ -86,7 +86,7 @@ static void found(VALUE child, void *data)
 
     if (id == CULET_NO_ID || child == question->object || (!plain && RB_BUILTIN_TYPE(child) == T_NONE))
         return;
-    if (plain && question->collecting)
+    if (plain && question->collecting && !culet_live_has(&question->live->leaves, id))
         __builtin_prefetch((const void *)child); /* the walk reads it next */
     if (question->internal == INTERNAL_CALL_CACHE || question->internal == INTERNAL_CONSTANT_CACHE) {
         if (!culet_live_is_named(question->live, child))
@@ -117,25 +117,31 @@ static void references(struct culet_graph *graph, uint32_t id, int layer, culet_
     live->reachable(object, found, &question);
 }
 
-/* Strings and numbers of classes with names, without instance variables. Most objects of a heap, so no function is called. */
-static bool is_leaf(struct culet_graph *graph, uint32_t id)
+/* Whether its class is all that it refers to: Strings and numbers, most of a heap, so no function is called. */
+static bool has_class_only(VALUE flags)
 {
-    struct culet_live *live = (struct culet_live *)graph;
-    VALUE object = culet_live_object(graph, id), flags = RBASIC(object)->flags, class;
-
     switch (flags & RUBY_T_MASK) {
     case T_STRING:
-        if (culet_internals_has_variables(flags) || (flags & CULET_ELEMENTS_SHARED) != 0)
-            return false;
-        break;
+        return !culet_internals_has_variables(flags) && (flags & CULET_ELEMENTS_SHARED) == 0;
     case T_FLOAT:
     case T_BIGNUM:
-        if (culet_internals_has_variables(flags))
-            return false;
-        break;
+        return !culet_internals_has_variables(flags);
     default:
         return false;
     }
+}
+
+/* Those in `leaves` are not read: their words are not in the cache, and String has holders anyway. */
+static bool is_leaf(struct culet_graph *graph, uint32_t id)
+{
+    struct culet_live *live = (struct culet_live *)graph;
+    VALUE object, class;
+
+    if (culet_live_has(&live->leaves, id))
+        return true;
+    object = culet_live_object(graph, id);
+    if (!has_class_only(RBASIC(object)->flags))
+        return false;
     class = RBASIC(object)->klass;
     if (class != live->last_class) {
         live->last_class = class;
@@ -216,6 +222,7 @@ static bool reserve_bits(struct culet_live *live)
 
     return culet_numbers_reserve(live->graph.memory, &live->used, words) &&
            culet_numbers_reserve(live->graph.memory, &live->plain, words) &&
+           culet_numbers_reserve(live->graph.memory, &live->leaves, words) &&
            culet_numbers_reserve(live->graph.memory, &live->judged, words) &&
            culet_numbers_reserve(live->graph.memory, &live->named, words) &&
            culet_numbers_reserve(live->graph.memory, &live->deferred, words);
@@ -233,6 +240,8 @@ static void note_used(struct culet_live *live)
             (void)culet_live_set(&live->used, id);
             if (type != T_CLASS && type != T_MODULE && type != T_IMEMO && type != T_DATA)
                 (void)culet_live_set(&live->plain, id);
+            if (RBASIC(at)->klass == rb_cString && has_class_only(RBASIC(at)->flags))
+                (void)culet_live_set(&live->leaves, id);
             live->has_finalizers |= (RBASIC(at)->flags & RUBY_FL_FINALIZE) != 0;
             if (type == T_ARRAY && RBASIC(at)->klass == 0 && culet_live_is_finalizer((VALUE)at))
                 (void)culet_values_add(live->graph.memory, &live->block_lists, (VALUE)at);
@@ -281,6 +290,7 @@ void culet_live_close(struct culet_live *live)
     culet_heap_index_free(memory, &live->index);
     culet_numbers_free(memory, &live->used);
     culet_numbers_free(memory, &live->plain);
+    culet_numbers_free(memory, &live->leaves);
     culet_numbers_free(memory, &live->judged);
     culet_numbers_free(memory, &live->named);
     culet_numbers_free(memory, &live->deferred);

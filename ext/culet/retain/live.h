@@ -1,8 +1,6 @@
-/*
- * retain/live.h - the objects of this process as a graph.
+/* retain/live.h - the objects of this process as a graph.
  *
- * In a forked copy of the process: GC is off, no other thread runs, and no Ruby code may run.
- */
+ * In a forked copy of the process: GC is off, no other thread runs, and no Ruby code may run. */
 #pragma once
 
 #include "retain/live_heap.h"

@@ -20,8 +20,10 @@ typedef void culet_reachable_function(VALUE object, void (*found)(VALUE, void *)
 struct culet_live {
     struct culet_graph graph;
     struct culet_heap_index index;
-    struct culet_numbers used;       /* bits by id: it was an object at the start */
-    struct culet_numbers plain;      /* bits by id: no reference to it is left out, whatever has it */
+    struct culet_numbers used; /* bits by id: it was an object at the start */
+    /* bits by id: not a class, module, T_IMEMO or T_DATA: only references of inline caches to it are left out */
+    struct culet_numbers plain;
+    struct culet_numbers leaves;     /* bits by id: Strings of class String that refer to nothing else */
     struct culet_numbers judged;     /* bits by id: a class whose bit in `named` is set right */
     struct culet_numbers named;      /* bits by id: a class with a permanent name, or its singleton class */
     struct culet_numbers deferred;   /* bits by id: its holder exists already, or it is a class that was met */

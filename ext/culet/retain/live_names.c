@@ -360,13 +360,9 @@ void culet_live_write_holder(struct culet_graph *graph, const struct culet_holde
             write_text(text, "]");
         return;
     case HOLDER_CLOSURE:
-    case HOLDER_FINALIZER: {
-        struct culet_holder block = *holder;
-        if (holder->kind == HOLDER_FINALIZER)
-            block.object = 0;
-        write_closure(live, &block, text, file, line);
+    case HOLDER_FINALIZER:
+        write_closure(live, holder, text, file, line);
         return;
-    }
     case HOLDER_GLOBAL:
         write_global(object, text);
         return;

@@ -1,9 +1,7 @@
-/*
- * Ruby's roots, with their categories, and the references of classes and threads.
+/* Ruby's roots, with their categories, and the references of classes and threads.
  *
  * Only C functions of Ruby are called. A constant that is to be loaded automatically is not read, a deprecated one
- * without a warning.
- */
+ * without a warning. */
 #include "retain/live_roots.h"
 
 #include <dlfcn.h>
@@ -44,7 +42,7 @@ struct class_walk {
     VALUE class;
 };
 
-/* The local variables of the main program are the stack's as well: what a constant or another variable has is theirs. */
+/* The local variables of the main program are the stack's as well: what constants or other variables have is theirs. */
 static bool is_of_main_program(const struct class_walk *walk, ID name)
 {
     return walk->class == rb_cObject && name == rb_intern("TOPLEVEL_BINDING");
@@ -257,7 +255,7 @@ static void sort(struct culet_notes *notes)
         qsort(notes->items, notes->count, sizeof(*notes->items), by_object);
 }
 
-/* One holder for what has one object. */
+/* Adds one holder per object, with the noted ids as its targets. Empties the list. */
 static void add_grouped(struct culet_live *live, struct culet_notes *notes, enum culet_holder_kind kind,
                         enum culet_layer layer)
 {
@@ -354,7 +352,7 @@ static int add_thread_variable(VALUE name, VALUE value, VALUE data)
     return ST_CONTINUE;
 }
 
-/* Ruby has a thread's variables in a Hash, its instance variable without an @. */
+/* Ruby keeps a thread's variables in a Hash, in an instance variable `locals` (without @). */
 static void add_variables(struct culet_live *live, VALUE thread)
 {
     VALUE variables = rb_attr_get(thread, rb_intern("locals"));
@@ -459,7 +457,7 @@ static void add_root(struct culet_live *live, const struct culet_noted *root)
     }
 }
 
-/* Where Ruby does not report its finalizers as roots (4.0 and later), the lists that are in the heap are taken for them. */
+/* Where Ruby does not report its finalizers as roots (4.0 and later), the lists in the heap are taken for them. */
 static void note_block_lists(struct culet_live *live, const struct root_list *list)
 {
     for (size_t i = 0; i < list->roots.count; i++)

@@ -1,8 +1,6 @@
-/*
- * retain/memory.h - growing arrays outside of malloc and of Ruby's heap, whose sum is limited.
+/* retain/memory.h - growing arrays outside of malloc and of Ruby's heap, whose sum is limited.
  *
- * An array grows by mremap(2), which moves its pages instead of copying them.
- */
+ * An array grows by mremap(2), which moves its pages instead of copying them. */
 #pragma once
 
 #include <stdbool.h>
@@ -35,10 +33,8 @@ bool culet_memory_exhausted(struct culet_memory *memory);
 /* A sentence on why the analysis ended. */
 const char *culet_memory_problem(const struct culet_memory *memory);
 
-/*
- * Defines an array of one type: NAME_add appends an item, NAME_reserve makes room, NAME_free frees it. Members: items,
- * count.
- */
+/* Defines an array of one type: NAME_add appends an item, NAME_reserve makes room, NAME_free frees it. Members: items,
+ * count. */
 #define CULET_LIST(NAME, TYPE)                                                                                         \
     struct NAME {                                                                                                      \
         TYPE *items;                                                                                                   \

@@ -11,10 +11,8 @@ void culet_paths_write_heaviest(struct culet_analysis *analysis, uint32_t holder
 /* Writes up to `most` paths to an object as a JSON list of lists, one from each holder. */
 void culet_paths_write_to(struct culet_analysis *analysis, uint32_t id, int most, struct culet_buffer *out);
 
-/*
- * Writes the name of the reference from a node of the tree to an object, without quotes. A holder's own name is left
- * out. Returns whether there is one.
- */
+/* Writes the name of the reference from a node of the tree to an object, without quotes. A holder's own name is left
+ * out. Returns whether there is one. */
 bool culet_paths_write_edge(struct culet_analysis *analysis, uint32_t number, uint32_t id, struct culet_buffer *text);
 
 /* Writes `"class":"...","address":"0x..."`. */

@@ -154,11 +154,9 @@ static void *analyse_dump(void *data)
     return NULL;
 }
 
-/*
- * Culet::Retention.analyse_dump(descriptor, output, options): analyses a dump and writes the report, or a heap snapshot, to
- * the descriptor `output`. options: [content, duplicates, heapsnapshot, class_name, address, limit_seconds, limit_bytes].
- * Raises Culet::Error.
- */
+/* Culet::Retention.analyse_dump(descriptor, output, options): analyses a dump and writes the report, or a heap
+ * snapshot, to the descriptor `output`. options: [content, duplicates, heapsnapshot, class_name, address,
+ * limit_seconds, limit_bytes]. Raises Culet::Error. */
 static VALUE retention_analyse_dump(VALUE self, VALUE descriptor, VALUE output, VALUE options)
 {
     struct dump_call call = {.fd = NUM2INT(descriptor), .output = NUM2INT(output)};

@@ -1,7 +1,5 @@
-/*
- * retain/sampled.h - what keeps the objects that the memory profile has sampled, and those that have a sampled block of
- * malloc: it leads from the code that allocated to the holder.
- */
+/* retain/sampled.h - what keeps the objects that the memory profile has sampled, and those that have a sampled block of
+ * malloc: it leads from the code that allocated to the holder. */
 #pragma once
 
 #include "retain/analysis.h"
@@ -17,10 +15,8 @@ struct culet_sampled {
 /* Sets the ids: once over all slots. A block belongs to the first object that has its address. */
 void culet_sampled_find(struct culet_sampled *sampled, struct culet_live *live);
 
-/*
- * Writes `,"samples":{...}`: the sites with the most bytes, and the holders and sets that keep most of each.
+/* Writes `,"samples":{...}`: the sites with the most bytes, and the holders and sets that keep most of each.
  *
- * ids: by group, its place in the lists of holders and sets + 1
- */
+ * ids: by group, its place in the lists of holders and sets + 1 */
 void culet_sampled_write(struct culet_analysis *analysis, const struct culet_sampled *sampled,
                          const struct culet_numbers *ids, struct culet_buffer *out);

@@ -92,7 +92,7 @@ static uint32_t merged(struct culet_memory *memory, struct culet_sets *sets, uin
 
 /* ---- propagation ---- */
 
-/* Units are the holders' nodes and what they share: a node below the root has its own number, a leaf one behind them. */
+/* Units are the holders' nodes and what they share: nodes below the root keep their numbers, leaves follow. */
 struct propagation {
     struct culet_walk *walk;
     struct culet_memory *memory;

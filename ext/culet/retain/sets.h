@@ -1,10 +1,8 @@
-/*
- * retain/sets.h - which holders together keep what none of them dominates.
+/* retain/sets.h - which holders together keep what none of them dominates.
  *
  * What the root dominates, but no holder, is reached from several holders. Their sets are propagated along the
  * references between what holders and shared objects dominate, until nothing changes: a set only grows, and beyond
- * CULET_SET_HOLDERS holders it is the one set of "many".
- */
+ * CULET_SET_HOLDERS holders it is the one set of "many". */
 #pragma once
 
 #include "retain/walk.h"

@@ -1,7 +1,5 @@
-/*
- * Nodes are the root, the holders that were walked, and all reachable objects by their ids. Objects are asked for their
- * references twice: V8's format has the number of each node's edges before all edges.
- */
+/* Nodes are the root, the holders that were walked, and all reachable objects by their ids. Objects are asked for their
+ * references twice: V8's format has the number of each node's edges before all edges. */
 #include "retain/snapshot.h"
 
 #include <inttypes.h>

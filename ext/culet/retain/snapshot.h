@@ -3,9 +3,7 @@
 
 #include "retain/analysis.h"
 
-/*
- * Writes the snapshot to a descriptor, as it is made: only the names of references and classes are in memory.
+/* Writes the snapshot to a descriptor, as it is made: only the names of references and classes are in memory.
  *
- * Returns NULL, or a sentence on why not.
- */
+ * Returns NULL, or a sentence on why not. */
 const char *culet_snapshot_write(struct culet_analysis *analysis, int fd);

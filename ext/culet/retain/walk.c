@@ -2,6 +2,7 @@
 
 #define CLOCK_EVERY 0xfff /* nodes between two looks at the clock, less one */
 #define SEEN_CROSSINGS 65536
+#define AHEAD 8 /* nodes */
 
 struct visit {
     uint32_t id, parent; /* parent: a number */
@@ -194,6 +195,15 @@ static void see_holder_again(struct walker *walker, const struct culet_holder *h
         see_again(walker, walker->walk->graph->targets.items[holder->first + i]);
 }
 
+/* Has the processor read a node's object before it is asked. */
+static void fetch(const struct culet_walk *walk, uint32_t number)
+{
+    uint32_t object = number <= walk->tree.count ? walk->objects.items[number] : CULET_IS_HOLDER;
+
+    if ((object & CULET_IS_HOLDER) == 0)
+        __builtin_prefetch((const void *)walk->graph->functions->address(walk->graph, object));
+}
+
 /* Asks all nodes for their references once more, which costs less than to store them. */
 static void place_leaves(struct walker *walker)
 {
@@ -207,6 +217,7 @@ static void place_leaves(struct walker *walker)
         while (number > walk->layer_end[walker->layer])
             walker->before = walk->layer_end[walker->layer++];
         walker->from = number;
+        fetch(walk, number + AHEAD);
         if (object & CULET_IS_HOLDER)
             see_holder_again(walker, &graph->holders.items[object & ~CULET_IS_HOLDER]);
         else

@@ -1,9 +1,7 @@
-/*
- * retain/walk.h - one depth-first walk over a graph, its dominators, and which holders share what none has alone.
+/* retain/walk.h - one depth-first walk over a graph, its dominators, and which holders share what none has alone.
  *
  * Nodes of the dominator tree are the root, the holders, and the objects with references. Objects without references,
- * most of a heap, are leaves: each has only its nearest dominator.
- */
+ * most of a heap, are leaves: each has only its nearest dominator. */
 #pragma once
 
 #include "retain/dominators.h"
