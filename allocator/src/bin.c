@@ -123,15 +123,15 @@ static void forget_recent(struct culet_bin *bin, const struct culet_slab *slab)
     unsigned unit;
 
     for (uint32_t i = 0; i < recents_of(bin); i++)
-        if (culet_bin_recent(bin->recent[i], &unit) != slab)
-            bin->recent[kept++] = bin->recent[i];
+        if (culet_bin_recent(*culet_bin_recent_at(bin, i), &unit) != slab)
+            *culet_bin_recent_at(bin, kept++) = *culet_bin_recent_at(bin, i);
     atomic_store_explicit(&bin->recents, kept, memory_order_relaxed);
 }
 
-static bool is_recent(const struct culet_bin *bin, const struct culet_slab *slab, unsigned unit)
+static bool is_recent(struct culet_bin *bin, const struct culet_slab *slab, unsigned unit)
 {
     for (uint32_t i = 0; i < recents_of(bin); i++)
-        if (bin->recent[i] == ((uintptr_t)slab | unit))
+        if (*culet_bin_recent_at(bin, i) == ((uintptr_t)slab | unit))
             return true;
     return false;
 }
@@ -142,7 +142,7 @@ void culet_bin_flush_recent(struct culet_arena *arena, unsigned klass)
     unsigned unit;
 
     for (uint32_t i = recents_of(bin); i-- > 0;) {
-        struct culet_slab *slab = culet_bin_recent(bin->recent[i], &unit);
+        struct culet_slab *slab = culet_bin_recent(*culet_bin_recent_at(bin, i), &unit);
         if (free_of(slab, unit) && &slab->unit[unit] != arena->current[klass].unit)
             set_available(bin, slab, unit);
     }
@@ -252,15 +252,15 @@ static void *claim_available(struct culet_arena *arena, unsigned klass, struct c
     return block;
 }
 
-/* A block of the unit on top of the recent ones, of which others are claimed, fewer than there are requests before the
- * next sample; NULL if the unit has no free block. One block stays free, and the unit recent: so the first free of a
- * block does not find that the unit was full. An only block is taken by itself. */
-static inline void *claim_top(struct culet_arena *arena, unsigned klass, struct culet_claim *claim, uint32_t recents)
+/* A block of the newest recent unit, of which others are claimed, fewer than there are requests before the next sample;
+ * NULL if the unit has no free block. One block stays free, and the unit recent: so the first free of a block does not
+ * find that the unit was full. An only block is taken by itself. */
+static inline void *claim_newest(struct culet_arena *arena, unsigned klass, struct culet_claim *claim, uint32_t recents)
 {
     struct culet_bin *bin = &arena->bin[klass];
     unsigned unit;
 
-    struct culet_slab *slab = culet_bin_recent(bin->recent[recents - 1], &unit);
+    struct culet_slab *slab = culet_bin_recent(*culet_bin_recent_at(bin, recents - 1), &unit);
     uint64_t free = free_of(slab, unit), taken;
     if (!(free & (free - 1))) {
         atomic_store_explicit(&bin->recents, recents - 1, memory_order_relaxed);
@@ -331,7 +331,7 @@ void *culet_bin_claim(struct culet_arena *arena, unsigned klass)
     if (CULET_UNLIKELY(claim->until <= 1))
         return NULL;
     for (; CULET_LIKELY(recents); recents--) {
-        void *block = claim_top(arena, klass, claim, recents);
+        void *block = claim_newest(arena, klass, claim, recents);
         if (CULET_LIKELY(block != NULL))
             return block;
     }
@@ -736,8 +736,8 @@ void culet_bin_reconcile(void)
 static void check_slab(struct culet_slab *slab, void *data)
 {
     const struct culet_class *c = culet_slab_class(slab);
-    const struct culet_arena *arena = culet_arena(atomic_load_explicit(&slab->span.arena, memory_order_relaxed));
-    const struct culet_bin *bin = &arena->bin[class_of(slab)];
+    struct culet_arena *arena = culet_arena(atomic_load_explicit(&slab->span.arena, memory_order_relaxed));
+    struct culet_bin *bin = &arena->bin[class_of(slab)];
 
     (void)data;
     if (slab->available >> c->units || !slab->reciprocal)

@@ -43,6 +43,12 @@ static inline struct culet_slab *culet_bin_recent(uintptr_t recent, unsigned *un
     return (struct culet_slab *)(recent - *unit);
 }
 
+/* Where the n-th of the recent units stands, from the oldest on. */
+static inline uintptr_t *culet_bin_recent_at(struct culet_bin *bin, uint32_t n)
+{
+    return &bin->recent[(bin->oldest + n) % CULET_RECENT];
+}
+
 /* A block of a unit that a free made available lately, which becomes current; NULL if there is none. The current unit
  * has no free block. The unit's pages are in `dirty`, since it was full and has not been purged. */
 static inline void *culet_bin_take_recent(struct culet_arena *arena, unsigned klass)
@@ -52,8 +58,9 @@ static inline void *culet_bin_take_recent(struct culet_arena *arena, unsigned kl
     unsigned unit;
 
     while (CULET_LIKELY(recents)) {
-        struct culet_slab *slab = culet_bin_recent(bin->recent[--recents], &unit);
-        atomic_store_explicit(&bin->recents, recents, memory_order_relaxed);
+        struct culet_slab *slab = culet_bin_recent(*culet_bin_recent_at(bin, 0), &unit);
+        bin->oldest++;
+        atomic_store_explicit(&bin->recents, --recents, memory_order_relaxed);
         if (CULET_UNLIKELY(!atomic_load_explicit(&slab->unit[unit].free, memory_order_relaxed)))
             continue;
         culet_bin_set_current(arena, klass, slab, unit, &slab->unit[unit]);
@@ -74,7 +81,7 @@ static inline bool culet_bin_add_recent(struct culet_arena *arena, unsigned klas
     if (CULET_UNLIKELY(recents == CULET_RECENT))
         return false;
     slab->span.purge_epoch = arena->purge_epoch;
-    bin->recent[recents] = (uintptr_t)slab | unit;
+    *culet_bin_recent_at(bin, recents) = (uintptr_t)slab | unit;
     atomic_store_explicit(&bin->recents, recents + 1, memory_order_relaxed);
     return true;
 }

@@ -153,7 +153,7 @@ struct culet_segment {
     uint64_t dirty[CULET_SEGMENT_PAGES / 64]; /* free, and may be resident */
 };
 
-#define CULET_RECENT 13
+#define CULET_RECENT 16 /* a power of two */
 
 /* Frees are deferred in an arena once it has a slab in this segment, at 64 MiB: then descriptors are mostly not in the
  * processor's cache, and waiting for several at a time is what saves time. */
@@ -178,8 +178,11 @@ struct culet_bin {
     uint8_t releases;          /* times the last slab was destroyed in a small heap */
     _Atomic uint8_t adoptions; /* times another arena adopted the current slab since the last purge */
     _Atomic bool has_unit;     /* a unit has become current, and may have free blocks */
-    /* Units that got a free block lately: slab address + unit number. They are used first, because their descriptors
-     * are in the processor's cache. */
+    uint8_t oldest;            /* index of the oldest recent unit, modulo CULET_RECENT */
+    /* A queue of units that got a free block lately: slab address + unit number. They are used first, because their
+     * descriptors are in the processor's cache; the oldest first, because frees have given it more blocks by now. A unit
+     * with one block is full again at once, and then neither the branch that the next free in it takes nor that of the
+     * next request is the one that the processor predicts. */
     uintptr_t recent[CULET_RECENT];
 };
 

@@ -116,8 +116,7 @@ TEST(every_class_fills_and_empties)
     }
 }
 
-/* The lowest free block of the current unit; then units that a free made available, the latest first; then a new
- * slab. */
+/* The lowest free block of the current unit; then units that frees made available, the oldest first; then a new slab. */
 TEST(units_are_used_up_before_others)
 {
     static unsigned char *block[CULET_UNIT * 6];
@@ -137,12 +136,12 @@ TEST(units_are_used_up_before_others)
     culet_heap_check();
     for (unsigned i = culet_classes[klass].count - CULET_UNIT * 6; i > 0 && culet_arena(0)->bin[klass].recents; i--) {
         unsigned char *next = get(48);
-        if (next == block[1 * CULET_UNIT + 7])
+        if (next == block[3 * CULET_UNIT + 5])
             break;
         CHECK(next > block[CULET_UNIT * 6 - 1], "a block of a unit that is not current");
     }
-    CHECK(get(48) == block[3 * CULET_UNIT + 5], "not the lowest block of the next recent unit");
-    CHECK(get(48) == block[3 * CULET_UNIT + 9], "not the next one");
+    CHECK(get(48) == block[3 * CULET_UNIT + 9], "not the next block of the oldest recent unit");
+    CHECK(get(48) == block[1 * CULET_UNIT + 7], "not the next recent unit");
     culet_heap_check();
 }
 
