@@ -12,39 +12,36 @@ class BenchTest < Minitest::Test
   Minitest.after_run { FileUtils.rm_rf(BUILT) }
 
   def test_every_probe_under_glibc_and_culet
-    Dir.mktmpdir do |folder|
-      out, err, status = bench("--tiny", "--runs", "1", "--allocators", "glibc,culet", "--json", "#{folder}/all.json", "--out", "#{folder}/rows.json")
-      assert status.success?, err
-      results = JSON.parse(File.read("#{folder}/all.json")).fetch("results")
-      assert_equal listed, results.map { |result| result["probe"] }
-      results.each { |result| assert_sane(result) }
-      rows = JSON.parse(File.read("#{folder}/rows.json")).fetch("results")
-      assert_equal listed.product(%w[glibc culet]).sort, rows.map { |row| row.values_at("subject", "contender") }.uniq.sort
-      results.each { |result| assert_includes out, "| #{result["probe"]}: " }
-    end
+    folder = new_folder
+    out, err, status = bench("--tiny", "--runs", "1", "--allocators", "glibc,culet", "--json", "#{folder}/all.json", "--out", "#{folder}/rows.json")
+    assert status.success?, err
+    results = JSON.parse(File.read("#{folder}/all.json")).fetch("results")
+    assert_equal listed, results.map { |result| result["probe"] }
+    results.each { |result| assert_sane(result) }
+    rows = JSON.parse(File.read("#{folder}/rows.json")).fetch("results")
+    assert_equal listed.product(%w[glibc culet]).sort, rows.map { |row| row.values_at("subject", "contender") }.uniq.sort
+    results.each { |result| assert_includes out, "| #{result["probe"]}: " }
   end
 
   def test_a_goal_is_judged_by_what_was_measured
-    Dir.mktmpdir do |folder|
-      _, err, status = bench("classes", "cow-256", "--tiny", "--runs", "1", "--allocators", "glibc,culet",
-                             "--json", "#{folder}/some.json")
-      assert status.success?, err
-      classes, cow = JSON.parse(File.read("#{folder}/some.json")).fetch("results")
-      assert_judged(classes, "mean_waste", 0.03)
-      assert_judged(cow, "private_dirty_growth_bytes", 512 * 1024)
-      # glibc writes into freed blocks, whatever the machine: each page of the child's 1 MiB becomes its own.
-      assert_operator figure(cow, "private_dirty_growth_bytes")["medians"]["glibc"], :>, 900_000
-    end
+    folder = new_folder
+    _, err, status = bench("classes", "cow-256", "--tiny", "--runs", "1", "--allocators", "glibc,culet",
+                           "--json", "#{folder}/some.json")
+    assert status.success?, err
+    classes, cow = JSON.parse(File.read("#{folder}/some.json")).fetch("results")
+    assert_judged(classes, "mean_waste", 0.03)
+    assert_judged(cow, "private_dirty_growth_bytes", 512 * 1024)
+    # glibc writes into freed blocks, whatever the machine: each page of the child's 1 MiB becomes its own.
+    assert_operator figure(cow, "private_dirty_growth_bytes")["medians"]["glibc"], :>, 900_000
   end
 
   def test_instructions_are_counted
-    Dir.mktmpdir do |folder|
-      out, err, status = bench("pair-64", "--instructions", "--allocators", "glibc,culet", "--json", "#{folder}/counts.json")
-      assert status.success?, err
-      counts = JSON.parse(File.read("#{folder}/counts.json")).dig("instructions_per_operation", "pair-64")
-      counts.each { |name, count| assert_includes 20..1_000, count, name }
-      assert_match(/\| pair-64: .* #{counts["culet"].round} \|/, out)
-    end
+    folder = new_folder
+    out, err, status = bench("pair-64", "--instructions", "--allocators", "glibc,culet", "--json", "#{folder}/counts.json")
+    assert status.success?, err
+    counts = JSON.parse(File.read("#{folder}/counts.json")).dig("instructions_per_operation", "pair-64")
+    counts.each { |name, count| assert_includes 20..1_000, count, name }
+    assert_match(/\| pair-64: .* #{counts["culet"].round} \|/, out)
   end
 
   def test_a_ruby_probe_is_not_counted
@@ -54,19 +51,18 @@ class BenchTest < Minitest::Test
   end
 
   def test_the_fork_probe_tells_a_hang
-    Dir.mktmpdir do |folder|
-      File.write("#{folder}/hang.c", <<~C)
-        #include <pthread.h>
-        #include <unistd.h>
-        static void hang(void) { pause(); }
-        __attribute__((constructor)) static void begin(void) { pthread_atfork(NULL, NULL, hang); }
-      C
-      text, status = Open3.capture2e("cc", "-shared", "-fPIC", "-pthread", "-o", "#{folder}/hang.so", "#{folder}/hang.c")
-      assert status.success?, text
-      bench("--tiny", "classes", "--runs", "1", "--allocators", "glibc") # builds the probes
-      out, = assert_success("#{BUILT}/fork", "forks=3", "threads=1", "patience=1", env: NEUTRAL.merge("LD_PRELOAD" => "#{folder}/hang.so"))
-      assert_equal [1, 1], JSON.parse(out).fetch("figures").values_at("forks", "hangs")
-    end
+    folder = new_folder
+    File.write("#{folder}/hang.c", <<~C)
+      #include <pthread.h>
+      #include <unistd.h>
+      static void hang(void) { pause(); }
+      __attribute__((constructor)) static void begin(void) { pthread_atfork(NULL, NULL, hang); }
+    C
+    text, status = Open3.capture2e("cc", "-shared", "-fPIC", "-pthread", "-o", "#{folder}/hang.so", "#{folder}/hang.c")
+    assert status.success?, text
+    bench("--tiny", "classes", "--runs", "1", "--allocators", "glibc") # builds the probes
+    out, = assert_success("#{BUILT}/fork", "forks=3", "threads=1", "patience=1", env: NEUTRAL.merge("LD_PRELOAD" => "#{folder}/hang.so"))
+    assert_equal [1, 1], JSON.parse(out).fetch("figures").values_at("forks", "hangs")
   end
 
   def test_a_library_that_is_no_allocator_is_no_contender

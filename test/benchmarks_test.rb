@@ -17,13 +17,12 @@ class BenchmarksTest < Minitest::Test
   end
 
   def test_the_charts_that_the_page_shows_are_drawn
-    Dir.mktmpdir do |folder|
-      assert_success(RbConfig.ruby, "-w", File.join(Bench::ROOT, "bench/report"), "--charts", "#{folder}/charts")
-      drawn = Dir["#{folder}/charts/*"].to_h { |path| [File.basename(path), File.read(path, encoding: Encoding::UTF_8)] }
-      assert_equal File.read(Bench::Page::PAGE, encoding: Encoding::UTF_8).scan(/^<!-- picture: (\S+) /).flatten.sort, drawn.keys.sort
-      assert_equal Bench::Page.new.charts, drawn
-      drawn.each { |name, text| assert_bars(name, text) }
-    end
+    folder = new_folder
+    assert_success(RbConfig.ruby, "-w", File.join(Bench::ROOT, "bench/report"), "--charts", "#{folder}/charts")
+    drawn = Dir["#{folder}/charts/*"].to_h { |path| [File.basename(path), File.read(path, encoding: Encoding::UTF_8)] }
+    assert_equal File.read(Bench::Page::PAGE, encoding: Encoding::UTF_8).scan(/^<!-- picture: (\S+) /).flatten.sort, drawn.keys.sort
+    assert_equal Bench::Page.new.charts, drawn
+    drawn.each { |name, text| assert_bars(name, text) }
   end
 
   NAMES.each do |name|
@@ -82,15 +81,14 @@ class BenchmarksTest < Minitest::Test
   end
 
   def test_a_written_result_file_is_read
-    Dir.mktmpdir do |folder|
-      path = File.join(folder, "some.json")
-      rows = [Bench::Row.of([1.0, 2.0, 3.0], factor: 2, subject: "a", contender: "b", metric: "time", unit: "s"),
-              Bench::Row.of([nil], subject: "a", contender: "c", metric: "time", unit: "s")]
-      Bench::ResultFile.write(path, title: "Some", rows: rows, command: "some")
-      file = Bench::ResultFile.new("some", JSON.parse(File.read(path)))
-      assert_equal [[4.0, 3]], file.rows.map { |row| [row.median, row.runs] }
-      assert_operator file.environment["cores"], :>, 0
-    end
+    folder = new_folder
+    path = File.join(folder, "some.json")
+    rows = [Bench::Row.of([1.0, 2.0, 3.0], factor: 2, subject: "a", contender: "b", metric: "time", unit: "s"),
+            Bench::Row.of([nil], subject: "a", contender: "c", metric: "time", unit: "s")]
+    Bench::ResultFile.write(path, title: "Some", rows: rows, command: "some")
+    file = Bench::ResultFile.new("some", JSON.parse(File.read(path)))
+    assert_equal [[4.0, 3]], file.rows.map { |row| [row.median, row.runs] }
+    assert_operator file.environment["cores"], :>, 0
   end
 
   def test_a_goal_that_some_figures_may_miss

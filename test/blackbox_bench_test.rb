@@ -10,15 +10,14 @@ class BlackBoxBenchTest < Minitest::Test
   BENCH = File.join(ROOT, "bench/blackbox/run")
 
   def test_each_program_with_and_without
-    Dir.mktmpdir do |folder|
-      path = File.join(folder, "rows.json")
-      assert_success(RbConfig.ruby, "-w", BENCH, "--runs", "1", "--seconds", "1", "--requests", "2000", "--out", path, env: NEUTRAL)
-      rows = JSON.parse(File.read(path)).fetch("results")
-      assert_equal ["idle", "busy, profile on", "requests"].product(["without", "black box"]),
-                   rows.select { |row| row["metric"] == "CPU time" }.map { |row| row.values_at("subject", "contender") }
-      with = rows.select { |row| row["contender"] == "black box" && row["metric"] == "CPU time" }
-      assert(with.all? { |row| row["median"].positive? })
-    end
+    folder = new_folder
+    path = File.join(folder, "rows.json")
+    assert_success(RbConfig.ruby, "-w", BENCH, "--runs", "1", "--seconds", "1", "--requests", "2000", "--out", path, env: NEUTRAL)
+    rows = JSON.parse(File.read(path)).fetch("results")
+    assert_equal ["idle", "busy, profile on", "requests"].product(["without", "black box"]),
+                 rows.select { |row| row["metric"] == "CPU time" }.map { |row| row.values_at("subject", "contender") }
+    with = rows.select { |row| row["contender"] == "black box" && row["metric"] == "CPU time" }
+    assert(with.all? { |row| row["median"].positive? })
   end
 
   def test_wrong_words

@@ -26,12 +26,11 @@ class BoxesTest < Minitest::Test
   end
 
   def test_a_process_in_boxes_tells_of_itself
-    Dir.mktmpdir do |folder|
-      file = File.join(folder, "own.snapshot")
-      boxed("kept = Array.new(20_000) { 'x' * 1_000 }; Culet.snapshot(ARGV.first); kept", file)
-      out, = assert_culet_success("report", "--json", file, env: NEUTRAL)
-      assert_operator JSON.parse(out)["malloc_holdings"]["types"]["T_STRING"], :>, 20_000_000
-    end
+    folder = new_folder
+    file = File.join(folder, "own.snapshot")
+    boxed("kept = Array.new(20_000) { 'x' * 1_000 }; Culet.snapshot(ARGV.first); kept", file)
+    out, = assert_culet_success("report", "--json", file, env: NEUTRAL)
+    assert_operator JSON.parse(out)["malloc_holdings"]["types"]["T_STRING"], :>, 20_000_000
   end
 
   def test_the_load_paths_index_steps_aside

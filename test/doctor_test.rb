@@ -41,58 +41,54 @@ class DoctorTest < Minitest::Test
 
   def test_an_allocator_opened_too_late_is_bad
     library = Culet::Allocators.parse("mimalloc").library
-    Dir.mktmpdir do |directory|
-      program = compile(directory, <<~C, "-ldl")
-        #include <dlfcn.h>
-        #include <stdio.h>
-        #include <unistd.h>
-        int main(void) { if (!dlopen("#{library}", RTLD_NOW | RTLD_GLOBAL)) return 1; puts("up"); fflush(stdout); pause(); }
-      C
-      with_program(program, env: NEUTRAL) do |pid|
-        report = examine(pid)
-        assert_equal "glibc", report.dig("allocator", "name")
-        bad = report["findings"].find { |one| one["topic"] == "allocator" && one["verdict"] == "bad" }
-        assert_match(/mimalloc is loaded .* does not serve malloc/, bad["text"])
-        assert bad["remedy"]
-      end
+    directory = new_folder
+    program = compile(directory, <<~C, "-ldl")
+      #include <dlfcn.h>
+      #include <stdio.h>
+      #include <unistd.h>
+      int main(void) { if (!dlopen("#{library}", RTLD_NOW | RTLD_GLOBAL)) return 1; puts("up"); fflush(stdout); pause(); }
+    C
+    with_program(program, env: NEUTRAL) do |pid|
+      report = examine(pid)
+      assert_equal "glibc", report.dig("allocator", "name")
+      bad = report["findings"].find { |one| one["topic"] == "allocator" && one["verdict"] == "bad" }
+      assert_match(/mimalloc is loaded .* does not serve malloc/, bad["text"])
+      assert bad["remedy"]
     end
   end
 
   def test_an_allocator_the_program_is_linked_with_is_recognised
     library = Culet::Allocators.parse("jemalloc").library
-    Dir.mktmpdir do |directory|
-      program = compile(directory, waiting_c, "-Wl,--no-as-needed", library)
-      with_program(program, env: NEUTRAL) { |pid| assert_equal "jemalloc", examine(pid).dig("allocator", "name") }
-    end
+    directory = new_folder
+    program = compile(directory, waiting_c, "-Wl,--no-as-needed", library)
+    with_program(program, env: NEUTRAL) { |pid| assert_equal "jemalloc", examine(pid).dig("allocator", "name") }
   end
 
   def test_an_allocator_of_the_programs_own_is_said_to_be_unknown
-    Dir.mktmpdir do |directory|
-      own = <<~C
-        #include <stddef.h>
-        static char store[1 << 20]; static size_t used;
-        void *malloc(size_t n) { void *p = store + used; used += (n + 15) & ~(size_t)15; return p; }
-        void free(void *p) { (void)p; }
-        #{waiting_c}
-      C
-      program = compile(directory, own, "-rdynamic", "-fno-builtin")
-      with_program(program, env: NEUTRAL) do |pid|
-        report = examine(pid)
-        assert_nil report.dig("allocator", "name")
-        assert_equal program, report.dig("allocator", "library")
-        assert_match(/an unknown allocator/, finding(report, "allocator")["text"])
-      end
+    directory = new_folder
+    own = <<~C
+      #include <stddef.h>
+      static char store[1 << 20]; static size_t used;
+      void *malloc(size_t n) { void *p = store + used; used += (n + 15) & ~(size_t)15; return p; }
+      void free(void *p) { (void)p; }
+      #{waiting_c}
+    C
+    program = compile(directory, own, "-rdynamic", "-fno-builtin")
+    with_program(program, env: NEUTRAL) do |pid|
+      report = examine(pid)
+      assert_nil report.dig("allocator", "name")
+      assert_equal program, report.dig("allocator", "library")
+      assert_match(/an unknown allocator/, finding(report, "allocator")["text"])
     end
   end
 
   def test_a_static_program_is_described
-    Dir.mktmpdir do |directory|
-      program = compile(directory, waiting_c, "-static")
-      with_program(program, env: NEUTRAL) do |pid|
-        report = examine(pid)
-        assert_nil report.dig("allocator", "library")
-        assert_match(/the program is static/, finding(report, "allocator")["text"])
-      end
+    directory = new_folder
+    program = compile(directory, waiting_c, "-static")
+    with_program(program, env: NEUTRAL) do |pid|
+      report = examine(pid)
+      assert_nil report.dig("allocator", "library")
+      assert_match(/the program is static/, finding(report, "allocator")["text"])
     end
   end
 

@@ -44,33 +44,31 @@ class DoctorUnknownTest < Minitest::Test
 
   # The program's file system is gone while it runs: what the program defines is unknown.
   def test_a_program_that_cannot_be_opened
-    Dir.mktmpdir do |folder|
-      script = "mount -t tmpfs none #{folder} && cp \"$(command -v sleep)\" #{folder}/program && #{folder}/program 600 & pid=$!; " \
-               "until [ \"$(readlink /proc/$pid/exe)\" = #{folder}/program ]; do sleep 0.05; done; umount -l #{folder}; " \
-               "\"$@\" $pid; status=$?; kill $pid; exit $status"
-      report = JSON.parse(inside("true", "sh", "-c", script, "sh", *culet_command, "doctor", "--json"))
-      assert_match(/Ruby version: unknown, because .*program cannot be opened/, text(report, "ruby"))
-    end
+    folder = new_folder
+    script = "mount -t tmpfs none #{folder} && cp \"$(command -v sleep)\" #{folder}/program && #{folder}/program 600 & pid=$!; " \
+             "until [ \"$(readlink /proc/$pid/exe)\" = #{folder}/program ]; do sleep 0.05; done; umount -l #{folder}; " \
+             "\"$@\" $pid; status=$?; kill $pid; exit $status"
+    report = JSON.parse(inside("true", "sh", "-c", script, "sh", *culet_command, "doctor", "--json"))
+    assert_match(/Ruby version: unknown, because .*program cannot be opened/, text(report, "ruby"))
   end
 
   # Of a preloaded link, the loader maps what it leads to, by a name that is a file in that process's mounts alone.
   def test_a_library_preloaded_by_a_link_that_leads_into_another_mount
-    Dir.mktmpdir do |directory|
-      library = File.join(TestHelper::ROOT, "allocator/build/libculet.so")
-      File.symlink("within/library.so", "#{directory}/link.so")
-      Dir.mkdir("#{directory}/within")
-      ready, done = %w[ready done].map { |name| "#{directory}/#{name}" }
-      change = "mount -t tmpfs none #{directory}/within && cp #{library} #{directory}/within/library.so"
-      waiting = "File.write('#{ready}.new', $$); File.rename('#{ready}.new', '#{ready}'); sleep 0.05 until File.exist?('#{done}')"
-      program = Thread.new { inside(change, "sh", "-c", "LD_PRELOAD=#{directory}/link.so exec \"$@\"", "sh", RbConfig.ruby, "-e", waiting) }
-      program.report_on_exception = false
-      sleep(0.05) until File.exist?(ready) || !program.alive?
-      out, err = run_culet("doctor", "--json", File.read(ready), env: NEUTRAL) if File.exist?(ready)
-      File.write(done, "")
-      program.value
-      assert_equal "", err
-      assert_equal "culet", JSON.parse(out).dig("allocator", "name")
-    end
+    directory = new_folder
+    library = File.join(TestHelper::ROOT, "allocator/build/libculet.so")
+    File.symlink("within/library.so", "#{directory}/link.so")
+    Dir.mkdir("#{directory}/within")
+    ready, done = %w[ready done].map { |name| "#{directory}/#{name}" }
+    change = "mount -t tmpfs none #{directory}/within && cp #{library} #{directory}/within/library.so"
+    waiting = "File.write('#{ready}.new', $$); File.rename('#{ready}.new', '#{ready}'); sleep 0.05 until File.exist?('#{done}')"
+    program = Thread.new { inside(change, "sh", "-c", "LD_PRELOAD=#{directory}/link.so exec \"$@\"", "sh", RbConfig.ruby, "-e", waiting) }
+    program.report_on_exception = false
+    sleep(0.05) until File.exist?(ready) || !program.alive?
+    out, err = run_culet("doctor", "--json", File.read(ready), env: NEUTRAL) if File.exist?(ready)
+    File.write(done, "")
+    program.value
+    assert_equal "", err
+    assert_equal "culet", JSON.parse(out).dig("allocator", "name")
   end
 
   private

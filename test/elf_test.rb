@@ -24,73 +24,68 @@ class ElfTest < Minitest::Test
 
   # The loader knows two hash tables; both are read.
   def test_symbols_are_found_through_either_hash_table
-    Dir.mktmpdir do |directory|
-      source = "int alpha(void){return 1;} int beta(void){return 2;} const char gamma_text[] = \"text\";"
-      %w[gnu sysv].each do |style|
-        library = compile_c(File.join(directory, "lib#{style}.so"), source, "-shared", "-fPIC", "-nostdlib", "-Wl,--hash-style=#{style}",
-                            "-Wl,-soname,lib#{style}.so.7")
-        elf = Elf.new(library)
-        %w[alpha beta gamma_text].each { |name| assert elf.defines?(name), "#{style} #{name}" }
-        %w[delta malloc alph].each { |name| refute elf.defines?(name), "#{style} #{name}" }
-        assert_equal "text", elf.text_at(elf.symbol("gamma_text"))
-        assert_equal "lib#{style}.so.7", elf.soname
-      end
+    directory = new_folder
+    source = "int alpha(void){return 1;} int beta(void){return 2;} const char gamma_text[] = \"text\";"
+    %w[gnu sysv].each do |style|
+      library = compile_c(File.join(directory, "lib#{style}.so"), source, "-shared", "-fPIC", "-nostdlib", "-Wl,--hash-style=#{style}",
+                          "-Wl,-soname,lib#{style}.so.7")
+      elf = Elf.new(library)
+      %w[alpha beta gamma_text].each { |name| assert elf.defines?(name), "#{style} #{name}" }
+      %w[delta malloc alph].each { |name| refute elf.defines?(name), "#{style} #{name}" }
+      assert_equal "text", elf.text_at(elf.symbol("gamma_text"))
+      assert_equal "lib#{style}.so.7", elf.soname
     end
   end
 
   # Of the symbol table if the file has one, which also names what is not exported; else of what it exports.
   def test_functions_have_names_by_their_addresses
-    Dir.mktmpdir do |directory|
-      source = "__attribute__((noinline)) static int hidden(void){return 1;} int shown(void){return hidden() + 1;}"
-      library = compile_c(File.join(directory, "two.so"), source, "-shared", "-fPIC", "-nostdlib", "-O0")
-      elf = Elf.new(library)
-      names = elf.functions.to_h { |address, _, name| [name, address] }
-      assert_equal names["shown"], elf.symbol("shown").value
-      assert_equal %w[hidden shown], [names["hidden"], names["shown"] + 1].map { |address| elf.function_at(address) }
-      assert_nil elf.function_at(0)
-      offset = elf.send(:offset_of, names["hidden"])
-      assert_equal [names["hidden"], nil], [elf.address_at(offset), elf.address_at(1 << 40)]
-      run_program("strip", library)
-      assert_equal ["shown"], Elf.new(library).functions.map(&:last)
-    end
+    directory = new_folder
+    source = "__attribute__((noinline)) static int hidden(void){return 1;} int shown(void){return hidden() + 1;}"
+    library = compile_c(File.join(directory, "two.so"), source, "-shared", "-fPIC", "-nostdlib", "-O0")
+    elf = Elf.new(library)
+    names = elf.functions.to_h { |address, _, name| [name, address] }
+    assert_equal names["shown"], elf.symbol("shown").value
+    assert_equal %w[hidden shown], [names["hidden"], names["shown"] + 1].map { |address| elf.function_at(address) }
+    assert_nil elf.function_at(0)
+    offset = elf.send(:offset_of, names["hidden"])
+    assert_equal [names["hidden"], nil], [elf.address_at(offset), elf.address_at(1 << 40)]
+    run_program("strip", library)
+    assert_equal ["shown"], Elf.new(library).functions.map(&:last)
   end
 
   def test_a_static_program_is_recognised
-    Dir.mktmpdir do |directory|
-      program = static_program(directory)
-      assert_predicate Elf.new(program), :static?
-      assert_nil Elf.new(program).interpreter
-    end
+    directory = new_folder
+    program = static_program(directory)
+    assert_predicate Elf.new(program), :static?
+    assert_nil Elf.new(program).interpreter
   end
 
   def test_what_is_no_elf_file_is_refused
-    Dir.mktmpdir do |directory|
-      path = File.join(directory, "x")
-      ["", "\x7fELF", "#!/bin/sh\n", "\x7fELF#{"\xff" * 100}"].each do |content|
-        File.binwrite(path, content)
-        assert_raises(Elf::Invalid, content.inspect) { Elf.new(path).symbol("malloc") }
-      end
+    directory = new_folder
+    path = File.join(directory, "x")
+    ["", "\x7fELF", "#!/bin/sh\n", "\x7fELF#{"\xff" * 100}"].each do |content|
+      File.binwrite(path, content)
+      assert_raises(Elf::Invalid, content.inspect) { Elf.new(path).symbol("malloc") }
     end
   end
 
   # Wherever a file is cut off, the answer is an answer or Elf::Invalid.
   def test_damaged_files_never_raise_anything_else
     whole = File.binread(Dir["#{RbConfig::CONFIG["rubyarchdir"]}/**/etc.so"].first)
-    Dir.mktmpdir do |directory|
-      path = File.join(directory, "x")
-      random = Random.new(1)
-      answers = Array.new(200) do |i|
-        damaged = whole.dup
-        i.even? ? damaged = damaged[0, random.rand(damaged.size)] : 20.times { damaged.setbyte(random.rand(1024), random.rand(256)) }
-        File.binwrite(path, damaged)
-        elf = Elf.new(path)
-        elf.functions.each { |address, _, _| elf.function_at(elf.address_at(address).to_i) }
-        elf.defines?("malloc")
-      rescue Elf::Invalid
-        :invalid
-      end
-      assert_equal [false, :invalid], answers.uniq.sort_by(&:to_s), "some can be read, some cannot, none defines malloc"
+    directory = new_folder
+    path = File.join(directory, "x")
+    random = Random.new(1)
+    answers = Array.new(200) do |i|
+      damaged = whole.dup
+      i.even? ? damaged = damaged[0, random.rand(damaged.size)] : 20.times { damaged.setbyte(random.rand(1024), random.rand(256)) }
+      File.binwrite(path, damaged)
+      elf = Elf.new(path)
+      elf.functions.each { |address, _, _| elf.function_at(elf.address_at(address).to_i) }
+      elf.defines?("malloc")
+    rescue Elf::Invalid
+      :invalid
     end
+    assert_equal [false, :invalid], answers.uniq.sort_by(&:to_s), "some can be read, some cannot, none defines malloc"
   end
 
   private

@@ -38,18 +38,17 @@ class EnvTest < Minitest::Test
   end
 
   def test_out_writes_the_file_whole
-    Dir.mktmpdir do |directory|
-      path = File.join(directory, "culet.env")
-      out, err = assert_culet_success("env", "--out", path, env: NEUTRAL)
-      assert_equal ["", "culet: wrote #{path}\n"], [out, err]
-      assert_match(/\Aexport LD_PRELOAD=\S+\n\z/, File.read(path))
-      assert_equal ["culet.env"], Dir.children(directory)
+    directory = new_folder
+    path = File.join(directory, "culet.env")
+    out, err = assert_culet_success("env", "--out", path, env: NEUTRAL)
+    assert_equal ["", "culet: wrote #{path}\n"], [out, err]
+    assert_match(/\Aexport LD_PRELOAD=\S+\n\z/, File.read(path))
+    assert_equal ["culet.env"], Dir.children(directory)
 
-      _, err, status = run_culet("env", "--out", File.join(directory, "no/such/file"), env: NEUTRAL)
-      assert_equal 1, status.exitstatus
-      assert_match(/\Aculet: cannot write .*No such file/, err)
-      assert_equal 1, err.lines.size
-    end
+    _, err, status = run_culet("env", "--out", File.join(directory, "no/such/file"), env: NEUTRAL)
+    assert_equal 1, status.exitstatus
+    assert_match(/\Aculet: cannot write .*No such file/, err)
+    assert_equal 1, err.lines.size
   end
 
   def test_a_command_is_wrong_usage

@@ -80,11 +80,10 @@ class FirstMinutesTest < Minitest::Test
 
     units = blocks("systemd", "ini").filter_map { |text| [text[%r{\A# /etc/systemd/system/(\S+)}, 1], text] if text.include?("[Unit]") }
     assert_equal %w[puma.service sidekiq.service], units.map(&:first)
-    Dir.mktmpdir do |folder|
-      # The reader's user, folder and programs are not here.
-      units.each { |name, text| File.write("#{folder}/#{name}", text.gsub("/usr/local/bin/culet", "/bin/true").gsub("/srv/app", "/").sub("User=app", "User=root")) }
-      out, err = assert_success("systemd-analyze", "verify", *units.map { |name, _| "#{folder}/#{name}" })
-      assert_empty((out + err).lines.grep(/#{Regexp.escape(folder)}/))
-    end
+    folder = new_folder
+    # The reader's user, folder and programs are not here.
+    units.each { |name, text| File.write("#{folder}/#{name}", text.gsub("/usr/local/bin/culet", "/bin/true").gsub("/srv/app", "/").sub("User=app", "User=root")) }
+    out, err = assert_success("systemd-analyze", "verify", *units.map { |name, _| "#{folder}/#{name}" })
+    assert_empty((out + err).lines.grep(/#{Regexp.escape(folder)}/))
   end
 end

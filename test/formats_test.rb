@@ -61,14 +61,13 @@ class FormatsTest < Minitest::Test
   end
 
   def test_a_black_box
-    Dir.mktmpdir do |directory|
-      path = File.join(directory, "killed")
-      File.binwrite(path, Zlib::GzipReader.open("#{FOLDER}/killed.box.gz", &:read))
-      found = json("autopsy", path)
-      assert_equal [3747, "-e", "culet", 15_560_704], found.values_at("pid", "program", "allocator", "rss_bytes")
-      assert_equal 4_729_088, found.dig("levels", "malloc_used")
-      assert_equal [16, 1, 23_698], found["gc"].values_at("count", "major", "live_slots")
-    end
+    directory = new_folder
+    path = File.join(directory, "killed")
+    File.binwrite(path, Zlib::GzipReader.open("#{FOLDER}/killed.box.gz", &:read))
+    found = json("autopsy", path)
+    assert_equal [3747, "-e", "culet", 15_560_704], found.values_at("pid", "program", "allocator", "rss_bytes")
+    assert_equal 4_729_088, found.dig("levels", "malloc_used")
+    assert_equal [16, 1, 23_698], found["gc"].values_at("count", "major", "live_slots")
   end
 
   # Readers of other versions find the heap by it: members are added at the end alone.

@@ -16,57 +16,54 @@ class HardeningBenchTest < Minitest::Test
 
   # glibc leaves the addresses of a list in freed blocks; culet writes nothing there.
   def test_outcomes_under_glibc_and_culet
-    Dir.mktmpdir do |folder|
-      out, err, status = bench("double-40", "read-address-4000", "overread-40-by-million", "--runs", "2", "--allocators",
-                               "glibc,culet", "--json", "#{folder}/all.json", "--out", "#{folder}/rows.json")
-      assert status.success?, err
-      outcomes = JSON.parse(File.read("#{folder}/all.json"))
-      assert_equal [["double-40", "glibc", "stopped", 2], ["double-40", "culet", "stopped", 2],
-                    ["read-address-4000", "glibc", "succeeded", 1], ["read-address-4000", "culet", "no_effect", 2],
-                    ["overread-40-by-million", "glibc", "succeeded", 1],
-                    ["overread-40-by-million", "culet", "succeeded", 1]],
-                   outcomes.map { |one| one.values_at("attack", "contender", "outcome", "attempts") }
-      assert_match(/\Aculet: double free of 0x\h+: /, outcomes[1]["message"])
-      assert_match(/^\| all \| 3 \| 33 % \| 67 % \|$/, out)
-      assert_match(/^\| read-address-4000 \| .* \| \*\*succeeded\*\* \| no effect \|$/, out)
-      rows = JSON.parse(File.read("#{folder}/rows.json")).fetch("results")
-      assert_equal [["all", "glibc", 33.3], ["all", "culet", 66.7], ["Double free", "glibc", 100.0]],
-                   rows.first(3).map { |row| row.values_at("subject", "contender", "median") }
-    end
+    folder = new_folder
+    out, err, status = bench("double-40", "read-address-4000", "overread-40-by-million", "--runs", "2", "--allocators",
+                             "glibc,culet", "--json", "#{folder}/all.json", "--out", "#{folder}/rows.json")
+    assert status.success?, err
+    outcomes = JSON.parse(File.read("#{folder}/all.json"))
+    assert_equal [["double-40", "glibc", "stopped", 2], ["double-40", "culet", "stopped", 2],
+                  ["read-address-4000", "glibc", "succeeded", 1], ["read-address-4000", "culet", "no_effect", 2],
+                  ["overread-40-by-million", "glibc", "succeeded", 1],
+                  ["overread-40-by-million", "culet", "succeeded", 1]],
+                 outcomes.map { |one| one.values_at("attack", "contender", "outcome", "attempts") }
+    assert_match(/\Aculet: double free of 0x\h+: /, outcomes[1]["message"])
+    assert_match(/^\| all \| 3 \| 33 % \| 67 % \|$/, out)
+    assert_match(/^\| read-address-4000 \| .* \| \*\*succeeded\*\* \| no effect \|$/, out)
+    rows = JSON.parse(File.read("#{folder}/rows.json")).fetch("results")
+    assert_equal [["all", "glibc", 33.3], ["all", "culet", 66.7], ["Double free", "glibc", 100.0]],
+                 rows.first(3).map { |row| row.values_at("subject", "contender", "median") }
   end
 
   # Its memory is never reused, and free accepts everything: attacks on reuse have no effect, those on neighbours do.
   def test_outcomes_under_an_allocator_that_never_frees
-    Dir.mktmpdir do |folder|
-      build_library("#{folder}/bump.so", "")
-      out, err, status = bench("double-free", "read-40", "overflow-40-by-32", "--runs", "1", "--allocators", "bump=#{folder}/bump.so")
-      assert status.success?, err
-      outcomes = out.scan(/^\| ([\w-]+) \| [^|]* \| (stopped|no effect|\*\*succeeded\*\*) \|$/).to_h
-      assert_equal ["**succeeded**"], outcomes.values_at("read-40", "overflow-40-by-32").uniq
-      assert_equal ["no effect"], outcomes.except("read-40", "overflow-40-by-32").values.uniq
-      assert_operator outcomes.size, :>, 10
-    end
+    folder = new_folder
+    build_library("#{folder}/bump.so", "")
+    out, err, status = bench("double-free", "read-40", "overflow-40-by-32", "--runs", "1", "--allocators", "bump=#{folder}/bump.so")
+    assert status.success?, err
+    outcomes = out.scan(/^\| ([\w-]+) \| [^|]* \| (stopped|no effect|\*\*succeeded\*\*) \|$/).to_h
+    assert_equal ["**succeeded**"], outcomes.values_at("read-40", "overflow-40-by-32").uniq
+    assert_equal ["no effect"], outcomes.except("read-40", "overflow-40-by-32").values.uniq
+    assert_operator outcomes.size, :>, 10
   end
 
   # bench/hardening/collection: a checkout with one program in C, built in three sizes, and one in C++.
   def test_programs_of_a_collection
-    Dir.mktmpdir do |folder|
-      FileUtils.mkdir_p("#{folder}/bench/security")
-      File.write("#{folder}/bench/security/twice.c", <<~C)
-        #include <stdio.h>
-        #include <stdlib.h>
-        int main(void) { void *volatile block = malloc(ALLOCATION_SIZE); free(block); free(block); puts("NOT_CAUGHT"); }
-      C
-      File.write("#{folder}/bench/security/nothing.cc", "#include <cstdio>\nint main() { puts(\"NOT_CAUGHT\"); }\n")
-      build_library("#{folder}/bump.so", "")
-      out, err, status = collection("--sources", folder, "--build", "#{folder}/built", "--runs", "1", "--missed",
-                                    "--allocators", "culet,bump=#{folder}/bump.so")
-      assert status.success?, err
-      assert_includes out, "| 4 programs |"
-      assert_includes out, "| culet | 3 | 3 |"
-      assert_includes out, "| bump | 0 | 0 |"
-      assert_includes err, "culet misses nothing\n"
-    end
+    folder = new_folder
+    FileUtils.mkdir_p("#{folder}/bench/security")
+    File.write("#{folder}/bench/security/twice.c", <<~C)
+      #include <stdio.h>
+      #include <stdlib.h>
+      int main(void) { void *volatile block = malloc(ALLOCATION_SIZE); free(block); free(block); puts("NOT_CAUGHT"); }
+    C
+    File.write("#{folder}/bench/security/nothing.cc", "#include <cstdio>\nint main() { puts(\"NOT_CAUGHT\"); }\n")
+    build_library("#{folder}/bump.so", "")
+    out, err, status = collection("--sources", folder, "--build", "#{folder}/built", "--runs", "1", "--missed",
+                                  "--allocators", "culet,bump=#{folder}/bump.so")
+    assert status.success?, err
+    assert_includes out, "| 4 programs |"
+    assert_includes out, "| culet | 3 | 3 |"
+    assert_includes out, "| bump | 0 | 0 |"
+    assert_includes err, "culet misses nothing\n"
   end
 
   def test_a_collection_that_is_not_there
@@ -76,12 +73,11 @@ class HardeningBenchTest < Minitest::Test
   end
 
   def test_a_diagnostic_is_kept
-    Dir.mktmpdir do |folder|
-      build_library("#{folder}/strict.so", 'write(2, "\nno frees here\n", 15); abort();')
-      _, err, status = bench("double-40", "--runs", "1", "--allocators", "strict=#{folder}/strict.so", "--json", "#{folder}/all.json")
-      assert status.success?, err
-      assert_equal [["stopped", "no frees here"]], JSON.parse(File.read("#{folder}/all.json")).map { |one| one.values_at("outcome", "message") }
-    end
+    folder = new_folder
+    build_library("#{folder}/strict.so", 'write(2, "\nno frees here\n", 15); abort();')
+    _, err, status = bench("double-40", "--runs", "1", "--allocators", "strict=#{folder}/strict.so", "--json", "#{folder}/all.json")
+    assert status.success?, err
+    assert_equal [["stopped", "no frees here"]], JSON.parse(File.read("#{folder}/all.json")).map { |one| one.values_at("outcome", "message") }
   end
 
   def test_an_attempt_that_hangs_has_succeeded

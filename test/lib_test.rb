@@ -24,17 +24,16 @@ class LibTest < Minitest::Test
 
   # A name for LD_PRELOAD that stays, whichever version and processor the library is for.
   def test_a_link_to_the_library
-    Dir.mktmpdir do |directory|
-      path = File.join(directory, "lib/libculet.so")
-      2.times { assert_equal ["#{path}\n", "", 0], culet("lib", "--link", path) }
-      assert_equal culet("lib").first.chomp, File.readlink(path)
-      assert_equal "#{path}\n", culet("lib", "--link", File.dirname(path)).first
-      assert_equal path, JSON.parse(culet("lib", "--link", path, "--json").first)["path"]
-      script = "require 'culet'; p Culet.allocator.values_at(:name, :active)"
-      out, err, = run_program(RbConfig.ruby, "-I#{ROOT}/lib", "-e", script, env: NEUTRAL.merge("LD_PRELOAD" => path))
-      assert_equal ["[\"culet\", true]\n", ""], [out, err]
-      assert_equal ["libculet.so"], Dir.children(File.dirname(path))
-    end
+    directory = new_folder
+    path = File.join(directory, "lib/libculet.so")
+    2.times { assert_equal ["#{path}\n", "", 0], culet("lib", "--link", path) }
+    assert_equal culet("lib").first.chomp, File.readlink(path)
+    assert_equal "#{path}\n", culet("lib", "--link", File.dirname(path)).first
+    assert_equal path, JSON.parse(culet("lib", "--link", path, "--json").first)["path"]
+    script = "require 'culet'; p Culet.allocator.values_at(:name, :active)"
+    out, err, = run_program(RbConfig.ruby, "-I#{ROOT}/lib", "-e", script, env: NEUTRAL.merge("LD_PRELOAD" => path))
+    assert_equal ["[\"culet\", true]\n", ""], [out, err]
+    assert_equal ["libculet.so"], Dir.children(File.dirname(path))
   end
 
   def test_a_link_replaces_nothing_but_a_link

@@ -59,48 +59,45 @@ class NativeTest < Minitest::Test
   end
 
   def test_without_the_native_part_the_reason_is_said
-    Dir.mktmpdir do |directory|
-      FileUtils.mkdir_p(File.join(directory, "lib"))
-      FileUtils.cp_r("#{ROOT}/lib/.", File.join(directory, "lib"))
-      FileUtils.rm_f(File.join(directory, "lib/culet/culet.so"))
-      File.write(File.join(directory, "lib/culet/native_missing.txt"),
-                 "libculet.so: there is no make on PATH; install make\nculet.so: Ruby's C headers are not there; install ruby-dev\n")
-      script = "require 'culet'; p Culet.native?; begin; Culet.allocator; rescue Culet::Error => e; puts e.message; end; " \
-               "begin; Culet.stats; rescue Culet::Error => e; puts e.message; end; " \
-               "require 'culet/allocators'; begin; Culet::Allocators.culet_library; rescue Culet::Error => e; puts e.message; end"
-      out, err, = run_program(RbConfig.ruby, "-w", "-I#{directory}/lib", "-e", script, env: NEUTRAL)
-      assert_empty err
-      native, allocator, stats, library = out.lines(chomp: true)
-      assert_equal "false", native
-      assert_match(/culet\.so was not built: Ruby's C headers are not there; install ruby-dev; then run/, allocator)
-      assert_equal allocator, stats
-      assert_match(/libculet\.so was not built: there is no make on PATH; install make; then run/, library)
-    end
+    directory = new_folder
+    FileUtils.mkdir_p(File.join(directory, "lib"))
+    FileUtils.cp_r("#{ROOT}/lib/.", File.join(directory, "lib"))
+    FileUtils.rm_f(File.join(directory, "lib/culet/culet.so"))
+    File.write(File.join(directory, "lib/culet/native_missing.txt"),
+               "libculet.so: there is no make on PATH; install make\nculet.so: Ruby's C headers are not there; install ruby-dev\n")
+    script = "require 'culet'; p Culet.native?; begin; Culet.allocator; rescue Culet::Error => e; puts e.message; end; " \
+             "begin; Culet.stats; rescue Culet::Error => e; puts e.message; end; " \
+             "require 'culet/allocators'; begin; Culet::Allocators.culet_library; rescue Culet::Error => e; puts e.message; end"
+    out, err, = run_program(RbConfig.ruby, "-w", "-I#{directory}/lib", "-e", script, env: NEUTRAL)
+    assert_empty err
+    native, allocator, stats, library = out.lines(chomp: true)
+    assert_equal "false", native
+    assert_match(/culet\.so was not built: Ruby's C headers are not there; install ruby-dev; then run/, allocator)
+    assert_equal allocator, stats
+    assert_match(/libculet\.so was not built: there is no make on PATH; install make; then run/, library)
   end
 
   def test_a_native_part_that_does_not_load_is_said
-    Dir.mktmpdir do |directory|
-      FileUtils.cp_r("#{ROOT}/lib", directory)
-      File.binwrite(File.join(directory, "lib/culet/culet.so"), "not a library")
-      script = "require 'culet'; p Culet.native?; begin; Culet.allocator; rescue Culet::Error => e; puts e.message; end"
-      out, err, = run_program(RbConfig.ruby, "-w", "-I#{directory}/lib", "-e", script, env: NEUTRAL)
-      assert_empty err
-      assert_equal "false", out.lines.first.chomp
-      assert_match(/culet\.so does not load: .*rebuild it with/, out.lines.last)
-    end
+    directory = new_folder
+    FileUtils.cp_r("#{ROOT}/lib", directory)
+    File.binwrite(File.join(directory, "lib/culet/culet.so"), "not a library")
+    script = "require 'culet'; p Culet.native?; begin; Culet.allocator; rescue Culet::Error => e; puts e.message; end"
+    out, err, = run_program(RbConfig.ruby, "-w", "-I#{directory}/lib", "-e", script, env: NEUTRAL)
+    assert_empty err
+    assert_equal "false", out.lines.first.chomp
+    assert_match(/culet\.so does not load: .*rebuild it with/, out.lines.last)
   end
 
   # A program that is started with RUBYOPT has one copy by path, and its bundle may have another.
   def test_the_second_copy_of_the_gem_gives_way
     names = %w[culet culet/agent culet/auto culet/blackbox culet/feature_index culet/limit culet/metrics culet/profile culet/require
                culet/unused culet/warmup]
-    Dir.mktmpdir do |folder|
-      copy_ruby_files(folder)
-      code = "ARGV.each { |name| require name }; puts $LOADED_FEATURES.grep(%r{\\A#{folder}/}).grep(/errors|runtime/), Culet.method(:report).source_location"
-      out, err = assert_success(RbConfig.ruby, "-w", "-r#{ROOT}/lib/culet/agent.rb", "-I#{folder}/lib", "-e", code, *names, env: NEUTRAL.merge("CULET_LIMIT" => "9T"))
-      assert_empty err
-      assert_equal "#{ROOT}/lib/culet.rb", out.lines(chomp: true).first
-    end
+    folder = new_folder
+    copy_ruby_files(folder)
+    code = "ARGV.each { |name| require name }; puts $LOADED_FEATURES.grep(%r{\\A#{folder}/}).grep(/errors|runtime/), Culet.method(:report).source_location"
+    out, err = assert_success(RbConfig.ruby, "-w", "-r#{ROOT}/lib/culet/agent.rb", "-I#{folder}/lib", "-e", code, *names, env: NEUTRAL.merge("CULET_LIMIT" => "9T"))
+    assert_empty err
+    assert_equal "#{ROOT}/lib/culet.rb", out.lines(chomp: true).first
   end
 
   private

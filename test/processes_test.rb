@@ -53,17 +53,16 @@ class ProcessesTest < Minitest::Test
   end
 
   def test_a_command_with_parentheses_in_its_name_is_read_right
-    Dir.mktmpdir do |directory|
-      program = File.join(directory, "a) R (b 1 2")
-      FileUtils.cp("/bin/sleep", program)
-      pid = spawn(program, "60")
-      begin
-        assert_equal Process.pid, Processes::Cpu.parent(pid)
-        assert_operator Processes::Cpu.start_ticks(pid), :>, 0
-      ensure
-        Process.kill(:KILL, pid)
-        Process.wait(pid)
-      end
+    directory = new_folder
+    program = File.join(directory, "a) R (b 1 2")
+    FileUtils.cp("/bin/sleep", program)
+    pid = spawn(program, "60")
+    begin
+      assert_equal Process.pid, Processes::Cpu.parent(pid)
+      assert_operator Processes::Cpu.start_ticks(pid), :>, 0
+    ensure
+      Process.kill(:KILL, pid)
+      Process.wait(pid)
     end
   end
 

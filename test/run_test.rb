@@ -86,70 +86,65 @@ class RunTest < Minitest::Test
   end
 
   def test_what_cannot_be_run_is_one_sentence
-    Dir.mktmpdir do |directory|
-      _, err, status = run_culet("run", "--", directory)
-      assert_equal [126, "culet: cannot run #{directory}: it is a directory\n"], [status.exitstatus, err]
+    directory = new_folder
+    _, err, status = run_culet("run", "--", directory)
+    assert_equal [126, "culet: cannot run #{directory}: it is a directory\n"], [status.exitstatus, err]
 
-      script = File.join(directory, "script")
-      File.write(script, "#!/no/such/interpreter\n")
-      _, err, status = run_culet("run", "--", script)
-      assert_equal 126, status.exitstatus
-      assert_match(/chmod \+x/, err)
+    script = File.join(directory, "script")
+    File.write(script, "#!/no/such/interpreter\n")
+    _, err, status = run_culet("run", "--", script)
+    assert_equal 126, status.exitstatus
+    assert_match(/chmod \+x/, err)
 
-      File.chmod(0o755, script)
-      _, err, status = run_culet("run", "--", script)
-      assert_equal [127, "culet: cannot run #{script}: /no/such/interpreter does not exist\n"], [status.exitstatus, err]
-    end
+    File.chmod(0o755, script)
+    _, err, status = run_culet("run", "--", script)
+    assert_equal [127, "culet: cannot run #{script}: /no/such/interpreter does not exist\n"], [status.exitstatus, err]
   end
 
   def test_a_static_program_runs_with_a_warning
-    Dir.mktmpdir do |directory|
-      program = compile(directory, "int main(void) { return 7; }", "-static")
-      _, err, status = run_culet("run", "--", program, env: NEUTRAL)
-      assert_equal 7, status.exitstatus
-      assert_match(/\Aculet: #{program} is statically linked; .*own allocator\.\n\z/, err)
+    directory = new_folder
+    program = compile(directory, "int main(void) { return 7; }", "-static")
+    _, err, status = run_culet("run", "--", program, env: NEUTRAL)
+    assert_equal 7, status.exitstatus
+    assert_match(/\Aculet: #{program} is statically linked; .*own allocator\.\n\z/, err)
 
-      _, err, = run_culet("run", "--allocator", "glibc", "--", program, env: NEUTRAL)
-      assert_empty err, "nothing is preloaded, so nothing is to be warned of"
-    end
+    _, err, = run_culet("run", "--allocator", "glibc", "--", program, env: NEUTRAL)
+    assert_empty err, "nothing is preloaded, so nothing is to be warned of"
   end
 
   def test_a_script_whose_interpreter_is_static_gets_the_warning_too
-    Dir.mktmpdir do |directory|
-      program = compile(directory, "int main(void) { return 7; }", "-static")
-      script = File.join(directory, "script")
-      File.write(script, "#!#{program} -x\n")
-      File.chmod(0o755, script)
-      _, err, status = run_culet("run", "--", script, env: NEUTRAL)
-      assert_equal 7, status.exitstatus
-      assert_match(/#{program} is statically linked/, err)
-    end
+    directory = new_folder
+    program = compile(directory, "int main(void) { return 7; }", "-static")
+    script = File.join(directory, "script")
+    File.write(script, "#!#{program} -x\n")
+    File.chmod(0o755, script)
+    _, err, status = run_culet("run", "--", script, env: NEUTRAL)
+    assert_equal 7, status.exitstatus
+    assert_match(/#{program} is statically linked/, err)
   end
 
   def test_a_set_user_id_program_runs_with_a_warning
     skip "only root can make a program of another user" unless Process.uid.zero?
 
-    Dir.mktmpdir do |directory|
-      program = compile(directory, "int main(void) { return 7; }")
-      File.chown(65_534, nil, program)
-      File.chmod(0o4755, program)
-      File.chmod(0o755, directory)
-      _, err, status = run_culet("run", "--", program, env: NEUTRAL)
-      assert_equal 7, status.exitstatus
-      assert_match(/set-user-ID/, err)
-    end
+    directory = new_folder
+    program = compile(directory, "int main(void) { return 7; }")
+    File.chown(65_534, nil, program)
+    File.chmod(0o4755, program)
+    File.chmod(0o755, directory)
+    _, err, status = run_culet("run", "--", program, env: NEUTRAL)
+    assert_equal 7, status.exitstatus
+    assert_match(/set-user-ID/, err)
   end
 
   def test_a_program_for_another_machine_gets_the_warning
-    Dir.mktmpdir do |directory|
-      program = compile(directory, "int main(void) { return 7; }")
-      image = File.binread(program)
-      image[18, 2] = [243].pack("S<") # EM_RISCV
-      File.binwrite(program, image)
-      _, err, status = run_culet("run", "--", program, env: NEUTRAL)
-      refute_predicate status, :success?
-      assert_match(/\Aculet: #{program} is .* another architecture/, err.lines.first)
-    end
+    directory = new_folder
+    program = compile(directory, "int main(void) { return 7; }")
+    image = File.binread(program)
+    image[18, 2] = [243].pack("S<") # EM_RISCV
+    File.binwrite(program, image)
+    _, err, status = run_culet("run", "--", program, env: NEUTRAL)
+    refute_predicate status, :success?
+    assert_match(/\Aculet: #{program} is .* another architecture/, err.lines.first)
   end
 
   def test_a_missing_library_names_the_package_and_does_not_start_the_command

@@ -8,17 +8,16 @@ class ScopeBenchTest < Minitest::Test
   BENCH = File.join(ROOT, "bench/scope/run")
 
   def test_every_heap
-    Dir.mktmpdir do |folder|
-      out, err, status = bench("--megabytes", "40", "--runs", "1", "--json", "#{folder}/all.json")
-      assert status.success?, err
-      heaps = JSON.parse(File.read("#{folder}/all.json")).fetch("heaps")
-      assert_equal %w[mixed ruby small holes busy culet culet-small], heaps.map { |heap| heap["heap"] }
-      heaps.each do |heap|
-        assert_includes out, "| #{heap["heap"]} |"
-        assert_includes 10_000_000..200_000_000, heap["heap_bytes"], heap["heap"]
-        assert_operator heap["bytes_per_paused_cpu_second"], :>, 0, heap["heap"]
-        assert_equal 1, heap["readings"].size
-      end
+    folder = new_folder
+    out, err, status = bench("--megabytes", "40", "--runs", "1", "--json", "#{folder}/all.json")
+    assert status.success?, err
+    heaps = JSON.parse(File.read("#{folder}/all.json")).fetch("heaps")
+    assert_equal %w[mixed ruby small holes busy culet culet-small], heaps.map { |heap| heap["heap"] }
+    heaps.each do |heap|
+      assert_includes out, "| #{heap["heap"]} |"
+      assert_includes 10_000_000..200_000_000, heap["heap_bytes"], heap["heap"]
+      assert_operator heap["bytes_per_paused_cpu_second"], :>, 0, heap["heap"]
+      assert_equal 1, heap["readings"].size
     end
   end
 

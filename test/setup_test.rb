@@ -32,10 +32,9 @@ class SetupTest < Minitest::Test
   end
 
   def test_the_command_line_works_from_any_directory
-    Dir.mktmpdir do |directory|
-      out, = assert_success("#{ROOT}/bin/culet", "lib", chdir: directory)
-      assert_equal "#{ROOT}/allocator/build/libculet.so\n", out
-    end
+    directory = new_folder
+    out, = assert_success("#{ROOT}/bin/culet", "lib", chdir: directory)
+    assert_equal "#{ROOT}/allocator/build/libculet.so\n", out
   end
 
   def test_the_command_line_leaves_no_trace_of_the_checkout_in_the_commands_environment
@@ -89,27 +88,26 @@ class SetupTest < Minitest::Test
   end
 
   def test_a_checkout_in_a_path_with_a_space_says_so
-    Dir.mktmpdir do |directory|
-      ["a checkout", "a:checkout"].each do |name|
-        root = File.join(directory, name)
-        FileUtils.mkdir_p("#{root}/bin")
-        FileUtils.cp(%w[setup culet test demo].map { |script| "#{ROOT}/bin/#{script}" }, "#{root}/bin")
-        [%w[setup build], %w[culet lib], %w[test]].each do |script, *words|
-          out, err, status = run_program("sh", "#{root}/bin/#{script}", *words)
-          assert_equal ["", 1, 1], [out, status.exitstatus, err.lines.size], err
-          assert_match(/\Aculet setup: this checkout is in "#{root}"; make and LD_PRELOAD cannot handle a space or a colon there: move it/, err)
-        end
+    directory = new_folder
+    ["a checkout", "a:checkout"].each do |name|
+      root = File.join(directory, name)
+      FileUtils.mkdir_p("#{root}/bin")
+      FileUtils.cp(%w[setup culet test demo].map { |script| "#{ROOT}/bin/#{script}" }, "#{root}/bin")
+      [%w[setup build], %w[culet lib], %w[test]].each do |script, *words|
+        out, err, status = run_program("sh", "#{root}/bin/#{script}", *words)
+        assert_equal ["", 1, 1], [out, status.exitstatus, err.lines.size], err
+        assert_match(/\Aculet setup: this checkout is in "#{root}"; make and LD_PRELOAD cannot handle a space or a colon there: move it/, err)
       end
-      FileUtils.mkdir_p("#{directory}/a checkout")
-      FileUtils.cp("#{ROOT}/part.mk", "#{directory}/a checkout/part.mk")
-      %w[allocator sampler reader replay boot/syscall_counter].each do |part|
-        FileUtils.mkdir_p("#{directory}/a checkout/#{part}")
-        FileUtils.cp("#{ROOT}/#{part}/Makefile", "#{directory}/a checkout/#{part}")
-        [["-C", "#{directory}/a checkout/#{part}"], ["-C", "#{ROOT}/#{part}", "BUILD=#{directory}/a folder"]].each do |words|
-          _, err, status = run_program("make", "-s", *words)
-          assert_equal [2, 1], [status.exitstatus, err.lines.size], err
-          assert_match(/has a space in it, which make cannot handle: move/, err)
-        end
+    end
+    FileUtils.mkdir_p("#{directory}/a checkout")
+    FileUtils.cp("#{ROOT}/part.mk", "#{directory}/a checkout/part.mk")
+    %w[allocator sampler reader replay boot/syscall_counter].each do |part|
+      FileUtils.mkdir_p("#{directory}/a checkout/#{part}")
+      FileUtils.cp("#{ROOT}/#{part}/Makefile", "#{directory}/a checkout/#{part}")
+      [["-C", "#{directory}/a checkout/#{part}"], ["-C", "#{ROOT}/#{part}", "BUILD=#{directory}/a folder"]].each do |words|
+        _, err, status = run_program("make", "-s", *words)
+        assert_equal [2, 1], [status.exitstatus, err.lines.size], err
+        assert_match(/has a space in it, which make cannot handle: move/, err)
       end
     end
   end
@@ -123,18 +121,17 @@ class SetupTest < Minitest::Test
   end
 
   def test_the_test_runner_fails_when_a_test_fails_and_counts_all_files
-    Dir.mktmpdir do |directory|
-      { "good" => "assert true", "bad" => "assert_equal 1, 2" }.each do |name, body|
-        File.write(File.join(directory, "#{name}_test.rb"),
-                   "require \"test_helper\"\nclass #{name.capitalize}Test < Minitest::Test\n  def test_it = #{body}\nend\n")
-      end
-      runner = [RbConfig.ruby, "-I#{ROOT}/lib", "-I#{ROOT}/test", "#{ROOT}/test/run_all.rb", directory]
-      out, _, status = run_program(*runner, "good_test.rb", "bad_test.rb")
-      refute_predicate status, :success?
-      assert_match(/^2 runs, 2 assertions, 1 failures, 0 errors, 0 skips$/, out)
-      out, = assert_success(*runner, "good_test.rb")
-      assert_match(/^1 runs, 1 assertions, 0 failures/, out)
+    directory = new_folder
+    { "good" => "assert true", "bad" => "assert_equal 1, 2" }.each do |name, body|
+      File.write(File.join(directory, "#{name}_test.rb"),
+                 "require \"test_helper\"\nclass #{name.capitalize}Test < Minitest::Test\n  def test_it = #{body}\nend\n")
     end
+    runner = [RbConfig.ruby, "-I#{ROOT}/lib", "-I#{ROOT}/test", "#{ROOT}/test/run_all.rb", directory]
+    out, _, status = run_program(*runner, "good_test.rb", "bad_test.rb")
+    refute_predicate status, :success?
+    assert_match(/^2 runs, 2 assertions, 1 failures, 0 errors, 0 skips$/, out)
+    out, = assert_success(*runner, "good_test.rb")
+    assert_match(/^1 runs, 1 assertions, 0 failures/, out)
   end
 
   private

@@ -22,13 +22,12 @@ class SignaturesTest < Minitest::Test
   end
 
   def test_a_wrong_signature_is_noticed
-    Dir.mktmpdir do |folder|
-      text = File.read("#{ROOT}/sig/culet.rbs")
-      wrong = text.sub("(?objects: bool) -> Hash[String, untyped]", "(?objects: bool) -> Integer")
-      refute_equal text, wrong
-      File.write("#{folder}/culet.rbs", wrong)
-      assert_raises(Minitest::Assertion) { calls(folder) }
-    end
+    folder = new_folder
+    text = File.read("#{ROOT}/sig/culet.rbs")
+    wrong = text.sub("(?objects: bool) -> Hash[String, untyped]", "(?objects: bool) -> Integer")
+    refute_equal text, wrong
+    File.write("#{folder}/culet.rbs", wrong)
+    assert_raises(Minitest::Assertion) { calls(folder) }
   end
 
   private

@@ -133,17 +133,16 @@ class StatsTest < Minitest::Test
 
   # A program that is not Ruby by its name, started by a Ruby on culet: glibc serves it, and is asked.
   def test_a_dormant_library_answers_for_glibc
-    Dir.mktmpdir do |directory|
-      program = File.join(directory, "worker")
-      FileUtils.cp(File.realpath(RbConfig.ruby), program)
-      env = on_culet.merge("CULET_INHERITED" => "1")
-      out, = assert_success(program, "-W:no-experimental", "-I#{ROOT}/lib", "-rculet", "-rjson",
-                            "-e", "puts JSON.generate([Culet.allocator, Culet.stats])", env: env)
-      allocator, stats = JSON.parse(out, symbolize_names: true)
-      assert_equal ["culet", false], allocator.values_at(:name, :active)
-      assert_equal GLIBC_KEYS.sort, stats.keys.sort
-      assert_operator stats[:used_bytes], :>, 0
-    end
+    directory = new_folder
+    program = File.join(directory, "worker")
+    FileUtils.cp(File.realpath(RbConfig.ruby), program)
+    env = on_culet.merge("CULET_INHERITED" => "1")
+    out, = assert_success(program, "-W:no-experimental", "-I#{ROOT}/lib", "-rculet", "-rjson",
+                          "-e", "puts JSON.generate([Culet.allocator, Culet.stats])", env: env)
+    allocator, stats = JSON.parse(out, symbolize_names: true)
+    assert_equal ["culet", false], allocator.values_at(:name, :active)
+    assert_equal GLIBC_KEYS.sort, stats.keys.sort
+    assert_operator stats[:used_bytes], :>, 0
   end
 
   private

@@ -26,14 +26,13 @@ class SystemCallsTest < Minitest::Test
 
   def test_calls_that_are_made_are_permitted
     skip "strace is not installed" unless Culet::Executables.find("strace")
-    Dir.mktmpdir do |folder|
-      file = "#{folder}/calls"
-      run_all_parts(folder, "strace", "-f", "-c", "-qq", "-o", file)
-      made = File.readlines(file).filter_map { |line| line[/\A\s*[\d.]+\s.*\s(\w+)\n\z/, 1] } - %w[total]
-      assert_includes made, "membarrier", File.read(file)
-      assert_empty made - permitted - UNFILTERED
-      assert_empty made - containers - OPTIONAL
-    end
+    folder = new_folder
+    file = "#{folder}/calls"
+    run_all_parts(folder, "strace", "-f", "-c", "-qq", "-o", file)
+    made = File.readlines(file).filter_map { |line| line[/\A\s*[\d.]+\s.*\s(\w+)\n\z/, 1] } - %w[total]
+    assert_includes made, "membarrier", File.read(file)
+    assert_empty made - permitted - UNFILTERED
+    assert_empty made - containers - OPTIONAL
   end
 
   def test_a_program_lives_under_a_filter_that_kills
@@ -41,11 +40,10 @@ class SystemCallsTest < Minitest::Test
   end
 
   def test_the_filter_kills
-    Dir.mktmpdir do |folder|
-      code = "Process.setpriority(Process::PRIO_PROCESS, 0, 5)"
-      _, _, status = run_program(launcher(folder), RbConfig.ruby, "--disable-gems", "-e", code, env: NEUTRAL)
-      assert_equal Signal.list.fetch("SYS"), status.termsig
-    end
+    folder = new_folder
+    code = "Process.setpriority(Process::PRIO_PROCESS, 0, 5)"
+    _, _, status = run_program(launcher(folder), RbConfig.ruby, "--disable-gems", "-e", code, env: NEUTRAL)
+    assert_equal Signal.list.fetch("SYS"), status.termsig
   end
 
   def test_calls_in_the_code_are_permitted

@@ -173,20 +173,19 @@ class CliNamesTest < Minitest::Test
   end
 
   def test_programs_scripts_and_command_lines
-    Dir.mktmpdir do |directory|
-      script = "#{directory}/#{@name}-job.rb"
-      File.write(script, WAITING)
-      with_program(RbConfig.ruby, "-W0", "-r", "json", script, "--secret=1234") do |pid|
-        ["#{@name}-job.rb", "#{@name}-job", @name].each { |name| assert_equal [pid], Culet::Processes::Search.new(name).matches.map(&:pid), name }
-        match = Culet::Processes::Search.new(@name).matches.first
-        assert_match(/\Aruby\S* #{@name}-job\.rb\z/, match.title)
-      end
-      # An argument counts where nothing else has the name, and as a whole word.
-      with_program(RbConfig.ruby, "-e", WAITING, "--", "x-#{@name}.yml") do |pid|
-        assert_equal [pid], Culet::Processes::Search.new(@name).matches.map(&:pid)
-        assert_empty Culet::Processes::Search.new(@name[1..]).matches
-        assert_empty Culet::Processes::Search.new(@name[0, 2]).matches.select { |match| match.pid == pid }
-      end
+    directory = new_folder
+    script = "#{directory}/#{@name}-job.rb"
+    File.write(script, WAITING)
+    with_program(RbConfig.ruby, "-W0", "-r", "json", script, "--secret=1234") do |pid|
+      ["#{@name}-job.rb", "#{@name}-job", @name].each { |name| assert_equal [pid], Culet::Processes::Search.new(name).matches.map(&:pid), name }
+      match = Culet::Processes::Search.new(@name).matches.first
+      assert_match(/\Aruby\S* #{@name}-job\.rb\z/, match.title)
+    end
+    # An argument counts where nothing else has the name, and as a whole word.
+    with_program(RbConfig.ruby, "-e", WAITING, "--", "x-#{@name}.yml") do |pid|
+      assert_equal [pid], Culet::Processes::Search.new(@name).matches.map(&:pid)
+      assert_empty Culet::Processes::Search.new(@name[1..]).matches
+      assert_empty Culet::Processes::Search.new(@name[0, 2]).matches.select { |match| match.pid == pid }
     end
   end
 
@@ -216,13 +215,12 @@ class CliNamesTest < Minitest::Test
   end
 
   def test_a_file_of_that_name_comes_first
-    Dir.mktmpdir do |directory|
-      cluster do
-        File.write("#{directory}/#{@name}", "no snapshot")
-        _, err, status = run_culet("report", @name, chdir: directory)
-        assert_equal 1, status.exitstatus
-        assert_match(/\Aculet: #{@name} is not a snapshot/, err)
-      end
+    directory = new_folder
+    cluster do
+      File.write("#{directory}/#{@name}", "no snapshot")
+      _, err, status = run_culet("report", @name, chdir: directory)
+      assert_equal 1, status.exitstatus
+      assert_match(/\Aculet: #{@name} is not a snapshot/, err)
     end
   end
 

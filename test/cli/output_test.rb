@@ -49,19 +49,18 @@ class CliOutputTest < Minitest::Test
   end
 
   def test_the_compiled_programs_say_so_too
-    Dir.mktmpdir do |directory|
-      assert_culet_success("trace", "-o", "#{directory}/t", "--", "/bin/ls", "/")
-      { [File.join(ROOT, "reader/build/culet-scope"), Process.pid.to_s] => /\Aculet-scope: .*[Nn]o space left/,
-        [File.join(ROOT, "replay/build/culet-replay"), "--list", "#{directory}/t"] => /no space left/i }.each do |command, sentence|
-        err_reader, err_writer = IO.pipe
-        pid = File.open("/dev/full", "w") { |full| spawn(*command, out: full, err: err_writer) }
-        err_writer.close
-        _, status = Process.wait2(pid)
-        text = err_reader.read
-        err_reader.close
-        assert_equal 1, status.exitstatus, command.first
-        assert_match sentence, text
-      end
+    directory = new_folder
+    assert_culet_success("trace", "-o", "#{directory}/t", "--", "/bin/ls", "/")
+    { [File.join(ROOT, "reader/build/culet-scope"), Process.pid.to_s] => /\Aculet-scope: .*[Nn]o space left/,
+      [File.join(ROOT, "replay/build/culet-replay"), "--list", "#{directory}/t"] => /no space left/i }.each do |command, sentence|
+      err_reader, err_writer = IO.pipe
+      pid = File.open("/dev/full", "w") { |full| spawn(*command, out: full, err: err_writer) }
+      err_writer.close
+      _, status = Process.wait2(pid)
+      text = err_reader.read
+      err_reader.close
+      assert_equal 1, status.exitstatus, command.first
+      assert_match sentence, text
     end
   end
 

@@ -18,25 +18,23 @@ class CompareChildTest < Minitest::Test
   end
 
   def test_kills_what_left_its_parent_its_group_and_its_session
-    Dir.mktmpdir do |directory|
-      note = File.join(directory, "pid")
-      child = start("Process.daemon; File.write('#{note}.new', $$.to_s); File.rename('#{note}.new', '#{note}'); sleep 60")
-      assert child.wait(30)
-      daemon = await_pid(note)
-      child.stop
-      refute running?(daemon), "the daemon #{daemon} is still there"
-    end
+    directory = new_folder
+    note = File.join(directory, "pid")
+    child = start("Process.daemon; File.write('#{note}.new', $$.to_s); File.rename('#{note}.new', '#{note}'); sleep 60")
+    assert child.wait(30)
+    daemon = await_pid(note)
+    child.stop
+    refute running?(daemon), "the daemon #{daemon} is still there"
   end
 
   def test_kills_a_process_that_ignores_sigterm
-    Dir.mktmpdir do |directory|
-      note = File.join(directory, "pid")
-      child = start("trap('TERM') {}; trap('INT') {}; File.write('#{note}.new', $$.to_s); File.rename('#{note}.new', '#{note}'); sleep 60")
-      await_pid(note)
-      child.stop(grace_seconds: 0.2)
-      assert_equal Signal.list["KILL"], child.status.termsig
-      assert_equal "was killed by SIGKILL", child.failure
-    end
+    directory = new_folder
+    note = File.join(directory, "pid")
+    child = start("trap('TERM') {}; trap('INT') {}; File.write('#{note}.new', $$.to_s); File.rename('#{note}.new', '#{note}'); sleep 60")
+    await_pid(note)
+    child.stop(grace_seconds: 0.2)
+    assert_equal Signal.list["KILL"], child.status.termsig
+    assert_equal "was killed by SIGKILL", child.failure
   end
 
   def test_counts_the_cpu_time_of_a_worker_nobody_waited_for

@@ -40,32 +40,30 @@ class CompareCliTest < Minitest::Test
 
   # Two builds of one allocator, one of them at a place and under a name of the user's own.
   def test_libraries_by_their_paths
-    Dir.mktmpdir do |directory|
-      copy = File.join(File.realpath(directory), "libfast.so")
-      page = File.join(directory, "report.html")
-      FileUtils.cp(Culet::Allocators.parse("jemalloc").library, copy)
-      out, = assert_culet_success("compare", "--allocators", "jemalloc,#{copy},#{copy}:trim", "--runs", "1", "--json", "--html", page,
-                                  "--", RbConfig.ruby, "-e", "GC.start; sleep 0.3")
-      document = JSON.parse(out)
-      assert_equal [], document["excluded"]
-      assert_equal ["jemalloc", copy, "#{copy}:trim"], document["results"].map { |result| result["allocator"] }
-      assert_equal [Culet::Allocators.parse("jemalloc").version], document["allocators"].map { |one| one["version"] }.uniq
-      assert_equal [copy], document["allocators"].drop(1).map { |one| one["library"] }.uniq
-      assert_includes File.read(page), "<code>#{copy}</code>"
-    end
+    directory = new_folder
+    copy = File.join(File.realpath(directory), "libfast.so")
+    page = File.join(directory, "report.html")
+    FileUtils.cp(Culet::Allocators.parse("jemalloc").library, copy)
+    out, = assert_culet_success("compare", "--allocators", "jemalloc,#{copy},#{copy}:trim", "--runs", "1", "--json", "--html", page,
+                                "--", RbConfig.ruby, "-e", "GC.start; sleep 0.3")
+    document = JSON.parse(out)
+    assert_equal [], document["excluded"]
+    assert_equal ["jemalloc", copy, "#{copy}:trim"], document["results"].map { |result| result["allocator"] }
+    assert_equal [Culet::Allocators.parse("jemalloc").version], document["allocators"].map { |one| one["version"] }.uniq
+    assert_equal [copy], document["allocators"].drop(1).map { |one| one["library"] }.uniq
+    assert_includes File.read(page), "<code>#{copy}</code>"
   end
 
   def test_table_html_and_markdown
-    Dir.mktmpdir do |directory|
-      html, markdown = %w[report.html report.md].map { |name| File.join(directory, name) }
-      out, err = assert_culet_success("compare", *QUICK, "--html", html, "--markdown", markdown, "--", RbConfig.ruby, "-e", "sleep 0.1")
-      assert_match(/^glibc .*baseline/, out)
-      assert_match(/^jemalloc /, out)
-      assert_match(/<html/i, File.read(html))
-      assert_match(/\| *jemalloc/, File.read(markdown))
-      assert_equal %w[report.html report.md], Dir.children(directory).sort
-      assert_match(/wrote #{Regexp.escape(html)}/, err)
-    end
+    directory = new_folder
+    html, markdown = %w[report.html report.md].map { |name| File.join(directory, name) }
+    out, err = assert_culet_success("compare", *QUICK, "--html", html, "--markdown", markdown, "--", RbConfig.ruby, "-e", "sleep 0.1")
+    assert_match(/^glibc .*baseline/, out)
+    assert_match(/^jemalloc /, out)
+    assert_match(/<html/i, File.read(html))
+    assert_match(/\| *jemalloc/, File.read(markdown))
+    assert_equal %w[report.html report.md], Dir.children(directory).sort
+    assert_match(/wrote #{Regexp.escape(html)}/, err)
   end
 
   def test_wrong_usage_exits_2_with_one_sentence
@@ -81,10 +79,9 @@ class CompareCliTest < Minitest::Test
   end
 
   def test_a_destination_that_cannot_be_written_is_refused_before_measuring
-    Dir.mktmpdir do |directory|
-      [File.join(directory, "none/report.html"), directory].each do |path|
-        assert_sentence(path, "compare", "--html", path, "--", "sleep", "60")
-      end
+    directory = new_folder
+    [File.join(directory, "none/report.html"), directory].each do |path|
+      assert_sentence(path, "compare", "--html", path, "--", "sleep", "60")
     end
   end
 

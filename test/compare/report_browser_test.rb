@@ -108,13 +108,12 @@ class ReportBrowserTest < Minitest::Test
 
   # Tables fit from a laptop's width on, no name is broken, and dark is dark.
   def test_tables_fit_and_break_no_names
-    Dir.mktmpdir do |folder|
-      path = "#{folder}/report.html"
-      File.write(path, Culet::Compare::Report::Html.new(ReportDocuments.fixture).to_s)
-      assert_layout(path, ready: "document.documentElement.dataset.charts") do |browser|
-        browser.evaluate("document.querySelectorAll('details').forEach(function (one) { one.open = true; })")
-        assert_empty browser.evaluate(FAULTS)
-      end
+    folder = new_folder
+    path = "#{folder}/report.html"
+    File.write(path, Culet::Compare::Report::Html.new(ReportDocuments.fixture).to_s)
+    assert_layout(path, ready: "document.documentElement.dataset.charts") do |browser|
+      browser.evaluate("document.querySelectorAll('details').forEach(function (one) { one.open = true; })")
+      assert_empty browser.evaluate(FAULTS)
     end
   end
 

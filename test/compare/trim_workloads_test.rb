@@ -22,17 +22,16 @@ class TrimWorkloadsTest < Minitest::Test
   def test_a_small_comparison
     skip "it takes a quarter of a minute; CULET_TEST_ALL=1 runs it" unless all_tests?
 
-    Dir.mktmpdir do |directory|
-      path = File.join(directory, "all.json")
-      out, err, status = run_program(RbConfig.ruby, "-w", BENCH, "--runs", "1", "--scale", "0.1", "--json", path, "fragments")
-      assert_includes [0, 3], status.exitstatus, err
-      document = JSON.parse(File.read(path))
-      assert_empty document["excluded"]
-      assert_equal 6, document["results"].size
-      plain, spike, auto = document["results"].first(3).map { |result| result.dig("summary", "end_rss_bytes", "median") }
-      [spike, auto].each { |bytes| assert_operator bytes, :<, plain }
-      assert_equal 4, out.lines.size
-    end
+    directory = new_folder
+    path = File.join(directory, "all.json")
+    out, err, status = run_program(RbConfig.ruby, "-w", BENCH, "--runs", "1", "--scale", "0.1", "--json", path, "fragments")
+    assert_includes [0, 3], status.exitstatus, err
+    document = JSON.parse(File.read(path))
+    assert_empty document["excluded"]
+    assert_equal 6, document["results"].size
+    plain, spike, auto = document["results"].first(3).map { |result| result.dig("summary", "end_rss_bytes", "median") }
+    [spike, auto].each { |bytes| assert_operator bytes, :<, plain }
+    assert_equal 4, out.lines.size
   end
 
   def test_wrong_usage

@@ -79,16 +79,15 @@ class CowOverTimeTest < Minitest::Test
 
   # Ctrl-C is for the command as well: it ends, and what was seen is told.
   def test_a_command_that_is_interrupted
-    Dir.mktmpdir do |directory|
-      words = ["cow", "--json", "--out", "#{directory}/cow.json", "--", *RUBY, "-e", WORKERS]
-      with_started(*culet_command, *words, env: NEUTRAL, err: "#{directory}/err") do |pid, out|
-        assert_equal "up\n", out.gets
-        sleep 5
-        Process.kill(:INT, -pid)
-        assert_equal 130, await_end(pid).exitstatus, File.read("#{directory}/err")
-      end
-      assert_operator JSON.parse(File.read("#{directory}/cow.json"))["processes"].size, :>=, 1
+    directory = new_folder
+    words = ["cow", "--json", "--out", "#{directory}/cow.json", "--", *RUBY, "-e", WORKERS]
+    with_started(*culet_command, *words, env: NEUTRAL, err: "#{directory}/err") do |pid, out|
+      assert_equal "up\n", out.gets
+      sleep 5
+      Process.kill(:INT, -pid)
+      assert_equal 130, await_end(pid).exitstatus, File.read("#{directory}/err")
     end
+    assert_operator JSON.parse(File.read("#{directory}/cow.json"))["processes"].size, :>=, 1
   end
 
   private

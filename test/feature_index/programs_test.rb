@@ -26,34 +26,32 @@ class FeatureIndexProgramsTest < Minitest::Test
   end
 
   def test_bundler_and_what_it_replaces
-    Dir.mktmpdir do |project|
-      File.write("#{project}/Gemfile", "source 'https://rubygems.org'\ngem 'json'\ngem 'stringio'\n")
-      env = { "BUNDLE_GEMFILE" => "#{project}/Gemfile", "BUNDLE_SILENCE_ROOT_WARNING" => "1", "BUNDLE_APP_CONFIG" => "#{project}/config" }
-      # The first time Bundler resolves the Gemfile, with parts of its own that it does not load again.
-      run_program(RbConfig.ruby, "-rbundler/setup", "-e", "0", env: NEUTRAL.merge(env), chdir: project)
-      # In the middle, too: Bundler then has copied the method that was Ruby's back to its place.
-      ['require "bundler/setup"', 'require "bundler/setup"; require "culet/require" if $LOADED_FEATURES.grep(%r{culet/require.rb}).any?'].each do |setup|
-        run = assert_as_plain(<<~RUBY, env: env)
-          #{setup}
-          Bundler.require
-          p require("json"), require("strscan"), require("stringio")
-          begin; require "nonesuch"; rescue LoadError => e; puts e.message, e.path; end
-          require "bundler/cli"
-          p Gem.loaded_specs.keys.sort
-        RUBY
-        assert_operator run.figures["found"], :>, 10
-      end
+    project = new_folder
+    File.write("#{project}/Gemfile", "source 'https://rubygems.org'\ngem 'json'\ngem 'stringio'\n")
+    env = { "BUNDLE_GEMFILE" => "#{project}/Gemfile", "BUNDLE_SILENCE_ROOT_WARNING" => "1", "BUNDLE_APP_CONFIG" => "#{project}/config" }
+    # The first time Bundler resolves the Gemfile, with parts of its own that it does not load again.
+    run_program(RbConfig.ruby, "-rbundler/setup", "-e", "0", env: NEUTRAL.merge(env), chdir: project)
+    # In the middle, too: Bundler then has copied the method that was Ruby's back to its place.
+    ['require "bundler/setup"', 'require "bundler/setup"; require "culet/require" if $LOADED_FEATURES.grep(%r{culet/require.rb}).any?'].each do |setup|
+      run = assert_as_plain(<<~RUBY, env: env)
+        #{setup}
+        Bundler.require
+        p require("json"), require("strscan"), require("stringio")
+        begin; require "nonesuch"; rescue LoadError => e; puts e.message, e.path; end
+        require "bundler/cli"
+        p Gem.loaded_specs.keys.sort
+      RUBY
+      assert_operator run.figures["found"], :>, 10
     end
   end
 
   def test_late_in_a_bundle
-    Dir.mktmpdir do |project|
-      File.write("#{project}/Gemfile", "gem 'json'\n")
-      script = 'require "bundler/setup"; require "culet/require"; require "json"; require "optparse"; p Culet::Require.figures[:found].positive?'
-      out, err, status = run_program(RbConfig.ruby, "-I#{ROOT}/lib", "-e", script,
-                                     env: NEUTRAL.merge("BUNDLE_GEMFILE" => "#{project}/Gemfile", "CULET_REQUIRE_CACHE" => cache))
-      assert_equal ["true\n", 0], [out, status.exitstatus], err
-    end
+    project = new_folder
+    File.write("#{project}/Gemfile", "gem 'json'\n")
+    script = 'require "bundler/setup"; require "culet/require"; require "json"; require "optparse"; p Culet::Require.figures[:found].positive?'
+    out, err, status = run_program(RbConfig.ruby, "-I#{ROOT}/lib", "-e", script,
+                                   env: NEUTRAL.merge("BUNDLE_GEMFILE" => "#{project}/Gemfile", "CULET_REQUIRE_CACHE" => cache))
+    assert_equal ["true\n", 0], [out, status.exitstatus], err
   end
 
   def test_rails

@@ -168,22 +168,21 @@ class FeatureIndexStoreTest < Minitest::Test
 
   # As `gem install` in another terminal does, and a Gemfile's `path:`.
   def test_a_gem_that_is_installed_while_it_runs
-    Dir.mktmpdir do |home|
-      FileUtils.mkdir_p(["#{home}/specifications", "#{home}/gems"])
-      env = environment.merge("GEM_HOME" => home, "GEM_PATH" => home)
-      out, err, status = run_program(RbConfig.ruby, "-I#{ROOT}/lib", "-rculet/require", "-e", <<~'RUBY', home, env: env)
-        home = ARGV.first
-        begin; require "arrives/inside"; rescue LoadError => e; puts e.message; end
-        require "fileutils"
-        FileUtils.mkdir_p("#{home}/gems/arrives-1.0/lib/arrives")
-        File.write("#{home}/gems/arrives-1.0/lib/arrives/inside.rb", "puts :arrived")
-        File.write("#{home}/specifications/arrives-1.0.gemspec", "Gem::Specification.new { |s| s.name = 'arrives'; s.version = '1.0'; s.summary = 's'; s.authors = ['a']; s.files = ['lib/arrives/inside.rb'] }")
-        Gem.clear_paths
-        p require("arrives/inside"), require("arrives/inside"), $LOADED_FEATURES.last == "#{home}/gems/arrives-1.0/lib/arrives/inside.rb"
-      RUBY
-      assert_predicate status, :success?, err
-      assert_equal "cannot load such file -- arrives/inside\narrived\ntrue\nfalse\ntrue\n", out
-    end
+    home = new_folder
+    FileUtils.mkdir_p(["#{home}/specifications", "#{home}/gems"])
+    env = environment.merge("GEM_HOME" => home, "GEM_PATH" => home)
+    out, err, status = run_program(RbConfig.ruby, "-I#{ROOT}/lib", "-rculet/require", "-e", <<~'RUBY', home, env: env)
+      home = ARGV.first
+      begin; require "arrives/inside"; rescue LoadError => e; puts e.message; end
+      require "fileutils"
+      FileUtils.mkdir_p("#{home}/gems/arrives-1.0/lib/arrives")
+      File.write("#{home}/gems/arrives-1.0/lib/arrives/inside.rb", "puts :arrived")
+      File.write("#{home}/specifications/arrives-1.0.gemspec", "Gem::Specification.new { |s| s.name = 'arrives'; s.version = '1.0'; s.summary = 's'; s.authors = ['a']; s.files = ['lib/arrives/inside.rb'] }")
+      Gem.clear_paths
+      p require("arrives/inside"), require("arrives/inside"), $LOADED_FEATURES.last == "#{home}/gems/arrives-1.0/lib/arrives/inside.rb"
+    RUBY
+    assert_predicate status, :success?, err
+    assert_equal "cannot load such file -- arrives/inside\narrived\ntrue\nfalse\ntrue\n", out
   end
 
   private

@@ -28,12 +28,11 @@ class LimitFalconTest < Minitest::Test
   end
 
   def test_requests_have_labels_in_the_black_box
-    Dir.mktmpdir do |folder|
-      env = { "INTERVAL" => "60", "BYTES" => "1", "CULET_BLACKBOX" => folder, "CULET_LIMIT" => "off" }
-      with_server(*COMMAND, env: env) do |server|
-        server.get("/leak")
-        assert_settles("a black box has the request") { labels(folder).include?("endpoint=GET /leak") }
-      end
+    folder = new_folder
+    env = { "INTERVAL" => "60", "BYTES" => "1", "CULET_BLACKBOX" => folder, "CULET_LIMIT" => "off" }
+    with_server(*COMMAND, env: env) do |server|
+      server.get("/leak")
+      assert_settles("a black box has the request") { labels(folder).include?("endpoint=GET /leak") }
     end
   end
 

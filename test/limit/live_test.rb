@@ -78,18 +78,17 @@ class LiveTest < Minitest::Test
   end
 
   def test_the_black_box_has_the_limit_and_the_steps
-    Dir.mktmpdir do |boxes|
-      with_real_group(100 * MEBIBYTE) do |folder|
-        code = "#{CACHE}; Process.kill(:KILL, Process.pid)"
-        _out, err, status = run_in_group(folder, "-rculet/limit", "-e", code, env: { "CULET_BLACKBOX" => boxes })
-        assert_equal 9, status.termsig, err
-        out, = assert_culet_success("autopsy", boxes, "--json")
-        limits, steps = JSON.parse(out)["notes"].partition { |note| note["kind"] == "limit" }
-        assert_equal([["control group #{folder}", 100 * MEBIBYTE]], limits.map { |note| note.values_at("text", "bytes") })
-        assert_equal ["step"], steps.map { |note| note["kind"] }.uniq
-        assert_includes steps.map { |note| note["text"] }, "callbacks"
-        assert_operator steps.map { |note| note["bytes"] }.max, :>, 30 * MEBIBYTE
-      end
+    boxes = new_folder
+    with_real_group(100 * MEBIBYTE) do |folder|
+      code = "#{CACHE}; Process.kill(:KILL, Process.pid)"
+      _out, err, status = run_in_group(folder, "-rculet/limit", "-e", code, env: { "CULET_BLACKBOX" => boxes })
+      assert_equal 9, status.termsig, err
+      out, = assert_culet_success("autopsy", boxes, "--json")
+      limits, steps = JSON.parse(out)["notes"].partition { |note| note["kind"] == "limit" }
+      assert_equal([["control group #{folder}", 100 * MEBIBYTE]], limits.map { |note| note.values_at("text", "bytes") })
+      assert_equal ["step"], steps.map { |note| note["kind"] }.uniq
+      assert_includes steps.map { |note| note["text"] }, "callbacks"
+      assert_operator steps.map { |note| note["bytes"] }.max, :>, 30 * MEBIBYTE
     end
   end
 

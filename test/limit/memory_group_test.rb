@@ -70,9 +70,8 @@ class MemoryGroupTest < Minitest::Test
       assert_nil group
       assert_match(/\Athe memory limit is unknown: /, sentence)
     end
-    Dir.mktmpdir do |root|
-      assert_match(/\Athe memory limit is unknown: No such file/, Culet::MemoryGroup.tightest(root: root).last.first)
-    end
+    root = new_folder
+    assert_match(/\Athe memory limit is unknown: No such file/, Culet::MemoryGroup.tightest(root: root).last.first)
   end
 
   def test_a_hierarchy_that_is_not_mounted_is_a_sentence

@@ -138,18 +138,17 @@ class LivePageBrowserTest < Minitest::Test
   end
 
   def test_a_recording_is_played
-    Dir.mktmpdir do |folder|
-      record("#{folder}/a.live", moments(50))
-      recording = Recording.new("#{folder}/a.live")
-      page = Page.new(subject: recording.subject, every_seconds: 1.0, recording: true, notes: ["one of 3 moments is shown"])
-      with_page(recording.history, page: page) do |browser, _|
-        count(browser, 50)
-        browser.wait("document.getElementById('status').textContent === 'recording'")
-        assert_equal ["One of 3 moments is shown.", true], browser.evaluate("[document.querySelector('.notice').textContent, document.getElementById('commands').hidden]")
-        browser.evaluate("document.getElementById('speed').value = '60'; document.getElementById('pause').click()")
-        browser.wait("culetLive.timeline.index > 10")
-        browser.wait("culetLive.timeline.index === 49 && !culetLive.timeline.playing")
-      end
+    folder = new_folder
+    record("#{folder}/a.live", moments(50))
+    recording = Recording.new("#{folder}/a.live")
+    page = Page.new(subject: recording.subject, every_seconds: 1.0, recording: true, notes: ["one of 3 moments is shown"])
+    with_page(recording.history, page: page) do |browser, _|
+      count(browser, 50)
+      browser.wait("document.getElementById('status').textContent === 'recording'")
+      assert_equal ["One of 3 moments is shown.", true], browser.evaluate("[document.querySelector('.notice').textContent, document.getElementById('commands').hidden]")
+      browser.evaluate("document.getElementById('speed').value = '60'; document.getElementById('pause').click()")
+      browser.wait("culetLive.timeline.index > 10")
+      browser.wait("culetLive.timeline.index === 49 && !culetLive.timeline.playing")
     end
   end
 

@@ -11,15 +11,14 @@ class LiveVerbTest < Minitest::Test
   SLEEPER = "require 'culet/agent'; puts; $stdout.flush; sleep"
 
   def test_a_wrong_call_is_a_sentence
-    Dir.mktmpdir do |folder|
-      File.write("#{folder}/a.live", "{}\n")
-      { ["--", "ruby"] => [2, /does not run a command/], ["1", "--port", "70000"] => [2, /--port takes a whole number from 1 to 65535/],
-        ["./a.live", "1"] => [2, /processes or one recording, not both/], ["a.live", "--record", "b"] => [2, /--record needs processes; a.live is a recording already/],
-        ["a.live"] => [1, /a.live is not a recording/], ["./none.live"] => [1, /there is no file .*none.live; give a recording/], ["999999999"] => [1, /there is no process 999999999/],
-        ["no-process-of-this-name"] => [1, /no process has "no-process-of-this-name"/], [Process.pid.to_s, "--for", "x"] => [2, /--for takes a duration/],
-        [Process.pid.to_s, "--record", "#{folder}/none/x"] => [1, /cannot write .*none/] }.each do |words, (code, sentence)|
-        Dir.chdir(folder) { assert_sentence(sentence, "live", *words, status: code) }
-      end
+    folder = new_folder
+    File.write("#{folder}/a.live", "{}\n")
+    { ["--", "ruby"] => [2, /does not run a command/], ["1", "--port", "70000"] => [2, /--port takes a whole number from 1 to 65535/],
+      ["./a.live", "1"] => [2, /processes or one recording, not both/], ["a.live", "--record", "b"] => [2, /--record needs processes; a.live is a recording already/],
+      ["a.live"] => [1, /a.live is not a recording/], ["./none.live"] => [1, /there is no file .*none.live; give a recording/], ["999999999"] => [1, /there is no process 999999999/],
+      ["no-process-of-this-name"] => [1, /no process has "no-process-of-this-name"/], [Process.pid.to_s, "--for", "x"] => [2, /--for takes a duration/],
+      [Process.pid.to_s, "--record", "#{folder}/none/x"] => [1, /cannot write .*none/] }.each do |words, (code, sentence)|
+      Dir.chdir(folder) { assert_sentence(sentence, "live", *words, status: code) }
     end
   end
 
@@ -44,33 +43,31 @@ class LiveVerbTest < Minitest::Test
 
   # Without a browser; INT says where the file is, and the file is what was seen.
   def test_a_recording_without_a_browser
-    Dir.mktmpdir do |folder|
-      with_program(RbConfig.ruby, "-Ilib", "-e", SLEEPER) do |pid|
-        with_live(pid.to_s, "--record", "#{folder}/a.live", "--json") do |live|
-          assert_settles("three moments") { File.file?("#{folder}/a.live") && File.readlines("#{folder}/a.live").size >= 4 }
-          assert_equal %w[url port], JSON.parse(live.address).keys
-          status, err = live.end_with(:TERM)
-          assert_equal 0, status.exitstatus
-          assert_match(%r{\Aculet: wrote #{folder}/a.live: \d+ moments\n\z}, err)
-        end
-        recorded = Recording.new("#{folder}/a.live").history.after(0, 0)
-        assert_operator recorded.size, :>=, 3
-        with_live("#{folder}/a.live") { |live| assert_equal states(recorded), stream(live.url, recorded.size) }
+    folder = new_folder
+    with_program(RbConfig.ruby, "-Ilib", "-e", SLEEPER) do |pid|
+      with_live(pid.to_s, "--record", "#{folder}/a.live", "--json") do |live|
+        assert_settles("three moments") { File.file?("#{folder}/a.live") && File.readlines("#{folder}/a.live").size >= 4 }
+        assert_equal %w[url port], JSON.parse(live.address).keys
+        status, err = live.end_with(:TERM)
+        assert_equal 0, status.exitstatus
+        assert_match(%r{\Aculet: wrote #{folder}/a.live: \d+ moments\n\z}, err)
       end
+      recorded = Recording.new("#{folder}/a.live").history.after(0, 0)
+      assert_operator recorded.size, :>=, 3
+      with_live("#{folder}/a.live") { |live| assert_equal states(recorded), stream(live.url, recorded.size) }
     end
   end
 
   def test_a_killed_recorder_leaves_a_recording
-    Dir.mktmpdir do |folder|
-      with_program(RbConfig.ruby, "-Ilib", "-e", SLEEPER) do |pid|
-        with_live(pid.to_s, "--record", "#{folder}/a.live") do |live|
-          assert_settles("two moments") { File.file?("#{folder}/a.live") && File.readlines("#{folder}/a.live").size >= 3 }
-          live.end_with(:KILL)
-        end
+    folder = new_folder
+    with_program(RbConfig.ruby, "-Ilib", "-e", SLEEPER) do |pid|
+      with_live(pid.to_s, "--record", "#{folder}/a.live") do |live|
+        assert_settles("two moments") { File.file?("#{folder}/a.live") && File.readlines("#{folder}/a.live").size >= 3 }
+        live.end_with(:KILL)
       end
-      recording = Recording.new("#{folder}/a.live")
-      assert_operator recording.history.after(0, 0).size, :>=, 2
     end
+    recording = Recording.new("#{folder}/a.live")
+    assert_operator recording.history.after(0, 0).size, :>=, 2
   end
 
   def test_it_ends_when_the_time_is_over

@@ -15,16 +15,15 @@ class MapVerbTest < Minitest::Test
   def test_a_running_process_as_page_picture_and_figures_of_one_snapshot
     skip "no browser to open the map with; install one with `apt-get install chromium`" unless Browser::PROGRAM
 
-    Dir.mktmpdir do |folder|
-      with_holding_process do |pid|
-        out, err = assert_culet_success("map", pid, "--html", "a.html", "--png", "a.png", "--json", chdir: folder)
-        assert_equal "culet: wrote a.png\nculet: wrote a.html\n", err
-        json = JSON.parse(out)
-        assert_empty CONTRACT - json.keys
-        assert_equal pid, json["pid"]
-        assert_equal "\x89PNG".b, File.binread("#{folder}/a.png", 4)
-        assert_shown("#{folder}/a.html", json)
-      end
+    folder = new_folder
+    with_holding_process do |pid|
+      out, err = assert_culet_success("map", pid, "--html", "a.html", "--png", "a.png", "--json", chdir: folder)
+      assert_equal "culet: wrote a.png\nculet: wrote a.html\n", err
+      json = JSON.parse(out)
+      assert_empty CONTRACT - json.keys
+      assert_equal pid, json["pid"]
+      assert_equal "\x89PNG".b, File.binread("#{folder}/a.png", 4)
+      assert_shown("#{folder}/a.html", json)
     end
   end
 

@@ -2,6 +2,7 @@
 
 require "json"
 require "zlib"
+require "culet/scope/varints"
 
 # Streams such as culet-scope writes, of processes that there are none of at hand: of 10 GB, or with a name that is
 # markup. Deterministic: the same seed makes the same bytes.
@@ -188,15 +189,5 @@ class Synthetic
 
   def object(kind, fields) = @records << ["J", JSON.generate({ "kind" => kind, **fields }).b]
 
-  def varints(*numbers)
-    out = "".b
-    numbers.each do |number|
-      while number > 127
-        out << ((number & 127) | 128)
-        number >>= 7
-      end
-      out << number
-    end
-    out
-  end
+  def varints(*numbers) = Culet::Scope::Varints.append("".b, *numbers)
 end

@@ -103,21 +103,20 @@ class MetricsServerTest < Minitest::Test
   end
 
   def test_a_unix_socket
-    Dir.mktmpdir do |folder|
-      path = "#{folder}/metrics"
-      UNIXServer.new(path).close # of a process that has ended
-      server = Culet::Metrics::Server.open("unix:#{path}")
-      UNIXSocket.open(path) do |socket|
-        socket.write("GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n")
-        assert_match(%r{\AHTTP/1.1 200 }, socket.read)
-      end
-      assert_raises(Errno::EADDRINUSE) { Culet::Metrics::Server.open("unix:#{path}") }
-      server.stop
-      refute_path_exists path
-      File.write(path, "kept")
-      assert_raises(Errno::EADDRINUSE) { Culet::Metrics::Server.open("unix:#{path}") }
-      assert_equal "kept", File.read(path)
+    folder = new_folder
+    path = "#{folder}/metrics"
+    UNIXServer.new(path).close # of a process that has ended
+    server = Culet::Metrics::Server.open("unix:#{path}")
+    UNIXSocket.open(path) do |socket|
+      socket.write("GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n")
+      assert_match(%r{\AHTTP/1.1 200 }, socket.read)
     end
+    assert_raises(Errno::EADDRINUSE) { Culet::Metrics::Server.open("unix:#{path}") }
+    server.stop
+    refute_path_exists path
+    File.write(path, "kept")
+    assert_raises(Errno::EADDRINUSE) { Culet::Metrics::Server.open("unix:#{path}") }
+    assert_equal "kept", File.read(path)
   end
 
   LACKING = <<~'RUBY'

@@ -23,21 +23,20 @@ class DebianTest < Minitest::Test
 
   def test_the_package_installs_works_and_leaves_nothing
     root = root("trixie", packages: BUILDS)
-    Dir.mktmpdir("culet-debian") do |share|
-      copy(File.join(share, "culet"))
-      root.run("sh", "-euc", "cd /mnt/culet && DEB_BUILD_OPTIONS=nocheck dpkg-buildpackage -b -us -uc", share: share)
-      package = Dir[File.join(share, "culet_*.deb")].first
-      refute_nil package
-      before = root.run(*LIST.split, share: share).lines.sort
-      begin
-        root.run("dpkg", "--install", "/mnt/#{File.basename(package)}", share: share)
-        out = root.run("sh", "-euc", ROUTINE, share: share)
-        assert_equal ["true", '"glibc"', "true", '["culet", true]', "true"], out.lines(chomp: true)
-      ensure
-        root.run("dpkg", "--purge", "culet", share: share)
-      end
-      assert_equal before, root.run(*LIST.split, share: share).lines.sort
+    share = new_folder
+    copy(File.join(share, "culet"))
+    root.run("sh", "-euc", "cd /mnt/culet && DEB_BUILD_OPTIONS=nocheck dpkg-buildpackage -b -us -uc", share: share)
+    package = Dir[File.join(share, "culet_*.deb")].first
+    refute_nil package
+    before = root.run(*LIST.split, share: share).lines.sort
+    begin
+      root.run("dpkg", "--install", "/mnt/#{File.basename(package)}", share: share)
+      out = root.run("sh", "-euc", ROUTINE, share: share)
+      assert_equal ["true", '"glibc"', "true", '["culet", true]', "true"], out.lines(chomp: true)
+    ensure
+      root.run("dpkg", "--purge", "culet", share: share)
     end
+    assert_equal before, root.run(*LIST.split, share: share).lines.sort
   end
 
   def test_the_package_has_the_version_of_the_gem

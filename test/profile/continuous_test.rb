@@ -80,39 +80,37 @@ class ProfileContinuousTest < Minitest::Test
 
   # Until there are three files. The worker leaves by exit!, so the interval of its end has what it held.
   def test_a_command_until_its_end
-    in_directory do |folder|
-      out = File.join(folder, "profiles")
-      code = <<~RUBY
-        def leave = exit!(0)
-        files = -> { Dir[#{out.dump} + "/*.gz"].size }
-        keep(100)
-        sleep 0.01 until files.call >= 1
-        Process.wait(fork { def hold(count) = keep(count); hold(400); leave })
-        sleep 0.01 until files.call >= 3
-        puts :said
-        exit 7
-      RUBY
-      command = ["profile", "--json", "--every", "1s", "--out-dir", out, "--sample", "4k", "--", RbConfig.ruby, program(folder, code)]
-      text, err, status = run_culet(*command, env: TestHelper::NEUTRAL)
-      assert_equal 7, status.exitstatus, err
-      assert_match(/\Aculet: profiling the command every 1 s; Ctrl-C ends it\nsaid\nculet: the command ended with status 7\n\z/, err)
-      document = JSON.parse(text)
-      assert_operator document["intervals"], :>=, 3
-      assert_equal document["intervals"], document["written"]
-      files = Dir[File.join(out, "*")].map { |path| Zlib.gunzip(File.binread(path)) }
-      assert(files.any? { |content| content.include?("keep") })
-      assert_equal 1, files.count { |content| content.include?("hold") }
-    end
+    folder = new_folder
+    out = File.join(folder, "profiles")
+    code = <<~RUBY
+      def leave = exit!(0)
+      files = -> { Dir[#{out.dump} + "/*.gz"].size }
+      keep(100)
+      sleep 0.01 until files.call >= 1
+      Process.wait(fork { def hold(count) = keep(count); hold(400); leave })
+      sleep 0.01 until files.call >= 3
+      puts :said
+      exit 7
+    RUBY
+    command = ["profile", "--json", "--every", "1s", "--out-dir", out, "--sample", "4k", "--", RbConfig.ruby, program(folder, code)]
+    text, err, status = run_culet(*command, env: TestHelper::NEUTRAL)
+    assert_equal 7, status.exitstatus, err
+    assert_match(/\Aculet: profiling the command every 1 s; Ctrl-C ends it\nsaid\nculet: the command ended with status 7\n\z/, err)
+    document = JSON.parse(text)
+    assert_operator document["intervals"], :>=, 3
+    assert_equal document["intervals"], document["written"]
+    files = Dir[File.join(out, "*")].map { |path| Zlib.gunzip(File.binread(path)) }
+    assert(files.any? { |content| content.include?("keep") })
+    assert_equal 1, files.count { |content| content.include?("hold") }
   end
 
   def test_a_command_that_ends_at_once
-    in_directory do |folder|
-      document = profile("--every", "1h", "--out-dir", folder, "--sample", "4k", "--", RbConfig.ruby, program(folder, "keep(100)"))
-      assert_equal({ "intervals" => 1, "folder" => folder, "written" => 1 }, document)
-      assert_includes Zlib.gunzip(File.binread(Dir[File.join(folder, "*.gz")].first)), "keep"
-      _, err, status = run_culet("profile", "--every", "1h", "--out-dir", folder, "--", "no-such-program", env: TestHelper::NEUTRAL)
-      assert_equal [127, "culet: cannot run no-such-program: no such program\n"], [status.exitstatus, err]
-    end
+    folder = new_folder
+    document = profile("--every", "1h", "--out-dir", folder, "--sample", "4k", "--", RbConfig.ruby, program(folder, "keep(100)"))
+    assert_equal({ "intervals" => 1, "folder" => folder, "written" => 1 }, document)
+    assert_includes Zlib.gunzip(File.binread(Dir[File.join(folder, "*.gz")].first)), "keep"
+    _, err, status = run_culet("profile", "--every", "1h", "--out-dir", folder, "--", "no-such-program", env: TestHelper::NEUTRAL)
+    assert_equal [127, "culet: cannot run no-such-program: no such program\n"], [status.exitstatus, err]
   end
 
   private

@@ -100,14 +100,13 @@ class ProfileEndsTest < Minitest::Test
 
   def test_a_killed_process_that_was_asked
     skip "this Ruby has no gem terminal-table" if Gem::Specification.find_all_by_name("terminal-table").empty?
-    in_directory do |folder|
-      path = program(folder, "#{ASKED}keep(1_000); asked(2); Process.kill(:KILL, Process.pid); sleep")
-      out, err, status = run_culet("profile", *SMALL, "--", RbConfig.ruby, path, env: TestHelper::NEUTRAL)
-      assert_equal 137, status.exitstatus, err
-      assert_match(/was ended by SIGKILL/, err)
-      assert_match(/app\.rb:#{KEEPING_LINE}/, out)
-      assert_match(/^note: Process \d+ \(ruby.* app\.rb\) has ended; it was read \d+\.\d s before\./, out.gsub("\n  ", " "))
-    end
+    folder = new_folder
+    path = program(folder, "#{ASKED}keep(1_000); asked(2); Process.kill(:KILL, Process.pid); sleep")
+    out, err, status = run_culet("profile", *SMALL, "--", RbConfig.ruby, path, env: TestHelper::NEUTRAL)
+    assert_equal 137, status.exitstatus, err
+    assert_match(/was ended by SIGKILL/, err)
+    assert_match(/app\.rb:#{KEEPING_LINE}/, out)
+    assert_match(/^note: Process \d+ \(ruby.* app\.rb\) has ended; it was read \d+\.\d s before\./, out.gsub("\n  ", " "))
   end
 
   # Keeps 8 MB by malloc, then waits for a signal.
@@ -131,10 +130,9 @@ class ProfileEndsTest < Minitest::Test
 
   # A signal whose action is the default one: of the keyboard, or one that culet forwards.
   def test_a_program_without_ruby_that_a_signal_ends
-    in_directory do |folder|
-      compile_c("#{folder}/keep", C_PROGRAM, "-O1", "-g")
-      { INT: -1, TERM: 1 }.each { |signal, group| assert_interrupted(folder, signal, group) }
-    end
+    folder = new_folder
+    compile_c("#{folder}/keep", C_PROGRAM, "-O1", "-g")
+    { INT: -1, TERM: 1 }.each { |signal, group| assert_interrupted(folder, signal, group) }
   end
 
   # It is asked when the command has ended.
@@ -193,27 +191,26 @@ class ProfileEndsTest < Minitest::Test
 
   # A worker that is replaced while the server is profiled.
   def test_a_running_process_that_ends_is_kept
-    Dir.mktmpdir do |folder|
-      code = "Process.setproctitle('shop worker'); keep(1_000); puts :up; $stdout.flush; sleep"
-      command = [RbConfig.ruby, "-r#{LIBRARY}/culet/profile.rb", program(folder, code)]
-      env = on_culet.merge("CULET_PROFILE" => "16k")
-      with_program(*command, env: env) do |first|
-        with_program(*command, env: env) do |second|
-          notes = StringIO.new
-          session = Culet::Profile::Session.new(sample_bytes: nil, stop: -> { false }, notes: notes) { [first, second] }
-          session.start
-          session.keep { true }
-          kill(first)
-          streams = session.read.to_h { |stream| [stream.pid, stream] }
-          assert_equal [%i[running ended], ""], [streams.values_at(second, first).map(&:state), notes.string]
-          assert_equal "process #{first} (shop worker)", streams[first].source
-          data = Culet::Profile::Data.new(streams.values.map(&:recording))
-          assert_in_delta 2 * KEPT_BYTES, data.by(:live, :line).first.bytes, 0.3 * KEPT_BYTES
-          assert_equal [[second]], [session.read.map(&:pid)]
-          assert_empty notes.string
-        ensure
-          session.stop
-        end
+    folder = new_folder
+    code = "Process.setproctitle('shop worker'); keep(1_000); puts :up; $stdout.flush; sleep"
+    command = [RbConfig.ruby, "-r#{LIBRARY}/culet/profile.rb", program(folder, code)]
+    env = on_culet.merge("CULET_PROFILE" => "16k")
+    with_program(*command, env: env) do |first|
+      with_program(*command, env: env) do |second|
+        notes = StringIO.new
+        session = Culet::Profile::Session.new(sample_bytes: nil, stop: -> { false }, notes: notes) { [first, second] }
+        session.start
+        session.keep { true }
+        kill(first)
+        streams = session.read.to_h { |stream| [stream.pid, stream] }
+        assert_equal [%i[running ended], ""], [streams.values_at(second, first).map(&:state), notes.string]
+        assert_equal "process #{first} (shop worker)", streams[first].source
+        data = Culet::Profile::Data.new(streams.values.map(&:recording))
+        assert_in_delta 2 * KEPT_BYTES, data.by(:live, :line).first.bytes, 0.3 * KEPT_BYTES
+        assert_equal [[second]], [session.read.map(&:pid)]
+        assert_empty notes.string
+      ensure
+        session.stop
       end
     end
   end

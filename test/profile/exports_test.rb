@@ -118,34 +118,32 @@ class ProfileExportsTest < Minitest::Test
   end
 
   def test_go_reads_pprof
-    Dir.mktmpdir do |folder|
-      top = go(folder, data, "-top", "-sample_index=inuse_space")
-      assert_match(/Order#items; all/, top)
-      assert_match(/<main>/, top)
-      assert_match(/^shop$/, go(folder, data, "-comments"))
-      assert_match(/Type: alloc_space/, go(folder, data, "-tree", view: :allocated))
-      assert_match(/endpoint: Total .*\n.*orders#show/, go(folder, data, "-tags"))
-      raw = go(folder, Culet::Profile::Difference.new(data, data), "-raw")
-      refute_match(/orders#show/, raw)
-    end
+    folder = new_folder
+    top = go(folder, data, "-top", "-sample_index=inuse_space")
+    assert_match(/Order#items; all/, top)
+    assert_match(/<main>/, top)
+    assert_match(/^shop$/, go(folder, data, "-comments"))
+    assert_match(/Type: alloc_space/, go(folder, data, "-tree", view: :allocated))
+    assert_match(/endpoint: Total .*\n.*orders#show/, go(folder, data, "-tags"))
+    raw = go(folder, Culet::Profile::Difference.new(data, data), "-raw")
+    refute_match(/orders#show/, raw)
   end
 
   # A library that is here without its functions' names, and in Go's hands with them.
   def test_go_finds_names_by_addresses
-    Dir.mktmpdir do |folder|
-      library = build(folder)
-      load = run_program("readelf", "-lW", library)[0].lines.find { |line| line.match?(/LOAD.* R E /) }.split[1, 5].map { |word| Integer(word, 16) }
-      at = Integer(run_program("nm", library)[0][/^(\h+) T culet_probe$/, 1], 16)
-      start = 0x7f12_3456_0000
-      maker = StreamMaker.new.mapping(start + load[0], start + load[0] + load[3], library, offset: load[0])
-      maker.site([start + at - load[1] + load[0] + 2], { "l" => [40, 400] })
-      File.rename(library, "#{library}.away")
-      data = Culet::Profile::Data.new([Culet::Profile::Recording.parse(maker.to_s, name: "shop")])
-      assert_equal ["[libprobe.so]"], data.sites(:live).first.frames.map(&:method)
-      File.rename("#{library}.away", library)
-      assert_match(/culet_probe/, go(folder, data, "-top", "-symbolize=local"))
-      assert_match(/\[libprobe\.so\]/, go(folder, data, "-top", "-symbolize=none"))
-    end
+    folder = new_folder
+    library = build(folder)
+    load = run_program("readelf", "-lW", library)[0].lines.find { |line| line.match?(/LOAD.* R E /) }.split[1, 5].map { |word| Integer(word, 16) }
+    at = Integer(run_program("nm", library)[0][/^(\h+) T culet_probe$/, 1], 16)
+    start = 0x7f12_3456_0000
+    maker = StreamMaker.new.mapping(start + load[0], start + load[0] + load[3], library, offset: load[0])
+    maker.site([start + at - load[1] + load[0] + 2], { "l" => [40, 400] })
+    File.rename(library, "#{library}.away")
+    data = Culet::Profile::Data.new([Culet::Profile::Recording.parse(maker.to_s, name: "shop")])
+    assert_equal ["[libprobe.so]"], data.sites(:live).first.frames.map(&:method)
+    File.rename("#{library}.away", library)
+    assert_match(/culet_probe/, go(folder, data, "-top", "-symbolize=local"))
+    assert_match(/\[libprobe\.so\]/, go(folder, data, "-top", "-symbolize=none"))
   end
 
   def build(folder)

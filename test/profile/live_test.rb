@@ -173,12 +173,11 @@ class ProfileLiveTest < Minitest::Test
   end
 
   def test_answers_that_are_damaged
-    Dir.mktmpdir do |folder|
-      stream = File.join(folder, "stream")
-      ["", "culet-profile 99\nE 1\n", "\xff\x00" * 1000, "culet-profile 1\nE 7\n"].each do |text|
-        File.binwrite(stream, text)
-        with_program(RbConfig.ruby, FAKE, "on", stream, env: on_culet) { |pid| assert_refused(/process #{pid} /, pid.to_s) }
-      end
+    folder = new_folder
+    stream = File.join(folder, "stream")
+    ["", "culet-profile 99\nE 1\n", "\xff\x00" * 1000, "culet-profile 1\nE 7\n"].each do |text|
+      File.binwrite(stream, text)
+      with_program(RbConfig.ruby, FAKE, "on", stream, env: on_culet) { |pid| assert_refused(/process #{pid} /, pid.to_s) }
     end
   end
 

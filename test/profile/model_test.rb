@@ -117,15 +117,14 @@ class ProfileModelTest < Minitest::Test
 
   # Ruby's functions that allocate for others, in a library that has symbols.
   def test_the_caller_of_a_wrapper_is_named
-    Dir.mktmpdir do |folder|
-      source = %w[rb_gc_impl_malloc objspace_xmalloc0 ruby_xmalloc rb_ary_new_capa].map { |name| "int #{name}(int a) { return a + 1; }" }.join("\n")
-      library = compile_c(File.join(folder, "libruby-test.so"), source, "-shared", "-fPIC", "-O0")
-      address = ->(name) { 0x7000_0001 + Culet::Elf.new(library).symbol(name).value }
-      maker = StreamMaker.new.mapping(0x7000_0000, 0x7010_0000, library)
-      maker.site([*%w[rb_gc_impl_malloc objspace_xmalloc0 ruby_xmalloc rb_ary_new_capa].map(&address), maker.ruby(APP, 1, "a")], { "l" => [3, 400] })
-      maker.site([address.call("ruby_xmalloc")], { "l" => [1, 400] })
-      assert_equal [%w[rb_ary_new_capa a], ["ruby_xmalloc"]], data(maker).sites(:live).map { |site| site.frames.map(&:method) }
-    end
+    folder = new_folder
+    source = %w[rb_gc_impl_malloc objspace_xmalloc0 ruby_xmalloc rb_ary_new_capa].map { |name| "int #{name}(int a) { return a + 1; }" }.join("\n")
+    library = compile_c(File.join(folder, "libruby-test.so"), source, "-shared", "-fPIC", "-O0")
+    address = ->(name) { 0x7000_0001 + Culet::Elf.new(library).symbol(name).value }
+    maker = StreamMaker.new.mapping(0x7000_0000, 0x7010_0000, library)
+    maker.site([*%w[rb_gc_impl_malloc objspace_xmalloc0 ruby_xmalloc rb_ary_new_capa].map(&address), maker.ruby(APP, 1, "a")], { "l" => [3, 400] })
+    maker.site([address.call("ruby_xmalloc")], { "l" => [1, 400] })
+    assert_equal [%w[rb_ary_new_capa a], ["ruby_xmalloc"]], data(maker).sites(:live).map { |site| site.frames.map(&:method) }
   end
 
   def test_what_culet_holds_is_apart
@@ -334,12 +333,11 @@ class ProfileModelTest < Minitest::Test
   end
 
   def test_files_that_cannot_be_read
-    Dir.mktmpdir do |folder|
-      error = assert_raises(Culet::Error) { Culet::Profile::Stream.load("#{folder}/none").recording }
-      assert_match(%r{\Athere is no file #{folder}/none; give a file}, error.message)
-      error = assert_raises(Culet::Error) { Culet::Profile::Stream.load(folder).recording }
-      assert_match(/\A#{folder} is a directory; give a file/, error.message)
-    end
+    folder = new_folder
+    error = assert_raises(Culet::Error) { Culet::Profile::Stream.load("#{folder}/none").recording }
+    assert_match(%r{\Athere is no file #{folder}/none; give a file}, error.message)
+    error = assert_raises(Culet::Error) { Culet::Profile::Stream.load(folder).recording }
+    assert_match(/\A#{folder} is a directory; give a file/, error.message)
   end
 
   # Names of native functions: of a library that is there, and whose build id agrees.

@@ -135,12 +135,11 @@ class ProfileOtherAllocatorsTest < Minitest::Test
   RUNS, RIGHT = ENV.key?("CULET_TEST_ALL") ? [12, 50] : [5, 18]
 
   def test_the_truth_is_within_the_interval_in_19_of_20_cases
-    in_directory do |folder|
-      path = File.join(folder, "sites.rb")
-      File.write(path, SITES_PROGRAM)
-      cases = Array.new(RUNS) { |run| truths(path, File.join(folder, run.to_s)) }.flatten
-      assert_operator cases.count(true), :>=, RIGHT, "of #{cases.size}"
-    end
+    folder = new_folder
+    path = File.join(folder, "sites.rb")
+    File.write(path, SITES_PROGRAM)
+    cases = Array.new(RUNS) { |run| truths(path, File.join(folder, run.to_s)) }.flatten
+    assert_operator cases.count(true), :>=, RIGHT, "of #{cases.size}"
   end
 
   # Samples every few blocks, in threads, and in children that are forked meanwhile.
@@ -199,41 +198,37 @@ class ProfileOtherAllocatorsTest < Minitest::Test
   C
 
   def test_threads_and_forks
-    in_directory do |folder|
-      command = compile(folder, STRESS, "-DRAW=0")
-      (all_tests? ? PEERS : FIRST).each do |name|
-        assert_empty churned(name, command), name
-      end
+    folder = new_folder
+    command = compile(folder, STRESS, "-DRAW=0")
+    (all_tests? ? PEERS : FIRST).each do |name|
+      assert_empty churned(name, command), name
     end
   end
 
   # Such a child finds the locks as they are at the moment: it is not sampled. In glibc its main thread has an arena of its own.
   def test_children_of_the_system_call
-    in_directory do |folder|
-      assert_empty churned("glibc", compile(folder, STRESS, "-DRAW=1"))
-    end
+    folder = new_folder
+    assert_empty churned("glibc", compile(folder, STRESS, "-DRAW=1"))
   end
 
   def test_settings_and_errors
-    in_directory do |folder|
-      out, err, status = run_culet("profile", "--allocator", "jemalloc:narenas=3", "--json", "--", RbConfig.ruby, "-e", "puts ENV[%(MALLOC_CONF)]", env: TestHelper::NEUTRAL)
-      assert_predicate status, :success?, err
-      assert_equal ["narenas:3\n", "live"], [err, JSON.parse(out)["view"]]
-      assert_refused(/there is no allocator "other"/, "--allocator", "other", "--", "true", status: 2)
-      assert_refused(/--allocator needs a command/, "--allocator", "jemalloc", "1", status: 2)
-      path = compile(folder, "#include <unistd.h>\nint main(void) { _exit(0); }")
-      assert_refused(/no process wrote a profile: #{path} could not be sampled, or/, "--allocator", "glibc", "--", path)
-    end
+    folder = new_folder
+    out, err, status = run_culet("profile", "--allocator", "jemalloc:narenas=3", "--json", "--", RbConfig.ruby, "-e", "puts ENV[%(MALLOC_CONF)]", env: TestHelper::NEUTRAL)
+    assert_predicate status, :success?, err
+    assert_equal ["narenas:3\n", "live"], [err, JSON.parse(out)["view"]]
+    assert_refused(/there is no allocator "other"/, "--allocator", "other", "--", "true", status: 2)
+    assert_refused(/--allocator needs a command/, "--allocator", "jemalloc", "1", status: 2)
+    path = compile(folder, "#include <unistd.h>\nint main(void) { _exit(0); }")
+    assert_refused(/no process wrote a profile: #{path} could not be sampled, or/, "--allocator", "glibc", "--", path)
   end
 
   # The sampler is not preloaded where nobody asks for it.
   def test_another_allocator_alone_has_objects_alone
-    in_directory do |folder|
-      path = File.join(folder, "profile")
-      env = TestHelper::NEUTRAL.merge(Culet::Allocators.parse("jemalloc").environment({})).merge("CULET_PROFILE" => "4k", "CULET_PROFILE_OUT" => path)
-      assert_success(RbConfig.ruby, "-I#{LIBRARY}", "-rculet/profile", program(folder, "keep(100); 10_000.times { KEPT << Object.new }"), env: env)
-      assert_empty Culet::Profile::Data.new([Culet::Profile::Stream.load(path).recording]).sites(:allocated).map(&:kind) - [:object]
-    end
+    folder = new_folder
+    path = File.join(folder, "profile")
+    env = TestHelper::NEUTRAL.merge(Culet::Allocators.parse("jemalloc").environment({})).merge("CULET_PROFILE" => "4k", "CULET_PROFILE_OUT" => path)
+    assert_success(RbConfig.ruby, "-I#{LIBRARY}", "-rculet/profile", program(folder, "keep(100); 10_000.times { KEPT << Object.new }"), env: env)
+    assert_empty Culet::Profile::Data.new([Culet::Profile::Stream.load(path).recording]).sites(:allocated).map(&:kind) - [:object]
   end
 
   private

@@ -73,10 +73,9 @@ class RailsLabelTest < Minitest::Test
   end
 
   def test_with_a_black_box_they_have_labels_too
-    Dir.mktmpdir do |folder|
-      requests, = parts(run_application("false", "CULET_BLACKBOX" => folder))
-      assert_equal LABELLED, requests.gsub(/^off$/, %({"endpoint"=>"issues#show"}))
-    end
+    folder = new_folder
+    requests, = parts(run_application("false", "CULET_BLACKBOX" => folder))
+    assert_equal LABELLED, requests.gsub(/^off$/, %({"endpoint"=>"issues#show"}))
   end
 
   def test_nothing_is_loaded_otherwise

@@ -8,35 +8,32 @@ class ProfileRotationTest < Minitest::Test
   START = Time.utc(2026, 11, 23, 23, 59, 30)
 
   def test_the_newest_files_stay
-    Dir.mktmpdir do |folder|
-      own = ["notes.txt", "culet-profile-1.pb.gz", "my-culet-profile-20260101T000000Z.pb.gz"]
-      own.each { |name| File.write(File.join(folder, name), "") }
-      rotation = Culet::Profile::Rotation.new(folder, keep: 2)
-      4.times { |minute| rotation.write("profile #{minute}", START, START + (60 * minute)) }
-      written = %w[culet-profile-20261124T000130Z.pb.gz culet-profile-20261124T000230Z.pb.gz]
-      assert_equal (own + written).sort, Dir.children(folder).sort
-      assert_equal(["profile 2", "profile 3"], written.map { |name| File.read(File.join(folder, name)) })
-      assert_equal({ "folder" => folder, "written" => 4 }, rotation.to_h)
-    end
+    folder = new_folder
+    own = ["notes.txt", "culet-profile-1.pb.gz", "my-culet-profile-20260101T000000Z.pb.gz"]
+    own.each { |name| File.write(File.join(folder, name), "") }
+    rotation = Culet::Profile::Rotation.new(folder, keep: 2)
+    4.times { |minute| rotation.write("profile #{minute}", START, START + (60 * minute)) }
+    written = %w[culet-profile-20261124T000130Z.pb.gz culet-profile-20261124T000230Z.pb.gz]
+    assert_equal (own + written).sort, Dir.children(folder).sort
+    assert_equal(["profile 2", "profile 3"], written.map { |name| File.read(File.join(folder, name)) })
+    assert_equal({ "folder" => folder, "written" => 4 }, rotation.to_h)
   end
 
   def test_a_missing_folder_is_made
-    Dir.mktmpdir do |parent|
-      folder = File.join(parent, "profiles")
-      Culet::Profile::Rotation.new(folder, keep: 1).write("x", START, START)
-      assert_equal ["culet-profile-20261123T235930Z.pb.gz"], Dir.children(folder)
-    end
+    parent = new_folder
+    folder = File.join(parent, "profiles")
+    Culet::Profile::Rotation.new(folder, keep: 1).write("x", START, START)
+    assert_equal ["culet-profile-20261123T235930Z.pb.gz"], Dir.children(folder)
   end
 
   def test_folders_that_cannot_be_written
-    Dir.mktmpdir do |parent|
-      file = File.join(parent, "file")
-      File.write(file, "")
-      { file => /cannot make the directory #{file}: File exists/, File.join(parent, "a/b") => /cannot make the directory .*No such file/,
-        "/proc" => %r{cannot write /proc/culet-profile-\d+T\d+Z\.pb\.gz: } }.each do |folder, sentence|
-        error = assert_raises(Culet::Error) { Culet::Profile::Rotation.new(folder, keep: 1).write("x", START, START) }
-        assert_match(/\A#{sentence}/, error.message)
-      end
+    parent = new_folder
+    file = File.join(parent, "file")
+    File.write(file, "")
+    { file => /cannot make the directory #{file}: File exists/, File.join(parent, "a/b") => /cannot make the directory .*No such file/,
+      "/proc" => %r{cannot write /proc/culet-profile-\d+T\d+Z\.pb\.gz: } }.each do |folder, sentence|
+      error = assert_raises(Culet::Error) { Culet::Profile::Rotation.new(folder, keep: 1).write("x", START, START) }
+      assert_match(/\A#{sentence}/, error.message)
     end
   end
 

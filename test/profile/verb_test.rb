@@ -32,18 +32,17 @@ class ProfileVerbTest < Minitest::Test
   end
 
   def test_files_that_are_no_profiles
-    Dir.mktmpdir do |folder|
-      { "empty" => "", "text" => "hello\n", "other" => "culet-profile 2\nE 1\n", "binary" => "\xff\x00\n" * 100,
-        "cut" => File.read(saved).lines.first(20).join }.each do |name, text|
-        path = File.join(folder, name)
-        File.binwrite(path, text)
-        assert_refused(/#{path}/, path)
-        assert_refused(/#{path}/, saved, "--base", path)
-      end
-      assert_refused(/there is no file #{folder}, and no process|#{folder} is a directory|#{folder}/, "#{folder}/", status: 1)
-      ["#{folder}/none.profile", "none.profile"].each { |path| assert_refused(/there is no file #{path}/, path) }
-      assert_refused(%r{cannot write /nonexistent/x}, saved, "--html", "/nonexistent/x")
+    folder = new_folder
+    { "empty" => "", "text" => "hello\n", "other" => "culet-profile 2\nE 1\n", "binary" => "\xff\x00\n" * 100,
+      "cut" => File.read(saved).lines.first(20).join }.each do |name, text|
+      path = File.join(folder, name)
+      File.binwrite(path, text)
+      assert_refused(/#{path}/, path)
+      assert_refused(/#{path}/, saved, "--base", path)
     end
+    assert_refused(/there is no file #{folder}, and no process|#{folder} is a directory|#{folder}/, "#{folder}/", status: 1)
+    ["#{folder}/none.profile", "none.profile"].each { |path| assert_refused(/there is no file #{path}/, path) }
+    assert_refused(%r{cannot write /nonexistent/x}, saved, "--html", "/nonexistent/x")
   end
 
   def test_the_keys_that_others_rely_on
@@ -65,31 +64,29 @@ class ProfileVerbTest < Minitest::Test
   end
 
   def test_files_of_other_tools
-    Dir.mktmpdir do |folder|
-      names = { "html" => "page.html", "pprof" => "p.pb.gz", "speedscope" => "s.json", "firefox" => "f.json", "collapsed" => "c.txt" }
-      words = names.flat_map { |option, name| ["--#{option}", File.join(folder, name)] }
-      out, err, status = run_culet("profile", saved, *words, "--out", File.join(folder, "report.txt"), env: TestHelper::NEUTRAL)
-      assert_equal [true, ""], [status.success?, out], err
-      written = err.scan(/^culet: wrote (\S+)$/).flatten.map { |path| File.basename(path) }
-      assert_equal [*names.values, "report.txt"].sort, written.sort
-      written.each { |name| assert_operator File.size(File.join(folder, name)), :>, 100, name }
-      %w[s.json f.json].each { |name| assert JSON.parse(File.read(File.join(folder, name))) }
-    end
+    folder = new_folder
+    names = { "html" => "page.html", "pprof" => "p.pb.gz", "speedscope" => "s.json", "firefox" => "f.json", "collapsed" => "c.txt" }
+    words = names.flat_map { |option, name| ["--#{option}", File.join(folder, name)] }
+    out, err, status = run_culet("profile", saved, *words, "--out", File.join(folder, "report.txt"), env: TestHelper::NEUTRAL)
+    assert_equal [true, ""], [status.success?, out], err
+    written = err.scan(/^culet: wrote (\S+)$/).flatten.map { |path| File.basename(path) }
+    assert_equal [*names.values, "report.txt"].sort, written.sort
+    written.each { |name| assert_operator File.size(File.join(folder, name)), :>, 100, name }
+    %w[s.json f.json].each { |name| assert JSON.parse(File.read(File.join(folder, name))) }
   end
 
   # What two equal profiles differ by is nothing; what is saved again is the same.
   def test_two_profiles_as_a_difference
-    Dir.mktmpdir do |folder|
-      more = save(File.dirname(saved), 3_000)
-      document = profile(more, "--base", saved, "--by", "line")
-      row = rows(document).find { |one| one["name"].end_with?("app.rb:#{KEEPING_LINE}") }
-      assert_in_delta 2 * KEPT_BYTES, row["bytes"], 0.5 * KEPT_BYTES
-      copy = File.join(folder, "copy.profile")
-      same = profile(saved, "--base", saved, "--save", copy)
-      assert_equal 0, same["total_bytes"]
-      assert_equal File.binread(saved), File.binread(copy)
-      assert_equal 0o600, File.stat(copy).mode & 0o777
-    end
+    folder = new_folder
+    more = save(File.dirname(saved), 3_000)
+    document = profile(more, "--base", saved, "--by", "line")
+    row = rows(document).find { |one| one["name"].end_with?("app.rb:#{KEEPING_LINE}") }
+    assert_in_delta 2 * KEPT_BYTES, row["bytes"], 0.5 * KEPT_BYTES
+    copy = File.join(folder, "copy.profile")
+    same = profile(saved, "--base", saved, "--save", copy)
+    assert_equal 0, same["total_bytes"]
+    assert_equal File.binread(saved), File.binread(copy)
+    assert_equal 0o600, File.stat(copy).mode & 0o777
   end
 
   private

@@ -13,11 +13,10 @@ class ReportLevelsTest < Minitest::Test
   UNEXPLAINED = 0.01
 
   def test_a_dozen_different_processes
-    in_directory do |directory|
-      @scratch = directory
-      processes.each do |name, (command, environment, input)|
-        with_process(command, environment || {}, input) { |pid| assert_explained(name, assert_adds_up(name, pid)) }
-      end
+    directory = new_folder
+    @scratch = directory
+    processes.each do |name, (command, environment, input)|
+      with_process(command, environment || {}, input) { |pid| assert_explained(name, assert_adds_up(name, pid)) }
     end
   end
 

@@ -10,12 +10,11 @@ class ScopeBuildTest < Minitest::Test
            ".build_part('reader')"
 
   def test_the_gems_build_makes_the_program
-    in_directory do |directory|
-      assert_success(RbConfig.ruby, "-w", "-I#{ROOT}/ext", "-e", SCRIPT, "#{directory}/culet", "#{directory}/scratch", env: NEUTRAL)
-      assert_equal ["reader"], Dir.children("#{directory}/culet")
-      out, = assert_success("#{directory}/culet/reader/culet-scope", Process.pid, env: NEUTRAL)
-      assert_equal Process.pid, Culet::Scope::Builder.new(out).call.pid
-    end
+    directory = new_folder
+    assert_success(RbConfig.ruby, "-w", "-I#{ROOT}/ext", "-e", SCRIPT, "#{directory}/culet", "#{directory}/scratch", env: NEUTRAL)
+    assert_equal ["reader"], Dir.children("#{directory}/culet")
+    out, = assert_success("#{directory}/culet/reader/culet-scope", Process.pid, env: NEUTRAL)
+    assert_equal Process.pid, Culet::Scope::Builder.new(out).call.pid
   end
 
   def test_the_gem_has_the_sources
@@ -29,11 +28,10 @@ class ScopeBuildTest < Minitest::Test
 
   # A checkout in which it is not built: here a copy of the Ruby files alone.
   def test_without_the_program_a_sentence_says_so
-    in_directory do |directory|
-      FileUtils.cp_r("#{ROOT}/lib", directory)
-      FileUtils.rm_f("#{directory}/lib/culet/culet.so")
-      out, err, status = run_program(RbConfig.ruby, "-w", "-I#{directory}/lib", "#{ROOT}/exe/culet", "report", Process.pid, env: NEUTRAL)
-      assert_equal [1, "", "culet: reader/culet-scope is not built: run `gem pristine culet --extensions`\n"], [status.exitstatus, out, err]
-    end
+    directory = new_folder
+    FileUtils.cp_r("#{ROOT}/lib", directory)
+    FileUtils.rm_f("#{directory}/lib/culet/culet.so")
+    out, err, status = run_program(RbConfig.ruby, "-w", "-I#{directory}/lib", "#{ROOT}/exe/culet", "report", Process.pid, env: NEUTRAL)
+    assert_equal [1, "", "culet: reader/culet-scope is not built: run `gem pristine culet --extensions`\n"], [status.exitstatus, out, err]
   end
 end

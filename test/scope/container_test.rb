@@ -91,19 +91,18 @@ class ScopeContainerTest < Minitest::Test
   def test_a_file_system_in_layers
     skip "only root can mount" unless Process.euid.zero?
 
-    in_directory do |directory|
-      enter = 'mount -t tmpfs none "$1"; cd "$1"; shift; mkdir upper work root; ' \
-              "mount -t overlay -o lowerdir=/,upperdir=upper,workdir=work none root; cd root; mount -t proc proc proc; " \
-              'mkdir -p mnt/old; pivot_root . mnt/old; exec chroot . "$@"'
-      words = ["unshare", "--mount", "--propagation", "private", "sh", "-euc", enter, "sh", directory]
-      out, status = Open3.capture2e(*words, "true")
-      skip "this machine cannot mount layers: #{out.strip}" unless status.success?
+    directory = new_folder
+    enter = 'mount -t tmpfs none "$1"; cd "$1"; shift; mkdir upper work root; ' \
+            "mount -t overlay -o lowerdir=/,upperdir=upper,workdir=work none root; cd root; mount -t proc proc proc; " \
+            'mkdir -p mnt/old; pivot_root . mnt/old; exec chroot . "$@"'
+    words = ["unshare", "--mount", "--propagation", "private", "sh", "-euc", enter, "sh", directory]
+    out, status = Open3.capture2e(*words, "true")
+    skip "this machine cannot mount layers: #{out.strip}" unless status.success?
 
-      with_talker(*words, RbConfig.ruby, "-e", SCRIPT, env: on("jemalloc")) do |pid, _, _|
-        assert_equal ["jemalloc", File.realpath(Culet::Allocators.parse("jemalloc").library)], read(pid).allocator.to_h.values_at("name", "library")
-      end
-      with_talker(*words, RbConfig.ruby, "-e", SCRIPT) { |pid, lines, _| assert_whole_report(pid, lines.first.to_i) }
+    with_talker(*words, RbConfig.ruby, "-e", SCRIPT, env: on("jemalloc")) do |pid, _, _|
+      assert_equal ["jemalloc", File.realpath(Culet::Allocators.parse("jemalloc").library)], read(pid).allocator.to_h.values_at("name", "library")
     end
+    with_talker(*words, RbConfig.ruby, "-e", SCRIPT) { |pid, lines, _| assert_whole_report(pid, lines.first.to_i) }
   end
 
   # Libraries that are called as ours, and are others.

@@ -111,14 +111,13 @@ class ScopeCuletHeapTest < Minitest::Test
 
   # A library that says nothing of itself: a sentence, and the rest as usual.
   def test_a_library_without_a_record
-    in_directory do |directory|
-      library = compile_c(File.join(directory, "libculet.so"), "int culet_active(void) { return 0; }", "-shared", "-fPIC")
-      with_talker("sleep", "60", env: { "LD_PRELOAD" => library }, last: nil) do |pid, _, _|
-        assert_settles { File.read("/proc/#{pid}/maps").include?(library) }
-        snapshot = read(pid)
-        assert_equal 1, snapshot.problems.grep(/\Alibculet\.so is in the process, but/).size, snapshot.problems.inspect
-        refute_equal "culet", snapshot.allocator.name
-      end
+    directory = new_folder
+    library = compile_c(File.join(directory, "libculet.so"), "int culet_active(void) { return 0; }", "-shared", "-fPIC")
+    with_talker("sleep", "60", env: { "LD_PRELOAD" => library }, last: nil) do |pid, _, _|
+      assert_settles { File.read("/proc/#{pid}/maps").include?(library) }
+      snapshot = read(pid)
+      assert_equal 1, snapshot.problems.grep(/\Alibculet\.so is in the process, but/).size, snapshot.problems.inspect
+      refute_equal "culet", snapshot.allocator.name
     end
   end
 

@@ -27,18 +27,17 @@ class ForeignAllocatorsTest < Minitest::Test
 
   # From outside, by doctor and from inside alike.
   def test_under_another_name
-    in_directory do |directory|
-      ALLOCATORS.each do |name|
-        library = File.join(directory, "libfast.so")
-        FileUtils.cp(File.realpath(Culet::Allocators.parse(name).library), library)
-        script = "require 'culet'; require 'json'; puts JSON.generate([Culet.allocator, Culet.trim_stats[:allocator], Culet.trim]), 'end'; $stdout.flush; sleep"
-        with_talker(RbConfig.ruby, "-I#{ROOT}/lib", "-e", script, env: on(library)) do |pid, lines, _|
-          assert_equal [name, library], [read(pid).allocator.name, read(pid).allocator.library]
-          inside, trimmed, bytes = JSON.parse(lines.first)
-          assert_equal [name, Culet::Allocators.parse(name).version, library, name], [*inside.values_at("name", "version", "library"), trimmed]
-          assert_kind_of Integer, bytes
-          assert_equal name, JSON.parse(run_culet("doctor", pid.to_s, "--json").first).dig("allocator", "name")
-        end
+    directory = new_folder
+    ALLOCATORS.each do |name|
+      library = File.join(directory, "libfast.so")
+      FileUtils.cp(File.realpath(Culet::Allocators.parse(name).library), library)
+      script = "require 'culet'; require 'json'; puts JSON.generate([Culet.allocator, Culet.trim_stats[:allocator], Culet.trim]), 'end'; $stdout.flush; sleep"
+      with_talker(RbConfig.ruby, "-I#{ROOT}/lib", "-e", script, env: on(library)) do |pid, lines, _|
+        assert_equal [name, library], [read(pid).allocator.name, read(pid).allocator.library]
+        inside, trimmed, bytes = JSON.parse(lines.first)
+        assert_equal [name, Culet::Allocators.parse(name).version, library, name], [*inside.values_at("name", "version", "library"), trimmed]
+        assert_kind_of Integer, bytes
+        assert_equal name, JSON.parse(run_culet("doctor", pid.to_s, "--json").first).dig("allocator", "name")
       end
     end
   end
@@ -77,12 +76,11 @@ class ForeignAllocatorsTest < Minitest::Test
 
   # Everything in one file, and no loader.
   def test_a_static_program
-    in_directory do |directory|
-      with_talker(compile_c(File.join(directory, "static"), MAIN, "-static")) do |pid, _, _|
-        snapshot = read(pid)
-        assert_includes %w[none glibc unknown], snapshot.allocator.name
-        assert_includes snapshot.mappings.map { |mapping| mapping.to_h["label"] }, "static"
-      end
+    directory = new_folder
+    with_talker(compile_c(File.join(directory, "static"), MAIN, "-static")) do |pid, _, _|
+      snapshot = read(pid)
+      assert_includes %w[none glibc unknown], snapshot.allocator.name
+      assert_includes snapshot.mappings.map { |mapping| mapping.to_h["label"] }, "static"
     end
   end
 

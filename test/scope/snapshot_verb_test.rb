@@ -48,15 +48,14 @@ class SnapshotVerbTest < Minitest::Test
   end
 
   def test_a_series_of_a_process_that_ends
-    in_directory do |directory|
-      ends = "puts :up; $stdout.flush; sleep 0.05 until Dir.glob(ARGV[0] + '/.*.part').any? { |file| File.size(file) > 3000 }"
-      with_program(RbConfig.ruby, "-e", ends, directory) do |pid|
-        out, err, status = run_culet("snapshot", pid.to_s, "--every", "0.1", "--for", "1h", "--out", "#{directory}/series", env: NEUTRAL)
-        assert_equal [1, ""], [status.exitstatus, out]
-        assert_match(%r{^culet: .*process #{pid}.*; #{directory}/series has the snapshots up to then$}, err)
-        assert_operator Culet::Scope::SnapshotFile.load("#{directory}/series").size, :>, 0
-        assert_equal ["series"], Dir.children(directory)
-      end
+    directory = new_folder
+    ends = "puts :up; $stdout.flush; sleep 0.05 until Dir.glob(ARGV[0] + '/.*.part').any? { |file| File.size(file) > 3000 }"
+    with_program(RbConfig.ruby, "-e", ends, directory) do |pid|
+      out, err, status = run_culet("snapshot", pid.to_s, "--every", "0.1", "--for", "1h", "--out", "#{directory}/series", env: NEUTRAL)
+      assert_equal [1, ""], [status.exitstatus, out]
+      assert_match(%r{^culet: .*process #{pid}.*; #{directory}/series has the snapshots up to then$}, err)
+      assert_operator Culet::Scope::SnapshotFile.load("#{directory}/series").size, :>, 0
+      assert_equal ["series"], Dir.children(directory)
     end
   end
 
@@ -95,50 +94,47 @@ class SnapshotVerbTest < Minitest::Test
   end
 
   def test_from_inside
-    in_directory do |directory|
-      script = "require 'culet'; threads = Array.new(3) { Thread.new { sleep } }; puts Culet.snapshot(ARGV[0]); threads.each(&:kill)"
-      out, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-e", script, "#{directory}/own", env: NEUTRAL)
-      assert_equal ["#{directory}/own\n", ""], [out, err]
-      assert_predicate status, :success?
-      snapshot = Culet::Scope::SnapshotFile.load("#{directory}/own").first
-      assert_operator snapshot.process.to_h["threads"], :>=, 4
-      assert_equal 0o600, File.stat("#{directory}/own").mode & 0o777
-    end
+    directory = new_folder
+    script = "require 'culet'; threads = Array.new(3) { Thread.new { sleep } }; puts Culet.snapshot(ARGV[0]); threads.each(&:kill)"
+    out, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-e", script, "#{directory}/own", env: NEUTRAL)
+    assert_equal ["#{directory}/own\n", ""], [out, err]
+    assert_predicate status, :success?
+    snapshot = Culet::Scope::SnapshotFile.load("#{directory}/own").first
+    assert_operator snapshot.process.to_h["threads"], :>=, 4
+    assert_equal 0o600, File.stat("#{directory}/own").mode & 0o777
   end
 
   # A server's loop that waits for whichever child ends first may take our program's status.
   def test_from_inside_beside_a_loop_that_waits_for_any_child
-    in_directory do |directory|
-      script = <<~RUBY
-        require "culet"
-        waiter = Thread.new do
-          loop { Process.wait(-1) }
-        rescue Errno::ECHILD
-          sleep 0.001
-          retry
-        end
-        5.times { Culet.snapshot(ARGV[0]) }
-        begin
-          Culet.snapshot("/nowhere/x")
-        rescue Culet::Error => e
-          puts e.message
-        end
-        waiter.kill
-      RUBY
-      out, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-e", script, "#{directory}/own", env: NEUTRAL)
-      assert_equal ["cannot write /nowhere/x: no such file or directory\n", ""], [out, err]
-      assert_predicate status, :success?
-      assert_equal 1, Culet::Scope::SnapshotFile.load("#{directory}/own").size
-    end
+    directory = new_folder
+    script = <<~RUBY
+      require "culet"
+      waiter = Thread.new do
+        loop { Process.wait(-1) }
+      rescue Errno::ECHILD
+        sleep 0.001
+        retry
+      end
+      5.times { Culet.snapshot(ARGV[0]) }
+      begin
+        Culet.snapshot("/nowhere/x")
+      rescue Culet::Error => e
+        puts e.message
+      end
+      waiter.kill
+    RUBY
+    out, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-e", script, "#{directory}/own", env: NEUTRAL)
+    assert_equal ["cannot write /nowhere/x: no such file or directory\n", ""], [out, err]
+    assert_predicate status, :success?
+    assert_equal 1, Culet::Scope::SnapshotFile.load("#{directory}/own").size
   end
 
   # It stays a process of the standard library.
   def test_from_inside_no_gem_is_loaded
-    in_directory do |directory|
-      script = "require 'culet'; Culet.snapshot(ARGV[0]); puts $LOADED_FEATURES.grep(/terminal|vega|progressbar|chunky/)"
-      out, err, = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-e", script, "#{directory}/own", env: NEUTRAL)
-      assert_equal ["", ""], [out, err]
-    end
+    directory = new_folder
+    script = "require 'culet'; Culet.snapshot(ARGV[0]); puts $LOADED_FEATURES.grep(/terminal|vega|progressbar|chunky/)"
+    out, err, = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-e", script, "#{directory}/own", env: NEUTRAL)
+    assert_equal ["", ""], [out, err]
   end
 
   private

@@ -66,12 +66,11 @@ class NavigationTest < Minitest::Test
   end
 
   def test_a_failed_command_of_the_examples_is_shown
-    Dir.mktmpdir do |folder|
-      examples = Examples.new
-      examples.define_singleton_method(:blocks) { ["echo nothing here >&2; exit 3\n"] }
-      error = assert_raises(RuntimeError) { examples.make("#{folder}/pages") }
-      assert_match(/failed \(3\):\necho nothing.*nothing here/m, error.message)
-      refute_path_exists "#{folder}/pages"
-    end
+    folder = new_folder
+    examples = Examples.new
+    examples.define_singleton_method(:blocks) { ["echo nothing here >&2; exit 3\n"] }
+    error = assert_raises(RuntimeError) { examples.make("#{folder}/pages") }
+    assert_match(/failed \(3\):\necho nothing.*nothing here/m, error.message)
+    refute_path_exists "#{folder}/pages"
   end
 end

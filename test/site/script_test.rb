@@ -15,14 +15,13 @@ class SiteScriptTest < Minitest::Test
   end
 
   def test_a_folder_with_other_files_is_left_alone
-    Dir.mktmpdir do |folder|
-      File.write("#{folder}/thesis.txt", "years of work")
-      [folder, "#{folder}/thesis.txt"].each do |target|
-        out, err, status = site("--out", target)
-        assert_equal [1, ""], [status.exitstatus, out]
-        assert_equal "culet site: #{target} holds other files; name an empty or new folder with --out.\n", err
-      end
-      assert_equal "years of work", File.read("#{folder}/thesis.txt")
+    folder = new_folder
+    File.write("#{folder}/thesis.txt", "years of work")
+    [folder, "#{folder}/thesis.txt"].each do |target|
+      out, err, status = site("--out", target)
+      assert_equal [1, ""], [status.exitstatus, out]
+      assert_equal "culet site: #{target} holds other files; name an empty or new folder with --out.\n", err
     end
+    assert_equal "years of work", File.read("#{folder}/thesis.txt")
   end
 end

@@ -146,33 +146,31 @@ class StringsDumpTest < Minitest::Test
   end
 
   def test_nothing_is_left_behind
-    in_directory do |folder|
-      path = File.join(folder, "heap.json")
-      File.write(path, dump("one", "two"))
-      _, err, status = run_culet("strings", path, env: TestHelper::NEUTRAL.merge("TMPDIR" => folder))
-      assert_equal [true, ""], [status.success?, err]
-      assert_equal ["heap.json"], Dir.children(folder)
-    end
+    folder = new_folder
+    path = File.join(folder, "heap.json")
+    File.write(path, dump("one", "two"))
+    _, err, status = run_culet("strings", path, env: TestHelper::NEUTRAL.merge("TMPDIR" => folder))
+    assert_equal [true, ""], [status.success?, err]
+    assert_equal ["heap.json"], Dir.children(folder)
   end
 
   # An entry for each string, and a window of the file: less than the strings hold.
   def test_memory_stays_below_the_size_of_the_strings
-    in_directory do |folder|
-      path = File.join(folder, "heap.json")
-      frame = line(0x10000, "TEXT", embedded: nil, bytesize: 150, memsize: 191, frozen: true)
-      File.open(path, "w") do |file|
-        400_000.times do |index|
-          file.write(frame.sub("TEXT") { format("/srv/app/lib/library/part_%06d/%s%08d.rb", index, "of_the_whole_" * 8, index % 1000) })
-        end
+    folder = new_folder
+    path = File.join(folder, "heap.json")
+    frame = line(0x10000, "TEXT", embedded: nil, bytesize: 150, memsize: 191, frozen: true)
+    File.open(path, "w") do |file|
+      400_000.times do |index|
+        file.write(frame.sub("TEXT") { format("/srv/app/lib/library/part_%06d/%s%08d.rb", index, "of_the_whole_" * 8, index % 1000) })
       end
-      script = "require 'culet/tools/strings'; peak = -> { File.read('/proc/self/status')[/VmHWM:\\s+(\\d+)/, 1].to_i * 1024 }; before = peak.call; " \
-               "found = Culet::Strings.findings(Culet::Strings::Dump.new(ARGV.first), top: 10); " \
-               "puts JSON.generate([peak.call - before, found.string_bytes, found.strings])"
-      out, err, status = run_program(RbConfig.ruby, "-w", "-I#{TestHelper::ROOT}/lib", "-e", script, path, env: TestHelper::NEUTRAL)
-      assert_equal [true, ""], [status.success?, err]
-      taken, held, strings = JSON.parse(out)
-      assert_equal 400_000, strings
-      assert_operator taken, :<, held
     end
+    script = "require 'culet/tools/strings'; peak = -> { File.read('/proc/self/status')[/VmHWM:\\s+(\\d+)/, 1].to_i * 1024 }; before = peak.call; " \
+             "found = Culet::Strings.findings(Culet::Strings::Dump.new(ARGV.first), top: 10); " \
+             "puts JSON.generate([peak.call - before, found.string_bytes, found.strings])"
+    out, err, status = run_program(RbConfig.ruby, "-w", "-I#{TestHelper::ROOT}/lib", "-e", script, path, env: TestHelper::NEUTRAL)
+    assert_equal [true, ""], [status.success?, err]
+    taken, held, strings = JSON.parse(out)
+    assert_equal 400_000, strings
+    assert_operator taken, :<, held
   end
 end

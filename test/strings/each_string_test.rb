@@ -37,18 +37,17 @@ class StringsEachStringTest < Minitest::Test
   end
 
   def test_each_string
-    in_directory do |folder|
-      with_agent(SCRIPT, env: { "SAID" => "#{folder}/said" }) do |pid|
-        records = records_of(pid)
-        said = Marshal.load(File.binread("#{folder}/said"))
-        assert_operator said.size, :>=, 200
-        said.each do |address, *expected|
-          record = records.fetch(address)
-          assert_equal expected, [record.held, record.length, *FLAGS.map { |flag| record.flags.anybits?(flag) }, record.root],
-                       "held, length, embedded, shared, interned, frozen, root"
-        end
-        assert(said.any? { |_, _, _, _, shared| shared })
+    folder = new_folder
+    with_agent(SCRIPT, env: { "SAID" => "#{folder}/said" }) do |pid|
+      records = records_of(pid)
+      said = Marshal.load(File.binread("#{folder}/said"))
+      assert_operator said.size, :>=, 200
+      said.each do |address, *expected|
+        record = records.fetch(address)
+        assert_equal expected, [record.held, record.length, *FLAGS.map { |flag| record.flags.anybits?(flag) }, record.root],
+                     "held, length, embedded, shared, interned, frozen, root"
       end
+      assert(said.any? { |_, _, _, _, shared| shared })
     end
   end
 

@@ -57,16 +57,15 @@ class StringsPageBrowserTest < Minitest::Test
 
   def test_tables_and_colours
     texts = Array.new(12) { |number| "a text that is there five times, word for word: #{number}" }
-    Dir.mktmpdir do |folder|
-      path = File.join(folder, "strings.html")
-      File.write(path, Culet::Strings::Html.new(findings(dump(*texts * 5)), top: 50).to_s)
-      assert_layout(path, ready: "'drawn'")
-      # The picture has a ground of its own.
-      Browser.use do |browser|
-        browser.colors("dark")
-        browser.open(path, ready: "'drawn'")
-        assert_equal "rgb(21, 23, 27)", browser.evaluate("getComputedStyle(document.querySelector('svg .paper')).fill")
-      end
+    folder = new_folder
+    path = File.join(folder, "strings.html")
+    File.write(path, Culet::Strings::Html.new(findings(dump(*texts * 5)), top: 50).to_s)
+    assert_layout(path, ready: "'drawn'")
+    # The picture has a ground of its own.
+    Browser.use do |browser|
+      browser.colors("dark")
+      browser.open(path, ready: "'drawn'")
+      assert_equal "rgb(21, 23, 27)", browser.evaluate("getComputedStyle(document.querySelector('svg .paper')).fill")
     end
   end
 

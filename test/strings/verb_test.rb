@@ -19,62 +19,58 @@ class StringsVerbTest < Minitest::Test
   end
 
   def test_json_has_the_keys_that_others_rely_on
-    in_directory do |folder|
-      path = File.join(folder, "heap.json")
-      File.write(path, dump(*["a text that is there twice and is long"] * 2))
-      told = json("strings", path)
-      assert_equal [2, 158, 79, 79], told.values_at("strings", "string_bytes", "duplicate_bytes", "shareable_bytes")
-      assert_equal [{ "kind" => "duplicate", "count" => 2, "held_bytes" => 158, "gain_bytes" => 79 }],
-                   told["groups"].map { |one| one.slice("kind", "count", "held_bytes", "gain_bytes") }
-      assert_equal ["", "culet: wrote #{folder}/told.json\n", 0], culet("strings", path, "--json", "--out", File.join(folder, "told.json"))
-      assert_equal told, JSON.parse(File.read(File.join(folder, "told.json")))
-    end
+    folder = new_folder
+    path = File.join(folder, "heap.json")
+    File.write(path, dump(*["a text that is there twice and is long"] * 2))
+    told = json("strings", path)
+    assert_equal [2, 158, 79, 79], told.values_at("strings", "string_bytes", "duplicate_bytes", "shareable_bytes")
+    assert_equal [{ "kind" => "duplicate", "count" => 2, "held_bytes" => 158, "gain_bytes" => 79 }],
+                 told["groups"].map { |one| one.slice("kind", "count", "held_bytes", "gain_bytes") }
+    assert_equal ["", "culet: wrote #{folder}/told.json\n", 0], culet("strings", path, "--json", "--out", File.join(folder, "told.json"))
+    assert_equal told, JSON.parse(File.read(File.join(folder, "told.json")))
   end
 
   # Text of strings may be a password; without content there is none.
   def test_files_with_text_are_their_owner_s_alone
-    in_directory do |folder|
-      path = File.join(folder, "heap.json")
-      File.write(path, dump(*["a text that is there twice and is long"] * 2))
-      { [] => 0o600, ["--no-content"] => 0o644 }.each do |flags, mode|
-        files = %w[page.html graph.svg told.txt].map { |name| File.join(folder, "#{flags.size}-#{name}") }
-        words = [Gem.ruby, "-e", "File.umask(0o022); exec(*ARGV)", *culet_command, "strings", path,
-                 "--html", files[0], "--svg", files[1], "--out", files[2], *flags]
-        assert_success(*words, env: TestHelper::NEUTRAL)
-        assert_equal([mode] * 3, files.map { |file| File.stat(file).mode & 0o777 })
-      end
+    folder = new_folder
+    path = File.join(folder, "heap.json")
+    File.write(path, dump(*["a text that is there twice and is long"] * 2))
+    { [] => 0o600, ["--no-content"] => 0o644 }.each do |flags, mode|
+      files = %w[page.html graph.svg told.txt].map { |name| File.join(folder, "#{flags.size}-#{name}") }
+      words = [Gem.ruby, "-e", "File.umask(0o022); exec(*ARGV)", *culet_command, "strings", path,
+               "--html", files[0], "--svg", files[1], "--out", files[2], *flags]
+      assert_success(*words, env: TestHelper::NEUTRAL)
+      assert_equal([mode] * 3, files.map { |file| File.stat(file).mode & 0o777 })
     end
   end
 
   def test_the_report_on_a_terminal
-    in_directory do |folder|
-      path = File.join(folder, "heap.json")
-      File.write(path, dump(*["a text that is there ten thousand times, more or less\e[2J"] * 10_000))
-      out, err, status = culet("strings", path)
-      assert_equal [0, ""], [status, err]
-      assert_match(/10,000 strings, 0\.\d+ MB/, out)
-      assert_match(/^sharing: sharing would save 9\d\d kB of 9\d\d kB \(100\.0 %\)/, out)
-      assert_match(/"a text that is there ten thousand times.*10,000/, out)
-      refute_includes out, "\e"
-      assert_includes culet("strings", path, "--color").first, "\e[1m"
-    end
+    folder = new_folder
+    path = File.join(folder, "heap.json")
+    File.write(path, dump(*["a text that is there ten thousand times, more or less\e[2J"] * 10_000))
+    out, err, status = culet("strings", path)
+    assert_equal [0, ""], [status, err]
+    assert_match(/10,000 strings, 0\.\d+ MB/, out)
+    assert_match(/^sharing: sharing would save 9\d\d kB of 9\d\d kB \(100\.0 %\)/, out)
+    assert_match(/"a text that is there ten thousand times.*10,000/, out)
+    refute_includes out, "\e"
+    assert_includes culet("strings", path, "--color").first, "\e[1m"
   end
 
   # However little they would free, who asks for so many groups gets them, and what is left out is said.
   def test_groups_that_are_small
-    in_directory do |folder|
-      path = File.join(folder, "heap.json")
-      texts = Array.new(40) { |number| "a text that is there twice and is long, number #{number + 10}" }
-      File.write(path, dump(*texts, *texts))
-      out, = culet("strings", path)
-      assert_match(/^40 groups of equal strings not shown, \S+ kB savable \(--top 30 shows more\)$/, out)
-      out, = culet("strings", path, "--top", "30")
-      assert_equal 30, out.scan(/^"a text that is there twice.* 2 +0\.\d +0\.1$/).size
-      assert_match(/^10 groups of equal strings not shown, [\d.]+ \w+ savable \(--top 40 shows more\)$/, out)
-      out, = culet("strings", path, "--top", "40", "--no-content")
-      assert_equal 40, out.scan(/^49 bytes #(\h{8}) +2 /).uniq.size
-      refute_match(/not shown/, out)
-    end
+    folder = new_folder
+    path = File.join(folder, "heap.json")
+    texts = Array.new(40) { |number| "a text that is there twice and is long, number #{number + 10}" }
+    File.write(path, dump(*texts, *texts))
+    out, = culet("strings", path)
+    assert_match(/^40 groups of equal strings not shown, \S+ kB savable \(--top 30 shows more\)$/, out)
+    out, = culet("strings", path, "--top", "30")
+    assert_equal 30, out.scan(/^"a text that is there twice.* 2 +0\.\d +0\.1$/).size
+    assert_match(/^10 groups of equal strings not shown, [\d.]+ \w+ savable \(--top 40 shows more\)$/, out)
+    out, = culet("strings", path, "--top", "40", "--no-content")
+    assert_equal 40, out.scan(/^49 bytes #(\h{8}) +2 /).uniq.size
+    refute_match(/not shown/, out)
   end
 
   def test_a_command_at_its_end
@@ -94,13 +90,12 @@ class StringsVerbTest < Minitest::Test
   end
 
   def test_a_command_that_traces_tells_gems_and_files
-    in_directory do |folder|
-      File.write(File.join(folder, "job.rb"), "\n#{MANY}\n")
-      out, err, status = run_culet("strings", "--trace", "--", RbConfig.ruby, "#{folder}/job.rb", env: TestHelper::NEUTRAL)
-      assert_equal [true, ""], [status.success?, err]
-      assert_match(/^by gem .*\n.*\nthe program +9,0\d\d/, out)
-      assert_match(%r{most are from #{folder}/job\.rb:2}, out.gsub(/\s+/, " "))
-    end
+    folder = new_folder
+    File.write(File.join(folder, "job.rb"), "\n#{MANY}\n")
+    out, err, status = run_culet("strings", "--trace", "--", RbConfig.ruby, "#{folder}/job.rb", env: TestHelper::NEUTRAL)
+    assert_equal [true, ""], [status.success?, err]
+    assert_match(/^by gem .*\n.*\nthe program +9,0\d\d/, out)
+    assert_match(%r{most are from #{folder}/job\.rb:2}, out.gsub(/\s+/, " "))
   end
 
   def test_processes_of_a_command_and_how_it_ends
@@ -128,9 +123,8 @@ class StringsVerbTest < Minitest::Test
     assert_equal 137, status.exitstatus
     assert_match(/was killed by SIGKILL before culet could look at it; send SIGUSR1 to culet before that/, err)
     assert_sentence(/cannot run .*nothing-of-that-name/, "strings", "--", "nothing-of-that-name", status: 127)
-    in_directory do |folder|
-      File.write(File.join(folder, "job"), "#!/nonexistent/interpreter\n", perm: 0o755)
-      assert_sentence(/cannot run .*job: no such file/, "strings", "--", File.join(folder, "job"), status: 127)
-    end
+    folder = new_folder
+    File.write(File.join(folder, "job"), "#!/nonexistent/interpreter\n", perm: 0o755)
+    assert_sentence(/cannot run .*job: no such file/, "strings", "--", File.join(folder, "job"), status: 127)
   end
 end

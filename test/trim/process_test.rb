@@ -61,20 +61,19 @@ class TrimProcessTest < Minitest::Test
   end
 
   def test_a_daemon_trims
-    Dir.mktmpdir do |directory|
-      path = File.join(directory, "told")
-      run_trimmed(<<~RUBY)
-        GC.start
-        litter(40)
-        Process.daemon(true, true)
-        GC.start
-        wait_until { Culet.trim_stats[:returned_bytes] > 25_000_000 }
-        File.write(#{"#{path}.part".inspect}, JSON.generate(Culet.trim_stats))
-        File.rename(#{"#{path}.part".inspect}, #{path.inspect})
-      RUBY
-      assert_settles("#{path} comes") { File.exist?(path) }
-      assert_operator JSON.parse(File.read(path))["returned_bytes"], :>, 25_000_000
-    end
+    directory = new_folder
+    path = File.join(directory, "told")
+    run_trimmed(<<~RUBY)
+      GC.start
+      litter(40)
+      Process.daemon(true, true)
+      GC.start
+      wait_until { Culet.trim_stats[:returned_bytes] > 25_000_000 }
+      File.write(#{"#{path}.part".inspect}, JSON.generate(Culet.trim_stats))
+      File.rename(#{"#{path}.part".inspect}, #{path.inspect})
+    RUBY
+    assert_settles("#{path} comes") { File.exist?(path) }
+    assert_operator JSON.parse(File.read(path))["returned_bytes"], :>, 25_000_000
   end
 
   # By what a program ends, and its exit status and signal.
@@ -188,30 +187,28 @@ class TrimProcessTest < Minitest::Test
       3.times { GC.start; 1 + 1 }
       tell(fell: wait_until { peak - resident > 40_000_000 }, stats: Culet.trim_stats)
     RUBY
-    Dir.mktmpdir do |directory|
-      copy_for_everybody(directory)
-      out, err = assert_success(RbConfig.ruby, "--disable-gems", "-w", "-I#{directory}/lib", "-rculet/auto", "-e", script, env: TestHelper::NEUTRAL)
-      assert_equal 1, err.lines.size, err
-      assert_match(/\Aculet: cannot create a thread for trims \(Resource temporarily unavailable\); Ruby threads return memory/, err)
-      told = JSON.parse(out, symbolize_names: true)
-      assert told[:fell], told.inspect
-      assert_equal ["now", false], told[:stats].values_at(:mode, :thread)
-      assert_match(/cannot create a thread/, told[:stats][:problem])
-    end
+    directory = new_folder
+    copy_for_everybody(directory)
+    out, err = assert_success(RbConfig.ruby, "--disable-gems", "-w", "-I#{directory}/lib", "-rculet/auto", "-e", script, env: TestHelper::NEUTRAL)
+    assert_equal 1, err.lines.size, err
+    assert_match(/\Aculet: cannot create a thread for trims \(Resource temporarily unavailable\); Ruby threads return memory/, err)
+    told = JSON.parse(out, symbolize_names: true)
+    assert told[:fell], told.inspect
+    assert_equal ["now", false], told[:stats].values_at(:mode, :thread)
+    assert_match(/cannot create a thread/, told[:stats][:problem])
   end
 
   # As servers are started: through bundler, which starts Ruby anew, with the library on RUBYOPT.
   def test_rubyopt_with_bundler
-    Dir.mktmpdir do |directory|
-      File.write(File.join(directory, "Gemfile"), "")
-      script = "litter = Array.new(40_000) { 'x' * 1_000 }; litter = nil; GC.start; " \
-               "2_000.times { sleep 0.05; break if Culet.trim_stats[:trims] > 0 }; " \
-               "p Culet.trim_stats.values_at(:active, :thread), defined?(Bundler)"
-      env = TestHelper::NEUTRAL.merge("RUBYOPT" => "-I#{TestHelper::ROOT}/lib -rculet/auto", "BUNDLE_GEMFILE" => File.join(directory, "Gemfile"))
-      out, err = assert_success(RbConfig.ruby, "-S", "bundle", "exec", RbConfig.ruby, "-e", script, env: env, chdir: directory)
-      assert_equal "[true, true]\n\"constant\"\n", out
-      assert_empty err
-    end
+    directory = new_folder
+    File.write(File.join(directory, "Gemfile"), "")
+    script = "litter = Array.new(40_000) { 'x' * 1_000 }; litter = nil; GC.start; " \
+             "2_000.times { sleep 0.05; break if Culet.trim_stats[:trims] > 0 }; " \
+             "p Culet.trim_stats.values_at(:active, :thread), defined?(Bundler)"
+    env = TestHelper::NEUTRAL.merge("RUBYOPT" => "-I#{TestHelper::ROOT}/lib -rculet/auto", "BUNDLE_GEMFILE" => File.join(directory, "Gemfile"))
+    out, err = assert_success(RbConfig.ruby, "-S", "bundle", "exec", RbConfig.ruby, "-e", script, env: env, chdir: directory)
+    assert_equal "[true, true]\n\"constant\"\n", out
+    assert_empty err
   end
 
   # Each copy of the extension would have a thread of its own, and trim once more.
@@ -225,23 +222,21 @@ class TrimProcessTest < Minitest::Test
 
   # The files of another copy of the gem, as a bundle may have one, use the extension that is there.
   def test_two_copies_of_the_gem_share_one_extension
-    Dir.mktmpdir do |directory|
-      FileUtils.cp_r("#{TestHelper::ROOT}/lib", directory)
-      told, = run_trimmed("require '#{directory}/lib/culet/auto'; tell($LOADED_FEATURES.grep(/culet\\.so\\z/).size)", "-W0", warnings: false)
-      assert_equal 1, told
-    end
+    directory = new_folder
+    FileUtils.cp_r("#{TestHelper::ROOT}/lib", directory)
+    told, = run_trimmed("require '#{directory}/lib/culet/auto'; tell($LOADED_FEATURES.grep(/culet\\.so\\z/).size)", "-W0", warnings: false)
+    assert_equal 1, told
   end
 
   def test_of_two_extensions_in_a_process_one_is_at_work
-    Dir.mktmpdir do |directory|
-      FileUtils.cp_r("#{TestHelper::ROOT}/lib", directory)
-      told = run_trimmed("first = Culet.method(:trim_stats); require '#{directory}/lib/culet/culet.so'; " \
-                         "require '#{directory}/lib/culet/auto'; other = Culet.clone; " \
-                         "Culet.define_singleton_method(:trim_stats, &first); #{ANOTHER}", "-W0", warnings: false)
-      counts, stats, _, threads = told.first
-      # The second copy's entry gives way to that of the first.
-      assert_equal [[true, 1], "off", 0, 1], [counts, *stats.values_at(:mode, :trims), threads]
-    end
+    directory = new_folder
+    FileUtils.cp_r("#{TestHelper::ROOT}/lib", directory)
+    told = run_trimmed("first = Culet.method(:trim_stats); require '#{directory}/lib/culet/culet.so'; " \
+                       "require '#{directory}/lib/culet/auto'; other = Culet.clone; " \
+                       "Culet.define_singleton_method(:trim_stats, &first); #{ANOTHER}", "-W0", warnings: false)
+    counts, stats, _, threads = told.first
+    # The second copy's entry gives way to that of the first.
+    assert_equal [[true, 1], "off", 0, 1], [counts, *stats.values_at(:mode, :trims), threads]
   end
 
   def test_of_two_boxes_one_is_at_work

@@ -71,18 +71,17 @@ class TrimReturnTest < Minitest::Test
   end
 
   def test_an_allocator_without_a_call_is_said_once_and_the_program_runs
-    Dir.mktmpdir do |directory|
-      library = compile_c(File.join(directory, "other.so"), <<~C, "-shared", "-fPIC")
-        #include <stddef.h>
-        extern void *__libc_malloc(size_t);
-        void *malloc(size_t size) { return __libc_malloc(size); }
-      C
-      out, err = assert_success(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-rculet/auto", "-e",
-                                "GC.start; p Culet.trim_stats[:active]; begin; Culet.trim; rescue Culet::Error => e; puts e.message; end",
-                                env: NEUTRAL.merge("LD_PRELOAD" => library))
-      assert_equal 1, err.lines.size
-      assert_match(/\Aculet: free memory is not returned after garbage collections: culet knows no call/, err)
-      assert_match(/\Afalse\nculet knows no call by which this allocator/, out)
-    end
+    directory = new_folder
+    library = compile_c(File.join(directory, "other.so"), <<~C, "-shared", "-fPIC")
+      #include <stddef.h>
+      extern void *__libc_malloc(size_t);
+      void *malloc(size_t size) { return __libc_malloc(size); }
+    C
+    out, err = assert_success(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-rculet/auto", "-e",
+                              "GC.start; p Culet.trim_stats[:active]; begin; Culet.trim; rescue Culet::Error => e; puts e.message; end",
+                              env: NEUTRAL.merge("LD_PRELOAD" => library))
+    assert_equal 1, err.lines.size
+    assert_match(/\Aculet: free memory is not returned after garbage collections: culet knows no call/, err)
+    assert_match(/\Afalse\nculet knows no call by which this allocator/, out)
   end
 end

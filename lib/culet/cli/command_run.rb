@@ -22,6 +22,13 @@ module Culet
         raise UsageError, "no process given; write #{ways} or `culet #{verb} -- COMMAND`"
       end
 
+      # @param usage [String] of the verb
+      # @raise [UsageError] unless there is a command, and nothing before it
+      def check_command(words, command, usage)
+        raise UsageError, "#{words.first.inspect} stands before the --; write `#{usage}`" if words.any?
+        raise UsageError, "no command given; write `#{usage}`" if command.nil? || command.empty?
+      end
+
       # Starts or runs the command.
       #
       # @param preload [Boolean] whether it is to use a preloaded library

@@ -20,7 +20,11 @@ module Culet
       # This process goes on as the command, so that whoever waits for or signals it reaches the command.
       # Descriptors that the caller handed down stay open, as with any exec.
       def execute(words, command)
-        check_usage(words, command)
+        if options[:json] || options[:out]
+          raise UsageError, "`culet run` writes no report; `culet env --json` prints the environment it sets"
+        end
+
+        check_command(words, command, "culet run [OPTIONS] -- COMMAND ...")
         environment = Allocators.parse(options.fetch(:allocator, "culet")).environment
         launch(command, preload: environment["LD_PRELOAD"]) do |path|
           exec(environment, [path, command.first], *command.drop(1), close_others: false)
@@ -30,18 +34,6 @@ module Culet
       def define(parser)
         option(parser, "-a", "--allocator NAME[:SETTING]", "allocator to use (default: culet)")
         AllocatorHelp.add(parser, anywhere: anywhere?) if help_asked?
-      end
-
-      def check_usage(words, command)
-        if options[:json] || options[:out]
-          raise UsageError, "`culet run` writes no report; `culet env --json` prints the environment it sets"
-        end
-        unless words.empty?
-          raise UsageError, "#{words.first.inspect} stands before the --; write `culet run [OPTIONS] -- COMMAND ...`"
-        end
-        return unless command.nil? || command.empty?
-
-        raise UsageError, "no command given; write `culet run [OPTIONS] -- COMMAND ...`"
       end
     end
   end

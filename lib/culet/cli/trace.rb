@@ -26,7 +26,7 @@ module Culet
 
       # @return [Integer] the command's own exit status
       def execute(words, command)
-        check_usage(words, command)
+        check_command(words, command, "culet trace [-o FILE] -- COMMAND ...")
         recording = nil
         headers = launch(command) do |path|
           recording = recording(command, path)
@@ -53,15 +53,6 @@ module Culet
         return bytes if bytes&.between?(65_536, MOST_BYTES)
 
         raise UsageError, "--limit takes a size of at least 64K, e.g. 500M or 2G, not #{text[0, 40].inspect}"
-      end
-
-      def check_usage(words, command)
-        unless words.empty?
-          raise UsageError, "#{words.first.inspect} stands before the --; write `culet trace [-o FILE] -- COMMAND ...`"
-        end
-        return unless command.nil? || command.empty?
-
-        raise UsageError, "no command given; write `culet trace [-o FILE] -- COMMAND ...`"
       end
 
       def destination = Culet::Trace::Files.new(options.fetch(:out, DEFAULT_FILE))

@@ -16,12 +16,11 @@ class PumaTermTest < Minitest::Test
 
   def test_clusters_end_by_the_masters_timeout_with_and_without_culet
     root = root("trixie", packages: Roots::Checkout.packages(RUBY) + %w[puma])
-    Dir.mktmpdir("culet-puma-term") do |share|
-      checkout = Roots::Checkout.new(root, RUBY, share: share)
-      out, = assert_success(*checkout.command("bench/sigterm/run", "--starts", STARTS, "--timeout", TIMEOUT_SECONDS,
-                                              "--grace", PATIENCE_SECONDS, "--patience", PATIENCE_SECONDS),
-                            env: NEUTRAL, patience: 2 * STARTS * PATIENCE_SECONDS)
-      %w[plain plugin].each { |contender| assert_includes out.lines(chomp: true), "| #{contender} | #{STARTS} | 0 | 0 |" }
-    end
+    share = new_folder
+    checkout = Roots::Checkout.new(root, RUBY, share: share)
+    out, = assert_success(*checkout.command("bench/sigterm/run", "--starts", STARTS, "--timeout", TIMEOUT_SECONDS,
+                                            "--grace", PATIENCE_SECONDS, "--patience", PATIENCE_SECONDS),
+                          env: NEUTRAL, patience: 2 * STARTS * PATIENCE_SECONDS)
+    %w[plain plugin].each { |contender| assert_includes out.lines(chomp: true), "| #{contender} | #{STARTS} | 0 | 0 |" }
   end
 end

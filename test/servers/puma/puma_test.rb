@@ -46,16 +46,15 @@ module PumaTests
   end
 
   def test_the_master_says_what_a_killed_worker_held
-    Dir.mktmpdir do |folder|
-      with_server(*COMMAND, env: { "WORKERS" => "2", "CULET_BLACKBOX" => folder }, gems: bundle(self.class::GEMFILE)) do |server|
-        Process.kill("KILL", victim = workers(server, 2).keys.first)
-        assert_settles("a summary") { server.output.include?("more: culet autopsy") }
-        lines = server.output.scan(/^culet: (.*)$/).flatten
-        assert_equal 3, lines.size
-        assert_match(/\Aprocess #{victim} \(.*\) was ended by SIGKILL/, lines[0])
-        assert_match(/\Ait held [\d.]+ MB: /, lines[1])
-        assert_match(%r{\Athe last one: endpoint=GET /}, lines[2])
-      end
+    folder = new_folder
+    with_server(*COMMAND, env: { "WORKERS" => "2", "CULET_BLACKBOX" => folder }, gems: bundle(self.class::GEMFILE)) do |server|
+      Process.kill("KILL", victim = workers(server, 2).keys.first)
+      assert_settles("a summary") { server.output.include?("more: culet autopsy") }
+      lines = server.output.scan(/^culet: (.*)$/).flatten
+      assert_equal 3, lines.size
+      assert_match(/\Aprocess #{victim} \(.*\) was ended by SIGKILL/, lines[0])
+      assert_match(/\Ait held [\d.]+ MB: /, lines[1])
+      assert_match(%r{\Athe last one: endpoint=GET /}, lines[2])
     end
   end
 

@@ -50,15 +50,14 @@ class RailtieTest < Minitest::Test
   # As `bundle exec puma` starts it, with the application in config.ru.
   def test_puma_with_the_plugin_and_its_settings
     environment = bundle.environment
-    Dir.mktmpdir do |directory|
-      File.write("#{directory}/config.ru", "ENV['AFTER'] = 'culet'\nrequire #{ORDERS.dump}\n$stdout.flush\nrun Application\n")
-      File.write("#{directory}/puma.rb", "bind 'unix://#{directory}/socket'\nplugin :culet\nlog_requests false\n")
-      env = NEUTRAL.merge(environment, "APPLICATION_ROOT" => directory, "RUBYLIB" => "#{ROOT}/lib", "CULET_PROFILE" => "1", "CULET_TRIM" => nil)
-      command = ["bundle", "exec", "puma", "-C", "#{directory}/puma.rb", "#{directory}/config.ru"]
-      with_started(*command, env: env, chdir: directory, err: %i[child out]) do |_, output|
-        lines = output.each_line.lazy.map(&:chomp).take_while { |line| !line.include?("Use Ctrl-C to stop") }.to_a
-        assert_includes lines, DONE, lines.join("\n")
-      end
+    directory = new_folder
+    File.write("#{directory}/config.ru", "ENV['AFTER'] = 'culet'\nrequire #{ORDERS.dump}\n$stdout.flush\nrun Application\n")
+    File.write("#{directory}/puma.rb", "bind 'unix://#{directory}/socket'\nplugin :culet\nlog_requests false\n")
+    env = NEUTRAL.merge(environment, "APPLICATION_ROOT" => directory, "RUBYLIB" => "#{ROOT}/lib", "CULET_PROFILE" => "1", "CULET_TRIM" => nil)
+    command = ["bundle", "exec", "puma", "-C", "#{directory}/puma.rb", "#{directory}/config.ru"]
+    with_started(*command, env: env, chdir: directory, err: %i[child out]) do |_, output|
+      lines = output.each_line.lazy.map(&:chomp).take_while { |line| !line.include?("Use Ctrl-C to stop") }.to_a
+      assert_includes lines, DONE, lines.join("\n")
     end
   end
 

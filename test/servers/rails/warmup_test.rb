@@ -23,12 +23,11 @@ class RailsWarmupTest < Minitest::Test
   RUBY
 
   def test_the_application_is_found_and_its_connections_are_closed
-    Dir.mktmpdir do |directory|
-      out, err, status = run_program(RbConfig.ruby, "-I#{ROOT}/lib", "-rbundler/setup", "-r#{APPLICATION}", "-e", SCRIPT,
-                                     env: NEUTRAL.merge(bundle.environment, "CULET_WORKLOAD_DIR" => directory, "CULET_SCALE" => "0.05"))
-      assert status.success?, err
-      assert_equal ["true", '["requests", "connections", "collect"]', "0", "3", "true"], out.lines(chomp: true)
-      assert_equal "culet: the request for https://localhost/nowhere returned status 404\n", err
-    end
+    directory = new_folder
+    out, err, status = run_program(RbConfig.ruby, "-I#{ROOT}/lib", "-rbundler/setup", "-r#{APPLICATION}", "-e", SCRIPT,
+                                   env: NEUTRAL.merge(bundle.environment, "CULET_WORKLOAD_DIR" => directory, "CULET_SCALE" => "0.05"))
+    assert status.success?, err
+    assert_equal ["true", '["requests", "connections", "collect"]', "0", "3", "true"], out.lines(chomp: true)
+    assert_equal "culet: the request for https://localhost/nowhere returned status 404\n", err
   end
 end
