@@ -83,10 +83,20 @@ class CompareSamplerTest < Minitest::Test
     with_program(RbConfig.ruby, "-e", WAITING) do |root|
       with_program(RbConfig.ruby, "-e", WAITING) do |child|
         listed = Listed.new(root, [root, child], 0)
-        sampler = Compare::Sampler.new(descendants: listed, preload_check: Culet::Benchmark::PreloadCheck.new(Culet::Allocators.parse("glibc"))).start
+        sampler = start(descendants: listed)
         sleep 0.01 until listed.looks > 2
         assert_equal [1, 2], sampler.stop.to_a.map { |one| one["processes"] }.first(2)
       end
+    end
+  end
+
+  # On a busy machine a sampler starts later than the program.
+  def test_times_are_those_since_the_program_was_started
+    with_program(RbConfig.ruby, "-e", WAITING) do |root|
+      listed = Listed.new(root, [root], 0)
+      sampler = start(descendants: listed, started_at: Culet::Clock.now - 100)
+      sleep 0.01 until listed.looks > 1
+      assert_includes 100..200, sampler.stop.to_a.first["at_seconds"]
     end
   end
 
@@ -101,12 +111,17 @@ class CompareSamplerTest < Minitest::Test
 
   private
 
+  def start(descendants:, choice: Culet::Allocators.parse("glibc"), started_at: Culet::Clock.now)
+    check = Culet::Benchmark::PreloadCheck.new(choice)
+    Compare::Sampler.new(descendants: descendants, preload_check: check, started_at: started_at).start
+  end
+
   def sample(script)
     choice = Culet::Allocators.parse("glibc")
     child = Compare::Child.new(command: [RbConfig.ruby, "--disable-gems", "-e", script], environment: choice.environment(ENV).then do |own|
       ENV.to_h.merge(own).compact
     end)
-    sampler = Compare::Sampler.new(descendants: child.descendants, preload_check: Culet::Benchmark::PreloadCheck.new(choice)).start
+    sampler = start(descendants: child.descendants, choice: choice, started_at: child.started_at)
     assert child.wait(30), "the program did not end"
     sampler.stop
   ensure

@@ -69,7 +69,8 @@ module Culet
       # Samples during the block; leaves no process behind.
       def sampled
         preload_check = Benchmark::PreloadCheck.new(@choice)
-        sampler = Sampler.new(descendants: @child.descendants, preload_check: preload_check).start
+        sampler = Sampler.new(descendants: @child.descendants, preload_check: preload_check,
+                              started_at: @child.started_at).start
         load = yield
         rest = @child.stop(grace_seconds: load ? GRACE_SECONDS : 0) { @interruption.requested? }
         @interruption.check

@@ -32,9 +32,12 @@ module Culet
 
       # @param descendants [Descendants] the tree
       # @param preload_check [Benchmark::PreloadCheck] examines the sampled processes
-      def initialize(descendants:, preload_check:)
+      # @param started_at [Float] CLOCK_MONOTONIC in seconds when the program was started: samples have their time since
+      #   then
+      def initialize(descendants:, preload_check:, started_at:)
         @descendants = descendants
         @preload_check = preload_check
+        @started_at = started_at
         @series = Series.new
         @lock = Mutex.new
         @stop_requested = ConditionVariable.new
@@ -49,7 +52,6 @@ module Culet
       # Starts sampling.
       # @return [self]
       def start
-        @started_at = Clock.now
         @thread = Thread.new { run }
         self
       end
