@@ -48,10 +48,14 @@ class SavingsTest < Minitest::Test
   # Each page is in use at one reading, or at two neighbouring ones.
   def test_trims_come_with_major_collections
     sliding = Array.new(7) { |turn| Array.new(200) { |page| page + (100 * turn) } }
-    every, other, none = [(0..6).to_a, [0, 0, 1, 1, 2, 2, 3], [0] * 7].map { |majors| saves("trim", sliding, majors: majors) }
+    every, other, one, none = [[0, 10, 20, 30, 40, 50, 60], [0, 0, 10, 10, 20, 20, 30], [0, 0, 0, 0, 0, 1, 1], [0] * 7].map do |majors|
+      saves("trim", sliding, majors: majors)
+    end
     assert_equal [600, 800], every.values_at(0, 2), "three hundred pages are in use at two readings, and a hundred in between"
     assert_operator every[1], :<, every[0]
     assert_operator other[0], :<, every[0]
+    assert_equal 0, one[1], "none may come"
+    assert_in_delta (1 - Math.exp(-1)) * ((4 * 171) + 600 + 533) / 6, one[0], 1
     assert_equal [0, 0, 200], none, "collections, but no major ones"
   end
 
@@ -62,7 +66,7 @@ class SavingsTest < Minitest::Test
 
   def test_free_blocks_begin_on_pages_that_no_trim_returns
     used = Array.new(6) { (0...100).to_a }
-    assert_equal [450, 225, 450], saves("trim", used, majors: (0..5).to_a, trimmed: 0.5)
+    assert_equal [450, 225, 450], saves("trim", used, majors: [0, 10, 20, 30, 40, 50], trimmed: 0.5)
   end
 
   # Certain: what the parent left is freed, objects grow old, slots between them are filled. Open: pages where blocks
