@@ -54,6 +54,10 @@ module Culet
       end
       private_constant :Pages
 
+      # Probability that does not count.
+      RARE = 0.05
+      private_constant :RARE
+
       def initialize = @readings = []
 
       # @param snapshot [Scope::Snapshot]
@@ -101,11 +105,11 @@ module Culet
       # @return [Array<Numeric>] bytes: expected, at least, at most
       def trimmed_bytes
         return unused if @readings.any? { |reading| reading.major.nil? } || collections(:minor, :major).zero?
-        # None may come for long: then a program under load has in use what it has without trims.
-        return [0, 0, unused.last] if collections(:major).zero?
 
         expected, least, most = behind_trims.transpose.map { |values| trimmable * values.sum / values.size }
-        [expected, [least, expected].min, most]
+        # If none comes in as long a time, a program under load has in use what it has without trims.
+        none = Math.exp(-collections(:major))
+        [(1 - none) * expected, none > RARE ? 0 : [least, expected].min, most]
       end
 
       private
@@ -134,17 +138,19 @@ module Culet
 
       # A trim may come right behind the reading before its collection, right before the next one, or only at every
       # other collection. A busy program has half of what a trim returned in use within a second or two, so that the
-      # first of these is expected.
+      # first of these is expected. Until the first one, the program has used what it uses in all the watch.
       #
-      # @return [Array<Array<Numeric>>] free bytes at each reading behind a trim: expected, at least, at most
+      # @return [Array<Array<Numeric>>] free bytes at each reading: expected, at least, at most
       def behind_trims
-        all = [Pages.new(@readings.first(1))]
-        @readings.each_cons(2).filter_map do |earlier, later|
-          all = [Pages.new([earlier]), all.first, Pages.new([])] if later.major > earlier.major
-          all.each { |pages| pages.add(later.masks) }
-          next if all.size == 1
-
-          needed = [all[0].size + all[0].unseen, all[1].size + all[1].unseen, all[2].size]
+        since = before = latest = whole = Pages.new(@readings)
+        @readings.each_cons(2).map do |earlier, later|
+          if later.major > earlier.major
+            before = since
+            since = Pages.new([earlier])
+            latest = Pages.new([])
+          end
+          [since, before, latest].each { |pages| pages.add(later.masks) unless pages.equal?(whole) }
+          needed = [since.size + since.unseen, before.size + before.unseen, latest.size]
           needed.map { |pages| [later.bytes - (pages * @page_bytes), 0].max }
         end
       end
