@@ -2,6 +2,7 @@
 
 require "socket"
 require "tmpdir"
+require "culet/system/clock"
 require_relative "../../test/servers/sidekiq/redis_server"
 
 # Loads of a known pace: what one process delays, it makes up for, so that two runs of a program do the same.
@@ -29,14 +30,12 @@ module PredictionLoad
 
     private
 
-    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-
     def repeat
-      due = now
+      due = Culet::Clock.now
       loop do
         call(@lock.synchronize { @done += 1 })
         due += @pause
-        sleep([due - now, 0].max)
+        sleep([due - Culet::Clock.now, 0].max)
       end
     end
   end

@@ -70,7 +70,7 @@ class PredictionTrial
       port = Culet::Compare::LoadTarget.free_port
       load = @program.load.call(port)
       child = start(folder, port, environment.merge(load&.environment.to_h), lines)
-      await(child, load)
+      Bench.await_server(child, START_SECONDS) { load.nil? || load.ready? }
       load&.start
       sleep(@options[:settle])
       watch = Thread.new { yield(child.pid) if block_given? }
@@ -98,13 +98,6 @@ class PredictionTrial
     elsif lines.any?
       own["PREDICTION_LINES"] = "#{folder}/lines.rb"
       File.write(own["PREDICTION_LINES"], lines.join("\n"))
-    end
-  end
-
-  def await(child, load)
-    until load.nil? || load.ready?
-      raise "the program ended before it answered: #{child.diagnostic}" if child.wait(0.2)
-      raise "the program did not answer within #{START_SECONDS} s" if child.age_seconds > START_SECONDS
     end
   end
 

@@ -118,7 +118,7 @@ module Culet
       limit && Thresholds.close_to_limit?(limit["used_bytes"], limit["limit_bytes"])
     end
 
-    def human(bytes) = Text::Size.human(bytes.round)
+    def human(bytes) = Text::Size.human(bytes)
 
     def growing
       rate = growth.per_minute.first

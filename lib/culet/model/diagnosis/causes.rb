@@ -72,7 +72,7 @@ module Culet
         Cause.new(name: name, bytes: bytes.round, sentence: sentence, evidence: figures)
       end
 
-      def human(bytes) = Text::Size.human(bytes.round)
+      def human(bytes) = Text::Size.human(bytes)
 
       def total = @observation.total_bytes
 
@@ -291,7 +291,7 @@ module Culet
               ["unused_bytes", bytes], ["iseq_bytes", @unused["iseq_bytes"]], ["total_bytes", total])
       end
 
-      def percent(bytes) = "#{total.zero? ? 0 : (100 * bytes.fdiv(total)).round} %"
+      def percent(bytes) = Text::Numbers.percent(bytes, total, digits: 0)
     end
   end
 end

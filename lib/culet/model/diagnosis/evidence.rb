@@ -23,12 +23,12 @@ module Culet
       def title = EVIDENCE_TITLES.fetch(name)
 
       # @return [String] the value, as text
-      def amount = name == "workers" ? value.to_s : Text::Size.human(value.round)
+      def amount = name == "workers" ? value.to_s : Text::Size.human(value)
 
       # @return [String, nil] "1.2 MB to 3.4 MB"; nil without an interval
       def interval
         bounds = [low, high]
-        bounds.map { |bound| Text::Size.human(bound.round) }.join(" to ") if bounds.all? { |bound| bound&.finite? }
+        bounds.map { |bound| Text::Size.human(bound) }.join(" to ") if bounds.all? { |bound| bound&.finite? }
       end
 
       # @return [Hash{String => Object}] for JSON, without bounds that are not finite

@@ -52,7 +52,7 @@ module Culet
 
       def title = "#{Text::Lines.printable(first.name)}: why #{size(observation.total_bytes)}"
 
-      def size(bytes) = Text::Size.human(bytes.round)
+      def size(bytes) = Text::Size.human(bytes)
 
       def verdict = diagnosis.sentence.then { |text| text[0].upcase + text[1..] }
 

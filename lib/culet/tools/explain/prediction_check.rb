@@ -63,7 +63,7 @@ module Culet
 
       def hourly?(one) = one["name"] == "code" && GROWTH.include?(@before["verdict"])
 
-      def human(bytes) = bytes.negative? ? "-#{Text::Size.human(-bytes)}" : Text::Size.human(bytes)
+      def human(bytes) = Text::Size.human(bytes)
     end
   end
 end

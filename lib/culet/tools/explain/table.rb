@@ -38,7 +38,7 @@ module Culet
 
       def range(low, high) = "#{human(low)} to #{human(high)}"
 
-      def human(bytes) = Text::Size.human(bytes.round)
+      def human(bytes) = Text::Size.human(bytes)
 
       def remedies
         none = wrap("No change of a setting would make it much smaller.")
