@@ -12,7 +12,7 @@ static uint32_t class_size(unsigned klass)
 
     unsigned step = klass - CULET_TINY_CLASSES - 1;
     uint32_t base = CULET_TINY_MAX << (step / CULET_DOUBLING_CLASSES), eighths = step % CULET_DOUBLING_CLASSES;
-    return eighths ? base + base / 8 * eighths : base + base / 32;
+    return base + base / 8 * eighths + (eighths < 8 ? base / 32 : 0);
 }
 
 /* The slab length with the smallest waste at its end, between half and all of what CULET_UNITS units fill. Medium classes
@@ -56,7 +56,9 @@ unsigned culet_size_class_aligned(size_t bytes, size_t alignment)
 {
     if (bytes > CULET_SMALL_MAX || alignment > CULET_PAGE)
         return 0;
-    for (unsigned klass = culet_size_class(bytes ? bytes : 1); klass <= CULET_SIZES; klass++)
+    bytes += !bytes;
+    size_t pages = (bytes + CULET_PAGE - 1) & ~(CULET_PAGE - 1);
+    for (unsigned klass = culet_size_class(bytes); klass <= CULET_SIZES && culet_classes[klass].size <= pages; klass++)
         if (culet_classes[klass].size % alignment == 0)
             return klass;
     return 0;

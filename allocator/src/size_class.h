@@ -1,8 +1,8 @@
 /* size_class.h - request size to size class, and the shape of each class's slabs.
  *
  * Multiples of 16 up to 1 KiB (mean waste 2.7 % over 17 to 1,024 bytes), then nine classes per doubling: eight equal
- * steps (waste at most 1/9 of a block), and one of 1/32 just above the power of two, for strings and buffers whose
- * length is a power of two plus a terminator. */
+ * steps, each 1/32 of the doubling's start above a round size (waste at most 1/9 of a block), for strings and buffers
+ * whose length is a round size plus a terminator or a short head; and the power of two at the end. */
 #pragma once
 
 #include "types.h"
@@ -19,9 +19,9 @@ static inline unsigned culet_size_class(size_t bytes)
         return (unsigned)((bytes + CULET_ALIGNMENT - 1) / CULET_ALIGNMENT) + (bytes == 0);
 
     unsigned doubling = 63 - (unsigned)__builtin_clzl(bytes - 1); /* 2^doubling < bytes <= 2^(doubling + 1) */
-    unsigned eighth = (unsigned)((bytes - 1) >> (doubling - 3)) & 7;
-    bool just_above = bytes - 1 < ((size_t)33 << (doubling - 5));
-    return CULET_TINY_CLASSES + 1 + (doubling - 10) * CULET_DOUBLING_CLASSES + (just_above ? 0 : eighth + 1);
+    size_t above = bytes - 1 - ((size_t)1 << doubling), more = (size_t)1 << (doubling - 5);
+    unsigned eighths = above < more ? 0 : (unsigned)((above - more) >> (doubling - 3)) + 1;
+    return CULET_TINY_CLASSES + 1 + (doubling - 10) * CULET_DOUBLING_CLASSES + eighths;
 }
 
 /* All sizes of classes above CULET_TINY_MAX are multiples of this many bytes. */
@@ -59,6 +59,6 @@ static inline bool culet_size_stays(size_t bytes, size_t usable)
     return bytes <= usable && usable - bytes <= usable / 4 + CULET_ALIGNMENT;
 }
 
-/* The smallest class for `bytes` whose blocks are all aligned to `alignment`, a power of two of at most a
- * page; 0 when there is none. */
+/* The smallest class for `bytes` whose blocks are all aligned to `alignment`, a power of two; 0 when there is none, or
+ * when pages of its own are less for the request. */
 unsigned culet_size_class_aligned(size_t bytes, size_t alignment);

@@ -121,7 +121,7 @@ static const struct misuse {
      "check of {address}: overflow: the bytes behind the block (size class 4224) have been overwritten",
      overflow_seen_at_exit},
     {"write_after_free_seen_at_exit",
-     "write after free of {address}: the 5088-byte block {address} (size class 5120) was written to while it was free",
+     "write after free of {address}: the 5216-byte block {address} (size class 5248) was written to while it was free",
      write_after_free_seen_at_exit},
     {"free_of_the_canaries",
      "free of {canaries}: it points 32 bytes before the 80-byte block {address} (size class 112)",

@@ -58,6 +58,16 @@ TEST(waste_is_bounded)
         CHECK(waste(bytes) <= 0.125, "%zu bytes waste %.4f of their block", bytes, waste(bytes));
 }
 
+TEST(a_round_size_and_a_terminator_waste_little)
+{
+    culet_size_class_setup();
+    for (size_t start = CULET_TINY_MAX; start < CULET_SMALL_MAX; start *= 2) {
+        CHECK(waste(start) == 0, "%zu bytes waste %.4f of their block", start, waste(start));
+        for (size_t bytes = start + 1; bytes < 2 * start; bytes += start / 8)
+            CHECK(waste(bytes) < 1.0 / 32, "%zu bytes waste %.4f of their block", bytes, waste(bytes));
+    }
+}
+
 TEST(shapes_fit_the_descriptor)
 {
     culet_size_class_setup();
@@ -81,18 +91,21 @@ TEST(shapes_fit_the_descriptor)
     }
 }
 
-TEST(aligned_classes_are_aligned_and_the_smallest)
+TEST(aligned_classes_are_aligned_and_the_smallest_and_take_no_more_than_pages)
 {
     culet_size_class_setup();
     for (size_t alignment = CULET_ALIGNMENT; alignment <= 2 * CULET_PAGE; alignment *= 2)
         for (size_t bytes = 0; bytes <= CULET_SMALL_MAX + 1; bytes++) {
             unsigned expected = 0, klass = culet_size_class_aligned(bytes, alignment);
+            size_t pages = (bytes / CULET_PAGE + (bytes % CULET_PAGE || !bytes)) * CULET_PAGE;
             if (bytes <= CULET_SMALL_MAX && alignment <= CULET_PAGE)
                 for (expected = culet_size_class(bytes ? bytes : 1); culet_classes[expected].size % alignment;)
                     if (++expected > CULET_SIZES) {
                         expected = 0;
                         break;
                     }
+            if (culet_classes[expected].size > pages)
+                expected = 0;
             CHECK(klass == expected, "%zu bytes at %zu: class %u, expected %u", bytes, alignment, klass, expected);
         }
 }
