@@ -26,6 +26,7 @@ static struct {
     _Atomic bool wanted;
     _Atomic bool waiting;       /* the thread waits for a job to run */
     _Atomic uint32_t jobs;      /* that have run */
+    _Atomic uint64_t opened_at; /* of the last window */
     _Atomic uint64_t closes;    /* when the window closes, without the next two */
     _Atomic uint64_t hook_time; /* of the hook, in the window */
     _Atomic uint64_t span_time; /* of jobs and stacks, in the window */
@@ -73,6 +74,7 @@ static void open_window(uint64_t time, uint64_t duration)
 {
     atomic_store(&windows.hook_time, 0);
     atomic_store(&windows.span_time, 0);
+    atomic_store(&windows.opened_at, time);
     atomic_store(&windows.closes, time + duration);
     atomic_store(&windows.wanted, true);
 }
@@ -125,10 +127,14 @@ struct culet_windows_span culet_windows_begin(void)
     return (struct culet_windows_span){culet_clock(CLOCK_MONOTONIC), culet_clock(CLOCK_THREAD_CPUTIME_ID)};
 }
 
+/* On a busy machine the span may have begun in the window before. */
 void culet_windows_end(struct culet_windows_span began)
 {
-    if (atomic_load(&windows.wanted))
-        atomic_fetch_add(&windows.span_time, culet_clock(CLOCK_MONOTONIC) - began.time);
+    if (atomic_load(&windows.wanted)) {
+        uint64_t opened_at = atomic_load(&windows.opened_at);
+        atomic_fetch_add(&windows.span_time,
+                         culet_clock(CLOCK_MONOTONIC) - (began.time > opened_at ? began.time : opened_at));
+    }
     culet_windows_cost(culet_clock(CLOCK_THREAD_CPUTIME_ID) - began.thread_time);
 }
 
