@@ -18,7 +18,9 @@
 
 #define COST_SHARE 0.002 /* of a core, for all that a window costs */
 #define AVERAGED 64      /* windows in the averages */
-#define FIRST 64         /* windows that are closer to each other, so that a short profile has some too */
+/* Windows at the start, so that a short profile has enough of them: */
+#define FIRST 64  /* are closer to each other */
+#define EARLY 512 /* are no rarer where they are expensive */
 
 static struct {
     culet_windows_trigger *trigger;
@@ -32,7 +34,7 @@ static struct {
     _Atomic uint64_t span_time; /* of jobs and stacks, in the window */
     _Atomic double share;       /* of the time that windows cover */
     double mean_cost;           /* of a window */
-    unsigned first;             /* of the FIRST windows, those that were open; the thread's */
+    unsigned opened;            /* so far, at most EARLY; the thread's */
     _Atomic uint64_t cost;      /* processor time of jobs, stacks and the thread of the objects */
     uint64_t random;            /* of the jobs */
 } windows;
@@ -174,16 +176,18 @@ static void wait_for_ruby(uint32_t jobs)
         sleep_until_closed();
 }
 
-/* Where windows are expensive, they are rarer; the first ones are not. */
+/* Where windows are expensive, they are rarer; the early ones are not. */
 static double update_gap(double *processor)
 {
-    double before = *processor, gap;
+    double before = *processor;
     double cost = (double)(atomic_exchange(&windows.cost, 0) + atomic_load(&windows.hook_time));
 
     *processor = (double)culet_clock(CLOCK_THREAD_CPUTIME_ID);
     windows.mean_cost += (cost + *processor - before - windows.mean_cost) / AVERAGED;
-    gap = fmax(windows.mean_cost / COST_SHARE, GAP_TIME);
-    return windows.first < FIRST ? gap * ++windows.first / FIRST : gap;
+    if (windows.opened >= EARLY)
+        return fmax(windows.mean_cost / COST_SHARE, GAP_TIME);
+    windows.opened++;
+    return (double)GAP_TIME * fmin(windows.opened, FIRST) / FIRST;
 }
 
 static void run_window(void)
@@ -223,7 +227,7 @@ int culet_windows_start(void)
         return 0;
     atomic_store(&windows.thread.ended, false);
     atomic_store(&windows.share, WINDOW_TIME / (double)(WINDOW_TIME + GAP_TIME / FIRST));
-    windows.first = 0;
+    windows.opened = 0;
     windows.random = culet_windows_seed();
     return culet_sleeper_start(&windows.thread, run_thread, NULL);
 }
