@@ -11,11 +11,13 @@ class RubiesTest < Minitest::Test
     agent/{copy,crowd,detail,figures,hostile,listener,objects}
     feature_index/{feature_index,store}
     profile/{agent,api,ends,fork,labels,leaks,merge,objects,ruby_frames,stress,truth}
-    retain/{answers,dominators,heapsnapshot,holders,looks}
+    retain/{answers,dominators,growth,heapsnapshot,holders,looks,samples}
     requires/{calls,tree,unused}
     strings/{analysis,dump,each_string}
     trim/{return,settings,warmup}
   ].flat_map { |pattern| Dir.glob("#{pattern}_test.rb", base: __dir__).sort }.freeze
+  # What the files need, in Ruby alone.
+  GEMS = %w[minitest terminal-table unicode-display_width unicode-emoji].freeze
   PATIENCE_SECONDS = 900
 
   # @return [String] a copy of the checkout for a Ruby, made once
@@ -43,11 +45,11 @@ class RubiesTest < Minitest::Test
 
   private
 
-  # With the minitest of this Ruby: others may have none.
+  # With the gems of this Ruby: others may have none.
   def try(ruby, file)
     folder = self.class.checkout(ruby)
-    minitest = File.dirname($LOAD_PATH.resolve_feature_path("minitest").last)
-    out, err, status = run_program(ruby.path, "-w", "-I#{minitest}", "-I#{folder}/lib", "-I#{folder}/test", "#{folder}/test/#{file}",
+    gems = GEMS.flat_map { |name| Gem::Specification.find_by_name(name).full_require_paths }.map { |path| "-I#{path}" }
+    out, err, status = run_program(ruby.path, "-w", *gems, "-I#{folder}/lib", "-I#{folder}/test", "#{folder}/test/#{file}",
                                    env: { "RUBYOPT" => nil, "RUBYLIB" => nil, "CULET_TEST_RUBIES" => nil }, chdir: folder, patience: PATIENCE_SECONDS)
     assert_predicate status, :success?, "#{ruby.description}:\n#{out}#{err}"
     assert_match(/^\d+ runs, [1-9]/, out)

@@ -39,6 +39,16 @@ class ProfileBirthsTest < Minitest::Test
     end
   end
 
+  # The windows in which objects are sampled are rarer later: a sample stands for more of them.
+  def test_a_leak_whose_samples_become_fewer_is_growth
+    weights = Array.new(PERIODS) { |at| at < PERIODS / 2 ? 1.0 : 6.0 }
+    found = Array.new(RUNS) do
+      periods = weights.map { |weight| estimate(poisson(12 / weight)) * weight }
+      Culet::Profile::Births.new(periods, periods.sum(Culet::Profile::Estimate.new)).grows?
+    end
+    assert_operator found.count(true), :>=, 0.95 * RUNS
+  end
+
   # A cache of frequent and rare keys fills ever more slowly.
   def test_a_cache_that_fills_up_is_no_growth
     means = Array.new(PERIODS) { |at| 3_000.0 * (0.45**at) }

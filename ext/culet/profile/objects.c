@@ -26,7 +26,7 @@
 #define TYPES 10000    /* beyond: `other` */
 #define NAME_BYTES 200 /* of a class, before escapes */
 #define PENDING 64     /* samples of a window, at most */
-#define SAMPLES 2      /* of a window, on average */
+#define SAMPLES 4      /* of a window, on average */
 #define AVERAGED 64    /* windows in the averages */
 
 #define BESIDE_RACTORS "this version of Ruby cannot report them beside Ractors"

@@ -18,7 +18,9 @@
 
 #define COST_SHARE 0.002 /* of a core, for all that a window costs */
 #define AVERAGED 64      /* windows in the averages */
-#define FIRST 64         /* windows that are closer to each other, so that a short profile has some too */
+/* Windows at the start, so that a short profile has enough of them: */
+#define FIRST 64  /* are closer to each other */
+#define EARLY 512 /* are no rarer where they are expensive */
 
 static struct {
     culet_windows_trigger *trigger;
@@ -26,12 +28,13 @@ static struct {
     _Atomic bool wanted;
     _Atomic bool waiting;       /* the thread waits for a job to run */
     _Atomic uint32_t jobs;      /* that have run */
+    _Atomic uint64_t opened_at; /* of the last window */
     _Atomic uint64_t closes;    /* when the window closes, without the next two */
     _Atomic uint64_t hook_time; /* of the hook, in the window */
     _Atomic uint64_t span_time; /* of jobs and stacks, in the window */
     _Atomic double share;       /* of the time that windows cover */
     double mean_cost;           /* of a window */
-    unsigned first;             /* of the FIRST windows, those that were open; the thread's */
+    unsigned opened;            /* so far, at most EARLY; the thread's */
     _Atomic uint64_t cost;      /* processor time of jobs, stacks and the thread of the objects */
     uint64_t random;            /* of the jobs */
 } windows;
@@ -73,6 +76,7 @@ static void open_window(uint64_t time, uint64_t duration)
 {
     atomic_store(&windows.hook_time, 0);
     atomic_store(&windows.span_time, 0);
+    atomic_store(&windows.opened_at, time);
     atomic_store(&windows.closes, time + duration);
     atomic_store(&windows.wanted, true);
 }
@@ -125,10 +129,14 @@ struct culet_windows_span culet_windows_begin(void)
     return (struct culet_windows_span){culet_clock(CLOCK_MONOTONIC), culet_clock(CLOCK_THREAD_CPUTIME_ID)};
 }
 
+/* On a busy machine the span may have begun in the window before. */
 void culet_windows_end(struct culet_windows_span began)
 {
-    if (atomic_load(&windows.wanted))
-        atomic_fetch_add(&windows.span_time, culet_clock(CLOCK_MONOTONIC) - began.time);
+    if (atomic_load(&windows.wanted)) {
+        uint64_t opened_at = atomic_load(&windows.opened_at);
+        atomic_fetch_add(&windows.span_time,
+                         culet_clock(CLOCK_MONOTONIC) - (began.time > opened_at ? began.time : opened_at));
+    }
     culet_windows_cost(culet_clock(CLOCK_THREAD_CPUTIME_ID) - began.thread_time);
 }
 
@@ -168,16 +176,18 @@ static void wait_for_ruby(uint32_t jobs)
         sleep_until_closed();
 }
 
-/* Where windows are expensive, they are rarer; the first ones are not. */
+/* Where windows are expensive, they are rarer; the early ones are not. */
 static double update_gap(double *processor)
 {
-    double before = *processor, gap;
+    double before = *processor;
     double cost = (double)(atomic_exchange(&windows.cost, 0) + atomic_load(&windows.hook_time));
 
     *processor = (double)culet_clock(CLOCK_THREAD_CPUTIME_ID);
     windows.mean_cost += (cost + *processor - before - windows.mean_cost) / AVERAGED;
-    gap = fmax(windows.mean_cost / COST_SHARE, GAP_TIME);
-    return windows.first < FIRST ? gap * ++windows.first / FIRST : gap;
+    if (windows.opened >= EARLY)
+        return fmax(windows.mean_cost / COST_SHARE, GAP_TIME);
+    windows.opened++;
+    return (double)GAP_TIME * fmin(windows.opened, FIRST) / FIRST;
 }
 
 static void run_window(void)
@@ -217,7 +227,7 @@ int culet_windows_start(void)
         return 0;
     atomic_store(&windows.thread.ended, false);
     atomic_store(&windows.share, WINDOW_TIME / (double)(WINDOW_TIME + GAP_TIME / FIRST));
-    windows.first = 0;
+    windows.opened = 0;
     windows.random = culet_windows_seed();
     return culet_sleeper_start(&windows.thread, run_thread, NULL);
 }

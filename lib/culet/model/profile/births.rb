@@ -13,9 +13,9 @@ module Culet
     #
     # 1. at least six of the ten periods between have survivors: what was allocated in at most half of the time is
     #    never growth, however much it is;
-    # 2. the second half of these periods has not significantly less than a third of the samples (one-sided binomial
+    # 2. the second half of these periods has not significantly less than a third of the bytes (one-sided binomial
     #    test, at a level of 5 %): a cache that fills up has fewer and fewer. A program that grows becomes slower, so
-    #    it is not half;
+    #    it is not half. Later samples of objects stand for more bytes, because they are fewer;
     # 3. more was added than was freed of what was there at the base, by three standard deviations (0.13 %): a pool or
     #    a cache of limited size replaces what it has.
     #
@@ -60,7 +60,7 @@ module Culet
       def *(other) = Births.new(periods.map { |period| period * other }, born * other, dropped * other)
 
       # @return [Boolean] whether the site grows all the time
-      def grows? = between.count(&:positive?) >= LEAST_PERIODS && lasting? && net?
+      def grows? = between.count { |period| period.samples.positive? } >= LEAST_PERIODS && lasting? && net?
 
       # @return [Float] bytes by which it has grown since the base, of survivors and others; may be negative
       def net_bytes = born.bytes - dropped.bytes
@@ -70,11 +70,16 @@ module Culet
 
       private
 
-      # Samples of the periods between the first and the last.
-      def between = @between ||= periods[1..-2].map(&:samples)
+      # The periods between the first and the last.
+      def between = periods[1..-2]
 
+      # Of samples with equal weights, the second half is to have LEAST_LATER; where one of the first half stands for
+      # fewer bytes than one of the second, it is to have a smaller share.
       def lasting?
-        Statistics.binomial(between.drop(between.size / 2).sum, between.sum, LEAST_LATER) >= LEVEL
+        first, second = between.each_slice(between.size / 2).map { |half| half.sum(Estimate.new) }
+        weight = second.bytes / second.samples * first.samples / first.bytes
+        share = LEAST_LATER / (LEAST_LATER + ((1 - LEAST_LATER) * weight))
+        Statistics.binomial(second.samples, first.samples + second.samples, share) >= LEVEL
       end
 
       def net? = net_bytes > DEVIATIONS * Math.sqrt(born.variance + dropped.variance)
