@@ -27,6 +27,31 @@ class AgentListenerTest < Minitest::Test
     end
   end
 
+  # Stops a process, as a reader of its memory does, until its input ends.
+  TRACER = <<~RUBY
+    require "fiddle"
+    ptrace = Fiddle::Function.new(Fiddle.dlopen(nil)["ptrace"], [Fiddle::TYPE_LONG] * 4, Fiddle::TYPE_LONG)
+    seize, interrupt = 0x4206, 0x4207
+    [seize, interrupt].each { |request| ptrace.call(request, Integer(ARGV.first), 0, 0).zero? or abort }
+    puts "up"
+    $stdout.flush
+    $stdin.read
+  RUBY
+
+  def test_a_process_that_another_tool_has_paused_is_asked_when_it_runs_again
+    with_agent("#{SAY_UP}; sleep") do |pid|
+      asking = nil
+      IO.popen([RbConfig.ruby, "-e", TRACER, pid.to_s], "r+") do |tracer|
+        assert_equal "up\n", tracer.gets
+        sleep 0.01 until Culet::Processes::Cpu.state(pid) == "t"
+        asking = Thread.new { ask(pid) }
+        asking.report_on_exception = false
+        sleep 0.01 until !asking.alive? || asking.backtrace.to_a.any? { |line| line.include?("check_running") }
+      end
+      assert asking.value.fact("objects")["complete"]
+    end
+  end
+
   def test_who_hangs_up_does_no_harm
     with_agent("#{SAY_UP}; sleep") do |pid|
       10.times do |index|

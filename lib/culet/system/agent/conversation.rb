@@ -20,10 +20,13 @@ module Culet
       GRACE_SECONDS = 40
       # Longest pause between two attempts, in seconds.
       STEP_SECONDS = 0.05
+      # Longest wait for a process that is traced, in seconds.
+      TRACED_SECONDS = 5.0
       BUSY = "busy"
       # Of the sentence about a forked copy that hung.
       LATE = "forked copy did not finish in time"
-      private_constant :LATE, :BUSY, :LINE_BYTES, :ANSWER_BYTES, :BLOCK_BYTES, :GRACE_SECONDS, :STEP_SECONDS
+      private_constant :LATE, :BUSY, :LINE_BYTES, :ANSWER_BYTES, :BLOCK_BYTES, :GRACE_SECONDS, :STEP_SECONDS,
+                       :TRACED_SECONDS
 
       # @return [Integer] the process number
       attr_reader :pid
@@ -91,11 +94,16 @@ module Culet
 
       private
 
-      # The kernel would connect, but nothing would answer.
+      # The kernel would connect, but nothing would answer. Who reads a process's memory traces it for milliseconds.
       def check_running
-        return unless @process.status_fields["State"].to_s.match?(/\A[Tt]/)
+        limit = Clock.now + TRACED_SECONDS
+        while (state = @process.status_fields["State"].to_s).match?(/\A[Tt]/)
+          if state.start_with?("T") || Clock.now > limit
+            raise Error, "process #{@pid} is stopped; continue it first: kill -CONT #{@pid}"
+          end
 
-        raise Error, "process #{@pid} is stopped; continue it first: kill -CONT #{@pid}"
+          sleep(STEP_SECONDS)
+        end
       end
 
       def milliseconds(seconds) = (seconds * 1000).round
