@@ -545,7 +545,7 @@ TEST(misuses_of_sampled_blocks_are_reported_as_of_others)
     victim = get(20000);
     expect_abort(free_twice, "-byte block 0x");
     expect_abort(free_twice, " is already free\n");
-    expect_abort(free_inside, "it points 16 bytes into the 20480-byte block 0x");
+    expect_abort(free_inside, "it points 16 bytes into the 20992-byte block 0x");
     stop();
 }
 
