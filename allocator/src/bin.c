@@ -27,11 +27,6 @@ static unsigned class_of(const struct culet_slab *slab)
     return atomic_load_explicit(&slab->span.klass, memory_order_relaxed);
 }
 
-static uint32_t recents_of(const struct culet_bin *bin)
-{
-    return atomic_load_explicit(&bin->recents, memory_order_relaxed);
-}
-
 /* ---- the list of slabs with available units ---- */
 
 static struct culet_slab *first_of(const struct culet_bin *bin)
@@ -119,18 +114,18 @@ static void add_free_unit(struct culet_arena *arena, struct culet_slab *slab, un
 
 static void forget_recent(struct culet_bin *bin, const struct culet_slab *slab)
 {
-    uint32_t kept = 0;
+    uint16_t added = culet_bin_recents_added(bin), kept = culet_bin_recents_taken(bin);
     unsigned unit;
 
-    for (uint32_t i = 0; i < recents_of(bin); i++)
+    for (uint16_t i = kept; i != added; i++)
         if (culet_bin_recent(*culet_bin_recent_at(bin, i), &unit) != slab)
             *culet_bin_recent_at(bin, kept++) = *culet_bin_recent_at(bin, i);
-    atomic_store_explicit(&bin->recents, kept, memory_order_relaxed);
+    atomic_store_explicit(&bin->recents_added, kept, memory_order_relaxed);
 }
 
 static bool is_recent(struct culet_bin *bin, const struct culet_slab *slab, unsigned unit)
 {
-    for (uint32_t i = 0; i < recents_of(bin); i++)
+    for (uint16_t i = culet_bin_recents_taken(bin); i != culet_bin_recents_added(bin); i++)
         if (*culet_bin_recent_at(bin, i) == ((uintptr_t)slab | unit))
             return true;
     return false;
@@ -139,14 +134,15 @@ static bool is_recent(struct culet_bin *bin, const struct culet_slab *slab, unsi
 void culet_bin_flush_recent(struct culet_arena *arena, unsigned klass)
 {
     struct culet_bin *bin = &arena->bin[klass];
+    uint16_t taken = culet_bin_recents_taken(bin), added = culet_bin_recents_added(bin);
     unsigned unit;
 
-    for (uint32_t i = recents_of(bin); i-- > 0;) {
-        struct culet_slab *slab = culet_bin_recent(*culet_bin_recent_at(bin, i), &unit);
+    for (uint16_t i = added; i != taken;) {
+        struct culet_slab *slab = culet_bin_recent(*culet_bin_recent_at(bin, --i), &unit);
         if (free_of(slab, unit) && &slab->unit[unit] != arena->current[klass].unit)
             set_available(bin, slab, unit);
     }
-    atomic_store_explicit(&bin->recents, 0, memory_order_relaxed);
+    atomic_store_explicit(&bin->recents_taken, added, memory_order_relaxed);
 }
 
 static void note_change(struct culet_arena *arena)
@@ -255,15 +251,15 @@ static void *claim_available(struct culet_arena *arena, unsigned klass, struct c
 /* A block of the newest recent unit, of which others are claimed, fewer than there are requests before the next sample;
  * NULL if the unit has no free block. One block stays free, and the unit recent: so the first free of a block does not
  * find that the unit was full. An only block is taken by itself. */
-static inline void *claim_newest(struct culet_arena *arena, unsigned klass, struct culet_claim *claim, uint32_t recents)
+static inline void *claim_newest(struct culet_arena *arena, unsigned klass, struct culet_claim *claim, uint16_t added)
 {
     struct culet_bin *bin = &arena->bin[klass];
     unsigned unit;
 
-    struct culet_slab *slab = culet_bin_recent(*culet_bin_recent_at(bin, recents - 1), &unit);
+    struct culet_slab *slab = culet_bin_recent(*culet_bin_recent_at(bin, --added), &unit);
     uint64_t free = free_of(slab, unit), taken;
     if (!(free & (free - 1))) {
-        atomic_store_explicit(&bin->recents, recents - 1, memory_order_relaxed);
+        atomic_store_explicit(&bin->recents_added, added, memory_order_relaxed);
         if (CULET_UNLIKELY(!free))
             return NULL;
         claim->until--;
@@ -322,16 +318,16 @@ static void unclaim(struct culet_arena *arena, unsigned klass, struct culet_slab
 void *culet_bin_claim(struct culet_arena *arena, unsigned klass)
 {
     struct culet_bin *bin = &arena->bin[klass];
-    uint32_t recents = recents_of(bin);
+    uint16_t taken = culet_bin_recents_taken(bin), added = culet_bin_recents_added(bin);
 
     /* As is always so in the placeholder of a thread that holds no arena. */
-    if (CULET_UNLIKELY(!recents && !first_of(bin)))
+    if (CULET_UNLIKELY(added == taken && !first_of(bin)))
         return NULL;
     struct culet_claim *claim = claim_of(arena, klass);
     if (CULET_UNLIKELY(claim->until <= 1))
         return NULL;
-    for (; CULET_LIKELY(recents); recents--) {
-        void *block = claim_newest(arena, klass, claim, recents);
+    for (; CULET_LIKELY(added != taken); added--) {
+        void *block = claim_newest(arena, klass, claim, added);
         if (CULET_LIKELY(block != NULL))
             return block;
     }
@@ -421,7 +417,7 @@ static bool may_have(const struct culet_arena *arena, unsigned klass)
     const struct culet_bin *bin = &arena->bin[klass];
 
     return atomic_load_explicit(&bin->first, memory_order_relaxed) ||
-           atomic_load_explicit(&arena->remote, memory_order_relaxed) || recents_of(bin) ||
+           atomic_load_explicit(&arena->remote, memory_order_relaxed) || culet_bin_recents(bin) ||
            (may_lose_current(bin) && atomic_load_explicit(&bin->has_unit, memory_order_relaxed));
 }
 

@@ -43,10 +43,26 @@ static inline struct culet_slab *culet_bin_recent(uintptr_t recent, unsigned *un
     return (struct culet_slab *)(recent - *unit);
 }
 
-/* Where the n-th of the recent units stands, from the oldest on. */
-static inline uintptr_t *culet_bin_recent_at(struct culet_bin *bin, uint32_t n)
+static inline uint16_t culet_bin_recents_added(const struct culet_bin *bin)
 {
-    return &bin->recent[(bin->oldest + n) % CULET_RECENT];
+    return atomic_load_explicit(&bin->recents_added, memory_order_relaxed);
+}
+
+static inline uint16_t culet_bin_recents_taken(const struct culet_bin *bin)
+{
+    return atomic_load_explicit(&bin->recents_taken, memory_order_relaxed);
+}
+
+/* How many recent units there are. */
+static inline unsigned culet_bin_recents(const struct culet_bin *bin)
+{
+    return (uint16_t)(culet_bin_recents_added(bin) - culet_bin_recents_taken(bin));
+}
+
+/* Where a recent unit stands. number: of those added, modulo 2^16 */
+static inline uintptr_t *culet_bin_recent_at(struct culet_bin *bin, unsigned number)
+{
+    return &bin->recent[number % CULET_RECENT];
 }
 
 /* A block of a unit that a free made available lately, which becomes current; NULL if there is none. The current unit
@@ -54,13 +70,12 @@ static inline uintptr_t *culet_bin_recent_at(struct culet_bin *bin, uint32_t n)
 static inline void *culet_bin_take_recent(struct culet_arena *arena, unsigned klass)
 {
     struct culet_bin *bin = &arena->bin[klass];
-    uint32_t recents = atomic_load_explicit(&bin->recents, memory_order_relaxed);
+    uint16_t taken = culet_bin_recents_taken(bin), added = culet_bin_recents_added(bin);
     unsigned unit;
 
-    while (CULET_LIKELY(recents)) {
-        struct culet_slab *slab = culet_bin_recent(*culet_bin_recent_at(bin, 0), &unit);
-        bin->oldest++;
-        atomic_store_explicit(&bin->recents, --recents, memory_order_relaxed);
+    while (CULET_LIKELY(taken != added)) {
+        struct culet_slab *slab = culet_bin_recent(*culet_bin_recent_at(bin, taken++), &unit);
+        atomic_store_explicit(&bin->recents_taken, taken, memory_order_relaxed);
         if (CULET_UNLIKELY(!atomic_load_explicit(&slab->unit[unit].free, memory_order_relaxed)))
             continue;
         culet_bin_set_current(arena, klass, slab, unit, &slab->unit[unit]);
@@ -74,15 +89,15 @@ static inline bool culet_bin_add_recent(struct culet_arena *arena, unsigned klas
                                         unsigned unit)
 {
     struct culet_bin *bin = &arena->bin[klass];
-    uint32_t recents = atomic_load_explicit(&bin->recents, memory_order_relaxed);
+    uint16_t added = culet_bin_recents_added(bin);
 
     if (CULET_UNLIKELY(&slab->unit[unit] == arena->current[klass].unit))
         return true;
-    if (CULET_UNLIKELY(recents == CULET_RECENT))
+    if (CULET_UNLIKELY(culet_bin_recents(bin) == CULET_RECENT))
         return false;
     slab->span.purge_epoch = arena->purge_epoch;
-    *culet_bin_recent_at(bin, recents) = (uintptr_t)slab | unit;
-    atomic_store_explicit(&bin->recents, recents + 1, memory_order_relaxed);
+    *culet_bin_recent_at(bin, added) = (uintptr_t)slab | unit;
+    atomic_store_explicit(&bin->recents_added, (uint16_t)(added + 1), memory_order_relaxed);
     return true;
 }
 

@@ -172,13 +172,13 @@ struct culet_current {
 struct culet_bin {
     _Atomic(struct culet_slab *) first; /* slabs with available units */
     struct culet_slab *last;
-    struct culet_slab
-        *unvisited; /* the next slab that a purge visits; one that leaves the list hands this on [holder] */
-    _Atomic uint32_t recents;
+    struct culet_slab *unvisited; /* the next that a purge visits; a slab that leaves the list hands this on [holder] */
+    /* Counts, modulo 2^16. A request or a free changes one of them, by one store: a signal handler that forks in the
+     * middle of it finds only entries that were added. */
+    _Atomic uint16_t recents_added, recents_taken;
     uint8_t releases;          /* times the last slab was destroyed in a small heap */
     _Atomic uint8_t adoptions; /* times another arena adopted the current slab since the last purge */
     _Atomic bool has_unit;     /* a unit has become current, and may have free blocks */
-    uint8_t oldest;            /* index of the oldest recent unit, modulo CULET_RECENT */
     /* A queue of units that got a free block lately: slab address + unit number. They are used first, because their
      * descriptors are in the processor's cache; the oldest first, because frees have given it more blocks by now. A unit
      * with one block is full again at once, and then neither the branch that the next free in it takes nor that of the

@@ -132,9 +132,10 @@ TEST(units_are_used_up_before_others)
     culet_free(block[3 * CULET_UNIT + 9]);
     culet_free(block[3 * CULET_UNIT + 5]);
     culet_free(block[1 * CULET_UNIT + 7]);
-    CHECK_EQUAL(culet_arena(0)->bin[klass].recents, 2);
+    CHECK_EQUAL(culet_bin_recents(&culet_arena(0)->bin[klass]), 2);
     culet_heap_check();
-    for (unsigned i = culet_classes[klass].count - CULET_UNIT * 6; i > 0 && culet_arena(0)->bin[klass].recents; i--) {
+    for (unsigned i = culet_classes[klass].count - CULET_UNIT * 6;
+         i > 0 && culet_bin_recents(&culet_arena(0)->bin[klass]); i--) {
         unsigned char *next = get(48);
         if (next == block[3 * CULET_UNIT + 5])
             break;
@@ -156,7 +157,7 @@ TEST(units_that_are_not_recent_are_available)
         block[i] = get(32);
     for (unsigned u = 0; u < UNITS; u++)
         culet_free(freed[u] = block[u * CULET_UNIT + u]);
-    CHECK_EQUAL(culet_arena(0)->bin[klass].recents, CULET_RECENT);
+    CHECK_EQUAL(culet_bin_recents(&culet_arena(0)->bin[klass]), CULET_RECENT);
     CHECK(culet_arena(0)->bin[klass].first, "no slab is listed");
     culet_heap_check();
     size_t slabs = counts_of(klass).slabs;
