@@ -24,14 +24,26 @@ module Culet
 
         private
 
-        # Pages that a worker shares with the process of its job are not private, so resident memory is compared.
+        # Pages that a worker shares with the process of its job are not private, so resident memory is compared. A job
+        # may have ended since the usage was read.
         def restart
           own = resident(::Process.pid)
-          return :nothing if Worker.children_of(::Process.pid).any? { |pid| Worker.private_bytes(pid) > own }
+          return :nothing if Worker.children_of(::Process.pid).any? { |pid| holds?(pid, own) } || !critical?
 
           Worker.restart("ends after its job", others: others, bytes: method(:resident)) do
             ::Process.kill(:QUIT, ::Process.pid)
           end
+        end
+
+        # The memory of a process that ends is not its own any more, and not free yet.
+        def holds?(job, own)
+          bytes = Worker.private_bytes(job)
+          bytes > own || (bytes.zero? && Processes::Cpu.state(job) != "Z")
+        end
+
+        def critical?
+          used, limit = Limit.status.values_at("used_bytes", "limit_bytes")
+          used && used >= Escalation::CRITICAL * limit
         end
 
         def others = Worker.siblings.select { |pid| TITLE.match?(Processes::Identity.new(pid).command_line) }
