@@ -64,6 +64,12 @@ class SavingsTest < Minitest::Test
     assert_equal [900, 450, 900], saves("trim", idle, majors: [7] * 6, minors: [70] * 6)
   end
 
+  # The process may have executed another program, or tells nonsense.
+  def test_counts_of_collections_that_fall
+    idle = Array.new(6) { (0...100).to_a }
+    assert_equal [900, 450, 900], saves("trim", idle, majors: [2**40] + ([1] * 5), minors: [70] + ([1] * 5))
+  end
+
   def test_free_blocks_begin_on_pages_that_no_trim_returns
     used = Array.new(6) { (0...100).to_a }
     assert_equal [450, 225, 450], saves("trim", used, majors: [0, 10, 20, 30, 40, 50], trimmed: 0.5)

@@ -124,8 +124,8 @@ module Culet
 
       def busy = @busy ||= @readings.map { |reading| Pages.sum(reading.masks) * @page_bytes }
 
-      # @return [Integer] collections in the time of the readings
-      def collections(*names) = names.sum { |name| @readings.last[name] - @readings.first[name] }
+      # @return [Integer] collections in the time of the readings; 0 where the counts have begun anew, as by an exec
+      def collections(*names) = names.sum { |name| [@readings.last[name] - @readings.first[name], 0].max }
 
       # Free all the time, as if one trim had come before the watch: expected, at least, at most. Some of what no
       # reading has seen in use comes back.
