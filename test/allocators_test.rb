@@ -236,6 +236,14 @@ class AllocatorsTest < Minitest::Test
     end
   end
 
+  def test_a_program_in_the_current_folder_is_not_taken_for_ldconfig
+    Dir.mktmpdir do |directory|
+      File.write(File.join(directory, "ldconfig"), "#!/bin/sh\n: >was_run\n", perm: 0o755)
+      Dir.chdir(directory) { Allocators::Locator.new(environment: {}).find([/none/]) }
+      assert_equal ["ldconfig"], Dir.children(directory)
+    end
+  end
+
   def test_a_library_for_another_machine_and_a_text_file_are_passed_over
     Dir.mktmpdir do |directory|
       foreign = File.binread(Allocators.parse("jemalloc").library)

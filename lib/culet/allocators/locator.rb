@@ -65,7 +65,7 @@ module Culet
 
       # The loader's cache as ldconfig prints it: "name (kind) => path".
       def cached
-        ldconfig = Executables.find("ldconfig", search: "#{@environment["PATH"]}:/sbin:/usr/sbin")
+        ldconfig = Executables.find("ldconfig", search: [@environment["PATH"], "/sbin", "/usr/sbin"].compact.join(":"))
         return [] unless ldconfig
 
         text, status = Open3.capture2(ldconfig, "-p", err: File::NULL)
