@@ -175,6 +175,17 @@ static size_t huge_cached_bytes(void)
     return bytes;
 }
 
+/* Frees a written block, whose pages are cached then. Returns where it was. */
+static char *cache_written(size_t bytes)
+{
+    char *block = culet_malloc(bytes);
+
+    CHECK(block, "no memory");
+    memset(block, 7, bytes);
+    culet_free(block);
+    return block;
+}
+
 TEST(without_a_scavenger_nothing_is_cached)
 {
     culet_free(culet_malloc(1));
@@ -185,10 +196,7 @@ TEST(without_a_scavenger_nothing_is_cached)
 TEST(a_freed_huge_block_serves_the_next_and_leaves_a_freed_record)
 {
     begin_scavenger();
-    char *block = culet_malloc(8 * MIB);
-    CHECK(block, "no memory");
-    memset(block, 7, 8 * MIB);
-    culet_free(block);
+    char *block = cache_written(8 * MIB);
     CHECK(!culet_pagemap_span((uintptr_t)block) && culet_pagemap_freed((uintptr_t)block).present, "no freed record");
     CHECK(!culet_large_containing((uintptr_t)block + MIB), "a cached extent is a block");
     char *again = culet_malloc(2 * MIB);
@@ -214,11 +222,8 @@ TEST(a_freed_huge_block_serves_the_next_and_leaves_a_freed_record)
 TEST(a_long_block_of_callocs_takes_no_memory_from_the_cache)
 {
     begin_scavenger();
-    char *block = culet_malloc(40 * MIB);
-    CHECK(block, "no memory");
-    memset(block, 7, 40 * MIB);
-    culet_free(block);
-    block = culet_calloc(1, 40 * MIB - 100);
+    cache_written(40 * MIB);
+    char *block = culet_calloc(1, 40 * MIB - 100);
     CHECK(block, "no memory");
     CHECK(resident_bytes((uintptr_t)block, 40 * MIB) <= MIB, "the block is resident");
     for (size_t i = 0; i < 40 * MIB - 100; i++)
@@ -248,10 +253,7 @@ TEST(a_trim_returns_the_cache)
 TEST(the_scavenger_returns_the_cache)
 {
     begin_scavenger();
-    char *block = culet_malloc(10 * MIB);
-    CHECK(block, "no memory");
-    memset(block, 1, 10 * MIB);
-    culet_free(block);
+    cache_written(10 * MIB);
     for (unsigned i = 0; i < 600 && huge_cached_bytes(); i++)
         usleep(100000);
     CHECK(huge_cached_bytes() <= 64 * CULET_PAGE, "%zu bytes stay cached", huge_cached_bytes());
