@@ -59,7 +59,7 @@ static inline unsigned culet_bin_recents(const struct culet_bin *bin)
     return (uint16_t)(culet_bin_recents_added(bin) - culet_bin_recents_taken(bin));
 }
 
-/* Where a recent unit stands. number: of those added, modulo 2^16 */
+/* The entry of a recent unit. number: how many units had been added before */
 static inline uintptr_t *culet_bin_recent_at(struct culet_bin *bin, unsigned number)
 {
     return &bin->recent[number % CULET_RECENT];

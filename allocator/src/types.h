@@ -197,16 +197,15 @@ struct culet_claim {
 };
 
 struct culet_arena {
-    uint8_t purge_epoch; /* purges of idle slabs that have ended, modulo 256 [holder] */
-    uint8_t number;      /* CULET_ARENAS for the placeholder of threads that hold none */
-    uint8_t tag;         /* low byte of the pagemap entries of the arena's slabs, or CULET_ENTRY_NO_TAG */
-    uint8_t
-        deferred_tag; /* that byte if frees are deferred (then `tag` is CULET_ENTRY_NO_TAG), else CULET_ENTRY_NO_TAG */
-    _Atomic bool taken_for_purge;          /* held for a purge, or frozen for a fork, for microseconds */
-    _Atomic bool active;                   /* used since the last purge [holder] */
-    _Atomic uint32_t changes;              /* units used up or made available, to tell whether it is in use [holder] */
-    struct culet_lock lock;                /* guards changes of `holder` */
-    _Atomic(struct culet_thread *) holder; /* or NULL                              [lock] */
+    uint8_t purge_epoch;          /* purges of idle slabs that have ended, modulo 256 [holder] */
+    uint8_t number;               /* CULET_ARENAS for the placeholder of threads that hold none */
+    uint8_t tag;                  /* low byte of the pagemap entries of the arena's slabs, or CULET_ENTRY_NO_TAG */
+    uint8_t deferred_tag;         /* that byte while frees are deferred, when `tag` has none; or CULET_ENTRY_NO_TAG */
+    _Atomic bool taken_for_purge; /* held for a purge, or frozen for a fork, for microseconds */
+    _Atomic bool active;          /* used since the last purge [holder] */
+    _Atomic uint32_t changes;     /* units used up or made available, to tell whether it is in use [holder] */
+    struct culet_lock lock;       /* guards changes of `holder` */
+    _Atomic(struct culet_thread *) holder;       /* or NULL                              [lock] */
     struct culet_current current[CULET_CLASSES]; /* [holder, as bin] */
     struct culet_bin bin[CULET_CLASSES];
     uint32_t deferrals;

@@ -58,7 +58,8 @@ void culet_client_answer_file(struct culet_client *client);
 /* Starts to send a reading. */
 void culet_client_answer_reading(struct culet_client *client);
 
-/* Sends what the socket takes, of a file one block: to read it may take time, while a fork waits for the lock. At the end the client is closed, or READING again after a reading. */
+/* Sends what the socket takes, but one block of a file: to read a file takes time, and a fork waits for the lock. At the
+ * end the client is closed, or READING again after a reading. */
 void culet_client_send(struct culet_client *client);
 
 /* Closes the client's descriptors and frees its answer. */

@@ -18,9 +18,9 @@
 
 #define COST_SHARE 0.002 /* of a core, for all that a window costs */
 #define AVERAGED 64      /* windows in the averages */
-/* Windows at the start, so that a short profile has enough of them: */
-#define FIRST 64  /* are closer to each other */
-#define EARLY 512 /* are no rarer where they are expensive */
+/* So that a short profile has enough windows: */
+#define FIRST 64  /* at the start, closer to each other */
+#define EARLY 512 /* at the start, no rarer where they are expensive */
 
 static struct {
     culet_windows_trigger *trigger;

@@ -94,7 +94,7 @@ module Culet
 
       private
 
-      # The kernel would connect, but nothing would answer. Who reads a process's memory traces it for milliseconds.
+      # The kernel would connect, but nothing would answer. A reader of the process's memory traces it for milliseconds.
       def check_running
         limit = Clock.now + TRACED_SECONDS
         while (state = @process.status_fields["State"].to_s).match?(/\A[Tt]/)
