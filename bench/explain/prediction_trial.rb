@@ -5,14 +5,13 @@ require "culet/model/statistics"
 require "culet/system/processes"
 require "culet/system/ruby_options"
 require "culet/tools/compare"
+require_relative "command"
 
 # A program as it is, what culet explain advises, and the program with each of the first remedies.
 class PredictionTrial
   START_SECONDS = 180
   SAMPLE_SECONDS = 0.5
   GRACE_SECONDS = 10
-  # After the watch, which takes twice as long at most: of a busy machine.
-  PATIENCE_SECONDS = 180
   NEAR_BYTES = 5_000_000
   NEAR_SHARE = 0.2
   # Of a hit: what the user sets in the environment.
@@ -126,11 +125,5 @@ class PredictionTrial
 
   def pss(child) = Culet::Processes::Tree.new(child.pid).pids.sum { |pid| Culet::Processes::Memory.pss_bytes(pid).to_i }
 
-  def explain(pid)
-    words = ["#{Bench::ROOT}/bin/culet", "explain", pid.to_s, "--json", "--for", "#{@options[:for]}s"]
-    text, status = Culet::Compare::Subprocess.run(*words, seconds: (2 * @options[:for]) + PATIENCE_SECONDS)
-    raise "culet explain: #{text.lines.drop(1).first&.strip || "it did not end"}" unless status&.success?
-
-    JSON.parse(text[/^\{.*\}$/m])
-  end
+  def explain(pid) = ExplainCommand.call(pid, seconds: @options[:for]).first
 end

@@ -1,13 +1,11 @@
 # frozen_string_literal: true
 
-require "culet/tools/compare/subprocess"
+require_relative "command"
 
 # What `culet explain` says of one program on one allocator.
 class ExplainTrial
   # One document of --json, at most.
   MOST_BYTES = 4096
-  # After the watch, which takes twice as long at most: of a busy machine.
-  PATIENCE_SECONDS = 180
 
   # @param program [ExplainPrograms::Program]
   # @param allocator [String]
@@ -39,16 +37,8 @@ class ExplainTrial
   def load = @idle ? "idle" : "busy"
 
   def explain(pid)
-    words = [@culet, "explain", pid.to_s, "--json", "--for", "#{@seconds}s"]
-    patience = (2 * @seconds) + PATIENCE_SECONDS
-    text, status = Culet::Compare::Subprocess.run(*words, chdir: Bench::ROOT, seconds: patience)
-    json = text[/^\{.*\}$/m]
-    return [nil, "culet explain: #{text.lines.last&.strip || "it did not end"}"] unless status&.success? && json
-
-    problem = "its document has #{json.bytesize} bytes" if json.bytesize > MOST_BYTES
-    [JSON.parse(json), problem]
-  rescue JSON::ParserError
-    [nil, "its document is not JSON"]
+    document, bytes = ExplainCommand.call(pid, seconds: @seconds, culet: @culet)
+    [document, ("its document has #{bytes} bytes" if bytes > MOST_BYTES)]
   end
 
   def record(document, problem)
