@@ -388,16 +388,6 @@ static __attribute__((noinline)) void free_other(const char *function, void *blo
     }
 }
 
-/* At the end of the process: misuses among the deferred frees are reported. */
-static void finish_frees(void)
-{
-    if (culet_heap_dormant() || culet_abandoned())
-        return;
-    struct culet_arena *arena = culet_arena_enter();
-    culet_bin_finish_frees(arena);
-    culet_arena_leave(arena);
-}
-
 /* Entered first: from there on nobody else creates, moves or destroys a slab of the thread's arena, so an entry with the
  * arena's tag is that of such a slab until the thread leaves. */
 static inline __attribute__((always_inline)) void free_block(const char *function, void *block)
@@ -708,6 +698,16 @@ __attribute__((constructor)) static void loaded(void)
     culet_stack_setup();
     if (!culet_heap_dormant())
         culet_profiler_setup();
+}
+
+/* At the end of the process: misuses among the deferred frees are reported. */
+static void finish_frees(void)
+{
+    if (culet_heap_dormant() || culet_abandoned())
+        return;
+    struct culet_arena *arena = culet_arena_enter();
+    culet_bin_finish_frees(arena);
+    culet_arena_leave(arena);
 }
 
 __attribute__((destructor)) static void unloaded(void)
