@@ -36,6 +36,18 @@ class LimitResqueTest < Minitest::Test
     end
   end
 
+  # On a busy machine a job may end between the reading of the usage and the restart that is due.
+  def test_a_worker_whose_usage_has_fallen_is_not_restarted
+    with_real_group(150 * MEBIBYTE) do |folder|
+      out, err, status = run_in_group(folder, "-rculet/limit", "-e", <<~RUBY)
+        require "culet/runtime/limit/resque"
+        trap("QUIT") { puts "restarted" }
+        p Culet::Limit::Resque.send(:restart)
+      RUBY
+      assert_equal [":nothing\n", "", true], [out, err, status.success?]
+    end
+  end
+
   def test_jobs_have_labels_in_the_black_box
     env = environment_of("JOBS" => "1", "CULET_BLACKBOX" => @directory, "FORK_PER_JOB" => "false", "CULET_LIMIT" => "off")
     assert_program(*RAKE, "enqueue", env: env)
