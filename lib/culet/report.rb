@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Loads what Culet.report and Culet.snapshot need, which their first call does otherwise: beside busy threads, Ruby waits
-# for its turn at each file.
+# Loads what Culet.report and Culet.snapshot need. Otherwise their first call does, in which Ruby waits for its turn at
+# each file beside busy threads.
 require_relative "../culet"
 require_relative "model/agent/records"
 require_relative "scope"
