@@ -6,8 +6,8 @@ require_relative "extension"
 module Culet
   # `require "culet/unused"` records which compiled code of this process, and of the processes it forks, runs;
   # `culet requires --unused PID` lists the rest. It uses oneshot coverage, which costs a little when a line runs for
-  # the first time and nothing afterwards. Code loaded before this file is not recorded. A program that measures coverage
-  # itself cannot use it.
+  # the first time and nothing afterwards. Code loaded before this file is not recorded. A program that measures
+  # coverage itself cannot use it.
   #
   # Oneshot coverage reports a line once, so code that ran at boot counts as used. With CULET_UNUSED_FROM=asked,
   # recording starts at the first request or at Culet::Unused.follow.
