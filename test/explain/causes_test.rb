@@ -76,6 +76,13 @@ class ExplainCausesTest < Minitest::Test
     assert_equal "none", diagnosis(**free, turns: true).verdict
   end
 
+  # A program that forks all the time has a PSS of half its memory while a child lives.
+  def test_no_part_is_larger_than_the_whole
+    found = diagnosis(free: [240] * 6, levels: { "malloc_free" => 240, "malloc_used" => 60, "libraries_and_files" => 100 })
+    assert_match(/\Amalloc keeps 240 MB of free memory, 80 % of all that the processes use/, found.sentence)
+    assert_equal 300 * MEGABYTE, found.evidence.find { |one| one.name == "total_bytes" }.value
+  end
+
   def test_looks_tell_what_is_free_where_the_malloc_does_not
     levels = { "malloc_unsplit" => 100 }
     used = { kept: 4 * MEGABYTE, native_bytes: 37 * MEGABYTE, unreachable_bytes: 0, unreachable_slot_bytes: 0 }

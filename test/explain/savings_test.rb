@@ -80,10 +80,18 @@ class SavingsTest < Minitest::Test
   def test_what_a_warm_up_keeps_shared
     writes = { %i[metadata] => 100, %i[metadata data] => 20, %i[reuse flag_bits] => 30, %i[reuse data collector] => 10, %i[metadata reuse] => 80,
                %i[metadata inline_caches] => 1_000, %i[reuse] => 2_000, %i[data] => 4_000, %i[unknown metadata] => 8_000, %i[same] => 10, %i[elsewhere] => 16_000 }
-    assert_equal [205, 160, 250], warms_up(writes, copied: [600])
-    assert_equal [615, 480, 750], warms_up(writes, copied: [600, 900, 300])
-    assert_equal [175, 130, 220], warms_up(writes, copied: [600], flags: { "age" => 1, "frozen" => 2 })
-    assert_equal [252, 120, 420], warms_up(nil, copied: [600])
+    assert_equal [205, 160, 250], after_fork("warmup", writes, copied: [600])
+    assert_equal [615, 480, 750], after_fork("warmup", writes, copied: [600, 900, 300])
+    assert_equal [175, 130, 220], after_fork("warmup", writes, copied: [600], flags: { "age" => 1, "frozen" => 2 })
+    assert_equal [252, 120, 420], after_fork("warmup", nil, copied: [600])
+  end
+
+  # Blocks that workers only freed, unless they wrote to them before.
+  def test_what_an_allocator_keeps_shared
+    assert_equal [480, 384, 528], after_fork("allocator", nil, copied: [600])
+    assert_equal [480, 384, 528], after_fork("allocator", { %i[metadata data] => 500 }, copied: [600])
+    assert_equal [100, 80, 110], after_fork("allocator", { %i[metadata] => 100, %i[data] => 500 }, copied: [600])
+    assert_equal [150, 120, 165], after_fork("allocator", { %i[metadata] => 100, %i[data] => 500 }, copied: [600, 300])
   end
 
   # The parent of workers rests, so that its memory stays free. Of the worker's 600 pages it shares 200.
@@ -121,17 +129,18 @@ class SavingsTest < Minitest::Test
     pages(savings, name).map { |pages| pages + rest }
   end
 
+  # @param name [String] of a remedy
   # @param writes [Hash{Array<Symbol> => Integer}, nil] pages of the first worker by what was written to them
   # @param copied [Array<Integer>] pages that each worker has copied
   # @param flags [Hash{String => Integer}] first words that it has changed, by field
   # @return [Array<Integer>] pages: expected, lowest, highest
-  def warms_up(writes, copied:, flags: { "age" => 2, "frozen" => 1 })
+  def after_fork(name, writes, copied:, flags: { "age" => 2, "frozen" => 1 })
     found = Culet::Cow::Writes.new.tap { |one| one.flags.update(flags) } if writes
     writes&.each { |names, pages| found.add(names.sum { |name| Culet::Cow::Writes::BITS.fetch(name) }, pages * PAGE) }
     parts = copied.zip([found]).map do |pages, known|
       Culet::Savings::Part.new(snapshot: snapshot([]), levels: {}, unshared: { "malloc_used" => pages * PAGE }, writes: known)
     end
-    pages(Culet::Savings.new(parts, of: PAGES * PAGE), "warmup")
+    pages(Culet::Savings.new(parts, of: PAGES * PAGE), name)
   end
 
   def pages(savings, name)

@@ -58,6 +58,8 @@ module Culet
       "limit" => ["keep the process below its memory limit", RubyOptions.advice("limit"), SHELL, "about 0.1 % CPU",
                   "remove it"]
     }.freeze
+    # Those that belong to no command of their own.
+    NAMES = (ALL.keys - %w[limit]).freeze
     private_constant :START, :SHELL, :GROWTH_FACTOR, :LOADERS, :ALL
 
     # @param remedies [Array<Remedy>] that are alternatives

@@ -80,11 +80,32 @@ module Culet
     # @return [Gain]
     def gain(remedy) = Gain.new(remedy.saves_bytes.to_i, of: @whole)
 
+    # What one line does is one remedy. Its parts overlap, so that the least of it is the largest part alone.
+    #
+    # @param remedies [Array<Remedy>]
+    # @param at_stake [Hash{String => Integer}] name => bytes that it could save, where the levels do not tell
+    # @return [Array<Remedy>] with what they save
+    def predict_all(remedies, at_stake = {})
+      predicted = remedies.map { |one| predict(one, at_stake[one.name]) }
+      predicted.group_by { |one| [one.line, one.file] }.values.map do |same|
+        known = same.select(&:saves_bytes)
+        known.size < 2 ? same.first : joined(known)
+      end
+    end
+
     # @param remedies [Array<Remedy>]
     # @return [Array<Remedy>] those that are worth the change, with what they save
-    def worth(remedies) = remedies.map { |one| predict(one) }.select { |one| gain(one).worth? }
+    def worth(remedies) = predict_all(remedies).select { |one| gain(one).worth? }
 
     private
+
+    def joined(same)
+      same.max_by(&:saves_bytes).dup.tap do |one|
+        one.text = same.map(&:text).join(", and ")
+        one.low_bytes = same.map(&:low_bytes).max
+        one.saves_bytes, one.high_bytes = %i[saves_bytes high_bytes].map { |name| same.sum(&name) }
+      end
+    end
 
     # @return [Array<Numeric>, nil] bytes: expected, lowest, highest; nil where no level tells
     def could_save(name)
@@ -104,9 +125,12 @@ module Culet
     def on_culet
       free = observed("allocator", ->(part) { part.bytes("malloc_free") }) { |reuse,| reuse.steady_bytes }
       rest = bytes("malloc_metadata") - (Thresholds::CULET_RESERVE * bytes("malloc_used")) +
-             (Thresholds::CULET_SHARED * copied("malloc_used"))
+             [Thresholds::CULET_SHARED * copied("malloc_used"), *freed].min
       free.map { |bytes| bytes + rest }
     end
+
+    # @return [Array<Numeric>, nil] bytes, at most: pages that workers copied and the allocator wrote to
+    def freed = by_writes("malloc_used") { |writes| [writes.touched(:metadata)] }
 
     # A trim returns all whole pages that are free; those that are in use now and then come back. A parent of workers
     # rests.
@@ -147,14 +171,20 @@ module Culet
       [(low + high) / 2, low, high]
     end
 
-    # Of workers whose writes are known, as many as there are.
     def avoidable
-      compared = @parts.select(&:writes)
-      all = copied(*COPIED)
-      known = copied(*COPIED, of: compared)
-      return AVOIDABLE.map { |share| share * all } unless known.positive?
+      known = by_writes(*COPIED, &:avoidable_bytes)
+      known ? between(*known) : AVOIDABLE.map { |share| share * copied(*COPIED) }
+    end
 
-      between(*compared.map { |part| part.writes.avoidable_bytes }.transpose.map { |bytes| bytes.sum * all / known })
+    # @param names [Array<String>] levels
+    # @yieldreturn [Array<Numeric>] bytes of one worker's writes
+    # @return [Array<Numeric>, nil] those of all workers, by what they copied; nil where no writes are known
+    def by_writes(*names)
+      compared = @parts.select(&:writes)
+      known = copied(*names, of: compared)
+      return unless known.positive?
+
+      compared.map { |part| yield part.writes }.transpose.map { |bytes| bytes.sum * copied(*names) / known }
     end
 
     def copied(*names, of: @parts)

@@ -12,10 +12,6 @@ module Culet
   #
   # @api private
   class SnapshotVerdicts
-    # Topics of advice that changes a setting and has a known gain.
-    CHANGES = ["trim", "arenas", "free memory", "Ruby's slots"].freeze
-    private_constant :CHANGES
-
     # @param memory [SnapshotLevels]
     def initialize(memory)
       @memory = memory
@@ -28,9 +24,6 @@ module Culet
     def list
       [dominant, trim, *advice].compact
     end
-
-    # @return [Array<Verdict>] those that advise a change of settings
-    def changes = list.select { |one| one.remedy && CHANGES.include?(one.topic) }
 
     private
 

@@ -27,7 +27,13 @@ module Culet
     Tuple = Struct.new(:specs)
     Map = Struct.new(:keys, :values)
     Either = Struct.new(:specs)
-    private_constant :Leaf, :Optional, :Tuple, :Map, :Either
+    # The first difference. path: where it is, added from its end, since most documents have none; text: completes it.
+    Fault = Struct.new(:path, :text) do
+      def within(step) = tap { path.prepend(step) }
+
+      def to_s = "#{path.empty? ? "the whole" : path.delete_prefix(".")} #{text}"
+    end
+    private_constant :Leaf, :Optional, :Tuple, :Map, :Either, :Fault
 
     # Sums of several of these figures still fit into a machine word.
     LARGEST = 1 << 56
@@ -75,76 +81,73 @@ module Culet
       # @return [Object] the value
       # @raise [Culet::Error] when the shape differs; the message names the path of the first difference
       def check(value, spec, name:)
-        fault = fault(value, spec, "")
+        fault = fault(value, spec)
         raise Error, "#{name} is damaged: #{fault}" if fault
 
         value
       end
 
       # @return [Boolean] whether the value has the shape
-      def match?(value, spec) = fault(value, spec, "").nil?
+      def match?(value, spec) = fault(value, spec).nil?
 
       private
 
-      # @return [String, nil] the first difference, nil: none
-      def fault(value, spec, path)
+      # @return [Fault, nil]
+      def fault(value, spec)
         case spec
-        when Leaf then differs(path, spec.description) unless spec.test.call(value)
-        when Hash then fault_of_hash(value, spec, path)
-        when Array then fault_of_list(value, path) { spec.first }
-        when Tuple then fault_of_tuple(value, spec.specs, path)
-        when Map then fault_of_map(value, spec, path)
-        when Either then fault_of_either(value, spec.specs, path)
-        else differs(path, spec.inspect) unless spec.eql?(value)
+        when Leaf then differs(spec.description) unless spec.test.call(value)
+        when Hash then fault_of_hash(value, spec)
+        when Array then fault_of_list(value) { spec.first }
+        when Tuple then fault_of_tuple(value, spec.specs)
+        when Map then fault_of_map(value, spec)
+        when Either then fault_of_either(value, spec.specs)
+        else differs(spec.inspect) unless spec.eql?(value)
         end
       end
 
-      def differs(path, description) = "#{path.empty? ? "the whole" : path.delete_prefix(".")} is not #{description}"
+      def differs(description) = Fault.new(+"", "is not #{description}")
 
-      def fault_of_hash(value, spec, path)
-        return differs(path, "an object") unless value.is_a?(Hash)
+      def fault_of_hash(value, spec)
+        return differs("an object") unless value.is_a?(Hash)
 
-        first(spec) do |key, inner|
-          if inner.is_a?(Optional)
-            fault(value[key], inner.spec, "#{path}.#{key}") if value.key?(key)
-          elsif value.key?(key)
-            fault(value[key], inner, "#{path}.#{key}")
-          else
-            "#{"#{path}.#{key}".delete_prefix(".")} is missing"
-          end
+        spec.each do |key, inner|
+          optional = inner.is_a?(Optional)
+          found = if value.key?(key) then fault(value[key], optional ? inner.spec : inner)
+                  elsif !optional then Fault.new(+"", "is missing")
+                  end
+          return found.within(".#{key}") if found
         end
+        nil
       end
 
-      def fault_of_list(value, path)
-        return differs(path, "a list") unless value.is_a?(Array)
+      def fault_of_list(value)
+        return differs("a list") unless value.is_a?(Array)
 
-        first(value.each_with_index) { |one, index| fault(one, yield(index), "#{path}[#{index}]") }
-      end
-
-      def fault_of_tuple(value, specs, path)
-        return differs(path, "a list of #{specs.size}") unless value.is_a?(Array) && value.size == specs.size
-
-        fault_of_list(value, path) { |index| specs[index] }
-      end
-
-      def fault_of_map(value, spec, path)
-        return differs(path, "an object") unless value.is_a?(Hash)
-
-        first(value) do |key, one|
-          place = "#{path}[#{key.inspect[0, LONGEST_KEY]}]"
-          fault(key, spec.keys, place) || fault(one, spec.values, place)
+        value.each_with_index do |one, index|
+          found = fault(one, yield(index)) and return found.within("[#{index}]")
         end
+        nil
+      end
+
+      def fault_of_tuple(value, specs)
+        return differs("a list of #{specs.size}") unless value.is_a?(Array) && value.size == specs.size
+
+        fault_of_list(value) { |index| specs[index] }
+      end
+
+      def fault_of_map(value, spec)
+        return differs("an object") unless value.is_a?(Hash)
+
+        value.each do |key, one|
+          found = fault(key, spec.keys) || fault(one, spec.values) or next
+          return found.within("[#{key.inspect[0, LONGEST_KEY]}]")
+        end
+        nil
       end
 
       # Of a nullable the fault of the rest; else of the last alternative.
-      def fault_of_either(value, specs, path)
-        faults = specs.map { |spec| fault(value, spec, path) }
-        faults.last unless faults.include?(nil)
-      end
-
-      def first(list)
-        list.each { |*one| (found = yield(*one)) and return found }
-        nil
+      def fault_of_either(value, specs)
+        specs.map { |spec| fault(value, spec) || (return nil) }.last
       end
     end
   end

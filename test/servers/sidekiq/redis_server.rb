@@ -2,8 +2,8 @@
 
 require "fileutils"
 require "socket"
-require "culet/system/clock"
-require "culet/system/executables"
+require_relative "../../../lib/culet/system/clock"
+require_relative "../../../lib/culet/system/executables"
 
 # A Redis for one test, which nobody else can reach: it listens on a socket in a directory of its own and keeps nothing.
 class RedisServer

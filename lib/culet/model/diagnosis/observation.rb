@@ -12,6 +12,8 @@ module Culet
     IN_USE = %w[ruby_objects malloc_used malloc_unsplit].freeze
     # Levels of Ruby's own pages.
     RUBY_HEAP = %w[ruby_objects ruby_free_slots ruby_page_overhead].freeze
+    # Levels that a process shares with its children alone, not with other programs.
+    OWN = (Levels::TITLES.keys - %w[libraries_and_files other unexplained]).freeze
 
     # What was read of one process while it was watched: its levels again and again, and its whole memory at the end.
     class ObservedProcess
@@ -100,8 +102,10 @@ module Culet
       #   the levels tell
       def used_share = share_at_looks(:malloc_in_use_bytes, "malloc_unsplit")&.clamp(0.0, 1.0)
 
+      # A child that ends before it is read has a part of its parent's PSS.
+      #
       # @return [Integer] bytes of all processes at the end, shared pages counted once
-      def total_bytes = tree.total_pss_bytes
+      def total_bytes = [tree.total_pss_bytes, private_bytes(*OWN)].max
 
       # @return [Array<Cow::ForkedProcess>] the processes whose memory could be read
       def members = tree.read_members

@@ -8,14 +8,12 @@ module Culet
   class Diagnosis
     # The remedies that help a process tree, those that save most first. One that is in place is not among them.
     class Ranking
-      # The remedies of settings.
-      NAMES = %w[allocator trim arenas warmup requests preload collector compact growth unused].freeze
       # A leak is counted as of so many minutes, and at most as so many times what is expected.
       LEAK_MINUTES = 60
       MOST_TIMES = 4
       PROGRAM = "the program"
       FILE = /\A(.+):\d+\z/
-      private_constant :FILE, :NAMES, :LEAK_MINUTES, :MOST_TIMES, :PROGRAM
+      private_constant :FILE, :LEAK_MINUTES, :MOST_TIMES, :PROGRAM
 
       # @param observation [Observation]
       # @param growth [Growth]
@@ -30,13 +28,13 @@ module Culet
       # @return [Array<Remedy>] those that are worth the change
       def list
         @list ||= begin
-          worth = joined.select { |one| @savings.gain(one).worth? }
+          worth = predicted.select { |one| @savings.gain(one).worth? }
           [leak || peak, *worth.sort_by { |one| -one.saves_bytes }].compact
         end
       end
 
       # @return [Array<String>] names of those that would save too little, or that nobody can predict
-      def others = joined.map(&:name) - list.map(&:name)
+      def others = predicted.map(&:name) - list.map(&:name)
 
       private
 
@@ -49,44 +47,28 @@ module Culet
         end
       end
 
-      def candidates
-        @candidates ||= begin
+      def predicted
+        @predicted ||= begin
           remedies = Remedies.new(@observation.setups, forks: @observation.workers.any?)
-          names = NAMES.select { |name| applies?(name) }
-          remedies.list(*names).map { |one| @savings.predict(one, at_stake(one.name)) }
-        end
-      end
-
-      # What one line does is one remedy. Its parts overlap, so that the least of it is the largest part alone.
-      def joined
-        @joined ||= candidates.group_by { |one| [one.line, one.file] }.each_value.map do |same|
-          known = same.select(&:saves_bytes)
-          next same.first if known.size < 2
-
-          known.max_by(&:saves_bytes).dup.tap do |one|
-            one.text = known.map(&:text).join(", and ")
-            one.low_bytes = known.map(&:low_bytes).max
-            one.saves_bytes, one.high_bytes = %i[saves_bytes high_bytes].map { |name| known.sum(&name) }
-          end
+          @savings.predict_all(remedies.list(*Remedies::NAMES.select { |name| applies?(name) }), at_stake)
         end
       end
 
       def applies?(name)
         case name
         # What workers have beyond their parent may be what leaks.
-        when "preload" then at_stake(name) && !@growth.leak?
-        when "unused" then at_stake(name)
+        when "preload" then at_stake.key?(name) && !@growth.leak?
+        when "unused" then at_stake.key?(name)
         when "growth" then @observation.inflated?
         else true
         end
       end
 
-      # @return [Integer, nil] bytes of the cause that the remedy is for; nil where there is none, or Savings knows
-      def at_stake(name)
-        case name
-        when "preload" then @causes.all.find(&:never_shared)&.bytes
-        when "unused" then @causes.all.find { |one| one.name == "code" }&.bytes
-        end
+      # @return [Hash{String => Integer}] name => bytes of the cause that the remedy is for, where Savings does not know
+      def at_stake
+        all = @causes.all
+        { "preload" => all.find(&:never_shared), "unused" => all.find { |one| one.name == "code" } }
+          .compact.transform_values(&:bytes)
       end
 
       # What the program itself keeps more and more of.

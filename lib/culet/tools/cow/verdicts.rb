@@ -17,13 +17,14 @@ module Culet
         @tree = tree
         @workers = tree.workers.select(&:forked)
         @remedies = Remedies.new(tree.read_members.map { |one| Setup.of(one.snapshot) }, forks: @workers.any?)
+        @savings = Savings.new(tree.read_members.map(&:part), of: tree.total_pss_bytes.to_i)
       end
 
       # @return [Array<Verdict>] the real cost, the sharing that was lost, and remedies
       def list
         return [] if @tree.read_members.empty?
 
-        [*figures, *(@workers.empty? ? alone : sharing), *each_alone]
+        [*figures, *(@workers.empty? ? alone : sharing), *changes]
       end
 
       private
@@ -63,17 +64,11 @@ module Culet
         SharingBytes.new(*all.map(&:to_a).transpose.map { |values| values.sum / @workers.size })
       end
 
-      # The advice of `culet report` for the process with the most to gain.
-      def each_alone
-        changes = @tree.read_members.to_h do |member|
-          [member, SnapshotVerdicts.new(SnapshotLevels.new(member.snapshot)).changes]
+      # What `culet explain` lists, as far as one reading tells.
+      def changes
+        @savings.worth(@remedies.list(*Remedies::NAMES)).sort_by { |one| -one.saves_bytes }.map do |one|
+          verdict(one.name, "#{one.text}: saves #{@savings.gain(one)}#{@savings.gain(one).remark}", one.to_s)
         end
-        found = changes.reject { |_, list| list.empty? }
-        member, list = found.max_by { |one, _| one.snapshot.malloc&.trim_bytes.to_i }
-        return [] unless member
-
-        more = found.size > 1 ? ", one of #{found.size} such processes" : ""
-        list.map { |one| verdict(one.topic, "process #{member.pid}#{more}: #{one.text}", one.remedy) }
       end
 
       def kept(shares, lost)
@@ -83,16 +78,14 @@ module Culet
                            "#{bytes(shares.fresh)}#{lost.remark}")
       end
 
-      # Whose writes they were is what the comparison of pages says, with its own remedies.
+      # Whose writes they were is what the comparison of pages says.
       def malloc
         lost = mean("malloc_used", "malloc_free", "malloc_metadata", "malloc_unsplit").unshared
         return unless worth?(lost, mean.inherited)
 
         verdict("malloc", "#{bytes(lost)} of the unshared bytes belong to malloc: workers wrote to blocks, " \
                           "or allocated in the free space between old ones",
-                [warm_up("it leaves less free space"),
-                 advise("requests", "the parent builds what every worker would build at its first requests")]
-                  .compact.join("; "))
+                requests("the parent builds what every worker would build at its first requests"))
       end
 
       def ruby
@@ -101,8 +94,7 @@ module Culet
 
         verdict("Ruby heap", "#{bytes(lost)} of the unshared bytes are Ruby heap pages: " \
                              "objects created in free slots, " \
-                             "and flags that the collector or the program changed in existing objects",
-                warm_up("it promotes survivors and compacts"))
+                             "and flags that the collector or the program changed in existing objects")
       end
 
       # Only pages with a single cause count: without it they would still be shared.
@@ -129,42 +121,28 @@ module Culet
       end
 
       # @param found [Array<Symbol>] categories of writes, the largest first
-      # @return [String, nil] what to do before the fork
+      # @return [String, nil] what to change in the code that writes, or before the fork
       def remedy(found)
-        hows = found.filter_map { |one| WARM_UPS[one] }
-        list = [*(warm_up(hows.join(", and ")) if hows.any?), *found.filter_map { |one| other_remedy(one) }].uniq
+        list = found.filter_map do |category|
+          case category
+          when :flag_bits then FREEZE
+          when :same then KernelFile.huge_pages == "always" ? HUGE_PAGES : CLASSES
+          when :inline_caches then requests("they fill the inline caches once for all workers")
+          end
+        end
         list.join("; ") unless list.empty?
       end
 
-      # How a warm-up helps against writes of a category.
-      WARM_UPS = {
-        flag_bits: "it promotes surviving objects",
-        collector: "each collection rewrites the lists of free slots, and it leaves fewer",
-        reuse: "it leaves less free space",
-        same: "it leaves less for collections in workers, which set marks and set them back"
-      }.freeze
-      # What else does: a remedy, and how it helps; or code to change.
-      OTHERS = { inline_caches: ["requests", "they fill the inline caches once for all workers"],
-                 metadata: ["allocator", "it does not write into freed blocks"] }.freeze
       FREEZE = "freeze in the parent what workers would freeze"
       HUGE_PAGES = "transparent huge pages are always on, and the kernel copies pages to make huge ones: " \
                    "culet doctor says how to limit them"
       CLASSES = "culet cow --classes names the objects on these pages"
-      private_constant :WARM_UPS, :OTHERS, :FREEZE, :HUGE_PAGES, :CLASSES
+      private_constant :FREEZE, :HUGE_PAGES, :CLASSES
 
-      def other_remedy(category)
-        case category
-        when :flag_bits then FREEZE
-        when :same then KernelFile.huge_pages == "always" ? HUGE_PAGES : CLASSES
-        else OTHERS[category]&.then { |name, how| advise(name, how) }
-        end
-      end
-
-      # @param how [String] how it helps
-      # @return [String, nil] nil where the parent has called it: what is lost now is lost in spite of it
-      def warm_up(how) = advise("warmup", how)
-
-      def advise(name, how) = @remedies[name]&.then { |remedy| "#{remedy}: #{how}" }
+      # What they save is not known before.
+      #
+      # @param how [String] how they help
+      def requests(how) = @remedies["requests"]&.then { |remedy| "#{remedy}: #{how}" }
 
       # Free memory of the parent was free at the fork already, if the parent has been idle since.
       def garbage
@@ -176,8 +154,7 @@ module Culet
         return unless worth?(free, all)
 
         verdict("free memory", "#{bytes(free)} (#{percent(free, all)}) of the parent are free: " \
-                               "each worker allocates there and unshares the pages",
-                warm_up("it collects garbage and returns free memory"))
+                               "each worker allocates there and unshares the pages")
       end
 
       def worth?(count, whole) = Gain.new(count, of: whole).worth?
