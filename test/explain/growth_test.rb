@@ -22,10 +22,18 @@ class ExplainGrowthTest < Minitest::Test
 
   def test_a_holder_that_keeps_more_is_a_leak_of_ruby_objects
     found = growth(malloc: RISING, kept: [1, 2, 3, 4, 5, 6, 7].map { |one| one * 100_000 })
-    assert_equal [:ruby, "LEAK"], [found.verdict, found.holder.keeper.name]
+    assert_equal [:ruby, "LEAK"], [found.verdict, *found.holders.map { |row| row.keeper.name }]
     value, low, high = found.per_minute
     assert_in_delta 6_000_000, value, 10
     assert_includes low..high, value
+  end
+
+  def test_each_of_the_holders_that_add_most_is_named
+    steps = [1, 2, 3, 4, 5, 6, 7]
+    found = growth(malloc: RISING, kept: steps.map { |one| one * 100_000 }, beside: { "CACHE" => steps.map { |one| one * 200_000 }, "LOG" => steps.map { |one| one * 20_000 } })
+    assert_equal %w[CACHE LEAK], found.holders.map { |row| row.keeper.name }
+    assert_equal [12, 6, 19.2], [*found.holders.map { |row| found.per_minute([row]).first }, found.per_minute.first].map { |rate| (rate / MEGABYTE).round(3) }
+    assert_match(/\Aa leak of Ruby objects: constant CACHE \(.*\) keeps 12\.0 MB more a minute; constant LEAK \(.*\) keeps 6\.00 MB more a minute\z/, Culet::Diagnosis.new(found.observation).sentence)
   end
 
   def test_native_memory_that_grows_beside_what_ruby_knows_of_is_a_native_leak
@@ -103,6 +111,7 @@ class ExplainGrowthTest < Minitest::Test
 
   # @param malloc [Array<Integer>] bytes in use beyond 50 MB, one a second
   # @param kept [Array<Integer>, nil] what a holder keeps at each look
+  # @param beside [Hash{String => Array<Integer>}] what other holders keep
   # @param native [Array<Numeric>, nil] megabytes of malloc that no object has, at each look
   # @param garbage [Array<Numeric>, nil] megabytes at each look
   # @param objects [Array<Integer>] bytes of slots beyond 10 MB, one a second
@@ -135,11 +144,12 @@ class ExplainGrowthTest < Minitest::Test
     found
   end
 
-  def looks(kept, native: nil, garbage: FLAT)
-    found = kept.each_with_index.map do |bytes, at|
+  def looks(kept, beside: {}, native: nil, garbage: FLAT)
+    found = kept.each_index.map do |at|
+      keeping = { "LEAK" => kept, **beside }.each_with_index.map { |(name, bytes), number| holder(number, name, bytes[at]) }
       known = native && (native[at] * MEGABYTE).round
       waiting = garbage[at] * MEGABYTE
-      Culet::Retention::Growth::Look.new(at.to_f, analysis(holders: [holder(0, "LEAK", bytes)], sets: [], native_bytes: known, unreachable_bytes: waiting, pid: 1))
+      Culet::Retention::Growth::Look.new(at.to_f, analysis(holders: keeping, sets: [], native_bytes: known, unreachable_bytes: waiting, pid: 1))
     end
     Culet::Retention::Growth.new(found)
   end

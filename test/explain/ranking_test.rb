@@ -17,13 +17,13 @@ class RankingTest < Minitest::Test
     def inflated? = false
     def agent? = agent
   end
-  Growth = Struct.new(:leak, :verdict, keyword_init: true) do
+  Growth = Struct.new(:leak, :verdict, :rows, keyword_init: true) do
     def leak? = leak
-    def per_minute = [MEGABYTE] * 3
+    def per_minute(keeping = nil) = [keeping ? keeping.first.rate : MEGABYTE] * 3
     def process = Struct.new(:pid).new(42)
-    def holder = nil
+    def holders = rows.to_a
     def site = nil
-    def origin = nil
+    def origin(_row = nil) = nil
   end
   Causes = Struct.new(:all, :work, keyword_init: true) do
     def work_origin = nil
@@ -35,6 +35,17 @@ class RankingTest < Minitest::Test
     assert_equal "RUBYOPT=-r$(culet lib profile) COMMAND", first(leak: true, verdict: :native, agent: true).line
     assert_equal "culet profile 42 --view growth", first(leak: true, verdict: :native, profile: true).line
     assert_equal "remove it", first(leak: true, verdict: :unclear).undo
+  end
+
+  def test_each_holder_that_keeps_more_is_to_be_released
+    row = Struct.new(:name, :rate) do
+      def keeper = self
+      def title = "constant #{name}"
+      def place = "#{name.downcase}.rb:1"
+    end
+    found = list(leak: true, verdict: :ruby, rows: [row.new("CACHE", 2 * MEGABYTE), row.new("LIST", 3 * MEGABYTE)])
+    assert_equal [["LIST", "list.rb:1", 180], ["CACHE", "cache.rb:1", 120]], found.first(2).map { |one| [one.line, one.file, one.saves_bytes / MEGABYTE] }
+    assert_match(/\Arelease what constant LIST keeps, which adds this in an hour/, found.first.text)
   end
 
   def test_what_peaks_are_made_of_is_searched_by_the_profile
@@ -61,8 +72,8 @@ class RankingTest < Minitest::Test
 
   def first(**facts) = list(**facts).first
 
-  def list(leak: false, verdict: :none, agent: false, profile: nil, all: [], work: nil)
-    Culet::Diagnosis::Ranking.new(Observation.new(agent: agent, profile: profile), growth: Growth.new(leak: leak, verdict: verdict),
-                                                                                  causes: Causes.new(all: all, work: work)).list
+  def list(agent: false, profile: nil, all: [], work: nil, leak: false, verdict: :none, rows: [])
+    Culet::Diagnosis::Ranking.new(Observation.new(agent: agent, profile: profile), causes: Causes.new(all: all, work: work),
+                                                                                  growth: Growth.new(leak: leak, verdict: verdict, rows: rows)).list
   end
 end

@@ -124,16 +124,19 @@ module Culet
       rate = growth.per_minute.first
       subject = "the memory in use of process #{growth.process.pid} grows by #{human(rate)} a minute"
       case growth.verdict
-      when :ruby then "a leak of Ruby objects: #{keeper || subject}"
+      when :ruby then "a leak of Ruby objects: #{keepers || subject}"
       when :native then "a leak of native memory: #{subject}#{growth.origin}, and no Ruby object keeps it"
       when :unclear then "cannot tell yet: #{subject} all the time, and whether Ruby objects keep it is not known"
       else "cannot tell yet: #{subject}, but more slowly, or at a rising load; a boot and a cache look like that"
       end
     end
 
-    def keeper
-      row = growth.holder or return
-      "#{row.keeper.title} keeps #{human(growth.per_minute.first)} more a minute#{growth.origin}"
+    # @return [String, nil] nil where nobody has looked
+    def keepers
+      found = growth.holders.map do |row|
+        "#{row.keeper.title} keeps #{human(growth.per_minute([row]).first)} more a minute#{growth.origin(row)}"
+      end
+      found.join("; ") if found.any?
     end
 
     def limit

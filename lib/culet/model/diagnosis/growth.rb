@@ -34,8 +34,12 @@ module Culet
       COLLECTED = 0.97
       # Of growth in bytes, where the number of blocks is not known.
       LEAST_SLOTS_SHARE = 0.05
+      # Holders that are named: their number, and what each adds at least, as a part of what all of them add.
+      HOLDERS = 3
+      LEAST_HOLDER_SHARE = 0.1
       private_constant :LEAST_BYTES, :LEAST_SHARE, :LEVEL_OF_BOTH, :ROUNDING, :LEAST_SHARE_ALONE, :FLOORS, :LASTING,
-                       :MOST_LOAD, :BLOCKS_PER_OBJECT, :MOST_BLOCK_BYTES, :COLLECTED, :LEAST_SLOTS_SHARE
+                       :MOST_LOAD, :BLOCKS_PER_OBJECT, :MOST_BLOCK_BYTES, :COLLECTED, :LEAST_SLOTS_SHARE, :HOLDERS,
+                       :LEAST_HOLDER_SHARE
 
       # @return [Observation]
       attr_reader :observation
@@ -58,9 +62,10 @@ module Culet
       # @return [Trend] of its memory in use
       def trend = @trend ||= process ? trend_of(process) : Trend.new([])
 
+      # @param keeping [Array<Retention::Growth::Row>] holders; by default all that grow
       # @return [Array(Float, Float, Float)] bytes per minute, with the bounds of the 95 % interval
-      def per_minute
-        found = if holders? then kept
+      def per_minute(keeping = rows)
+        found = if keeping.any? then kept(keeping)
                 elsif verdict == :native && observation.native then observation.native
                 else trend
                 end
@@ -70,14 +75,18 @@ module Culet
       # @return [Float] bytes that were added in the watch
       def bytes = trend.rate * trend.seconds
 
-      # @return [Retention::Growth::Row, nil] the holder that grows fastest, but for stacks
-      def holder = rows.first
+      # @return [Array<Retention::Growth::Row>] the holders that add most, the fastest first, but for stacks
+      def holders
+        least = LEAST_HOLDER_SHARE * rows.sum(&:growth_bytes)
+        rows.first(HOLDERS).select { |row| row.growth_bytes >= least }
+      end
 
       # @return [Profile::Row, nil] the line of the program that grows fastest; of a native leak, by native memory
       def site = (growing_lines.find { |row| !ruby_site?(row) } if verdict == :native) || growing_lines.first
 
+      # @param holder [Retention::Growth::Row, nil] nil: of all that grows
       # @return [String] ", allocated in page.rb:11 by GET /search"; empty where no profile tells
-      def origin
+      def origin(holder = nil)
         found = (observation.retention.origin(holder) if holder) || ("allocated in #{site.name}" if site)
         found ? ", #{found}" : ""
       end
@@ -120,10 +129,10 @@ module Culet
         load_rises? ? :undecided : :ruby
       end
 
-      # @return [Trend] of what the growing holders keep
-      def kept
+      # @return [Trend] of what growing holders keep
+      def kept(keeping)
         looks = observation.retention.looks
-        @kept ||= Trend.new(looks.each_with_index.map { |look, at| [look.at, rows.sum { |row| row.bytes[at] }] })
+        Trend.new(looks.each_with_index.map { |look, at| [look.at, keeping.sum { |row| row.bytes[at] }] })
       end
 
       # Looks tell more: what grows may be a cache that is full soon.

@@ -29,7 +29,7 @@ module Culet
       def list
         @list ||= begin
           worth = predicted.select { |one| @savings.gain(one).worth? }
-          [leak || peak, *worth.sort_by { |one| -one.saves_bytes }].compact
+          [*(@growth.leak? ? leaks : peak), *worth.sort_by { |one| -one.saves_bytes }]
         end
       end
 
@@ -71,25 +71,33 @@ module Culet
           .compact.transform_values(&:bytes)
       end
 
-      # What the program itself keeps more and more of.
-      def leak
-        return unless @growth.leak?
+      # @return [Array<Remedy>] of what the program itself keeps more and more of
+      def leaks
+        return [leak(*culprit, @growth.per_minute)] if @growth.holders.empty?
 
-        value, low, high = @growth.per_minute.map { |bytes| [bytes * LEAK_MINUTES, 0].max }
-        text, line, file, undo = culprit
+        each = @growth.holders.map do |row|
+          keeper = row.keeper
+          leak("release what #{keeper.title} keeps#{@growth.origin(row)}", keeper.name,
+               keeper.place || @growth.site&.name || PROGRAM, nil, @growth.per_minute([row]))
+        end
+        each.sort_by { |one| -one.saves_bytes }
+      end
+
+      def leak(text, line, file, undo, per_minute)
+        value, low, high = per_minute.map { |bytes| [bytes * LEAK_MINUTES, 0].max }
         code("#{text}, which adds this in an hour at the present load", line, file, undo,
              value, low, [high, MOST_TIMES * value].min)
       end
 
-      # What the program itself needs now and then.
+      # @return [Array<Remedy>] of what the program itself needs now and then
       def peak
-        work = @causes.work or return
+        work = @causes.work or return []
         place = @causes.work_origin&.place
         text, line, file, undo =
           if place then ["do in smaller pieces what this line does", place, place[FILE, 1] || PROGRAM]
           else search("find what the peaks are made of", "profile", "culet profile #{pid} --view peak --for 60s")
           end
-        code(text, line, file, undo, *parts(work))
+        [code(text, line, file, undo, *parts(work))]
       end
 
       # Of a peak, which part is not needed is for the program to tell.
@@ -104,12 +112,9 @@ module Culet
 
       # @return [Array<String>] text, line, file, and how to undo it where nothing is reverted
       def culprit
-        keeper = @growth.holder&.keeper
         site = @growth.site&.name
-        if keeper
-          ["release what #{keeper.title} keeps#{@growth.origin}", keeper.name, keeper.place || site || PROGRAM]
-        elsif site
-          ["release what this line allocates", site, site[FILE, 1] || PROGRAM]
+        if site
+          ["release what this line allocates", site, site[FILE, 1] || PROGRAM, nil]
         elsif @growth.verdict == :native
           search("find what is kept", "profile", "culet profile #{pid} --view growth")
         else
