@@ -175,7 +175,7 @@ module Culet
       def key(keeper)
         keeper = lasting(keeper) if keeper.is_a?(HolderSet)
         if keeper.is_a?(HolderSet)
-          return ["set", *keeper.holders.reject(&:stale?).map { |one| key(one) }.sort_by(&:inspect)]
+          return ["set", *lasting_of(keeper).map { |one| key(one) }.sort_by(&:inspect)]
         end
         return [keeper.kind, keeper.place] if %w[closure method].include?(keeper.kind) && keeper.place
 
@@ -225,11 +225,18 @@ module Culet
         found
       end
 
-      # What a constant keeps together with a stack, which is running through it, is the constant's.
+      # @return [Array<Holder>] without those that belong to a thread, unless all do
+      def lasting_of(set)
+        lasting = set.holders.reject(&:running?)
+        lasting.empty? ? set.holders.reject(&:stale?) : lasting
+      end
+
+      # What a constant keeps together with a stack or a variable of a thread, which is running through it, is the
+      # constant's.
       #
       # @return [Holder, HolderSet]
       def lasting(set)
-        lasting = set.holders.reject(&:stale?)
+        lasting = lasting_of(set)
         set.holders.size == set.size && lasting.size == 1 ? lasting.first : set
       end
 
