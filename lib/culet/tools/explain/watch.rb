@@ -144,7 +144,8 @@ module Culet
         samples = !@session.nil? && Processes::Marks.profile?(process.pid)
         Retention::Looks.new(seconds: [@seconds - elapsed, 0].max, interruption: @interruption,
                              most_cpu_seconds: MOST_LOOK_SECONDS) do
-          document = Retention::Reading.of_process(process.pid, samples: samples && elapsed >= @seconds - TICK_SECONDS)
+          document = Retention::Reading.of_process(process.pid, again: false,
+                                                                samples: samples && elapsed >= @seconds - TICK_SECONDS)
           Retention::Analysis.new(document, name: process.title)
         end
       end
