@@ -78,8 +78,7 @@ module Culet
       # @param all [Array<Growth>] one of each process
       # @return [Growth, nil] of the process in which holders keep more, or native code does; nil: the looks are too few
       def self.largest(all)
-        known = all.reject { |one| one.verdict == "unknown" }
-        known.max_by { |one| [one.rows.sum(&:growth_bytes), one.native_growth_bytes] }
+        all.select(&:known?).max_by { |one| [one.rows.sum(&:growth_bytes), one.native_growth_bytes] }
       end
 
       # @return [Array<Look>]
@@ -102,10 +101,13 @@ module Culet
 
       # @return [String] "growth", "none", or "unknown" where the looks are too few
       def verdict
-        return "unknown" if looks.size < LEAST_LOOKS || !seconds.positive?
+        return "unknown" unless known?
 
         rows.empty? ? "none" : "growth"
       end
+
+      # @return [Boolean] whether there are enough looks to tell
+      def known? = looks.size >= LEAST_LOOKS && seconds.positive?
 
       # @return [Integer] of all that is retained, from the first look to the last
       def total_growth_bytes = analysis.total_bytes - looks.first.analysis.total_bytes

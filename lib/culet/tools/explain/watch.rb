@@ -155,6 +155,7 @@ module Culet
 
         tree = Cow::ProcessTree.new([@root], writes: forks? ? COMPARED : 0)
         add_last(tree)
+        @looks.each { |process, looks| process.looked = looks.growth&.known? }
         Diagnosis::Observation.new(seconds: elapsed, moments: @moments, processes: @processes.select(&:snapshot),
                                    tree: tree, collector: collector, retention: retention(profile),
                                    profile: profile, growth: growth,
