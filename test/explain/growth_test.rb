@@ -101,6 +101,13 @@ class ExplainGrowthTest < Minitest::Test
     assert_equal :ruby, growth(malloc: RISING, kept: kept, before: (50..73).to_a, load: [0.1, 0.2, 0.4]).verdict
   end
 
+  # The looks that count are those of the other worker, whose native memory grows more than this one's.
+  def test_what_was_looked_at_is_not_judged_by_its_trend
+    alike = { malloc: RISING, kept: [100_000] * 7, native: [3, 3, 3, 3, 3, 3, 3], agent: true, pid: 2 }
+    assert_equal :none, growth(**alike).verdict
+    assert_equal :unclear, growth(**alike, looked: false).verdict
+  end
+
   def test_what_does_not_rise_or_by_little_is_none
     assert_equal :none, growth(malloc: FLAT).verdict
     assert_equal :none, growth(malloc: RISING.map { |one| one / 100 }).verdict
@@ -118,9 +125,11 @@ class ExplainGrowthTest < Minitest::Test
   # @param known [Boolean] whether malloc tells blocks in use
   # @param agent [Boolean] whether one has answered
   # @param before [Array<Integer>, nil] megabytes in use at each minute before the watch
-  def growth(malloc:, blocks: FLAT, slots: FLAT, objects: FLAT, known: true, agent: false, before: nil, load: [0.1, 0.1, 0.1], **looks)
+  # @param looked [Boolean] whether looks at the process are known, too
+  def growth(malloc:, blocks: FLAT, slots: FLAT, objects: FLAT, known: true, agent: false, before: nil, load: [0.1, 0.1, 0.1], looked: true, **looks)
     process = Culet::Diagnosis::ObservedProcess.new(1, "program")
     process.instance_variable_set(:@snapshot, Snapshot.new(known))
+    process.looked = looked && looks.key?(:kept)
     malloc.each_with_index do |bytes, at|
       levels = Hash.new(0).merge("ruby_objects" => (10 * MEGABYTE) + objects[at], "malloc_used" => (50 * MEGABYTE) + bytes)
       process.readings << Culet::Diagnosis::ObservedProcess::Reading.new(at.to_f, levels, blocks[at], slots[at])
@@ -144,12 +153,12 @@ class ExplainGrowthTest < Minitest::Test
     found
   end
 
-  def looks(kept, beside: {}, native: nil, garbage: FLAT)
+  def looks(kept, beside: {}, native: nil, garbage: FLAT, pid: 1)
     found = kept.each_index.map do |at|
       keeping = { "LEAK" => kept, **beside }.each_with_index.map { |(name, bytes), number| holder(number, name, bytes[at]) }
       known = native && (native[at] * MEGABYTE).round
       waiting = garbage[at] * MEGABYTE
-      Culet::Retention::Growth::Look.new(at.to_f, analysis(holders: keeping, sets: [], native_bytes: known, unreachable_bytes: waiting, pid: 1))
+      Culet::Retention::Growth::Look.new(at.to_f, analysis(holders: keeping, sets: [], native_bytes: known, unreachable_bytes: waiting, pid: pid))
     end
     Culet::Retention::Growth.new(found)
   end

@@ -73,8 +73,8 @@ class RetainGrowthTest < Minitest::Test
     assert_nil Growth.largest([over([100_000, 200_000])])
   end
 
-  def test_a_look_that_fails_is_made_again_and_the_third_failure_ends_the_series
-    answers = [analysis, nil, analysis, nil, *([analysis] * 5)]
+  def test_a_look_that_fails_is_made_again_and_the_third_failure_in_a_row_ends_the_series
+    answers = [analysis, nil, nil, analysis, nil, nil, *([analysis] * 5)]
     looks = looks { answers.shift || raise(Culet::Error, "no processor") }
     assert_equal [nil, Growth::LOOKS], [looks.problem, looks.growth.looks.size]
     calls = 0
@@ -112,13 +112,23 @@ class RetainGrowthTest < Minitest::Test
     assert_equal [9], Growth.new(series(looks)).rows.map(&:count)
   end
 
-  # A stack that runs through the list is no second leak, and takes nothing from it.
-  def test_a_set_of_a_constant_and_a_stack_is_the_constants
-    looks = [1, 2, 3, 4, 5].map do |step|
-      holders = [holder(0, "LIST", step * 50_000), holder(1, "main thread", 100, kind: "stack", file: nil)]
-      step.even? ? analysis(holders: holders, sets: [set([0, 1], 10)]) : analysis(holders: [holder(0, "LIST", 100), holders[1]], sets: [set([0, 1], step * 50_000)])
+  # A thread that runs through the list, by its stack or by a variable, is no second leak, and takes nothing from it.
+  def test_a_set_of_a_constant_and_a_running_thread_is_the_constants
+    %w[stack thread_local fiber_local].each do |kind|
+      looks = [1, 2, 3, 4, 5].map do |step|
+        holders = [holder(0, "LIST", step * 50_000), holder(1, "main thread", 100, kind: kind, file: nil)]
+        step.even? ? analysis(holders: holders, sets: [set([0, 1], 10)]) : analysis(holders: [holder(0, "LIST", 100), holders[1]], sets: [set([0, 1], step * 50_000)])
+      end
+      assert_equal [["LIST", 1]], Growth.new(series(looks)).rows.map { |row| [row.keeper.name, row.count] }, kind
     end
-    assert_equal [["LIST", 1]], Growth.new(series(looks)).rows.map { |row| [row.keeper.name, row.count] }
+  end
+
+  def test_two_variables_of_threads_grow_together
+    looks = [1, 2, 3, 4, 5].map do |step|
+      holders = [holder(1, "main", 100, kind: "stack"), holder(2, "CACHE", 0, kind: "thread_local"), holder(3, "KEPT", 0, kind: "fiber_local")]
+      analysis(holders: holders, sets: [set([1, 2, 3], step * 100_000)])
+    end
+    assert_equal [400_000], Growth.new(series(looks)).rows.map(&:growth_bytes)
   end
 
   def test_two_registries_grow_together

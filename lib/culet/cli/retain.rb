@@ -141,7 +141,9 @@ module Culet
       # @raise [Culet::Error] when no look succeeds
       def looks(source, samples:)
         looks = Culet::Retention::Looks.new(seconds: options.fetch(:for, GROWTH_SECONDS),
-                                            interruption: @interruption) { look(source, samples: samples) }
+                                            interruption: @interruption) do
+          look(source, samples: samples, again: false)
+        end
         looks.call
         growth = looks.growth or raise Error, looks.problem
         count = growth.looks.size
@@ -159,11 +161,10 @@ module Culet
       end
 
       # @return [Culet::Retention::Analysis]
-      def look(source, samples: false)
+      def look(source, **live)
         asked = { content: content?, duplicates: options.fetch(:duplicates, false), class_name: options[:class],
-                  address: options[:path]&.hex, samples: samples }
+                  address: options[:path]&.hex }
         if source.is_a?(String)
-          asked.delete(:samples)
           raise Error, Native.missing_reason("culet.so") unless Culet.native?
 
           document = Culet::Retention::Reading.of_dump(source, **asked)
@@ -171,7 +172,7 @@ module Culet
         end
 
         title = Processes::Identity.new(source).title
-        document = Culet::Retention::Reading.of_process(source, **asked)
+        document = Culet::Retention::Reading.of_process(source, **asked, **live)
         Culet::Retention::Analysis.new(document, name: "process #{source} (#{title})")
       end
 

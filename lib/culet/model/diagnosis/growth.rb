@@ -156,13 +156,13 @@ module Culet
 
       def by_trend
         found = by_native
-        return found if found == :native || looked_at == process || !grew?(trend, LEAST_SHARE_ALONE)
+        return found if found == :native || process&.looked || !grew?(trend, LEAST_SHARE_ALONE)
         return :undecided unless lasting?(trend)
 
         kind
       end
 
-      # @return [ObservedProcess, nil] the one that the looks were at
+      # @return [ObservedProcess, nil] the one in which holders or native memory grow most, of those that were looked at
       def looked_at
         pid = observation.retention&.analysis&.pid or return
         observation.processes.find { |one| one.pid == pid }

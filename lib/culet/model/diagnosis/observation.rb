@@ -32,6 +32,8 @@ module Culet
       attr_reader :snapshot
       # @return [Reuse]
       attr_reader :reuse
+      # @return [Boolean, nil] whether enough looks have shown what keeps its memory
+      attr_accessor :looked
 
       # @param pid [Integer]
       # @param title [String]

@@ -78,8 +78,7 @@ module Culet
       # @param all [Array<Growth>] one of each process
       # @return [Growth, nil] of the process in which holders keep more, or native code does; nil: the looks are too few
       def self.largest(all)
-        known = all.reject { |one| one.verdict == "unknown" }
-        known.max_by { |one| [one.rows.sum(&:growth_bytes), one.native_growth_bytes] }
+        all.select(&:known?).max_by { |one| [one.rows.sum(&:growth_bytes), one.native_growth_bytes] }
       end
 
       # @return [Array<Look>]
@@ -102,10 +101,13 @@ module Culet
 
       # @return [String] "growth", "none", or "unknown" where the looks are too few
       def verdict
-        return "unknown" if looks.size < LEAST_LOOKS || !seconds.positive?
+        return "unknown" unless known?
 
         rows.empty? ? "none" : "growth"
       end
+
+      # @return [Boolean] whether there are enough looks to tell
+      def known? = looks.size >= LEAST_LOOKS && seconds.positive?
 
       # @return [Integer] of all that is retained, from the first look to the last
       def total_growth_bytes = analysis.total_bytes - looks.first.analysis.total_bytes
@@ -175,7 +177,7 @@ module Culet
       def key(keeper)
         keeper = lasting(keeper) if keeper.is_a?(HolderSet)
         if keeper.is_a?(HolderSet)
-          return ["set", *keeper.holders.reject(&:stale?).map { |one| key(one) }.sort_by(&:inspect)]
+          return ["set", *lasting_of(keeper).map { |one| key(one) }.sort_by(&:inspect)]
         end
         return [keeper.kind, keeper.place] if %w[closure method].include?(keeper.kind) && keeper.place
 
@@ -225,11 +227,18 @@ module Culet
         found
       end
 
-      # What a constant keeps together with a stack, which is running through it, is the constant's.
+      # @return [Array<Holder>] without those that belong to a thread, unless all do
+      def lasting_of(set)
+        lasting = set.holders.reject(&:running?)
+        lasting.empty? ? set.holders.reject(&:stale?) : lasting
+      end
+
+      # What a constant keeps together with a stack or a variable of a thread, which is running through it, is the
+      # constant's.
       #
       # @return [Holder, HolderSet]
       def lasting(set)
-        lasting = set.holders.reject(&:stale?)
+        lasting = lasting_of(set)
         set.holders.size == set.size && lasting.size == 1 ? lasting.first : set
       end
 

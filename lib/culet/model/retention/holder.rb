@@ -19,7 +19,9 @@ module Culet
                 "stack" => "stack", "method" => "code of", "vm" => "Ruby itself:", "other" => "root" }.freeze
       # Words on the stack may be left over from calls that have returned.
       STALE = "stack"
-      private_constant :STALE
+      # What a thread reaches while it serves a request.
+      RUNNING = [STALE, "thread_local", "fiber_local"].freeze
+      private_constant :STALE, :RUNNING
 
       # @param fields [Hash{String => Object}] as in Analysis::SHAPE
       def initialize(fields)
@@ -61,6 +63,9 @@ module Culet
 
       # @return [Boolean] whether the reference may be left over from a call that has returned
       def stale? = kind == STALE
+
+      # @return [Boolean] whether it belongs to a thread, and may lead to what others keep for as long as a call runs
+      def running? = RUNNING.include?(kind)
 
       # What tells it from others in several analyses: an address may belong to another object the next time.
       #

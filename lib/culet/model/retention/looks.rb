@@ -9,7 +9,7 @@ module Culet
     # Several looks at one process, at equal distances. Each is made in a forked copy with idle priority, which takes
     # long on a busy machine.
     class Looks
-      # A copy that had no processor in time is no reason to give up; several are.
+      # A copy that had no processor in time, or waits for a lock, is no reason to give up; several in a row are.
       MOST_FAILURES = 3
       private_constant :MOST_FAILURES
 
@@ -19,7 +19,7 @@ module Culet
       # @param seconds [Float] from the first look to the last
       # @param interruption [Interruption] ends the series early
       # @param most_cpu_seconds [Float] a process of which a look took more processor time is not looked at again
-      # @yieldreturn [Analysis] of one look
+      # @yieldreturn [Analysis] of one look, which is not to ask again by itself: the time of a look is that of its copy
       def initialize(seconds:, interruption:, most_cpu_seconds: Float::INFINITY, &look)
         @seconds = seconds
         @interruption = interruption
@@ -51,6 +51,7 @@ module Culet
         at = Clock.now
         analysis = @look.call
         @taken << Growth::Look.new(at, analysis)
+        @failures = 0
         @problem = "a look took #{analysis.cpu_seconds.round} s" if analysis.cpu_seconds > @most_cpu_seconds
       rescue Error => e
         @failures += 1

@@ -54,11 +54,13 @@ module Culet
       # @param limit_seconds [Float] of CPU time
       # @param limit_bytes [Integer] memory of the analysis
       # @param wait_seconds [Float] longest wait for the main thread of the process
+      # @param again [Boolean] whether to ask once more if the copy is late
       # @return [Hash{String => Object}] the analysis
       # @raise [Culet::Error] when the process has no agent, or cannot be analysed
-      def of_process(pid, limit_seconds: LIMIT_SECONDS, wait_seconds: WAIT_SECONDS, **options)
+      def of_process(pid, limit_seconds: LIMIT_SECONDS, wait_seconds: WAIT_SECONDS, again: true, **options)
         conversation = Agent::Conversation.new(pid, verb: "retain", most_bytes: MOST_BYTES)
-        text = conversation.ask_copy(request(**options), limit_seconds: limit_seconds, wait_seconds: wait_seconds)
+        text = conversation.ask_copy(request(**options), again: again, limit_seconds: limit_seconds,
+                                                         wait_seconds: wait_seconds)
         check(text, "the answer of process #{conversation.pid}")
       rescue JSON::ParserError
         raise Error, conversation.strange

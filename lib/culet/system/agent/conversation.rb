@@ -71,19 +71,16 @@ module Culet
       # lock may wait for that lock; the next one is made at another moment.
       #
       # @param question [String] as of ask
+      # @param again [Boolean] whether to ask for the next one
       # @param options [Hash] as of ask
       # @return [String, File] as of ask
       # @raise [Culet::Error] as of ask
-      def ask_copy(question, **options)
-        retried = false
-        begin
-          ask(question, **options)
-        rescue Error => e
-          raise if retried || !e.message.include?(LATE)
+      def ask_copy(question, again: true, **options)
+        ask(question, **options)
+      rescue Error => e
+        raise unless again && e.message.include?(LATE)
 
-          retried = true
-          retry
-        end
+        ask(question, **options)
       end
 
       # @return [String] error message for an invalid answer

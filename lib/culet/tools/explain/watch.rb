@@ -144,7 +144,8 @@ module Culet
         samples = !@session.nil? && Processes::Marks.profile?(process.pid)
         Retention::Looks.new(seconds: [@seconds - elapsed, 0].max, interruption: @interruption,
                              most_cpu_seconds: MOST_LOOK_SECONDS) do
-          document = Retention::Reading.of_process(process.pid, samples: samples && elapsed >= @seconds - TICK_SECONDS)
+          document = Retention::Reading.of_process(process.pid, again: false,
+                                                                samples: samples && elapsed >= @seconds - TICK_SECONDS)
           Retention::Analysis.new(document, name: process.title)
         end
       end
@@ -154,6 +155,7 @@ module Culet
 
         tree = Cow::ProcessTree.new([@root], writes: forks? ? COMPARED : 0)
         add_last(tree)
+        @looks.each { |process, looks| process.looked = looks.growth&.known? }
         Diagnosis::Observation.new(seconds: elapsed, moments: @moments, processes: @processes.select(&:snapshot),
                                    tree: tree, collector: collector, retention: retention(profile),
                                    profile: profile, growth: growth,
