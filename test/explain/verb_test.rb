@@ -170,6 +170,24 @@ class ExplainVerbTest < Minitest::Test
     assert_equal [1, 1], [status.exitstatus, err.lines.size]
   end
 
+  # The copy of a look that was broken off.
+  def test_a_copy_that_has_not_ended_is_told_of
+    with_program(RbConfig.ruby, "--disable-gems", "-e", "puts :up; $stdout.flush; sleep") do |pid|
+      problems = lambda do
+        Culet::Explain::Watch.new(pid, seconds: 0.1, interruption: Culet::Interruption.new).call.problems.grep(/forked copy/)
+      end
+      Dir.mktmpdir do |folder|
+        FileUtils.cp("/bin/sleep", "#{folder}/culet-retain")
+        copy = spawn("#{folder}/culet-retain", "600", pgroup: Process.getpgid(pid))
+        assert_equal 1, problems.call.size
+      ensure
+        Process.kill(:KILL, copy)
+        Process.wait(copy)
+      end
+      assert_empty problems.call
+    end
+  end
+
   def test_the_last_reading_is_that_of_the_tree_so_that_a_process_is_paused_once
     with_program(RbConfig.ruby, "--disable-gems", "-e", "puts :up; $stdout.flush; sleep") do |pid|
       found = Culet::Explain::Watch.new(pid, seconds: 1.0, interruption: Culet::Interruption.new).call

@@ -32,8 +32,11 @@ module Culet
       MOST_LOOK_SECONDS = 5.0
       # Workers whose writes to what they share are found out: workers are alike.
       COMPARED = 1
+      # The forked copy in which a look is made, and how long to wait for the end of one that was broken off.
+      COPY = "culet-retain"
+      COPY_SECONDS = 5.0
       private_constant :TICK_SECONDS, :FOCUS, :READING_SECONDS, :REST_PER_READING, :LEAST_READINGS, :MOST_UNEXPLAINED,
-                       :MOST_TIMES, :MOST_LOOK_SECONDS, :COMPARED
+                       :MOST_TIMES, :MOST_LOOK_SECONDS, :COMPARED, :COPY, :COPY_SECONDS
 
       # @param root [Integer] process number of the tree's first process
       # @param seconds [Float] how long to watch
@@ -79,6 +82,30 @@ module Culet
           tick if elapsed >= @next_tick
         end
         @lookers.each(&:kill).each(&:join)
+        await_copies
+      end
+
+      # A copy shares the memory of its process until it has ended: private bytes and PSS are too low meanwhile.
+      def await_copies
+        deadline = Clock.now + COPY_SECONDS
+        sleep(0.1) while copies.any? && Clock.now < deadline
+        return if copies.empty?
+
+        @problems << "a forked copy has not ended yet: memory that it shares is counted in part"
+      end
+
+      # @return [Array<Integer>] those that run; a copy is in the group of its process
+      def copies
+        groups = @processes.filter_map { |process| group(process.pid) }
+        Processes::Search.pids.select do |pid|
+          Processes::Identity.new(pid).comm == COPY && groups.include?(group(pid)) && !gone?(pid)
+        end
+      end
+
+      def group(pid)
+        Process.getpgid(pid)
+      rescue Errno::ESRCH
+        nil
       end
 
       def over?
