@@ -29,8 +29,6 @@ uint32_t culet_analysis_group(const struct culet_analysis *analysis, uint32_t id
 
     if ((entry & CULET_LEAF) == 0)
         number = entry;
-    else if (number == 0)
-        return group_of_set(analysis, CULET_MANY);
     else if (number == CULET_ROOT)
         return group_of_set(analysis, culet_sets_of_leaf(&analysis->sets, id));
     return culet_analysis_group_of_top(analysis, analysis->walk.top.items[number]);

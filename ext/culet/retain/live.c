@@ -131,18 +131,15 @@ static bool has_class_only(VALUE flags)
     }
 }
 
-/* Those in `leaves` are not read: their words are not in the cache, and String has holders anyway. */
+/* Most objects are not read: their words are not in the cache, and String has holders anyway. */
 static bool is_leaf(struct culet_graph *graph, uint32_t id)
 {
     struct culet_live *live = (struct culet_live *)graph;
-    VALUE object, class;
+    VALUE class;
 
-    if (culet_live_has(&live->leaves, id))
-        return true;
-    object = culet_live_object(graph, id);
-    if (!has_class_only(RBASIC(object)->flags))
-        return false;
-    class = RBASIC(object)->klass;
+    if (culet_live_has(&live->leaves, id) || !culet_live_has(&live->class_only, id))
+        return culet_live_has(&live->leaves, id);
+    class = RBASIC(culet_live_object(graph, id))->klass;
     if (class != live->last_class) {
         live->last_class = class;
         live->last_class_named = class == 0 || culet_live_is_named(live, class);
@@ -169,9 +166,12 @@ static bool more_holders(struct culet_graph *graph)
 static struct culet_sizes sizes(struct culet_graph *graph, uint32_t id)
 {
     struct culet_live *live = (struct culet_live *)graph;
-    VALUE object = culet_live_object(graph, id);
-    struct culet_object_bytes bytes = culet_object_bytes(object, culet_heap_index_run(&live->index, id)->slot_bytes);
+    size_t slot_bytes = culet_heap_index_run(&live->index, id)->slot_bytes;
+    struct culet_object_bytes bytes;
 
+    if (culet_live_has(&live->embedded, id))
+        return (struct culet_sizes){slot_bytes, 0, 0};
+    bytes = culet_object_bytes(culet_live_object(graph, id), slot_bytes);
     return (struct culet_sizes){bytes.slot, bytes.malloc, bytes.transient};
 }
 
@@ -222,10 +222,35 @@ static bool reserve_bits(struct culet_live *live)
 
     return culet_numbers_reserve(live->graph.memory, &live->used, words) &&
            culet_numbers_reserve(live->graph.memory, &live->plain, words) &&
+           culet_numbers_reserve(live->graph.memory, &live->class_only, words) &&
            culet_numbers_reserve(live->graph.memory, &live->leaves, words) &&
+           culet_numbers_reserve(live->graph.memory, &live->embedded, words) &&
            culet_numbers_reserve(live->graph.memory, &live->judged, words) &&
            culet_numbers_reserve(live->graph.memory, &live->named, words) &&
            culet_numbers_reserve(live->graph.memory, &live->deferred, words);
+}
+
+static void note_object(struct culet_live *live, uint32_t id, VALUE object)
+{
+    VALUE flags = RBASIC(object)->flags;
+    int type = (int)(flags & RUBY_T_MASK);
+
+    if (type == T_NONE || type == T_MOVED || type == T_ZOMBIE)
+        return;
+    (void)culet_live_set(&live->used, id);
+    if (type != T_CLASS && type != T_MODULE && type != T_IMEMO && type != T_DATA)
+        (void)culet_live_set(&live->plain, id);
+    if (has_class_only(flags)) {
+        (void)culet_live_set(&live->class_only, id);
+        if (RBASIC(object)->klass == rb_cString) {
+            (void)culet_live_set(&live->leaves, id);
+            if ((flags & RSTRING_NOEMBED) == 0)
+                (void)culet_live_set(&live->embedded, id);
+        }
+    }
+    live->has_finalizers |= (flags & RUBY_FL_FINALIZE) != 0;
+    if (type == T_ARRAY && RBASIC(object)->klass == 0 && culet_live_is_finalizer(object))
+        (void)culet_values_add(live->graph.memory, &live->block_lists, object);
 }
 
 static void note_used(struct culet_live *live)
@@ -233,19 +258,8 @@ static void note_used(struct culet_live *live)
     for (size_t i = 0; i < live->index.runs.count; i++) {
         const struct culet_heap_run *run = &live->index.runs.items[i];
         uint32_t id = run->first;
-        for (uintptr_t at = run->start; at + run->slot_bytes <= run->past; at += run->slot_bytes, id++) {
-            int type = (int)(RBASIC(at)->flags & RUBY_T_MASK);
-            if (type == T_NONE || type == T_MOVED || type == T_ZOMBIE)
-                continue;
-            (void)culet_live_set(&live->used, id);
-            if (type != T_CLASS && type != T_MODULE && type != T_IMEMO && type != T_DATA)
-                (void)culet_live_set(&live->plain, id);
-            if (RBASIC(at)->klass == rb_cString && has_class_only(RBASIC(at)->flags))
-                (void)culet_live_set(&live->leaves, id);
-            live->has_finalizers |= (RBASIC(at)->flags & RUBY_FL_FINALIZE) != 0;
-            if (type == T_ARRAY && RBASIC(at)->klass == 0 && culet_live_is_finalizer((VALUE)at))
-                (void)culet_values_add(live->graph.memory, &live->block_lists, (VALUE)at);
-        }
+        for (uintptr_t at = run->start; at + run->slot_bytes <= run->past; at += run->slot_bytes, id++)
+            note_object(live, id, (VALUE)at);
     }
 }
 
@@ -290,7 +304,9 @@ void culet_live_close(struct culet_live *live)
     culet_heap_index_free(memory, &live->index);
     culet_numbers_free(memory, &live->used);
     culet_numbers_free(memory, &live->plain);
+    culet_numbers_free(memory, &live->class_only);
     culet_numbers_free(memory, &live->leaves);
+    culet_numbers_free(memory, &live->embedded);
     culet_numbers_free(memory, &live->judged);
     culet_numbers_free(memory, &live->named);
     culet_numbers_free(memory, &live->deferred);

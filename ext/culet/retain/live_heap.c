@@ -2,15 +2,6 @@
 
 #include "retain/internals.h"
 
-bool culet_live_set(struct culet_numbers *bits, uint32_t id)
-{
-    uint32_t *word = &bits->items[id >> 5], bit = 1u << (id & 31);
-    bool before = (*word & bit) != 0;
-
-    *word |= bit;
-    return before;
-}
-
 uint32_t culet_live_id(const struct culet_live *live, VALUE object)
 {
     return RB_SPECIAL_CONST_P(object) ? CULET_NO_ID : culet_heap_index_id(&live->index, (uintptr_t)object);
