@@ -99,19 +99,6 @@ static inline uint64_t culet_graph_bytes(struct culet_graph *graph, uint32_t id)
     return sizes.slot + sizes.malloc + sizes.elsewhere;
 }
 
-static inline bool culet_graph_wants(const struct culet_graph *graph, uint32_t id)
-{
-    return (graph->wanted.items[id >> 5] >> (id & 31) & 1) != 0;
-}
-
-static inline void culet_graph_want(struct culet_graph *graph, uint32_t id, bool wanted)
-{
-    if (wanted)
-        graph->wanted.items[id >> 5] |= 1u << (id & 31);
-    else
-        graph->wanted.items[id >> 5] &= ~(1u << (id & 31));
-}
-
 /* Adds a holder without targets, which follow by culet_graph_add_target. */
 void culet_graph_add_holder(struct culet_graph *graph, enum culet_holder_kind kind, enum culet_layer layer,
                             uint64_t object, uint64_t name);

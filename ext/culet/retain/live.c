@@ -29,7 +29,7 @@ static void defer_code(struct question *question, uint32_t id, VALUE path)
 {
     struct culet_live *live = question->live;
 
-    if (!question->collecting || culet_live_set(&live->deferred, id))
+    if (!question->collecting || culet_bits_set(&live->deferred, id))
         return;
     (void)culet_notes_add(live->graph.memory, &live->loose, (struct culet_noted){path, id});
 }
@@ -39,7 +39,7 @@ static void meet_closure(struct question *question, uint32_t id)
 {
     struct culet_graph *graph = &question->live->graph;
 
-    if (!question->collecting || culet_live_set(&question->live->deferred, id))
+    if (!question->collecting || culet_bits_set(&question->live->deferred, id))
         return;
     culet_graph_add_holder(graph, HOLDER_CLOSURE, LAYER_DURABLE, question->object, 0);
     culet_graph_add_target(graph, id);
@@ -82,11 +82,11 @@ static void found(VALUE child, void *data)
 {
     struct question *question = data;
     uint32_t id = culet_live_id(question->live, child);
-    bool plain = id != CULET_NO_ID && culet_live_has(&question->live->plain, id);
+    bool plain = id != CULET_NO_ID && culet_bits_has(&question->live->plain, id);
 
     if (id == CULET_NO_ID || child == question->object || (!plain && RB_BUILTIN_TYPE(child) == T_NONE))
         return;
-    if (plain && question->collecting && !culet_live_has(&question->live->leaves, id))
+    if (plain && question->collecting && !culet_bits_has(&question->live->leaves, id))
         __builtin_prefetch((const void *)child); /* the walk reads it next */
     if (question->internal == INTERNAL_CALL_CACHE || question->internal == INTERNAL_CONSTANT_CACHE) {
         if (!culet_live_is_named(question->live, child))
@@ -137,8 +137,8 @@ static bool is_leaf(struct culet_graph *graph, uint32_t id)
     struct culet_live *live = (struct culet_live *)graph;
     VALUE class;
 
-    if (culet_live_has(&live->leaves, id) || !culet_live_has(&live->class_only, id))
-        return culet_live_has(&live->leaves, id);
+    if (culet_bits_has(&live->leaves, id) || !culet_bits_has(&live->class_only, id))
+        return culet_bits_has(&live->leaves, id);
     class = RBASIC(culet_live_object(graph, id))->klass;
     if (class != live->last_class) {
         live->last_class = class;
@@ -169,7 +169,7 @@ static struct culet_sizes sizes(struct culet_graph *graph, uint32_t id)
     size_t slot_bytes = culet_heap_index_run(&live->index, id)->slot_bytes;
     struct culet_object_bytes bytes;
 
-    if (culet_live_has(&live->embedded, id))
+    if (culet_bits_has(&live->embedded, id))
         return (struct culet_sizes){slot_bytes, 0, 0};
     bytes = culet_object_bytes(culet_live_object(graph, id), slot_bytes);
     return (struct culet_sizes){bytes.slot, bytes.malloc, bytes.transient};
@@ -177,7 +177,7 @@ static struct culet_sizes sizes(struct culet_graph *graph, uint32_t id)
 
 static bool is_used(struct culet_graph *graph, uint32_t id)
 {
-    return culet_live_has(&((struct culet_live *)graph)->used, id);
+    return culet_bits_has(&((struct culet_live *)graph)->used, id);
 }
 
 static uint64_t address(struct culet_graph *graph, uint32_t id)
@@ -237,15 +237,15 @@ static void note_object(struct culet_live *live, uint32_t id, VALUE object)
 
     if (type == T_NONE || type == T_MOVED || type == T_ZOMBIE)
         return;
-    (void)culet_live_set(&live->used, id);
+    (void)culet_bits_set(&live->used, id);
     if (type != T_CLASS && type != T_MODULE && type != T_IMEMO && type != T_DATA)
-        (void)culet_live_set(&live->plain, id);
+        (void)culet_bits_set(&live->plain, id);
     if (has_class_only(flags)) {
-        (void)culet_live_set(&live->class_only, id);
+        (void)culet_bits_set(&live->class_only, id);
         if (RBASIC(object)->klass == rb_cString) {
-            (void)culet_live_set(&live->leaves, id);
+            (void)culet_bits_set(&live->leaves, id);
             if ((flags & RSTRING_NOEMBED) == 0)
-                (void)culet_live_set(&live->embedded, id);
+                (void)culet_bits_set(&live->embedded, id);
         }
     }
     live->has_finalizers |= (flags & RUBY_FL_FINALIZE) != 0;

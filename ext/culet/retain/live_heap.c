@@ -25,14 +25,14 @@ bool culet_live_is_named(struct culet_live *live, VALUE object)
     type = RB_BUILTIN_TYPE(object);
     if (type != T_CLASS && type != T_MODULE)
         return false;
-    if (culet_live_set(&live->judged, id))
-        return culet_live_has(&live->named, id);
+    if (culet_bits_set(&live->judged, id))
+        return culet_bits_has(&live->named, id);
     if (culet_live_is_singleton(object))
         named = culet_live_is_named(live, culet_internals_attached(object));
     else
         named = has_permanent_name(object);
     if (named)
-        (void)culet_live_set(&live->named, id);
+        (void)culet_bits_set(&live->named, id);
     return named;
 }
 
@@ -45,7 +45,7 @@ void culet_live_meet_class(struct culet_live *live, VALUE class)
 {
     while (culet_live_is_singleton(class))
         class = culet_internals_attached(class);
-    if (!culet_live_set(&live->deferred, culet_live_id(live, class)))
+    if (!culet_bits_set(&live->deferred, culet_live_id(live, class)))
         (void)culet_values_add(live->graph.memory, &live->met, class);
 }
 

@@ -60,18 +60,3 @@ static inline VALUE culet_live_object(const struct culet_graph *graph, uint32_t 
 {
     return (VALUE)culet_heap_index_address(&((const struct culet_live *)graph)->index, id);
 }
-
-/* Sets an object's bit. Returns whether it was set before. */
-static inline bool culet_live_set(struct culet_numbers *bits, uint32_t id)
-{
-    uint32_t *word = &bits->items[id >> 5], bit = 1u << (id & 31);
-    bool before = (*word & bit) != 0;
-
-    *word |= bit;
-    return before;
-}
-
-static inline bool culet_live_has(const struct culet_numbers *bits, uint32_t id)
-{
-    return (bits->items[id >> 5] >> (id & 31) & 1) != 0;
-}

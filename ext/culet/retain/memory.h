@@ -62,3 +62,24 @@ const char *culet_memory_problem(const struct culet_memory *memory);
     }
 
 CULET_LIST(culet_numbers, uint32_t)
+
+/* Bits, 32 in each number. */
+static inline bool culet_bits_has(const struct culet_numbers *bits, uint32_t bit)
+{
+    return (bits->items[bit >> 5] >> (bit & 31) & 1) != 0;
+}
+
+/* Returns whether it was set before. */
+static inline bool culet_bits_set(struct culet_numbers *bits, uint32_t bit)
+{
+    uint32_t *word = &bits->items[bit >> 5], mask = 1u << (bit & 31);
+    bool before = (*word & mask) != 0;
+
+    *word |= mask;
+    return before;
+}
+
+static inline void culet_bits_clear(struct culet_numbers *bits, uint32_t bit)
+{
+    bits->items[bit >> 5] &= ~(1u << (bit & 31));
+}

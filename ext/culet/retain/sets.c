@@ -167,19 +167,15 @@ static bool list_targets(struct propagation *propagation)
 
 static void queue(struct propagation *propagation, uint32_t unit)
 {
-    uint32_t *word = &propagation->queued.items[unit >> 5], bit = 1u << (unit & 31);
-
-    if (*word & bit)
-        return;
-    *word |= bit;
-    (void)culet_numbers_add(propagation->memory, &propagation->work, unit);
+    if (!culet_bits_set(&propagation->queued, unit))
+        (void)culet_numbers_add(propagation->memory, &propagation->work, unit);
 }
 
 static void propagate(struct propagation *propagation)
 {
     while (propagation->work.count > 0 && !propagation->memory->failed) {
         uint32_t unit = propagation->work.items[--propagation->work.count], set = propagation->of.items[unit];
-        propagation->queued.items[unit >> 5] &= ~(1u << (unit & 31));
+        culet_bits_clear(&propagation->queued, unit);
         if (unit > propagation->walk->tree.count)
             continue;
         for (uint32_t i = propagation->first.items[unit]; i < propagation->first.items[unit + 1]; i++) {

@@ -59,11 +59,6 @@ static uint32_t add_node(struct walker *walker, uint32_t parent, uint32_t object
     return number;
 }
 
-static void ask_again(struct walker *walker, uint32_t number)
-{
-    walker->again.items[number >> 5] |= 1u << (number & 31);
-}
-
 /* A reference to what another one has led to. */
 static void see_known(struct walker *walker, uint32_t from, uint32_t entry)
 {
@@ -71,10 +66,10 @@ static void see_known(struct walker *walker, uint32_t from, uint32_t entry)
 
     if (entry & CULET_LEAF) {
         if ((entry & CULET_NUMBER_MASK) != from && leaf_layer(entry) == walker->layer)
-            ask_again(walker, from);
+            (void)culet_bits_set(&walker->again, from);
     } else if (entry > walker->before) {
-        ask_again(walker, from);
-        ask_again(walker, tree->parent.items[entry]);
+        (void)culet_bits_set(&walker->again, from);
+        (void)culet_bits_set(&walker->again, tree->parent.items[entry]);
         (void)culet_dominators_edge(walker->memory, tree, from, entry);
     }
 }
@@ -231,7 +226,7 @@ static void see_holder_again(struct walker *walker, const struct culet_holder *h
 
 static bool is_asked_again(const struct walker *walker, uint32_t number)
 {
-    return number <= walker->walk->tree.count && (walker->again.items[number >> 5] >> (number & 31) & 1) != 0;
+    return number <= walker->walk->tree.count && culet_bits_has(&walker->again, number);
 }
 
 /* A leaf that several nodes refer to, and a crossing, are found by asking these nodes for their references once more,
