@@ -78,13 +78,23 @@ static bool is_left_out(struct question *question, VALUE child, uint32_t id)
     }
 }
 
+/* Of each object its class: it was met before, so it is not read. The owner of a method is noted. */
+static bool is_met_class(const struct question *question, uint32_t id)
+{
+    const struct culet_live *live = question->live;
+
+    return question->internal == INTERNAL_NONE && culet_bits_has(&live->named, id) &&
+           culet_bits_has(&live->deferred, id);
+}
+
 static void found(VALUE child, void *data)
 {
     struct question *question = data;
     uint32_t id = culet_live_id(question->live, child);
     bool plain = id != CULET_NO_ID && culet_bits_has(&question->live->plain, id);
 
-    if (id == CULET_NO_ID || child == question->object || (!plain && RB_BUILTIN_TYPE(child) == T_NONE))
+    if (id == CULET_NO_ID || child == question->object ||
+        (!plain && (is_met_class(question, id) || RB_BUILTIN_TYPE(child) == T_NONE)))
         return;
     if (plain && question->collecting && !culet_bits_has(&question->live->leaves, id))
         __builtin_prefetch((const void *)child); /* the walk reads it next */
