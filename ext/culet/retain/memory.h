@@ -83,3 +83,18 @@ static inline void culet_bits_clear(struct culet_numbers *bits, uint32_t bit)
 {
     bits->items[bit >> 5] &= ~(1u << (bit & 31));
 }
+
+/* The hash of what has a number. */
+typedef uint32_t culet_hash_function(const void *data, uint32_t number);
+
+/* Enters the numbers from `first` on into a table of twice the size. Returns false without memory. */
+bool culet_table_grow(struct culet_memory *memory, struct culet_numbers *table, uint32_t first, size_t past,
+                      culet_hash_function *hash, const void *data);
+
+/* Keeps a hash table half empty, whose `count` is its size: each number is at its hash or the next free place, which is
+ * 0. Returns false without memory. */
+static inline bool culet_table_reserve(struct culet_memory *memory, struct culet_numbers *table, uint32_t first,
+                                       size_t past, culet_hash_function *hash, const void *data)
+{
+    return past * 2 < table->count || culet_table_grow(memory, table, first, past, hash, data);
+}

@@ -87,22 +87,12 @@ static bool is_text(const struct texts *texts, uint32_t number, const char *byte
     return texts->first.items[number + 1] - first == length && memcmp(texts->bytes.bytes + first, bytes, length) == 0;
 }
 
-static bool grow(struct culet_memory *memory, struct texts *texts)
+static uint32_t hash_of_text(const void *data, uint32_t number)
 {
-    size_t capacity = texts->table.count == 0 ? 4096 : texts->table.count * 2;
+    const struct texts *texts = data;
+    uint32_t first = texts->first.items[number - 1];
 
-    culet_numbers_free(memory, &texts->table);
-    if (!culet_numbers_reserve(memory, &texts->table, capacity))
-        return false;
-    texts->table.count = capacity;
-    for (uint32_t i = 0; i < text_count(texts); i++) {
-        uint32_t first = texts->first.items[i];
-        uint32_t at = hash_of(texts->bytes.bytes + first, texts->first.items[i + 1] - first) & ((uint32_t)capacity - 1);
-        while (texts->table.items[at] != 0)
-            at = (at + 1) & ((uint32_t)capacity - 1);
-        texts->table.items[at] = i + 1;
-    }
-    return true;
+    return hash_of(texts->bytes.bytes + first, texts->first.items[number] - first);
 }
 
 /* The number of a text. */
@@ -112,7 +102,7 @@ static uint32_t text_of(struct snapshot *snapshot, const char *bytes, size_t len
     struct culet_memory *memory = snapshot->analysis->memory;
     uint32_t mask, at, found;
 
-    if (text_count(texts) * 2 >= texts->table.count && !grow(memory, texts))
+    if (!culet_table_reserve(memory, &texts->table, 1, text_count(texts) + 1, hash_of_text, texts))
         return OTHER_TEXT;
     mask = (uint32_t)texts->table.count - 1;
     for (at = hash_of(bytes, length) & mask; (found = texts->table.items[at]) != 0; at = (at + 1) & mask)
