@@ -1,5 +1,5 @@
-/* Runs the thread of the windows by a clock of its own: windows NANOSECONDS begins a span so long before a window opens,
- * ends it in the window, and prints for how many nanoseconds the window is still open then. */
+/* Runs the thread of the windows by a clock of its own: windows NANOSECONDS begins a span so long before a window
+ * opens, ends it in the window, and prints for how many nanoseconds the window is still open then. */
 #include <semaphore.h>
 #include <stdarg.h>
 #include <stdio.h>

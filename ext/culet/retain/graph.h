@@ -57,8 +57,8 @@ struct culet_graph_functions {
     bool (*is_leaf)(struct culet_graph *graph, uint32_t id);
     /* Calls the function for each reference that an object of a layer has. During the walk it may add holders. */
     void (*references)(struct culet_graph *graph, uint32_t id, int layer, culet_edge_function *edge, void *data);
-    /* Calls the function for each reference, with its name, to an object that the graph wants. The order may differ from
-     * that of `references`, a reference may come several times, and some may come that `references` leaves out. */
+    /* Calls the function for each reference, with its name, to an object that the graph wants. The order may differ
+     * from that of `references`, a reference may come several times, and some may come that `references` leaves out. */
     void (*named_references)(struct culet_graph *graph, uint32_t id, culet_named_edge_function *edge, void *data);
     /* Adds the holders of classes that the walk met. Returns whether there were any. */
     bool (*more_holders)(struct culet_graph *graph);
