@@ -17,7 +17,7 @@ class ProfileObjectsTest < Minitest::Test
       path = File.join(ENV.fetch("FOLDER"), Process.pid.to_s)
       Culet::Profile.write(path)
       lines = File.readlines(path, chomp: true)
-      scale = lines.grep(/\AO /).first&.split&.drop(1)&.map(&:to_f)&.reduce(:/) || 1.0
+      scale = lines.grep(/\AO /).first&.split&.slice(1, 2)&.map(&:to_f)&.reduce(:/) || 1.0
       names = lines.grep(/\AT /).to_h { |line| line.split(" ", 3).drop(1) }
       sums = Hash.new { |hash, key| hash[key] = [0, 0.0, 0.0, 0.0] }
       lines.grep(/\AS o /).each do |line|

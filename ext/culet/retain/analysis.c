@@ -29,8 +29,6 @@ uint32_t culet_analysis_group(const struct culet_analysis *analysis, uint32_t id
 
     if ((entry & CULET_LEAF) == 0)
         number = entry;
-    else if (number == 0)
-        return group_of_set(analysis, CULET_MANY);
     else if (number == CULET_ROOT)
         return group_of_set(analysis, culet_sets_of_leaf(&analysis->sets, id));
     return culet_analysis_group_of_top(analysis, analysis->walk.top.items[number]);
@@ -43,22 +41,9 @@ static uint32_t hash_of(uint64_t key)
     return (uint32_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
 }
 
-static bool grow_classes(struct culet_analysis *analysis)
+static uint32_t hash_of_class(const void *classes, uint32_t number)
 {
-    size_t capacity = analysis->class_table.count == 0 ? 4096 : analysis->class_table.count * 2;
-    struct culet_numbers *table = &analysis->class_table;
-
-    culet_numbers_free(analysis->memory, table);
-    if (!culet_numbers_reserve(analysis->memory, table, capacity))
-        return false;
-    table->count = capacity;
-    for (uint32_t i = 0; i < analysis->classes.count; i++) {
-        uint32_t at = hash_of(analysis->classes.items[i].key) & ((uint32_t)capacity - 1);
-        while (table->items[at] != 0)
-            at = (at + 1) & ((uint32_t)capacity - 1);
-        table->items[at] = i + 1;
-    }
-    return true;
+    return hash_of(((const struct culet_class_sums *)classes)->items[number - 1].key);
 }
 
 /* The number of a class. Returns false without memory. */
@@ -66,7 +51,8 @@ static bool class_number(struct culet_analysis *analysis, uint64_t key, uint32_t
 {
     uint32_t at, mask, found;
 
-    if (analysis->classes.count * 2 >= analysis->class_table.count && !grow_classes(analysis))
+    if (!culet_table_reserve(analysis->memory, &analysis->class_table, 1, analysis->classes.count + 1, hash_of_class,
+                             &analysis->classes))
         return false;
     mask = (uint32_t)analysis->class_table.count - 1;
     for (at = hash_of(key) & mask; (found = analysis->class_table.items[at]) != 0; at = (at + 1) & mask)

@@ -401,10 +401,10 @@ static void named_references(struct culet_graph *graph, uint32_t id, culet_named
 
     for (uint32_t i = object[0].first; i < object[1].first; i++) {
         uint32_t target = dump->references.items[i];
-        if (target != UINT32_MAX && culet_graph_wants(graph, target))
+        if (target != UINT32_MAX && culet_bits_has(&graph->wanted, target))
             edge(data, target, name, strlen(name));
     }
-    if (class != UINT32_MAX && culet_graph_wants(graph, class))
+    if (class != UINT32_MAX && culet_bits_has(&graph->wanted, class))
         edge(data, class, "class", 5);
 }
 

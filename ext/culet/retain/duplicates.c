@@ -51,21 +51,9 @@ static bool has_content(const struct search *search, uint32_t id, const char *by
     return other != NULL && other_length == length && memcmp(other, bytes, length) == 0;
 }
 
-static bool grow(struct search *search)
+static uint32_t hash_of_equal(const void *equals, uint32_t number)
 {
-    size_t capacity = search->table.count == 0 ? 4096 : search->table.count * 2;
-
-    culet_numbers_free(search->analysis->memory, &search->table);
-    if (!culet_numbers_reserve(search->analysis->memory, &search->table, capacity))
-        return false;
-    search->table.count = capacity;
-    for (uint32_t i = 0; i < search->equals.count; i++) {
-        uint32_t at = (uint32_t)search->equals.items[i].hash & ((uint32_t)capacity - 1);
-        while (search->table.items[at] != 0)
-            at = (at + 1) & ((uint32_t)capacity - 1);
-        search->table.items[at] = i + 1;
-    }
-    return true;
+    return (uint32_t)((const struct equals *)equals)->items[number - 1].hash;
 }
 
 static struct equal *equal_of(struct search *search, uint32_t id, const char *bytes, size_t length)
@@ -74,7 +62,7 @@ static struct equal *equal_of(struct search *search, uint32_t id, const char *by
     uint64_t hash = hash_of(bytes, length);
     uint32_t mask, at, found;
 
-    if (search->equals.count * 2 >= search->table.count && !grow(search))
+    if (!culet_table_reserve(memory, &search->table, 1, search->equals.count + 1, hash_of_equal, &search->equals))
         return NULL;
     mask = (uint32_t)search->table.count - 1;
     for (at = (uint32_t)hash & mask; (found = search->table.items[at]) != 0; at = (at + 1) & mask) {

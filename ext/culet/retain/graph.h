@@ -57,8 +57,8 @@ struct culet_graph_functions {
     bool (*is_leaf)(struct culet_graph *graph, uint32_t id);
     /* Calls the function for each reference that an object of a layer has. During the walk it may add holders. */
     void (*references)(struct culet_graph *graph, uint32_t id, int layer, culet_edge_function *edge, void *data);
-    /* Calls the function for each reference, with its name, to an object that the graph wants. The order may differ from
-     * that of `references`, a reference may come several times, and some may come that `references` leaves out. */
+    /* Calls the function for each reference, with its name, to an object that the graph wants. The order may differ
+     * from that of `references`, a reference may come several times, and some may come that `references` leaves out. */
     void (*named_references)(struct culet_graph *graph, uint32_t id, culet_named_edge_function *edge, void *data);
     /* Adds the holders of classes that the walk met. Returns whether there were any. */
     bool (*more_holders)(struct culet_graph *graph);
@@ -97,19 +97,6 @@ static inline uint64_t culet_graph_bytes(struct culet_graph *graph, uint32_t id)
     struct culet_sizes sizes = graph->functions->sizes(graph, id);
 
     return sizes.slot + sizes.malloc + sizes.elsewhere;
-}
-
-static inline bool culet_graph_wants(const struct culet_graph *graph, uint32_t id)
-{
-    return (graph->wanted.items[id >> 5] >> (id & 31) & 1) != 0;
-}
-
-static inline void culet_graph_want(struct culet_graph *graph, uint32_t id, bool wanted)
-{
-    if (wanted)
-        graph->wanted.items[id >> 5] |= 1u << (id & 31);
-    else
-        graph->wanted.items[id >> 5] &= ~(1u << (id & 31));
 }
 
 /* Adds a holder without targets, which follow by culet_graph_add_target. */

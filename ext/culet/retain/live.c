@@ -29,7 +29,7 @@ static void defer_code(struct question *question, uint32_t id, VALUE path)
 {
     struct culet_live *live = question->live;
 
-    if (!question->collecting || culet_live_set(&live->deferred, id))
+    if (!question->collecting || culet_bits_set(&live->deferred, id))
         return;
     (void)culet_notes_add(live->graph.memory, &live->loose, (struct culet_noted){path, id});
 }
@@ -39,7 +39,7 @@ static void meet_closure(struct question *question, uint32_t id)
 {
     struct culet_graph *graph = &question->live->graph;
 
-    if (!question->collecting || culet_live_set(&question->live->deferred, id))
+    if (!question->collecting || culet_bits_set(&question->live->deferred, id))
         return;
     culet_graph_add_holder(graph, HOLDER_CLOSURE, LAYER_DURABLE, question->object, 0);
     culet_graph_add_target(graph, id);
@@ -78,15 +78,25 @@ static bool is_left_out(struct question *question, VALUE child, uint32_t id)
     }
 }
 
+/* Of each object its class: it was met before, so it is not read. The owner of a method is noted. */
+static bool is_met_class(const struct question *question, uint32_t id)
+{
+    const struct culet_live *live = question->live;
+
+    return question->internal == INTERNAL_NONE && culet_bits_has(&live->named, id) &&
+           culet_bits_has(&live->deferred, id);
+}
+
 static void found(VALUE child, void *data)
 {
     struct question *question = data;
     uint32_t id = culet_live_id(question->live, child);
-    bool plain = id != CULET_NO_ID && culet_live_has(&question->live->plain, id);
+    bool plain = id != CULET_NO_ID && culet_bits_has(&question->live->plain, id);
 
-    if (id == CULET_NO_ID || child == question->object || (!plain && RB_BUILTIN_TYPE(child) == T_NONE))
+    if (id == CULET_NO_ID || child == question->object ||
+        (!plain && (is_met_class(question, id) || RB_BUILTIN_TYPE(child) == T_NONE)))
         return;
-    if (plain && question->collecting && !culet_live_has(&question->live->leaves, id))
+    if (plain && question->collecting && !culet_bits_has(&question->live->leaves, id))
         __builtin_prefetch((const void *)child); /* the walk reads it next */
     if (question->internal == INTERNAL_CALL_CACHE || question->internal == INTERNAL_CONSTANT_CACHE) {
         if (!culet_live_is_named(question->live, child))
@@ -131,18 +141,15 @@ static bool has_class_only(VALUE flags)
     }
 }
 
-/* Those in `leaves` are not read: their words are not in the cache, and String has holders anyway. */
+/* Most objects are not read: their words are not in the cache, and String has holders anyway. */
 static bool is_leaf(struct culet_graph *graph, uint32_t id)
 {
     struct culet_live *live = (struct culet_live *)graph;
-    VALUE object, class;
+    VALUE class;
 
-    if (culet_live_has(&live->leaves, id))
-        return true;
-    object = culet_live_object(graph, id);
-    if (!has_class_only(RBASIC(object)->flags))
-        return false;
-    class = RBASIC(object)->klass;
+    if (culet_bits_has(&live->leaves, id) || !culet_bits_has(&live->class_only, id))
+        return culet_bits_has(&live->leaves, id);
+    class = RBASIC(culet_live_object(graph, id))->klass;
     if (class != live->last_class) {
         live->last_class = class;
         live->last_class_named = class == 0 || culet_live_is_named(live, class);
@@ -169,15 +176,18 @@ static bool more_holders(struct culet_graph *graph)
 static struct culet_sizes sizes(struct culet_graph *graph, uint32_t id)
 {
     struct culet_live *live = (struct culet_live *)graph;
-    VALUE object = culet_live_object(graph, id);
-    struct culet_object_bytes bytes = culet_object_bytes(object, culet_heap_index_run(&live->index, id)->slot_bytes);
+    size_t slot_bytes = culet_heap_index_run(&live->index, id)->slot_bytes;
+    struct culet_object_bytes bytes;
 
+    if (culet_bits_has(&live->embedded, id))
+        return (struct culet_sizes){slot_bytes, 0, 0};
+    bytes = culet_object_bytes(culet_live_object(graph, id), slot_bytes);
     return (struct culet_sizes){bytes.slot, bytes.malloc, bytes.transient};
 }
 
 static bool is_used(struct culet_graph *graph, uint32_t id)
 {
-    return culet_live_has(&((struct culet_live *)graph)->used, id);
+    return culet_bits_has(&((struct culet_live *)graph)->used, id);
 }
 
 static uint64_t address(struct culet_graph *graph, uint32_t id)
@@ -222,10 +232,35 @@ static bool reserve_bits(struct culet_live *live)
 
     return culet_numbers_reserve(live->graph.memory, &live->used, words) &&
            culet_numbers_reserve(live->graph.memory, &live->plain, words) &&
+           culet_numbers_reserve(live->graph.memory, &live->class_only, words) &&
            culet_numbers_reserve(live->graph.memory, &live->leaves, words) &&
+           culet_numbers_reserve(live->graph.memory, &live->embedded, words) &&
            culet_numbers_reserve(live->graph.memory, &live->judged, words) &&
            culet_numbers_reserve(live->graph.memory, &live->named, words) &&
            culet_numbers_reserve(live->graph.memory, &live->deferred, words);
+}
+
+static void note_object(struct culet_live *live, uint32_t id, VALUE object)
+{
+    VALUE flags = RBASIC(object)->flags;
+    int type = (int)(flags & RUBY_T_MASK);
+
+    if (type == T_NONE || type == T_MOVED || type == T_ZOMBIE)
+        return;
+    (void)culet_bits_set(&live->used, id);
+    if (type != T_CLASS && type != T_MODULE && type != T_IMEMO && type != T_DATA)
+        (void)culet_bits_set(&live->plain, id);
+    if (has_class_only(flags)) {
+        (void)culet_bits_set(&live->class_only, id);
+        if (RBASIC(object)->klass == rb_cString) {
+            (void)culet_bits_set(&live->leaves, id);
+            if ((flags & RSTRING_NOEMBED) == 0)
+                (void)culet_bits_set(&live->embedded, id);
+        }
+    }
+    live->has_finalizers |= (flags & RUBY_FL_FINALIZE) != 0;
+    if (type == T_ARRAY && RBASIC(object)->klass == 0 && culet_live_is_finalizer(object))
+        (void)culet_values_add(live->graph.memory, &live->block_lists, object);
 }
 
 static void note_used(struct culet_live *live)
@@ -233,19 +268,8 @@ static void note_used(struct culet_live *live)
     for (size_t i = 0; i < live->index.runs.count; i++) {
         const struct culet_heap_run *run = &live->index.runs.items[i];
         uint32_t id = run->first;
-        for (uintptr_t at = run->start; at + run->slot_bytes <= run->past; at += run->slot_bytes, id++) {
-            int type = (int)(RBASIC(at)->flags & RUBY_T_MASK);
-            if (type == T_NONE || type == T_MOVED || type == T_ZOMBIE)
-                continue;
-            (void)culet_live_set(&live->used, id);
-            if (type != T_CLASS && type != T_MODULE && type != T_IMEMO && type != T_DATA)
-                (void)culet_live_set(&live->plain, id);
-            if (RBASIC(at)->klass == rb_cString && has_class_only(RBASIC(at)->flags))
-                (void)culet_live_set(&live->leaves, id);
-            live->has_finalizers |= (RBASIC(at)->flags & RUBY_FL_FINALIZE) != 0;
-            if (type == T_ARRAY && RBASIC(at)->klass == 0 && culet_live_is_finalizer((VALUE)at))
-                (void)culet_values_add(live->graph.memory, &live->block_lists, (VALUE)at);
-        }
+        for (uintptr_t at = run->start; at + run->slot_bytes <= run->past; at += run->slot_bytes, id++)
+            note_object(live, id, (VALUE)at);
     }
 }
 
@@ -290,7 +314,9 @@ void culet_live_close(struct culet_live *live)
     culet_heap_index_free(memory, &live->index);
     culet_numbers_free(memory, &live->used);
     culet_numbers_free(memory, &live->plain);
+    culet_numbers_free(memory, &live->class_only);
     culet_numbers_free(memory, &live->leaves);
+    culet_numbers_free(memory, &live->embedded);
     culet_numbers_free(memory, &live->judged);
     culet_numbers_free(memory, &live->named);
     culet_numbers_free(memory, &live->deferred);

@@ -2,15 +2,6 @@
 
 #include "retain/internals.h"
 
-bool culet_live_set(struct culet_numbers *bits, uint32_t id)
-{
-    uint32_t *word = &bits->items[id >> 5], bit = 1u << (id & 31);
-    bool before = (*word & bit) != 0;
-
-    *word |= bit;
-    return before;
-}
-
 uint32_t culet_live_id(const struct culet_live *live, VALUE object)
 {
     return RB_SPECIAL_CONST_P(object) ? CULET_NO_ID : culet_heap_index_id(&live->index, (uintptr_t)object);
@@ -34,14 +25,14 @@ bool culet_live_is_named(struct culet_live *live, VALUE object)
     type = RB_BUILTIN_TYPE(object);
     if (type != T_CLASS && type != T_MODULE)
         return false;
-    if (culet_live_set(&live->judged, id))
-        return culet_live_has(&live->named, id);
+    if (culet_bits_set(&live->judged, id))
+        return culet_bits_has(&live->named, id);
     if (culet_live_is_singleton(object))
         named = culet_live_is_named(live, culet_internals_attached(object));
     else
         named = has_permanent_name(object);
     if (named)
-        (void)culet_live_set(&live->named, id);
+        (void)culet_bits_set(&live->named, id);
     return named;
 }
 
@@ -54,7 +45,7 @@ void culet_live_meet_class(struct culet_live *live, VALUE class)
 {
     while (culet_live_is_singleton(class))
         class = culet_internals_attached(class);
-    if (!culet_live_set(&live->deferred, culet_live_id(live, class)))
+    if (!culet_bits_set(&live->deferred, culet_live_id(live, class)))
         (void)culet_values_add(live->graph.memory, &live->met, class);
 }
 

@@ -23,7 +23,9 @@ struct culet_live {
     struct culet_numbers used; /* bits by id: it was an object at the start */
     /* bits by id: not a class, module, T_IMEMO or T_DATA: only references of inline caches to it are left out */
     struct culet_numbers plain;
-    struct culet_numbers leaves;     /* bits by id: Strings of class String that refer to nothing else */
+    struct culet_numbers class_only; /* bits by id: its class is all that it refers to */
+    struct culet_numbers leaves;     /* bits by id: of these, those of class String */
+    struct culet_numbers embedded;   /* bits by id: of these, those without memory beyond the slot */
     struct culet_numbers judged;     /* bits by id: a class whose bit in `named` is set right */
     struct culet_numbers named;      /* bits by id: a class with a permanent name, or its singleton class */
     struct culet_numbers deferred;   /* bits by id: its holder exists already, or it is a class that was met */
@@ -57,12 +59,4 @@ bool culet_live_is_singleton(VALUE class);
 static inline VALUE culet_live_object(const struct culet_graph *graph, uint32_t id)
 {
     return (VALUE)culet_heap_index_address(&((const struct culet_live *)graph)->index, id);
-}
-
-/* Sets an object's bit. Returns whether it was set before. */
-bool culet_live_set(struct culet_numbers *bits, uint32_t id);
-
-static inline bool culet_live_has(const struct culet_numbers *bits, uint32_t id)
-{
-    return (bits->items[id >> 5] >> (id & 31) & 1) != 0;
 }

@@ -412,7 +412,7 @@ static bool is_wanted(const struct naming *naming, VALUE value)
 {
     uint32_t id = culet_live_id((struct culet_live *)naming->graph, value);
 
-    return id != CULET_NO_ID && culet_graph_wants(naming->graph, id);
+    return id != CULET_NO_ID && culet_bits_has(&naming->graph->wanted, id);
 }
 
 static void emit(const struct naming *naming, VALUE value, const char *name, size_t length)

@@ -221,7 +221,7 @@ static void add_block(VALUE child, void *data)
     if (owner->first && (type == T_CLASS || type == T_MODULE)) {
         owner->first = false;
         owner->own = culet_live_is_named(owner->live, child);
-    } else if (owner->own && type == T_DATA && rb_obj_is_proc(child) && !culet_live_set(&owner->live->deferred, id)) {
+    } else if (owner->own && type == T_DATA && rb_obj_is_proc(child) && !culet_bits_set(&owner->live->deferred, id)) {
         culet_graph_add_holder(&owner->live->graph, HOLDER_CLOSURE, LAYER_DURABLE, owner->method, 0);
         culet_graph_add_target(&owner->live->graph, id);
     }

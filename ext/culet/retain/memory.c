@@ -5,6 +5,7 @@
 #include "reading/clock.h"
 
 #define FIRST_BYTES ((size_t)64 << 10)
+#define FIRST_PLACES 4096               /* of a hash table */
 #define DOUBLED_BYTES ((size_t)4 << 20) /* larger arrays grow by a quarter */
 
 static size_t grown(size_t bytes, size_t wanted)
@@ -49,6 +50,24 @@ void culet_array_free(struct culet_memory *memory, struct culet_array *array)
     memory->bytes -= array->bytes;
     array->items = NULL;
     array->bytes = 0;
+}
+
+bool culet_table_grow(struct culet_memory *memory, struct culet_numbers *table, uint32_t first, size_t past,
+                      culet_hash_function *hash, const void *data)
+{
+    size_t capacity = table->count == 0 ? FIRST_PLACES : table->count * 2;
+
+    culet_numbers_free(memory, table);
+    if (!culet_numbers_reserve(memory, table, capacity))
+        return false;
+    table->count = capacity;
+    for (uint32_t number = first; number < past; number++) {
+        size_t at = hash(data, number) & (capacity - 1);
+        while (table->items[at] != 0)
+            at = (at + 1) & (capacity - 1);
+        table->items[at] = number;
+    }
+    return true;
 }
 
 bool culet_memory_exhausted(struct culet_memory *memory)

@@ -62,3 +62,39 @@ const char *culet_memory_problem(const struct culet_memory *memory);
     }
 
 CULET_LIST(culet_numbers, uint32_t)
+
+/* Bits, 32 in each number. */
+static inline bool culet_bits_has(const struct culet_numbers *bits, uint32_t bit)
+{
+    return (bits->items[bit >> 5] >> (bit & 31) & 1) != 0;
+}
+
+/* Returns whether it was set before. */
+static inline bool culet_bits_set(struct culet_numbers *bits, uint32_t bit)
+{
+    uint32_t *word = &bits->items[bit >> 5], mask = 1u << (bit & 31);
+    bool before = (*word & mask) != 0;
+
+    *word |= mask;
+    return before;
+}
+
+static inline void culet_bits_clear(struct culet_numbers *bits, uint32_t bit)
+{
+    bits->items[bit >> 5] &= ~(1u << (bit & 31));
+}
+
+/* The hash of what has a number. */
+typedef uint32_t culet_hash_function(const void *data, uint32_t number);
+
+/* Enters the numbers from `first` on into a table of twice the size. Returns false without memory. */
+bool culet_table_grow(struct culet_memory *memory, struct culet_numbers *table, uint32_t first, size_t past,
+                      culet_hash_function *hash, const void *data);
+
+/* Keeps a hash table half empty, whose `count` is its size: each number is at its hash or the next free place, which is
+ * 0. Returns false without memory. */
+static inline bool culet_table_reserve(struct culet_memory *memory, struct culet_numbers *table, uint32_t first,
+                                       size_t past, culet_hash_function *hash, const void *data)
+{
+    return past * 2 < table->count || culet_table_grow(memory, table, first, past, hash, data);
+}

@@ -34,9 +34,9 @@ bool culet_paths_write_edge(struct culet_analysis *analysis, uint32_t number, ui
 
     if (number == CULET_ROOT || (object & CULET_IS_HOLDER))
         return false;
-    culet_graph_want(graph, id, true);
+    (void)culet_bits_set(&graph->wanted, id);
     graph->functions->named_references(graph, object, take_name, &search);
-    culet_graph_want(graph, id, false);
+    culet_bits_clear(&graph->wanted, id);
     return search.found;
 }
 
@@ -264,8 +264,7 @@ static void go_back(struct way_back *way, uint32_t at)
         if (object & CULET_IS_HOLDER) {
             if (is_new_holder(way, object & ~CULET_IS_HOLDER))
                 write_way(way, i, at);
-        } else if ((way->seen.items[top >> 5] >> (top & 31) & 1) == 0) {
-            way->seen.items[top >> 5] |= 1u << (top & 31);
+        } else if (!culet_bits_set(&way->seen, top)) {
             (void)mets_add(way->analysis->memory, &way->mets, (struct met){top, at, (uint32_t)i});
         }
     }

@@ -22,33 +22,16 @@ static bool is_equal(const struct culet_holder_set *one, const struct culet_hold
            memcmp(one->holders, other->holders, one->count * sizeof(one->holders[0])) == 0;
 }
 
-static void insert(struct culet_sets *sets, uint32_t number)
+static uint32_t hash_of_number(const void *sets, uint32_t number)
 {
-    uint32_t mask = (uint32_t)sets->table.count - 1, at = hash_of(&sets->sets.items[number]) & mask;
-
-    while (sets->table.items[at] != 0)
-        at = (at + 1) & mask;
-    sets->table.items[at] = number;
-}
-
-static bool grow(struct culet_memory *memory, struct culet_sets *sets)
-{
-    size_t capacity = sets->table.count == 0 ? 1024 : sets->table.count * 2;
-
-    culet_numbers_free(memory, &sets->table);
-    if (!culet_numbers_reserve(memory, &sets->table, capacity))
-        return false;
-    sets->table.count = capacity;
-    for (uint32_t number = CULET_MANY + 1; number < sets->sets.count; number++)
-        insert(sets, number);
-    return true;
+    return hash_of(&((const struct culet_holder_sets *)sets)->items[number]);
 }
 
 static uint32_t number_of(struct culet_memory *memory, struct culet_sets *sets, const struct culet_holder_set *set)
 {
     uint32_t mask, at, found;
 
-    if (sets->sets.count * 2 >= sets->table.count && !grow(memory, sets))
+    if (!culet_table_reserve(memory, &sets->table, CULET_MANY + 1, sets->sets.count, hash_of_number, &sets->sets))
         return CULET_MANY;
     mask = (uint32_t)sets->table.count - 1;
     for (at = hash_of(set) & mask; (found = sets->table.items[at]) != 0; at = (at + 1) & mask)
@@ -167,19 +150,15 @@ static bool list_targets(struct propagation *propagation)
 
 static void queue(struct propagation *propagation, uint32_t unit)
 {
-    uint32_t *word = &propagation->queued.items[unit >> 5], bit = 1u << (unit & 31);
-
-    if (*word & bit)
-        return;
-    *word |= bit;
-    (void)culet_numbers_add(propagation->memory, &propagation->work, unit);
+    if (!culet_bits_set(&propagation->queued, unit))
+        (void)culet_numbers_add(propagation->memory, &propagation->work, unit);
 }
 
 static void propagate(struct propagation *propagation)
 {
     while (propagation->work.count > 0 && !propagation->memory->failed) {
         uint32_t unit = propagation->work.items[--propagation->work.count], set = propagation->of.items[unit];
-        propagation->queued.items[unit >> 5] &= ~(1u << (unit & 31));
+        culet_bits_clear(&propagation->queued, unit);
         if (unit > propagation->walk->tree.count)
             continue;
         for (uint32_t i = propagation->first.items[unit]; i < propagation->first.items[unit + 1]; i++) {

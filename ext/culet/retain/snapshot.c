@@ -3,8 +3,6 @@
 #include "retain/snapshot.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "common/io.h"
@@ -46,42 +44,24 @@ struct snapshot {
     uint64_t nodes, edges;
     uint32_t counted; /* edges of one object */
     int fd, first, failed;
-    size_t filled;
-    char block[BLOCK_BYTES];
+    struct culet_buffer out; /* not written yet */
 };
 
 /* ---- output ---- */
 
 static void flush(struct snapshot *snapshot)
 {
-    if (!snapshot->failed && culet_write_all(snapshot->fd, snapshot->block, snapshot->filled) != 0)
+    snapshot->failed |= snapshot->out.failed;
+    if (!snapshot->failed && culet_write_all(snapshot->fd, snapshot->out.bytes, snapshot->out.length) != 0)
         snapshot->failed = 1;
-    snapshot->filled = 0;
+    snapshot->out.length = 0;
 }
 
-static void write_bytes(struct snapshot *snapshot, const char *bytes, size_t length)
+static void end_item(struct snapshot *snapshot)
 {
-    while (length > 0) {
-        size_t room = BLOCK_BYTES - snapshot->filled, part = length < room ? length : room;
-        memcpy(snapshot->block + snapshot->filled, bytes, part);
-        snapshot->filled += part;
-        bytes += part;
-        length -= part;
-        if (snapshot->filled == BLOCK_BYTES)
-            flush(snapshot);
-    }
-}
-
-__attribute__((format(printf, 2, 3))) static void print(struct snapshot *snapshot, const char *format, ...)
-{
-    char line[512];
-    va_list arguments;
-    int length;
-
-    va_start(arguments, format);
-    length = vsnprintf(line, sizeof(line), format, arguments);
-    va_end(arguments);
-    write_bytes(snapshot, line, (size_t)length);
+    snapshot->first = 0;
+    if (snapshot->out.length >= BLOCK_BYTES)
+        flush(snapshot);
 }
 
 /* ---- texts ---- */
@@ -107,22 +87,12 @@ static bool is_text(const struct texts *texts, uint32_t number, const char *byte
     return texts->first.items[number + 1] - first == length && memcmp(texts->bytes.bytes + first, bytes, length) == 0;
 }
 
-static bool grow(struct culet_memory *memory, struct texts *texts)
+static uint32_t hash_of_text(const void *data, uint32_t number)
 {
-    size_t capacity = texts->table.count == 0 ? 4096 : texts->table.count * 2;
+    const struct texts *texts = data;
+    uint32_t first = texts->first.items[number - 1];
 
-    culet_numbers_free(memory, &texts->table);
-    if (!culet_numbers_reserve(memory, &texts->table, capacity))
-        return false;
-    texts->table.count = capacity;
-    for (uint32_t i = 0; i < text_count(texts); i++) {
-        uint32_t first = texts->first.items[i];
-        uint32_t at = hash_of(texts->bytes.bytes + first, texts->first.items[i + 1] - first) & ((uint32_t)capacity - 1);
-        while (texts->table.items[at] != 0)
-            at = (at + 1) & ((uint32_t)capacity - 1);
-        texts->table.items[at] = i + 1;
-    }
-    return true;
+    return hash_of(texts->bytes.bytes + first, texts->first.items[number] - first);
 }
 
 /* The number of a text. */
@@ -132,7 +102,7 @@ static uint32_t text_of(struct snapshot *snapshot, const char *bytes, size_t len
     struct culet_memory *memory = snapshot->analysis->memory;
     uint32_t mask, at, found;
 
-    if (text_count(texts) * 2 >= texts->table.count && !grow(memory, texts))
+    if (!culet_table_reserve(memory, &texts->table, 1, text_count(texts) + 1, hash_of_text, texts))
         return OTHER_TEXT;
     mask = (uint32_t)texts->table.count - 1;
     for (at = hash_of(bytes, length) & mask; (found = texts->table.items[at]) != 0; at = (at + 1) & mask)
@@ -152,20 +122,16 @@ static uint32_t text_of(struct snapshot *snapshot, const char *bytes, size_t len
 static void write_texts(struct snapshot *snapshot)
 {
     const struct texts *texts = &snapshot->texts;
-    struct culet_buffer text = {NULL, 0, 0, 0};
 
-    write_bytes(snapshot, "\"strings\":[", 11);
+    culet_buffer_text(&snapshot->out, "\"strings\":[");
     for (uint32_t i = 0; i < text_count(texts); i++) {
         uint32_t first = texts->first.items[i];
-        text.length = 0;
-        culet_buffer_json_string(&text, texts->bytes.bytes + first, texts->first.items[i + 1] - first);
         if (i > 0)
-            write_bytes(snapshot, ",\n", 2);
-        write_bytes(snapshot, text.bytes, text.length);
+            culet_buffer_text(&snapshot->out, ",\n");
+        culet_buffer_json_string(&snapshot->out, texts->bytes.bytes + first, texts->first.items[i + 1] - first);
+        end_item(snapshot);
     }
-    snapshot->failed |= text.failed;
-    culet_buffer_free(&text);
-    write_bytes(snapshot, "]}\n", 3);
+    culet_buffer_text(&snapshot->out, "]}\n");
 }
 
 /* ---- nodes ---- */
@@ -229,9 +195,9 @@ static bool count(struct snapshot *snapshot)
 static void write_node(struct snapshot *snapshot, enum node_type type, uint32_t text, uint32_t number, uint64_t bytes,
                        uint64_t edges)
 {
-    print(snapshot, "%s%d,%u,%u,%" PRIu64 ",%" PRIu64 ",0,0\n", snapshot->first ? "" : ",", type, text, number * 2 + 1,
-          bytes, edges);
-    snapshot->first = 0;
+    culet_buffer_format(&snapshot->out, "%s%d,%u,%u,%" PRIu64 ",%" PRIu64 ",0,0\n", snapshot->first ? "" : ",", type,
+                        text, number * 2 + 1, bytes, edges);
+    end_item(snapshot);
 }
 
 static void write_holder_node(struct snapshot *snapshot, uint32_t index)
@@ -280,7 +246,7 @@ static void write_nodes(struct snapshot *snapshot)
 {
     struct culet_analysis *analysis = snapshot->analysis;
 
-    write_bytes(snapshot, "\"nodes\":[", 9);
+    culet_buffer_text(&snapshot->out, "\"nodes\":[");
     snapshot->first = 1;
     write_node(snapshot, NODE_SYNTHETIC, 0, 0, 0, walked_holders(snapshot));
     for (uint32_t i = 0; i < walked_holders(snapshot); i++)
@@ -291,16 +257,16 @@ static void write_nodes(struct snapshot *snapshot)
         if ((id & CLOCK_EVERY) == 0 && culet_memory_exhausted(analysis->memory))
             return;
     }
-    write_bytes(snapshot, "],\n", 3);
+    culet_buffer_text(&snapshot->out, "],\n");
 }
 
 /* ---- edges ---- */
 
 static void write_edge(struct snapshot *snapshot, enum edge_type type, uint32_t name_or_index, uint32_t node)
 {
-    print(snapshot, "%s%d,%u,%" PRIu64 "\n", snapshot->first ? "" : ",", type, name_or_index,
-          (uint64_t)node * NODE_FIELDS);
-    snapshot->first = 0;
+    culet_buffer_format(&snapshot->out, "%s%d,%u,%" PRIu64 "\n", snapshot->first ? "" : ",", type, name_or_index,
+                        (uint64_t)node * NODE_FIELDS);
+    end_item(snapshot);
 }
 
 static void note_name(void *data, uint32_t target, const char *name, size_t length)
@@ -348,7 +314,7 @@ static void write_edges(struct snapshot *snapshot)
     struct culet_analysis *analysis = snapshot->analysis;
     const struct culet_graph *graph = analysis->graph;
 
-    write_bytes(snapshot, "\"edges\":[", 9);
+    culet_buffer_text(&snapshot->out, "\"edges\":[");
     snapshot->first = 1;
     for (uint32_t i = 0; i < walked_holders(snapshot); i++)
         write_edge(snapshot, EDGE_ELEMENT, i, i + 1);
@@ -362,7 +328,7 @@ static void write_edges(struct snapshot *snapshot)
         if ((id & CLOCK_EVERY) == 0 && culet_memory_exhausted(analysis->memory))
             return;
     }
-    write_bytes(snapshot, "],\n", 3);
+    culet_buffer_text(&snapshot->out, "],\n");
 }
 
 /* ---- */
@@ -393,35 +359,28 @@ static void write_all(struct snapshot *snapshot)
     memset(graph->wanted.items, 0xff, (graph->ids / 32 + 1) * sizeof(uint32_t));
     if (!count(snapshot))
         return;
-    write_bytes(snapshot, head, sizeof(head) - 1);
-    print(snapshot, "\"node_count\":%" PRIu64 ",\"edge_count\":%" PRIu64 ",\"trace_function_count\":0},\n",
-          snapshot->nodes, snapshot->edges);
+    culet_buffer_text(&snapshot->out, head);
+    culet_buffer_format(&snapshot->out,
+                        "\"node_count\":%" PRIu64 ",\"edge_count\":%" PRIu64 ",\"trace_function_count\":0},\n",
+                        snapshot->nodes, snapshot->edges);
     write_nodes(snapshot);
     write_edges(snapshot);
-    write_bytes(snapshot, lists, sizeof(lists) - 1);
+    culet_buffer_text(&snapshot->out, lists);
     write_texts(snapshot);
     flush(snapshot);
 }
 
 const char *culet_snapshot_write(struct culet_analysis *analysis, int fd)
 {
-    struct culet_array room = {NULL, 0};
-    struct snapshot *snapshot;
-    int failed;
+    struct snapshot snapshot = {.analysis = analysis, .fd = fd};
 
-    if (!culet_array_reserve(analysis->memory, &room, 1, sizeof(*snapshot)))
-        return culet_memory_problem(analysis->memory);
-    snapshot = room.items;
-    snapshot->analysis = analysis;
-    snapshot->fd = fd;
-    write_all(snapshot);
-    failed = snapshot->failed;
-    culet_buffer_free(&snapshot->texts.bytes);
-    culet_numbers_free(analysis->memory, &snapshot->texts.first);
-    culet_numbers_free(analysis->memory, &snapshot->texts.table);
-    culet_numbers_free(analysis->memory, &snapshot->position);
-    culet_array_free(analysis->memory, &room);
+    write_all(&snapshot);
+    culet_buffer_free(&snapshot.out);
+    culet_buffer_free(&snapshot.texts.bytes);
+    culet_numbers_free(analysis->memory, &snapshot.texts.first);
+    culet_numbers_free(analysis->memory, &snapshot.texts.table);
+    culet_numbers_free(analysis->memory, &snapshot.position);
     if (culet_memory_exhausted(analysis->memory))
         return culet_memory_problem(analysis->memory);
-    return failed ? "the snapshot cannot be written: the disk or memory is full" : NULL;
+    return snapshot.failed ? "the snapshot cannot be written: the disk or memory is full" : NULL;
 }

@@ -121,9 +121,15 @@ static void take_name(void *data, uint32_t target, const char *name, size_t leng
 
 static void want_children(const struct children *children, bool wanted)
 {
-    for (size_t i = children->first; i < children->past; i++)
-        culet_graph_want(children->tree->analysis->graph,
-                         children->tree->nodes.items[children->tree->order.items[i]].id, wanted);
+    struct culet_numbers *bits = &children->tree->analysis->graph->wanted;
+
+    for (size_t i = children->first; i < children->past; i++) {
+        uint32_t id = children->tree->nodes.items[children->tree->order.items[i]].id;
+        if (wanted)
+            (void)culet_bits_set(bits, id);
+        else
+            culet_bits_clear(bits, id);
+    }
 }
 
 /* Asks each parent once for the names of all its children. */

@@ -17,9 +17,22 @@ struct walker {
     struct culet_numbers references; /* of the object that is visited */
     uint32_t before;                 /* number of the last node of earlier layers */
     uint32_t from;                   /* node whose references are looked at */
+    struct culet_numbers again;      /* bits by number: nodes that place_leaves asks */
     int layer;
     struct culet_crossing seen[SEEN_CROSSINGS]; /* by hash: most crossings come in many copies */
 };
+
+static int leaf_layer(uint32_t entry)
+{
+    return (int)(entry >> CULET_LEAF_LAYER & 7);
+}
+
+/* Has the processor read what is asked for soon. */
+static void fetch(const struct culet_walk *walk, uint32_t id)
+{
+    __builtin_prefetch(&walk->entries.items[id]);
+    __builtin_prefetch((const void *)walk->graph->functions->address(walk->graph, id));
+}
 
 /* ---- the walk ---- */
 
@@ -35,7 +48,8 @@ static uint32_t add_node(struct walker *walker, uint32_t parent, uint32_t object
     struct culet_walk *walk = walker->walk;
     uint32_t number = culet_dominators_node(walker->memory, &walk->tree, parent);
 
-    if (number == 0 || !culet_numbers_reserve(walker->memory, &walk->objects, number + 1))
+    if (number == 0 || !culet_numbers_reserve(walker->memory, &walk->objects, number + 1) ||
+        !culet_numbers_reserve(walker->memory, &walker->again, number / 32 + 1))
         return 0;
     if (number >= CULET_NUMBER_MASK) {
         walker->memory->failed = true;
@@ -45,10 +59,24 @@ static uint32_t add_node(struct walker *walker, uint32_t parent, uint32_t object
     return number;
 }
 
-static void see_node(struct walker *walker, uint32_t from, uint32_t number)
+/* A reference to what another one has led to. */
+static void see_known(struct walker *walker, uint32_t from, uint32_t entry)
 {
-    if (number > walker->before)
-        (void)culet_dominators_edge(walker->memory, &walker->walk->tree, from, number);
+    struct culet_dominators *tree = &walker->walk->tree;
+
+    if (entry & CULET_LEAF) {
+        if ((entry & CULET_NUMBER_MASK) != from && leaf_layer(entry) == walker->layer)
+            (void)culet_bits_set(&walker->again, from);
+    } else if (entry > walker->before) {
+        (void)culet_bits_set(&walker->again, from);
+        (void)culet_bits_set(&walker->again, tree->parent.items[entry]);
+        (void)culet_dominators_edge(walker->memory, tree, from, entry);
+    }
+}
+
+static uint32_t new_leaf(const struct walker *walker, uint32_t from)
+{
+    return CULET_LEAF | (uint32_t)walker->layer << CULET_LEAF_LAYER | from;
 }
 
 static void see(struct walker *walker, uint32_t from, uint32_t id)
@@ -56,12 +84,12 @@ static void see(struct walker *walker, uint32_t from, uint32_t id)
     struct culet_graph *graph = walker->walk->graph;
     uint32_t *entry = &walker->walk->entries.items[id];
 
-    if (*entry == 0 && graph->functions->is_leaf(graph, id))
-        *entry = CULET_LEAF | (uint32_t)walker->layer << CULET_LEAF_LAYER;
-    else if (*entry == 0)
+    if (*entry != 0)
+        see_known(walker, from, *entry);
+    else if (graph->functions->is_leaf(graph, id))
+        *entry = new_leaf(walker, from);
+    else
         (void)visits_add(walker->memory, &walker->stack, (struct visit){id, from});
-    else if ((*entry & CULET_LEAF) == 0)
-        see_node(walker, from, *entry);
 }
 
 static void visit(struct walker *walker, struct visit one)
@@ -70,14 +98,13 @@ static void visit(struct walker *walker, struct visit one)
     uint32_t *entry = &walker->walk->entries.items[one.id], number;
 
     if (*entry != 0) {
-        if ((*entry & CULET_LEAF) == 0)
-            see_node(walker, one.parent, *entry);
+        see_known(walker, one.parent, *entry);
         return;
     }
     walker->references.count = 0;
     graph->functions->references(graph, one.id, walker->layer, collect, walker);
     if (walker->references.count == 0) {
-        *entry = CULET_LEAF | (uint32_t)walker->layer << CULET_LEAF_LAYER;
+        *entry = new_leaf(walker, one.parent);
         return;
     }
     number = add_node(walker, one.parent, one.id);
@@ -103,6 +130,8 @@ static void walk_holder(struct walker *walker, uint32_t index)
         if (walker->memory->failed || ((steps & CLOCK_EVERY) == 0 && culet_memory_exhausted(walker->memory)))
             return;
         visit(walker, walker->stack.items[--walker->stack.count]);
+        if (walker->stack.count > AHEAD)
+            fetch(walker->walk, walker->stack.items[walker->stack.count - AHEAD].id);
     }
 }
 
@@ -163,13 +192,13 @@ static void see_leaf(struct walker *walker, uint32_t id)
     struct culet_walk *walk = walker->walk;
     uint32_t *entry = &walk->entries.items[id], dominator = *entry & CULET_NUMBER_MASK, common;
 
-    if ((int)(*entry >> CULET_LEAF_LAYER & 7) < walker->layer)
+    if (leaf_layer(*entry) < walker->layer)
         return;
     if (dominator == CULET_ROOT) {
         add_crossing(walker, walker->from, CULET_LEAF | id);
         return;
     }
-    common = dominator == 0 ? walker->from : culet_dominators_common(&walk->tree, dominator, walker->from);
+    common = culet_dominators_common(&walk->tree, dominator, walker->from);
     if (common == CULET_ROOT) {
         add_crossing(walker, dominator, CULET_LEAF | id);
         add_crossing(walker, walker->from, CULET_LEAF | id);
@@ -195,16 +224,13 @@ static void see_holder_again(struct walker *walker, const struct culet_holder *h
         see_again(walker, walker->walk->graph->targets.items[holder->first + i]);
 }
 
-/* Has the processor read a node's object before it is asked. */
-static void fetch(const struct culet_walk *walk, uint32_t number)
+static bool is_asked_again(const struct walker *walker, uint32_t number)
 {
-    uint32_t object = number <= walk->tree.count ? walk->objects.items[number] : CULET_IS_HOLDER;
-
-    if ((object & CULET_IS_HOLDER) == 0)
-        __builtin_prefetch((const void *)walk->graph->functions->address(walk->graph, object));
+    return number <= walker->walk->tree.count && culet_bits_has(&walker->again, number);
 }
 
-/* Asks all nodes for their references once more, which costs less than to store them. */
+/* A leaf that several nodes refer to, and a crossing, are found by asking these nodes for their references once more,
+ * which costs less than to store them. All other leaves have the dominator that the walk noted. */
 static void place_leaves(struct walker *walker)
 {
     struct culet_walk *walk = walker->walk;
@@ -216,14 +242,17 @@ static void place_leaves(struct walker *walker)
         uint32_t object = walk->objects.items[number];
         while (number > walk->layer_end[walker->layer])
             walker->before = walk->layer_end[walker->layer++];
+        if ((number & CLOCK_EVERY) == 0 && culet_memory_exhausted(walker->memory))
+            return;
+        if (is_asked_again(walker, number + AHEAD) && !culet_walk_is_holder(walk, number + AHEAD))
+            fetch(walk, walk->objects.items[number + AHEAD]);
+        if (!is_asked_again(walker, number))
+            continue;
         walker->from = number;
-        fetch(walk, number + AHEAD);
         if (object & CULET_IS_HOLDER)
             see_holder_again(walker, &graph->holders.items[object & ~CULET_IS_HOLDER]);
         else
             graph->functions->references(graph, object, walker->layer, see_again, walker);
-        if ((number & CLOCK_EVERY) == 0 && culet_memory_exhausted(walker->memory))
-            return;
     }
 }
 
@@ -253,6 +282,7 @@ static bool run(struct culet_walk *walk, bool with_tree)
     walk_all(walker);
     if (with_tree && !culet_memory_exhausted(walk->memory))
         make_tree(walker);
+    culet_numbers_free(walk->memory, &walker->again);
     culet_array_free(walk->memory, &room);
     return !culet_memory_exhausted(walk->memory);
 }
