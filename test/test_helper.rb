@@ -67,6 +67,15 @@ module TestHelper
     [out.string, err.string, status]
   end
 
+  # As culet, which must succeed.
+  #
+  # @return [Array(String, String)] stdout, stderr
+  def assert_culet(*words)
+    out, err, status = culet(*words.map(&:to_s))
+    assert_equal 0, status, err + out
+    [out, err]
+  end
+
   # Asserts that the command line, in this process, ends with that status, one sentence and nothing else.
   #
   # @param pattern [Regexp, String] what the sentence has

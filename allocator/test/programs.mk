@@ -162,7 +162,7 @@ FUZZ_LONG := --seed 0 --rounds 60
 $(TEST_BUILD)/programs/fuzz: test/programs/fuzz.c $(FUZZ_HEADERS) test/programs.mk
 	@mkdir -p $(@D)
 	$(CC) $(PROGRAM_CFLAGS) -O2 -Isrc -Wno-alloc-size-larger-than -Wno-address -o $@ $< $(PROGRAM_LIBS)
-$(eval $(call PROGRAM,TESTS,fuzz,--rounds 2))
+$(eval $(call PROGRAM,TESTS,fuzz,--rounds 1))
 $(eval $(call PROGRAM,LONG_TESTS,fuzz,$(FUZZ_LONG),-long))
 # With the profile on, and no samples, which would count as large blocks.
 $(eval $(call PROGRAM,LONG_TESTS,fuzz,--rounds 1,-profile))

@@ -93,7 +93,7 @@ $(foreach variant,release debug,$(eval $(call UNIT_LOAD,LONG_TESTS,signals,$(var
 RINGS := CULET_DECAY=10
 $(foreach variant,release $(CHECKED) tsan,$(eval $(call UNIT_LOAD,TESTS,rings,$(variant),,$(RINGS) STRESS_MS=500)))
 $(foreach variant,$(VARIANTS),$(eval $(call UNIT_LOAD,LONG_TESTS,rings,$(variant),-long,$(RINGS) STRESS_MS=30000 STRESS_SEED=0)))
-$(foreach variant,release $(CHECKED),$(eval $(call UNIT_LOAD,TESTS,model,$(variant),,MODEL_SEEDS=6)))
+$(foreach variant,release $(CHECKED),$(eval $(call UNIT_LOAD,TESTS,model,$(variant),,MODEL_SEEDS=3)))
 $(eval $(call UNIT_LOAD,LONG_TESTS,model,release,-long,MODEL_FIRST=1000 MODEL_SEEDS=600))
 $(eval $(call UNIT_LOAD,LONG_TESTS,model,debug,-long,MODEL_FIRST=2000 MODEL_SEEDS=200))
 $(eval $(call UNIT_LOAD,LONG_TESTS,model,asan,-long,MODEL_FIRST=3000 MODEL_SEEDS=60))

@@ -33,8 +33,12 @@ $(foreach variant,$(VARIANTS),$(eval $(call VARIANT,$(variant))))
 
 include test/unwind.mk
 
+# Under TSan, the tests with threads.
+THREADED_samples := the_forking_thread_is_not_locked_out threads_share_the_tables threads_start_and_stop_it
+THREADED_live := a_block_is_found_while_others_come_and_go
+
 # Runs all tests, then fails if one of them did.
 test test-all: $(PROGRAMS)
-	@failed=; for program in $(PROGRAMS); do echo "# $${program#$(BUILD)/}"; \
-	  case $$program in */tsan/*) set -- $(ENVIRONMENT_tsan);; *) set --;; esac; \
-	  env -u LD_PRELOAD "$$@" $$program || failed=1; done; test -z "$$failed"
+	@failed=; $(foreach program,$(PROGRAMS),echo "# $(program:$(BUILD)/%=%)"; env -u LD_PRELOAD \
+	  $(if $(findstring /tsan/,$(program)),$(ENVIRONMENT_tsan) $(program) $(THREADED_$(notdir $(program))),$(program)) || failed=1;) \
+	  test -z "$$failed"

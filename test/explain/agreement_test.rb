@@ -78,7 +78,7 @@ class AdviceAgreementTest < Minitest::Test
   def remedies(list) = list.filter_map { |one| one["remedy"] }
 
   def document(verb, pid, *options)
-    out, err, = run_culet(verb, pid.to_s, *options, "--json", env: TestHelper::NEUTRAL)
+    out, err, = culet(verb, pid.to_s, *options, "--json")
     refute_empty out, err
     JSON.parse(out)
   end

@@ -113,8 +113,5 @@ class FitTest < Minitest::Test
 
   def fit(pid, size, seconds = "2s") = document("explain", pid, "--fit", size, "--for", seconds)["fit"]
 
-  def document(*words)
-    out, = assert_culet_success(*words.map(&:to_s), "--json", env: NEUTRAL)
-    JSON.parse(out)
-  end
+  def document(*words) = JSON.parse(assert_culet(*words, "--json").first)
 end

@@ -100,8 +100,5 @@ class ExplainHistoryTest < Minitest::Test
     recorder.close
   end
 
-  def explain(pid, *words)
-    out, = assert_culet_success("explain", pid, "--json", *words, env: TestHelper::NEUTRAL)
-    JSON.parse(out)
-  end
+  def explain(pid, *words) = JSON.parse(assert_culet("explain", pid, "--json", *words).first)
 end

@@ -202,15 +202,15 @@ class ExplainVerbTest < Minitest::Test
   end
 
   def explain(pid, seconds = SECONDS)
-    out, = assert_culet_success("explain", pid, "--for", seconds, "--json", env: TestHelper::NEUTRAL)
+    out, = assert_culet("explain", pid, "--for", seconds, "--json")
     assert_operator out.bytesize, :<=, 4096
     JSON.parse(out)
   end
 
   # The prediction of a program that has not changed.
   def check(pid, folder)
-    assert_culet_success("explain", pid, "--for", "1s", "--json", "--out", "#{folder}/before.json", env: TestHelper::NEUTRAL)
-    out, = assert_culet_success("explain", pid, "--for", "1s", "--check", "#{folder}/before.json", "--json", env: TestHelper::NEUTRAL)
+    assert_culet("explain", pid, "--for", "1s", "--json", "--out", "#{folder}/before.json")
+    out, = assert_culet("explain", pid, "--for", "1s", "--check", "#{folder}/before.json", "--json")
     found = JSON.parse(out)["check"]
     assert_empty found["applied"]
     assert_in_delta 0, found["saved_bytes"], 2_000_000

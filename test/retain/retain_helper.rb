@@ -38,14 +38,14 @@ module RetainHelper
   end
 
   # @return [Hash] what `culet retain --json` printed
-  def retain(*words, env: TestHelper::NEUTRAL)
-    out, @err = assert_culet_success("retain", "--json", *words, env: env)
+  def retain(*words)
+    out, @err = assert_culet("retain", "--json", *words)
     JSON.parse(out)
   end
 
   # @return [String] what `culet retain` printed
-  def report(*words, env: TestHelper::NEUTRAL)
-    out, @err = assert_culet_success("retain", *words, env: env)
+  def report(*words)
+    out, @err = assert_culet("retain", *words)
     out
   end
 

@@ -65,8 +65,5 @@ module ScopeHelper
   end
 
   # @return [Hash] what a verb printed with --json
-  def json(*words, env: {})
-    out, = assert_culet_success(*words, "--json", env: TestHelper::NEUTRAL.merge(env))
-    JSON.parse(out)
-  end
+  def json(*words) = JSON.parse(assert_culet(*words, "--json").first)
 end

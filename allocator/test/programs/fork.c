@@ -1,6 +1,6 @@
 /* fork.c - fork while other threads allocate and free: no child hangs, none loses a block, all go on.
  *
- * FORKS in the environment: forks of each test that forks in a loop (default 150). */
+ * FORKS in the environment: forks of each test that forks in a loop (default 60). */
 #define _GNU_SOURCE
 #include "programs.h"
 #include "scavenger.h"
@@ -203,7 +203,7 @@ static void live(uint64_t random, size_t base, unsigned generation)
 
 static long forks_of_test(void)
 {
-    long forks = getenv("FORKS") ? atol(getenv("FORKS")) : 150;
+    long forks = getenv("FORKS") ? atol(getenv("FORKS")) : 60;
 
     CHECK(forks > 0, "FORKS is no number");
     return forks;

@@ -4,7 +4,7 @@
 #
 #   real.sh LIBRARY [LINES]        LINES: of the text that they work on
 set -u
-library=$1 lines=${2:-10000}
+library=$1 lines=${2:-4000}
 export LC_ALL=C TZ=UTC
 unset LD_PRELOAD CULET_CHILDREN CULET_INHERITED
 ulimit -c 0

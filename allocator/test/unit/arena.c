@@ -569,7 +569,7 @@ TEST(threads_end_while_their_arenas_are_taken_over)
 {
     pthread_attr_t attributes;
     pthread_t user[2], thread;
-    uintptr_t ends = getenv("ARENA_ENDS") ? strtoul(getenv("ARENA_ENDS"), NULL, 10) : 300;
+    uintptr_t ends = getenv("ARENA_ENDS") ? strtoul(getenv("ARENA_ENDS"), NULL, 10) : 150;
 
     culet_free(make(1));
     CHECK(pthread_attr_init(&attributes) == 0 && pthread_attr_setstacksize(&attributes, (size_t)64 << 20) == 0,
@@ -631,7 +631,7 @@ TEST(membarrier_may_be_forbidden_later)
 static void fork_beside_threads(void)
 {
     pthread_t thread[3];
-    unsigned long forks = getenv("ARENA_FORKS") ? strtoul(getenv("ARENA_FORKS"), NULL, 10) : 60;
+    unsigned long forks = getenv("ARENA_FORKS") ? strtoul(getenv("ARENA_FORKS"), NULL, 10) : 30;
 
     for (uintptr_t i = 0; i < 3; i++)
         CHECK(pthread_create(&thread[i], NULL, overlap, (void *)(i + 1)) == 0, "no thread");
