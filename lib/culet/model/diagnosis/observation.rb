@@ -47,13 +47,13 @@ module Culet
       end
 
       # @param at [Float] seconds since the watch began
-      # @param snapshot [Scope::Snapshot]
+      # @param memory [SnapshotLevels]
       # @return [Reading]
-      def add(at, snapshot)
-        @snapshot = snapshot
+      def add(at, memory)
+        @snapshot = snapshot = memory.snapshot
         blocks = snapshot.sizes ? snapshot.sizes["buckets"].sum { |bucket| bucket[1] } : 0
         slots = snapshot.ruby&.slots.to_a.sum { |one| one["live"] }
-        levels = SnapshotLevels.new(snapshot).levels
+        levels = memory.levels
         @reuse.add(snapshot, levels)
         Reading.new(at, levels, blocks, slots).tap { |reading| @readings << reading }
       end

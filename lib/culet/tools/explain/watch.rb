@@ -21,7 +21,7 @@ module Culet
       FOCUS = 2
       # Readings of each of them do not pause it, and are made no more often than these seconds, nor than this multiple
       # of what they take; but so many at least, for a trend.
-      READING_SECONDS = 0.5
+      READING_SECONDS = 2.0
       REST_PER_READING = 10
       LEAST_READINGS = Trend::LEAST_POINTS + 1
       # A reading of memory that changed meanwhile is dropped if more than this part of it is unexplained.
@@ -140,15 +140,15 @@ module Culet
         snapshot = Scope::Reader.new(process.pid, chunks: 0, mode: :live).snapshot
         rest = [READING_SECONDS, (elapsed - at) * REST_PER_READING].max
         @due[process] = at + [rest, @seconds / (LEAST_READINGS - 1)].min
-        process.add(at, snapshot) if consistent?(snapshot)
+        memory = SnapshotLevels.new(snapshot)
+        process.add(at, memory) if consistent?(memory)
       rescue Error => e
         @problems |= [e.message]
         @due[process] = Float::INFINITY
       end
 
-      def consistent?(snapshot)
-        memory = SnapshotLevels.new(snapshot)
-        memory.unexplained_bytes.abs <= MOST_UNEXPLAINED * memory.rss_bytes && snapshot.arenas.none?(&:broken)
+      def consistent?(memory)
+        memory.unexplained_bytes.abs <= MOST_UNEXPLAINED * memory.rss_bytes && memory.snapshot.arenas.none?(&:broken)
       end
 
       # A young process may not have answered the first questions.
@@ -200,8 +200,8 @@ module Culet
 
       # Reading the tree pauses its processes: their last reading is the one of the tree.
       def add_last(tree)
-        snapshots = tree.read_members.to_h { |member| [member.pid, member.snapshot] }
-        @processes.each { |process| snapshots[process.pid]&.then { |snapshot| process.add(elapsed, snapshot) } }
+        levels = tree.read_members.to_h { |member| [member.pid, SnapshotLevels.new(member.snapshot)] }
+        @processes.each { |process| levels[process.pid]&.then { |memory| process.add(elapsed, memory) } }
       end
 
       # @return [Retention::Growth, nil]
