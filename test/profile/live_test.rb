@@ -189,7 +189,11 @@ class ProfileLiveTest < Minitest::Test
       command = [RbConfig.ruby, "-W1", "-I#{LIBRARY}", "-rculet/#{part}", program(folder, code)]
       Open3.popen2(on_culet.merge(env), *command, pgroup: true) do |input, output, process|
         assert_equal "up\n", output.gets
-        yield process.pid, -> { input.puts && output.gets }
+        ask = lambda do
+          input.puts
+          output.gets
+        end
+        yield process.pid, ask
       ensure
         end_group(process.pid)
       end

@@ -31,9 +31,11 @@ module ProfileVerbHelper
   def on_culet = TestHelper::NEUTRAL.merge(Culet::Allocators.parse("culet").environment({}))
 
   # @param words [Array<String>] arguments
+  # @param env [Hash] of a command that is run
   # @return [Hash] what `culet profile --json` printed
   def profile(*words, env: TestHelper::NEUTRAL)
-    out, @err = assert_culet_success("profile", "--json", *words, env: env)
+    all = ["profile", "--json", *words]
+    out, @err = words.include?("--") ? assert_culet_success(*all, env: env) : assert_culet(*all)
     JSON.parse(out)
   end
 
