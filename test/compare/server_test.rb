@@ -18,7 +18,7 @@ class CompareServerTest < Minitest::Test
           next unless line == "\r\n"
           abort("the server gives up") if manner == "dies" && (answered += 1) > 50
           status = manner == "refuses" || (manner == "fails" && (answered += 1) > 20) ? "500 No" : "200 OK"
-          break if manner == "breaks" && (answered += 1) == 20
+          break if manner == "breaks" && (answered += 1) == 150
           sleep(0.01) if manner == "breaks"
           status = "301 Moved" if manner == "redirects"
           socket.write("HTTP/1.1 #{status}\r\nContent-Length: 2\r\n\r\nok")

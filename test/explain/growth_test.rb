@@ -36,6 +36,17 @@ class ExplainGrowthTest < Minitest::Test
     assert_match(/\Aa leak of Ruby objects: constant CACHE \(.*\) keeps 12\.0 MB more a minute; constant LEAK \(.*\) keeps 6\.00 MB more a minute\z/, Culet::Diagnosis.new(found.observation).sentence)
   end
 
+  # The line that allocates most is not said of each.
+  def test_a_line_is_said_of_a_holder_that_is_alone
+    steps = [1, 2, 3, 4, 5, 6, 7].map { |one| one * 100_000 }
+    told = [{}, { "CACHE" => steps }].map do |beside|
+      found = growth(malloc: RISING, kept: steps, beside: beside)
+      found.define_singleton_method(:site) { Struct.new(:name).new("page.rb:11") }
+      found.holders.map { |row| found.origin(row) }
+    end
+    assert_equal [[", allocated in page.rb:11"], ["", ""]], told
+  end
+
   def test_native_memory_that_grows_beside_what_ruby_knows_of_is_a_native_leak
     assert_equal :native, growth(malloc: RISING, kept: [100_000] * 7, native: [1, 2, 3, 4, 5, 6, 7]).verdict
   end

@@ -42,15 +42,16 @@ class ReportLevelsTest < Minitest::Test
     snapshot
   end
 
-  # A process at rest still returns memory for a moment: it is read until nothing moves meanwhile, which is never if a look
-  # changes it.
+  # A process at rest still returns memory for a moment: it is read until nothing moves meanwhile.
   #
   # @return [Culet::Scope::Snapshot]
   def unmoved(name, pid)
     assert_settles("#{name}: nothing moves while it is read") do
       kernel = resident(pid)
       snapshot = Culet::Scope.snapshots(pid.to_s, chunks: 0).first
-      snapshot if [Culet::SnapshotLevels.new(snapshot).rss_bytes, resident(pid)] == [kernel, kernel]
+      after = resident(pid)
+      assert_operator after, :<=, kernel, "#{name}: looking at it adds nothing to it"
+      snapshot if [Culet::SnapshotLevels.new(snapshot).rss_bytes, after] == [kernel, kernel]
     end
   end
 

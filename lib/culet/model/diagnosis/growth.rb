@@ -84,10 +84,11 @@ module Culet
       # @return [Profile::Row, nil] the line of the program that grows fastest; of a native leak, by native memory
       def site = (growing_lines.find { |row| !ruby_site?(row) } if verdict == :native) || growing_lines.first
 
-      # @param holder [Retention::Growth::Row, nil] nil: of all that grows
-      # @return [String] ", allocated in page.rb:11 by GET /search"; empty where no profile tells
+      # @param holder [Retention::Growth::Row, nil] one of `holders`; nil: of all that grows
+      # @return [String] ", allocated in page.rb:11 by GET /search"; empty where no profile tells of which
       def origin(holder = nil)
-        found = (observation.retention.origin(holder) if holder) || ("allocated in #{site.name}" if site)
+        found = observation.retention.origin(holder) if holder
+        found ||= "allocated in #{site.name}" if site && holders.size < 2
         found ? ", #{found}" : ""
       end
 

@@ -35,6 +35,10 @@ module Culet
 
     # One running process. Methods that need permission raise a Culet::Error that names its user.
     class Live
+      # The process number of the parent of all kernel threads.
+      KTHREADD = "2"
+      private_constant :KTHREADD
+
       # @return [Integer] process number
       attr_reader :pid
 
@@ -58,7 +62,10 @@ module Culet
         status = status_fields
         state = status["State"].to_s
         raise Error, "process #{pid} has ended; its parent has not waited for it yet" if state.start_with?("Z")
-        raise Error, "process #{pid} has no memory: it is a kernel thread, or about to end" unless status.key?("VmSize")
+        return if status.key?("VmSize")
+
+        kernel = [pid.to_s, status["PPid"]].include?(KTHREADD)
+        raise Error, "process #{pid} #{kernel ? "is a kernel thread, without memory of its own" : "has ended"}"
       end
 
       # @return [Hash{String => String}] /proc/PID/status

@@ -9,10 +9,11 @@ module Culet
     # HTTP load by wrk, as a closed loop: each connection sends its next request after the previous response.
     class Load
       SCRIPT = File.expand_path("load_report.lua", __dir__)
-      # With a larger share of failed requests, and more than one, the result does not count.
+      # With a larger share of failed requests the result does not count; but one of at least a hundred may fail.
       TOLERATED_ERRORS = 0.001
+      LEAST_REQUESTS = 100
       FIELDS = %i[requests duration p50 p99 connect read write status timeout].freeze
-      private_constant :SCRIPT, :TOLERATED_ERRORS, :FIELDS
+      private_constant :SCRIPT, :TOLERATED_ERRORS, :LEAST_REQUESTS, :FIELDS
 
       # requests: number of responses
       Result = Struct.new(:requests, :requests_per_second, :p50_seconds, :p99_seconds, keyword_init: true)
@@ -67,7 +68,8 @@ module Culet
         raise Benchmark::Exclusion, "no request was answered" if found[:requests].zero?
 
         failed = found.slice(:connect, :read, :write, :status, :timeout)
-        return if failed.values.sum <= [1, found[:requests] * TOLERATED_ERRORS].max
+        single = found[:requests] >= LEAST_REQUESTS ? 1 : 0
+        return if failed.values.sum <= [single, found[:requests] * TOLERATED_ERRORS].max
 
         kinds = failed.reject { |_, count| count.zero? }.map { |kind, count| "#{count} #{KINDS.fetch(kind)}" }
         raise Benchmark::Exclusion, "too many of #{found[:requests]} requests failed: #{kinds.join(", ")}"
