@@ -141,14 +141,16 @@ static bool has_class_only(VALUE flags)
     }
 }
 
-/* Most objects are not read: their words are not in the cache, and String has holders anyway. */
+/* The bits tell of most objects, whose words are not in the cache. String is named. */
 static bool is_leaf(struct culet_graph *graph, uint32_t id)
 {
     struct culet_live *live = (struct culet_live *)graph;
     VALUE class;
 
-    if (culet_bits_has(&live->leaves, id) || !culet_bits_has(&live->class_only, id))
-        return culet_bits_has(&live->leaves, id);
+    if (culet_bits_has(&live->leaves, id))
+        return true;
+    if (!culet_bits_has(&live->class_only, id))
+        return false;
     class = RBASIC(culet_live_object(graph, id))->klass;
     if (class != live->last_class) {
         live->last_class = class;
