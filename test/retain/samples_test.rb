@@ -74,9 +74,9 @@ class RetainSamplesTest < Minitest::Test
   def test_a_command
     leaks = File.expand_path("../profile/leaks", __dir__)
     command = [RbConfig.ruby, "-W0", File.expand_path("../profile/leak_load.rb", __dir__), "#{leaks}/constant_array.rb", "120"]
-    out, = assert_culet_success("profile", "--view", "growth", "--sample", "32k", "--by", "line", "--json", "--", *command)
+    out, err = assert_culet_success("profile", "--view", "growth", "--sample", "32k", "--by", "line", "--json", "--", *command)
     first = JSON.parse(out)["rows"].first
-    assert_equal [true, "KEPT", "constant"], [first["grows"], *first["holder"].values_at("name", "kind")]
+    assert_equal [true, "KEPT", "constant"], [first["grows"], *first["holder"]&.values_at("name", "kind")], "#{err}#{first}"
     out, err, = run_culet("profile", "--view", "growth", "--no-holders", "--sample", "32k", "--by", "line", "--json", "--", *command)
     assert_nil JSON.parse(out)["rows"].first["holder"], err
   end
