@@ -12,6 +12,9 @@ module PredictionLoad
     # @return [Integer] calls so far
     attr_reader :done
 
+    # @return [Float] seconds between two calls of a thread
+    attr_accessor :pause
+
     # @param threads [Integer]
     # @param pause [Float] seconds between two calls of a thread
     def initialize(threads, pause)
@@ -48,14 +51,24 @@ module PredictionLoad
       super(*pace)
       @port = port
       @paths = paths
+      @seconds = []
     end
 
     # @return [Boolean] whether the server answers
-    def ready? = call(0)
+    def ready? = request(0)
+
+    # @return [Array<Float>] what each request took since the last call, in seconds
+    def take_seconds = @lock.synchronize { @seconds.slice!(0..) }
 
     private
 
     def call(number)
+      started = Culet::Clock.now
+      request(number)
+      @lock.synchronize { @seconds << (Culet::Clock.now - started) }
+    end
+
+    def request(number)
       path = @paths[number % @paths.size]
       TCPSocket.open("127.0.0.1", @port) do |socket|
         socket.write("GET #{path} HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-Proto: https\r\n" \

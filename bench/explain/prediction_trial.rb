@@ -65,6 +65,18 @@ class PredictionTrial
   # @yieldparam pid [Integer] while the level is measured
   # @return [Numeric] bytes of all processes, the mean over the time
   def level(environment, lines)
+    run(environment, lines) do |child, _, folder|
+      watch = Thread.new { yield(child.pid) if block_given? }
+      watch.report_on_exception = false # `value` raises it
+      sample(child, folder).tap { watch.value }
+    end
+  end
+
+  # @yieldparam child [Culet::Compare::Child] the program, which has settled under its load
+  # @yieldparam load [PredictionLoad::Paced, nil]
+  # @yieldparam folder [String] of the program's files
+  # @return [Object] the block's value
+  def run(environment, lines)
     Dir.mktmpdir("culet-predictions") do |folder|
       port = Culet::Compare::LoadTarget.free_port
       load = @program.load.call(port)
@@ -72,9 +84,7 @@ class PredictionTrial
       Bench.await_server(child, START_SECONDS) { load.nil? || load.ready? }
       load&.start
       sleep(@options[:settle])
-      watch = Thread.new { yield(child.pid) if block_given? }
-      watch.report_on_exception = false # `value` raises it
-      sample(child, folder).tap { watch.value }
+      yield child, load, folder
     ensure
       load&.stop
       child&.stop(grace_seconds: GRACE_SECONDS)

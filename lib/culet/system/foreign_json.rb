@@ -10,9 +10,11 @@ module Culet
   module ForeignJson
     # An Integer of n digits takes more than n steps. In a text, such a number is as unlikely as in a document.
     LONG_NUMBER = /(?:\A|[\[:,\s])-?\d{400}/
-    # Half of a pair of surrogates as an escape, and numbers that may be above the largest Float.
-    SUSPECT = /\\u[dD][89a-fA-F]|\d[eE]\+?\d{3}|\d{300}/
-    private_constant :LONG_NUMBER, :SUSPECT
+    # Digits of a number that may be above the largest Float.
+    MANY_DIGITS = /\d{300}/
+    # Half of a pair of surrogates as an escape, and an exponent, which an address in quotes is not.
+    SUSPECT = /\\u[dD][89a-fA-F]|[eE]\+?\d{3,}(?![\h"])/
+    private_constant :LONG_NUMBER, :MANY_DIGITS, :SUSPECT
 
     module_function
 
@@ -22,10 +24,11 @@ module Culet
     # @raise [JSON::ParserError] when it is no JSON, or has numbers that are no numbers of a document
     def parse(text, max_nesting: 100)
       text = text.dup.force_encoding(Encoding::UTF_8).scrub("?")
-      raise JSON::ParserError, "a number is too long" if text.match?(LONG_NUMBER)
+      many = text.match?(MANY_DIGITS)
+      raise JSON::ParserError, "a number is too long" if many && text.match?(LONG_NUMBER)
 
       value = JSON.parse(text, max_nesting: max_nesting)
-      text.match?(SUSPECT) ? clean(value) : value
+      many || text.match?(SUSPECT) ? clean(value) : value
     rescue EncodingError => e
       raise JSON::ParserError, e.message
     end
