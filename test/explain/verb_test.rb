@@ -180,11 +180,19 @@ class ExplainVerbTest < Minitest::Test
         FileUtils.cp("/bin/sleep", "#{folder}/culet-retain")
         copy = spawn("#{folder}/culet-retain", "600", pgroup: Process.getpgid(pid))
         assert_equal 1, problems.call.size
+        assert_nil Culet::Live::WatchedProcess.find(copy)
       ensure
         Process.kill(:KILL, copy)
         Process.wait(copy)
       end
       assert_empty problems.call
+    end
+  end
+
+  def test_a_process_that_ended_is_told_of
+    with_program(RbConfig.ruby, "--disable-gems", "-e", "puts :up; $stdout.flush; loop { Process.wait(fork { sleep 1.5 }) }") do |pid|
+      found = Culet::Explain::Watch.new(pid, seconds: 4.0, interruption: Culet::Interruption.new).call
+      assert_equal 1, found.problems.grep(/ended meanwhile/).size, found.problems
     end
   end
 

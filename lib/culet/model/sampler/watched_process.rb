@@ -40,8 +40,10 @@ module Culet
 
       # @param pid [Integer]
       # @param root [String] the folder that has /proc
-      # @return [WatchedProcess, nil] nil when there is no such process, or none that has memory
+      # @return [WatchedProcess, nil] nil when there is no such process, none that has memory, or a forked copy
       def self.find(pid, root: "/")
+        return if Processes::Identity.new(pid).copy?
+
         process = new(pid, root: root)
         return process if process.refresh
 

@@ -13,11 +13,13 @@ module Culet
       WITH_VALUE = %w[-r -I -C -E -W -m].freeze
       # Control characters, and those that change the direction of writing.
       UNPRINTED = /[[:cntrl:]\u202a-\u202e\u2066-\u2069]/
+      # The kernel's names of the forked copies in which an agent looks at its process (ext/culet/agent/copy_tasks.c).
+      COPIES = %w[culet-retain culet-strings culet-unused].freeze
       # Longest title that is printed.
       TITLE_COLUMNS = 60
       # More than any title.
       MOST_BYTES = 4096
-      private_constant :INTERPRETER, :WITH_VALUE, :UNPRINTED, :TITLE_COLUMNS, :MOST_BYTES
+      private_constant :INTERPRETER, :WITH_VALUE, :UNPRINTED, :COPIES, :TITLE_COLUMNS, :MOST_BYTES
 
       # @return [Integer]
       attr_reader :pid
@@ -55,6 +57,9 @@ module Culet
 
       # @return [String] the kernel's name
       def comm = @comm ||= read("comm").chomp
+
+      # @return [Boolean] whether it is a forked copy of a process, made by culet and about to end
+      def copy? = COPIES.include?(comm)
 
       # @return [String, nil] file name of the executable; nil without permission
       def executable

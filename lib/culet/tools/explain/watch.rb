@@ -32,11 +32,10 @@ module Culet
       MOST_LOOK_SECONDS = 5.0
       # Workers whose writes to what they share are found out: workers are alike.
       COMPARED = 1
-      # The forked copy in which a look is made, and how long to wait for the end of one that was broken off.
-      COPY = "culet-retain"
+      # How long to wait for the end of the forked copy of a look that was broken off.
       COPY_SECONDS = 5.0
       private_constant :TICK_SECONDS, :FOCUS, :READING_SECONDS, :REST_PER_READING, :LEAST_READINGS, :MOST_UNEXPLAINED,
-                       :MOST_TIMES, :MOST_LOOK_SECONDS, :COMPARED, :COPY, :COPY_SECONDS
+                       :MOST_TIMES, :MOST_LOOK_SECONDS, :COMPARED, :COPY_SECONDS
 
       # @param root [Integer] process number of the tree's first process
       # @param seconds [Float] how long to watch
@@ -98,7 +97,7 @@ module Culet
       def copies
         groups = @processes.filter_map { |process| group(process.pid) }
         Processes::Search.pids.select do |pid|
-          Processes::Identity.new(pid).comm == COPY && groups.include?(group(pid)) && !gone?(pid)
+          Processes::Identity.new(pid).copy? && groups.include?(group(pid)) && !gone?(pid)
         end
       end
 
@@ -186,12 +185,20 @@ module Culet
         Diagnosis::Observation.new(seconds: elapsed, moments: @moments, processes: @processes.select(&:snapshot),
                                    tree: tree, collector: collector, retention: retention(profile),
                                    profile: profile, growth: growth,
-                                   problems: @problems | look_problems | tree.problems)
+                                   problems: @problems | look_problems | ended_processes | tree.problems)
       end
 
       def ended
         "process #{@root} ended #{elapsed.round} s into the watch; if it is killed, CULET_BLACKBOX=DIR in its " \
           "environment keeps what `culet autopsy DIR` reports"
+      end
+
+      # Growth of those shows in no trend.
+      def ended_processes
+        count = @moments.sum { |moment| moment["events"].count { |event| event["kind"] == "exit" } }
+        return [] if count.zero?
+
+        ["#{count == 1 ? "a process" : "#{count} processes"} ended meanwhile: a growth there would not show"]
       end
 
       def look_problems
