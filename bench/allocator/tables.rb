@@ -30,9 +30,8 @@ module AllocatorBench
 
     def table(results)
       head = ["probe", "figure", *@contenders.map(&:name), "culet to the best other", "goal", "reached"]
-      alignment = ["---", "---", *@contenders.map { "---:" }, "---:", "---", "---"]
       rows = results.flat_map { |result| result.probe.figures.map { |figure| row(result, figure) } }
-      [head, alignment, *rows].map { |cells| "| #{cells.join(" | ")} |" } + [""]
+      [Bench::Table.markdown(head, rows, left: 2)]
     end
 
     def row(result, figure)
@@ -85,8 +84,7 @@ module AllocatorBench
       return [] if rows.empty?
 
       head = ["what", "culet", "goal", "reached", "best other", "command"]
-      lines = [head, ["---", "---:", "---", "---", "---:", "---"], *rows].map { |cells| "| #{cells.join(" | ")} |" }
-      ["## Goals\n\n#{lines.join("\n")}\n"]
+      ["## Goals\n\n#{Bench::Table.markdown(head, rows)}"]
     end
 
     def goals_of(result, name)

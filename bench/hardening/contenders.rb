@@ -15,6 +15,9 @@ module HardeningBench
 
     module_function
 
+    # @see Bench::Contender.choose
+    def choose(named, usual, &) = Bench::Contender.choose(named, usual, method(:find), &)
+
     # @param text [String] as of Bench::Contender, or a name of HARDENED
     # @return [Bench::Contender]
     # @raise [Culet::Error]

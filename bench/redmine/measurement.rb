@@ -45,16 +45,15 @@ class Measurement
 
   # @return [Array<Bench::Row>]
   def rows
-    done.product(METRICS.to_a).map do |contender, (metric, (key, unit, factor))|
-      Bench::Row.of(@results[contender.name].map { |figures| figures[key] },
-                    factor: factor, subject: contender.subject, contender: contender.choice.spec,
-                    metric: metric, unit: unit)
+    done.flat_map do |contender|
+      Bench::Row.of_runs(@results[contender.name], METRICS, subject: contender.subject,
+                                                            contender: contender.choice.spec)
     end
   end
 
   # @return [String] the medians as a Markdown table
   def to_s
-    [Bench::Table.new(rows.compact).by_metric,
+    [Bench::Table.new(rows).by_metric,
      *@failures.map { |name, reason| "#{name} is left out: #{reason}\n" }].join
   end
 

@@ -36,6 +36,15 @@ module Bench
       row.median.is_a?(Integer) && !low ? Numbers.grouped(row.median) : Numbers.interval(row.median, low, high)
     end
 
+    # @param head [Array<String>]
+    # @param lines [Array<Array<String>>]
+    # @param left [Integer] number of columns of text, the first ones
+    # @return [String]
+    def self.markdown(head, lines, left: 1)
+      alignment = head.each_index.map { |index| index < left ? "---" : "---:" }
+      [head, alignment, *lines].map { |cells| "| #{cells.join(" | ")} |\n" }.join
+    end
+
     # @return [String] a column for each contender, a line for each subject and metric
     def by_contender
       names = uniq(:contender)
@@ -81,9 +90,6 @@ module Bench
       "#{Numbers.ratio({ "median" => own.median.fdiv(other.median) })}#{" (#{other.contender})" unless @ratio.last}"
     end
 
-    def markdown(head, lines, left: 1)
-      alignment = head.each_index.map { |index| index < left ? "---" : "---:" }
-      [head, alignment, *lines].map { |cells| "| #{cells.join(" | ")} |\n" }.join
-    end
+    def markdown(...) = self.class.markdown(...)
   end
 end
