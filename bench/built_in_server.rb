@@ -16,7 +16,6 @@ module Bench
 
     # @param name [String] of the workload
     # @param requests [Integer] that are measured
-    # @param allocator [String]
     def initialize(name, requests:, allocator:)
       @workload = Culet::Compare::Workload.built_in(name)
       @workload.prepare(log: $stderr)

@@ -16,7 +16,6 @@ module Bench
     # @param library [String] that the program requires
     # @param begins [String] what the parent does first, as Ruby; `port` is its own
     # @param worker [String] what a worker does, as Ruby; `kept` is the shared heap, an Array
-    # @param workers [Integer]
     # @param megabytes [Integer] of the shared heap
     def initialize(library, begins:, worker:, workers:, megabytes:)
       @port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }

@@ -77,7 +77,6 @@ module Bench
 
   # Runs contenders in turn, another one first in each round, so that a slow minute of the machine slows all of them.
   #
-  # @param names [Array<String>]
   # @yieldparam name [String]
   # @return [Hash{String => Array}] name to what the block returned
   def in_turn(names, runs)

@@ -4,14 +4,11 @@ module AllocatorBench
   # The results in Markdown: every goal with the figures of culet and of the best other contender, then a table for each
   # group.
   class Tables
-    # @param results [Array<Result>]
-    # @param contenders [Array<Contender>]
     def initialize(results, contenders)
       @results = results
       @contenders = contenders
     end
 
-    # @return [String]
     def to_s
       groups = @results.group_by { |result| result.probe.group }
       [*goals, *geometric_means, *groups.map { |group, results| section(group, results) }].join("\n")

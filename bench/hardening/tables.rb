@@ -8,14 +8,11 @@ module HardeningBench
     CELLS = { stopped: "stopped", no_effect: "no effect", succeeded: "**succeeded**" }.freeze
     private_constant :METRIC, :CELLS
 
-    # @param verdicts [Array<Verdict>]
-    # @param contenders [Array<Bench::Contender>]
     def initialize(verdicts, contenders)
       @verdicts = verdicts
       @contenders = contenders
     end
 
-    # @return [String]
     def to_s = [shares, details].join("\n")
 
     # @param runs [Integer] attempts of each attack

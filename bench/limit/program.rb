@@ -10,7 +10,6 @@ module Limits
     # Time to start, in seconds.
     WARM_UP = 1.0
 
-    # @param code [String]
     # @param limit [String, nil] nil: without culet/limit
     # @param box [String, nil] the folder of the black box
     def initialize(code, limit:, box: nil)
@@ -36,7 +35,6 @@ module Limits
       (thread_seconds - before) * 100 / seconds
     end
 
-    # @return [Integer]
     def private_bytes = Culet::Processes::Memory.rollup(@pid).fetch("private_bytes")
 
     private

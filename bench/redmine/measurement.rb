@@ -17,7 +17,6 @@ class Measurement
     "CPU time per request" => ["cpu_per_request_seconds", "ms", 1e3]
   }.freeze
 
-  # @param contenders [Array<Contender>]
   # @param options [Hash] :runs, :requests, :connections
   def initialize(contenders, options)
     @contenders = contenders
@@ -26,7 +25,6 @@ class Measurement
     @failures = {}
   end
 
-  # @return [self]
   def call
     random = Random.new(1)
     @options.fetch(:runs).times do |number|
@@ -43,7 +41,6 @@ class Measurement
       "results" => @results, "failures" => @failures }
   end
 
-  # @return [Array<Bench::Row>]
   def rows
     done.flat_map do |contender|
       Bench::Row.of_runs(@results[contender.name], METRICS, subject: contender.subject,

@@ -66,7 +66,6 @@ module Bench
     # @param results [Hash] see of
     def self.write(path, **results) = (of(**results).save(path) if path)
 
-    # @param title [String]
     # @param rows [Array<Row, nil>]
     # @param command [String, Array<String>]
     # @param environment [Hash] besides the machine
@@ -92,11 +91,8 @@ module Bench
     # @param name [String] without folder and extension
     def self.load(name) = read(File.join(FOLDER, "#{name}.json"))
 
-    # @param path [String]
     def self.read(path) = new(File.basename(path, ".json"), JSON.parse(File.read(path, encoding: Encoding::UTF_8)))
 
-    # @param name [String]
-    # @param document [Hash]
     def initialize(name, document)
       @name = name
       document = from_compare(document) if document.key?("comparisons")
@@ -105,7 +101,6 @@ module Bench
       @rows = rows.map { |row| Row.new(**row.transform_keys(&:to_sym)) }
     end
 
-    # @param path [String]
     def save(path)
       head = { "title" => title, "command" => commands.one? ? commands.first : commands, "date" => date,
                "environment" => environment, "remarks" => remarks }

@@ -10,7 +10,6 @@ module Bench
     RATES = /\Arequests\z|per second|per CPU second|shared|stopped/
     private_constant :Numbers, :RATES
 
-    # @param rows [Array<Row>]
     # @param ratio [Array(String, String), nil] contenders whose ratio is a column of its own; a second one of nil is
     #   the best of the others
     def initialize(rows, ratio: nil)
@@ -24,7 +23,6 @@ module Bench
     # @return [Row, nil]
     def self.best(rows) = rows.min_by { |row| row.metric.match?(RATES) ? -row.median : row.median }
 
-    # @param row [Row]
     # @return [String] its figure: counts whole, ratios close to 1 with three decimals
     def self.number(row, interval: false)
       if interval && Numbers.significant(row.low) != Numbers.significant(row.high)

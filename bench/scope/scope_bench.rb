@@ -24,7 +24,6 @@ module ScopeBench
     def initialize(options) = @options = options
 
     # @param names [Array<String>] of heaps; none for all
-    # @raise [Culet::Error]
     def call(names)
       kinds = Bench.chosen(Target::KINDS, names, "heap") { |kind| [kind.name] }
       Dir.mktmpdir("culet-bench-scope") do |folder|

@@ -20,7 +20,6 @@ class Ranking
     end
   end
 
-  # @return [Array<Bench::Row>]
   def rows
     groups.flat_map do |(workload, setting), summaries|
       METRICS.flat_map do |metric, (key, unit, factor)|
@@ -34,7 +33,6 @@ class Ranking
     end
   end
 
-  # @return [String]
   def to_s = Bench::Table.markdown(HEAD, lines, left: HEAD.size)
 
   # @return [Boolean] whether the goal is reached on every workload and setting
