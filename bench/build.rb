@@ -11,7 +11,6 @@ module Bench
     # @param folder [String] in bench/
     # @param into [String] a directory
     # @return [String] the directory, absolute
-    # @raise [Culet::Error]
     def self.call(folder, into)
       into = File.expand_path(into)
       text, status = Open3.capture2e({ "MAKEFLAGS" => nil, "LD_PRELOAD" => nil },

@@ -49,6 +49,47 @@ module Bench
   # @raise [OptionParser::NeedlessArgument]
   def no_arguments(arguments) = arguments.empty? || raise(OptionParser::NeedlessArgument, arguments.first)
 
+  # @param all [Array]
+  # @param words [Array<String>] that name some of them; none: all
+  # @param noun [String] what they are, for the sentence
+  # @yieldparam one [Object] of them
+  # @yieldreturn [Array<String>] its name, and those of its groups
+  # @return [Array] each once, in the order of the words
+  # @raise [Culet::UsageError]
+  def chosen(all, words, noun)
+    return all if words.empty?
+
+    words.flat_map do |word|
+      found = all.select { |one| yield(one).include?(word) }
+      next found if found.any?
+
+      raise Culet::UsageError, "there is no #{noun} #{word}; see --help"
+    end.uniq
+  end
+
+  # Prints the results, and writes them to a result file.
+  #
+  # @param out [String, nil] of --out
+  def publish(rows, title:, out:)
+    puts RUBY_DESCRIPTION, Table.new(rows).by_metric
+    ResultFile.write(out, title: title, rows: rows)
+  end
+
+  # Runs contenders in turn, another one first in each round, so that a slow minute of the machine slows all of them.
+  #
+  # @yieldparam name [String]
+  # @return [Hash{String => Array}] name to what the block returned
+  def in_turn(names, runs)
+    found = names.to_h { |name| [name, []] }
+    runs.times do |round|
+      names.rotate(round).each do |name|
+        warn "#{$PROGRAM_NAME}: #{name}, run #{round + 1} of #{runs}"
+        found[name] << yield(name)
+      end
+    end
+    found
+  end
+
   # Waits until the block returns something true.
   #
   # @param seconds [Numeric] at most

@@ -26,7 +26,8 @@ class CliTest < Minitest::Test
       out, err = assert_culet_success(verb, "--help")
       assert_empty err
       assert_match(/\Ausage: culet #{verb}/, out)
-      ["Examples:", "--json", "--out FILE", "--[no-]color", "--help"].each { |word| assert_includes out, word }
+      ["Examples:\n  ", "--json", "--out FILE", "--[no-]color", "--help"].each { |word| assert_includes out, word }
+      assert_empty out.lines.select { |line| line.chomp.size > 120 }
     end
 
     define_method(:"test_#{verb}_refuses_an_unknown_option") do

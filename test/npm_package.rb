@@ -11,7 +11,6 @@ class NpmPackage
   # It cannot be had here; the message says why, and is what a test skips with.
   class Missing < StandardError; end
 
-  # @param name [String]
   # @param version [String]
   # @param digest [String] SHA-256 of the registry's archive
   def initialize(name, version, digest)

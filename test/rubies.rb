@@ -21,7 +21,6 @@ module Rubies
     # @return [String] of the executable
     attr_reader :path
 
-    # @param path [String]
     def initialize(path)
       @path = path
     end
@@ -60,7 +59,6 @@ module Rubies
     # A checkout for it: copies of what the tests use, with the extensions built for it.
     #
     # @param folder [String] an empty one
-    # @return [void]
     # @raise [RuntimeError] with the compiler's words
     def checkout(folder)
       COPIED.each { |name| FileUtils.cp_r(File.join(ROOT, name), folder) }

@@ -23,7 +23,7 @@ class ScopeBenchTest < Minitest::Test
 
   def test_a_heap_that_there_is_not
     _, err, status = bench("fragments")
-    assert_equal [2, "bench/scope/run: there is no heap fragments; `bench/scope/run --help` names them\n"], [status.exitstatus, err]
+    assert_equal [2, "bench/scope/run: there is no heap fragments; see --help\n"], [status.exitstatus, err]
   end
 
   private

@@ -94,7 +94,6 @@ module TestHelper
   # Copies the Ruby files of this checkout, with the extensions that are built in lib/culet.
   #
   # @param folder [String] where lib and boot/lib are then
-  # @return [void]
   def copy_ruby_files(folder)
     FileUtils.mkdir_p("#{folder}/boot")
     FileUtils.cp_r("#{ROOT}/lib", folder)

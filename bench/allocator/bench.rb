@@ -13,6 +13,6 @@ module AllocatorBench
 end
 
 require_relative "../contenders"
-%w[goal probe catalogue trial result session tables instructions instruction_table].each do |name|
+%w[goal probe catalogue trial result session tables instructions].each do |name|
   require_relative name
 end

@@ -18,7 +18,6 @@ module AllocatorBench
 
     module_function
 
-    # @return [Array<Probe>]
     def probes = @probes ||= [startup, idle, cow, parallel, classes, fork, growth, cpu].flatten.freeze
 
     def figure(key, label, unit, goal = nil, better: :lower)

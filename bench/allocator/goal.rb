@@ -8,7 +8,6 @@ module AllocatorBench
       def text(figure) = "at most #{figure.show(limit)}"
 
       # @param value [Numeric] culet's
-      # @return [Boolean]
       def reached?(value, _figure, _others) = value <= limit
     end
 
@@ -20,7 +19,6 @@ module AllocatorBench
       end
 
       # @param value [Numeric] culet's
-      # @param figure [Figure]
       # @param others [Hash{String => Numeric}] their figures by the contender's name
       # @return [Boolean, nil] nil when none of them was measured
       def reached?(value, figure, others)

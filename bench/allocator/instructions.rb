@@ -18,12 +18,9 @@ module AllocatorBench
       @amounts = amounts
     end
 
-    # @param probe [Probe]
     # @return [Boolean] whether it is written in C and has one of AMOUNTS
     def able?(probe) = !probe.ruby? && probe.group == :cpu
 
-    # @param probe [Probe]
-    # @param contender [Contender]
     # @return [Float] instructions per operation, those of the probe's own loop included
     # @raise [Culet::Error] when there is no valgrind, or the probe fails under it
     def per_operation(probe, contender)

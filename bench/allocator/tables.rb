@@ -4,14 +4,11 @@ module AllocatorBench
   # The results in Markdown: every goal with the figures of culet and of the best other contender, then a table for each
   # group.
   class Tables
-    # @param results [Array<Result>]
-    # @param contenders [Array<Contender>]
     def initialize(results, contenders)
       @results = results
       @contenders = contenders
     end
 
-    # @return [String]
     def to_s
       groups = @results.group_by { |result| result.probe.group }
       [*goals, *geometric_means, *groups.map { |group, results| section(group, results) }].join("\n")
@@ -30,9 +27,8 @@ module AllocatorBench
 
     def table(results)
       head = ["probe", "figure", *@contenders.map(&:name), "culet to the best other", "goal", "reached"]
-      alignment = ["---", "---", *@contenders.map { "---:" }, "---:", "---", "---"]
       rows = results.flat_map { |result| result.probe.figures.map { |figure| row(result, figure) } }
-      [head, alignment, *rows].map { |cells| "| #{cells.join(" | ")} |" } + [""]
+      [Bench::Table.markdown(head, rows, left: 2)]
     end
 
     def row(result, figure)
@@ -85,8 +81,7 @@ module AllocatorBench
       return [] if rows.empty?
 
       head = ["what", "culet", "goal", "reached", "best other", "command"]
-      lines = [head, ["---", "---:", "---", "---", "---:", "---"], *rows].map { |cells| "| #{cells.join(" | ")} |" }
-      ["## Goals\n\n#{lines.join("\n")}\n"]
+      ["## Goals\n\n#{Bench::Table.markdown(head, rows)}"]
     end
 
     def goals_of(result, name)

@@ -5,8 +5,6 @@ require "json"
 module AllocatorBench
   # One run of one probe under one contender.
   class Trial
-    # @param command [Array<String>]
-    # @param contender [Bench::Contender]
     # @param timeout [Numeric] seconds after which the probe is ended
     def initialize(command:, contender:, timeout:)
       @command = command

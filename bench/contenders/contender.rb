@@ -10,14 +10,15 @@ module Bench
     #
     # @param named [Array<String>, nil]
     # @param usual [Array<String>]
+    # @param find [#call] makes a contender of its name
     # @yieldparam message [String] why a usual one is left out
     # @return [Array<Contender>]
     # @raise [Culet::Error] where one that was named, or culet, is missing
-    def self.choose(named, usual)
-      return named.map { |text| new(text) } if named
+    def self.choose(named, usual, find = method(:new))
+      return named.map { |text| find.call(text) } if named
 
       usual.filter_map do |text|
-        new(text)
+        find.call(text)
       rescue Culet::Error => e
         raise if text == "culet"
 

@@ -24,7 +24,6 @@ module Bench
     end
 
     # @param environment [Hash{String => String, nil}] to merge into ours, without the options of this Ruby
-    # @param command [Array<String>]
     # @param timeout [Numeric] seconds
     # @param directory [String] its working directory
     # @yield while it runs

@@ -6,7 +6,6 @@ module Bench
   Figure = Struct.new(:key, :label, :unit, :better, :goal, keyword_init: true) do
     def lower_is_better? = better != :higher
 
-    # @param values [Array<Numeric>]
     # @return [Numeric, nil]
     def best(values) = lower_is_better? ? values.min : values.max
 

@@ -6,7 +6,6 @@ module Bench
     attr_reader :subject
 
     # @param subject [#name, #figures]
-    # @param contenders [Array<Contender>]
     def initialize(subject, contenders)
       @subject = subject
       @contenders = contenders
@@ -21,8 +20,6 @@ module Bench
     # @return [String, nil] why the subject was not run
     attr_accessor :skipped
 
-    # @param contender [Contender]
-    # @param outcome [Outcome]
     def add(contender, outcome)
       outcome.figures ? @runs.fetch(contender.name) << outcome.figures : @reasons[contender.name] = outcome.reason
     end

@@ -4,7 +4,6 @@ module Bench
   # Runs subjects (probes or programs) under contenders in turn: each round every contender once, another one first each
   # time, so that a slow minute of the machine slows all of them. A subclass defines `one`.
   class Session
-    # @param contenders [Array<Contender>]
     # @param runs [Integer, nil] of each contender; nil for the subject's own number
     # @param progress [#call] receives a line before each run
     def initialize(contenders:, runs: nil, progress: ->(_) {})

@@ -9,7 +9,6 @@ module ExplainCommand
   PATIENCE_SECONDS = 180
   private_constant :PATIENCE_SECONDS
 
-  # @param pid [Integer]
   # @param seconds [Integer] of watching
   # @param culet [String] the command line
   # @return [Array(Hash, Integer)] the document, and its bytes

@@ -15,7 +15,6 @@ module PredictionLoad
     # @return [Float] seconds between two calls of a thread
     attr_accessor :pause
 
-    # @param threads [Integer]
     # @param pause [Float] seconds between two calls of a thread
     def initialize(threads, pause)
       @threads = threads
@@ -46,7 +45,6 @@ module PredictionLoad
   # HTTP requests, as of a proxy that has TLS, each by a connection of its own, so that all workers serve.
   class Requests < Paced
     # @param port [Integer] on 127.0.0.1
-    # @param paths [Array<String>]
     def initialize(port, paths, *pace)
       super(*pace)
       @port = port

@@ -37,10 +37,8 @@ module PredictionPrograms
 
   module_function
 
-  # @return [Array<String>]
   def names = [*REPEATED, *SERVERS, "sidekiq", "generated", *("redmine" if File.exist?(Database::FOLDER))]
 
-  # @param names [Array<String>]
   # @return [Array<Program>]
   # @raise [Culet::UsageError]
   def of(names)

@@ -16,7 +16,6 @@ class PredictionRails
     @bundle = Culet::Compare::Bundle.new(name: "generated", gemfile: File.join(__dir__, "rails/Gemfile"))
   end
 
-  # @return [String]
   def folder = File.join(Culet::Compare::Bundle.cache, "generated-application")
 
   # @return [Hash{String => String}] of a cluster of three workers
@@ -28,10 +27,8 @@ class PredictionRails
   # @return [String] what `rails new` has written for Puma
   def configuration = File.read(File.join(folder, "config/puma.rb"))
 
-  # @return [Array<String>]
   def paths = %w[/posts /posts/1 /posts/new /posts.json /posts/7 /posts/9.json]
 
-  # @raise [Culet::Error]
   def make
     @bundle.install(log: $stderr)
     return if File.exist?(File.join(folder, "made"))

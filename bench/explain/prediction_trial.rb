@@ -17,7 +17,6 @@ class PredictionTrial
   # Of a hit: what the user sets in the environment.
   ASSIGNMENT = /\A[A-Z_]+=\S+\z/
 
-  # @param program [PredictionPrograms::Program]
   # @param options [Hash] of bench/explain/predictions
   def initialize(program, **options)
     @program = program

@@ -7,8 +7,6 @@ class ExplainTrial
   # One document of --json, at most.
   MOST_BYTES = 4096
 
-  # @param program [ExplainPrograms::Program]
-  # @param allocator [String]
   # @param idle [Boolean] whether the program serves no requests besides
   # @param seconds [Integer] of watching
   # @param culet [String] the command line
@@ -64,19 +62,15 @@ end
 
 # The records of all trials, a line of JSON each, in a file: trials that have their record are not made again.
 class ExplainRecords
-  # @param path [String]
   def initialize(path)
     @path = path
     @lock = Mutex.new
     @records = read
   end
 
-  # @param trial [ExplainTrial]
   # @return [Hash, nil]
   def [](trial) = @lock.synchronize { @records[trial.key] }
 
-  # @param trial [ExplainTrial]
-  # @param record [Hash]
   def add(trial, record)
     @lock.synchronize do
       @records[trial.key] = record

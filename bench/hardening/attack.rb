@@ -7,7 +7,6 @@ module HardeningBench
   #
   # name: the program's argument; family: heading; effect: what proves success; program: path
   Attack = Struct.new(:name, :family, :effect, :program, keyword_init: true) do
-    # @return [Array<String>]
     def command = [program, name]
 
     # @return [String] the family on the command line
@@ -19,7 +18,6 @@ module HardeningBench
 
   # @param built [String] the folder of the built programs
   # @return [Array<Attack>] every attack
-  # @raise [Culet::Error]
   def self.attacks(built)
     PROGRAMS.flat_map do |name|
       program = File.join(built, name)

@@ -10,8 +10,6 @@ module HardeningBench
     # An attack takes milliseconds. One that blocks the program for this long has succeeded as a denial of service.
     TIMEOUT_SECONDS = 10
 
-    # @param attack [Attack]
-    # @param contender [Bench::Contender]
     def initialize(attack, contender)
       @contender = contender
       @attack = attack

@@ -15,9 +15,11 @@ module HardeningBench
 
     module_function
 
+    # @see Bench::Contender.choose
+    def choose(named, usual, &) = Bench::Contender.choose(named, usual, method(:find), &)
+
     # @param text [String] as of Bench::Contender, or a name of HARDENED
     # @return [Bench::Contender]
-    # @raise [Culet::Error]
     def find(text)
       patterns = HARDENED[text] or return Bench::Contender.new(text)
 
@@ -28,7 +30,6 @@ module HardeningBench
                           "into LD_LIBRARY_PATH"
     end
 
-    # @param contender [Bench::Contender]
     # @return [String, nil] of libraries given by their path: the number in the file's name or folder
     def version(contender)
       return contender.version if contender.version || contender.library.nil?

@@ -8,14 +8,11 @@ module HardeningBench
     CELLS = { stopped: "stopped", no_effect: "no effect", succeeded: "**succeeded**" }.freeze
     private_constant :METRIC, :CELLS
 
-    # @param verdicts [Array<Verdict>]
-    # @param contenders [Array<Bench::Contender>]
     def initialize(verdicts, contenders)
       @verdicts = verdicts
       @contenders = contenders
     end
 
-    # @return [String]
     def to_s = [shares, details].join("\n")
 
     # @param runs [Integer] attempts of each attack
@@ -46,21 +43,16 @@ module HardeningBench
         [family, verdicts.map { |verdict| verdict.attack.name }.uniq.size.to_s,
          *@contenders.map { |contender| format("%.0f %%", 100 * share(verdicts, contender)) }]
       end
-      "## Attacks stopped\n\n#{markdown(["family", "attacks", *names], lines, left: 1)}"
+      "## Attacks stopped\n\n#{Bench::Table.markdown(["family", "attacks", *names], lines, left: 1)}"
     end
 
     def details
       lines = @verdicts.group_by(&:attack).map do |attack, verdicts|
         [attack.name, attack.effect, *verdicts.map { |verdict| CELLS.fetch(verdict.kind) }]
       end
-      "## Outcomes\n\n#{markdown(["attack", "effect", *names], lines, left: 2 + names.size)}"
+      "## Outcomes\n\n#{Bench::Table.markdown(["attack", "effect", *names], lines, left: 2 + names.size)}"
     end
 
     def names = @contenders.map(&:name)
-
-    def markdown(head, lines, left:)
-      alignment = head.each_index.map { |index| index < left ? "---" : "---:" }
-      [head, alignment, *lines].map { |cells| "| #{cells.join(" | ")} |\n" }.join
-    end
   end
 end

@@ -5,8 +5,6 @@ module HardeningBench
   class Verdict
     attr_reader :attack, :contender
 
-    # @param attack [Attack]
-    # @param contender [Bench::Contender]
     def initialize(attack, contender)
       @attack = attack
       @contender = contender
@@ -15,7 +13,6 @@ module HardeningBench
 
     # Attempts until one succeeds, at most `runs`: an attacker needs a single success.
     #
-    # @param runs [Integer]
     # @return [Verdict] itself
     def run(runs)
       runs.times do

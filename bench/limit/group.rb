@@ -38,7 +38,6 @@ module Limits
       raise Culet::Error, "no control group can be made: #{e.message.sub(/ @ .*/, "")}"
     end
 
-    # @param bytes [Integer]
     def limit=(bytes)
       File.write(file(@version == 1 ? "memory.limit_in_bytes" : "memory.max"), bytes.to_s)
       swap = file("memory.swap.max")

@@ -25,7 +25,6 @@ module LiveBench
     RUBY
     private_constant :PACE, :CLIENTS, :THREAD, :BEGINS, :WORKER
 
-    # @param workers [Integer]
     # @param megabytes [Integer] of the heap that workers share
     def initialize(workers:, megabytes:)
       super("culet/agent", begins: BEGINS, worker: WORKER, workers: workers, megabytes: megabytes)

@@ -14,7 +14,6 @@ module MetricsBench
     Scrape = Struct.new(:seconds, :bytes, :samples)
 
     # @param kind [String] a key of CODE: what a worker does
-    # @param workers [Integer]
     # @param megabytes [Integer] of the heap that workers share
     # @param metrics [Boolean]
     def initialize(kind, workers:, megabytes:, metrics:)
@@ -22,7 +21,6 @@ module MetricsBench
                              workers: workers, megabytes: megabytes)
     end
 
-    # @return [Scrape]
     def scrape
       start = Culet::Clock.now
       text = Net::HTTP.get(URI("http://127.0.0.1:#{@port}/metrics"))

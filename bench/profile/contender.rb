@@ -19,7 +19,6 @@ module ProfileBench
       @name = name
     end
 
-    # @return [Hash{String => String, nil}]
     def environment = super.merge(settings)
 
     # @return [Hash{String => String}] for a Ruby program: the profile needs its extension

@@ -12,8 +12,6 @@ module ProfileBench
       @counter = AllocatorBench::Instructions.new(built: built, amounts: { "operations" => operations })
     end
 
-    # @param contenders [Array<Contender>]
-    # @return [Array<Bench::Row>]
     def rows(contenders)
       probes.product(contenders).map do |probe, contender|
         yield "#{probe.name} #{contender.name}"

@@ -15,7 +15,6 @@ module ProfileBench
       @measure = measure
     end
 
-    # @param contender [Contender]
     # @return [Hash{String => Numeric}] by metric: seconds, bytes
     # @raise [Culet::Error] when it fails
     def call(contender)

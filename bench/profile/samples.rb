@@ -33,13 +33,11 @@ module ProfileBench
     private_constant :PROGRAM
 
     # @param strings [Integer] of each run
-    # @param runs [Integer]
     def initialize(strings:, runs:)
       @strings = strings
       @runs = runs
     end
 
-    # @return [Array<Bench::Row>]
     # @raise [Culet::Error] when the program fails
     def rows
       DEPTHS.map do |depth|

@@ -17,7 +17,6 @@ class Measurement
     "CPU time per request" => ["cpu_per_request_seconds", "ms", 1e3]
   }.freeze
 
-  # @param contenders [Array<Contender>]
   # @param options [Hash] :runs, :requests, :connections
   def initialize(contenders, options)
     @contenders = contenders
@@ -26,7 +25,6 @@ class Measurement
     @failures = {}
   end
 
-  # @return [self]
   def call
     random = Random.new(1)
     @options.fetch(:runs).times do |number|
@@ -43,18 +41,16 @@ class Measurement
       "results" => @results, "failures" => @failures }
   end
 
-  # @return [Array<Bench::Row>]
   def rows
-    done.product(METRICS.to_a).map do |contender, (metric, (key, unit, factor))|
-      Bench::Row.of(@results[contender.name].map { |figures| figures[key] },
-                    factor: factor, subject: contender.subject, contender: contender.choice.spec,
-                    metric: metric, unit: unit)
+    done.flat_map do |contender|
+      Bench::Row.of_runs(@results[contender.name], METRICS, subject: contender.subject,
+                                                            contender: contender.choice.spec)
     end
   end
 
   # @return [String] the medians as a Markdown table
   def to_s
-    [Bench::Table.new(rows.compact).by_metric,
+    [Bench::Table.new(rows).by_metric,
      *@failures.map { |name, reason| "#{name} is left out: #{reason}\n" }].join
   end
 

@@ -41,7 +41,6 @@ class Pages
     end
   end
 
-  # @param file [String]
   def save(file) = File.binwrite(file, Marshal.dump(self))
 
   # @param before [Pages] of the parent before the fork

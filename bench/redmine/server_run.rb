@@ -14,7 +14,6 @@ class ServerRun
   # Puma looks for plugins in both.
   LIBRARIES = [File.expand_path("../../lib", __dir__), __dir__].join(":")
 
-  # @param contender [Contender]
   # @param requests [Integer]
   # @param connections [Integer]
   def initialize(contender:, requests:, connections:)

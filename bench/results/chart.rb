@@ -34,7 +34,6 @@ module Bench
     private_constant :MARGIN, :GAP, :LINE, :TITLE, :VALUE_WIDTH, :CHARACTER_WIDTH, :LABEL_GAP, :STYLE
 
     # @param title [String] for readers who do not see it
-    # @param panels [Array<Panel>]
     # @param columns [Integer] panels side by side
     def initialize(title, panels, columns:)
       @title = title

@@ -13,7 +13,6 @@ module Bench
     # filter of rows; prefix: before the subjects of a file, by the file's name
     Part = Struct.new(:names, :metrics, :layout, :ratio, :only, :prefix, keyword_init: true) do
       # @param files [Hash{String => ResultFile}]
-      # @return [Array<Row>]
       def rows(files) = names.flat_map { |name| prefixed(name, files.fetch(name).rows.select { |row| shown?(row) }) }
 
       private

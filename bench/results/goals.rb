@@ -23,8 +23,7 @@ module Bench
 
     # @return [String] a Markdown table
     def to_s
-      lines = @goals.map { |goal| line(goal) }
-      "| goal | stands at | reached |\n| --- | --- | --- |\n#{lines.map { |cells| "| #{cells.join(" | ")} |\n" }.join}"
+      Table.markdown(["goal", "stands at", "reached"], @goals.map { |goal| line(goal) }, left: 3)
     end
 
     private

@@ -103,16 +103,15 @@ module Bench
     def bar(row, label) = Chart::Bar.new(label, row, row.contender.start_with?("culet"))
 
     def list
-      head = "| file | title | date | Ruby | system | machine |\n| --- | --- | --- | --- | --- | --- |\n"
-      "## Result files\n\n#{head}#{@files.values.map { |file| listed(file) }.join}"
+      lines = @files.values.map { |file| listed(file) }
+      "## Result files\n\n#{Table.markdown(%w[file title date Ruby system machine], lines, left: 6)}"
     end
 
     def listed(file)
       ruby, glibc, system, machine, load =
         file.environment.values_at("ruby", "glibc", "distribution", "machine", "load_average")
-      cells = ["[#{file.name}](benchmarks/#{file.name}.json)", file.title, file.date, ruby[/\d[\d.]+\d/],
-               system || "glibc #{glibc}", machine || (load ? "load average #{load}" : "–")]
-      "| #{cells.join(" | ")} |\n"
+      ["[#{file.name}](benchmarks/#{file.name}.json)", file.title, file.date, ruby[/\d[\d.]+\d/],
+       system || "glibc #{glibc}", machine || (load ? "load average #{load}" : "–")]
     end
   end
 end

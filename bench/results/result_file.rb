@@ -22,6 +22,21 @@ module Bench
       new(**names, **%w[median low high].to_h { |key| [key.to_sym, summary[key]&.round(9)] }, runs: values.compact.size)
     end
 
+    # @param runs [Array<Hash>] the figures of each run
+    # @param metrics [Hash{String => Array}] metric to the key of its figure, its unit, and a factor
+    # @return [Array<Row>] of the metrics that have a value
+    def self.of_runs(runs, metrics, **names)
+      metrics.filter_map do |metric, (key, unit, factor)|
+        of(runs.map { |run| run[key] }, factor: factor || 1, metric: metric, unit: unit, **names)
+      end
+    end
+
+    # @param summary [Hash] of Culet::Statistics
+    # @return [Row]
+    def self.of_summary(summary, factor: 1, **names)
+      new(**names, **%w[median low high].to_h { |key| [key.to_sym, summary[key]&.*(factor)] })
+    end
+
     def to_h = super.compact
   end
 
@@ -47,11 +62,10 @@ module Bench
 
     attr_reader :name, :title, :commands, :date, :environment, :remarks, :rows
 
-    # @param path [String]
+    # @param path [String, nil] nil: nothing is written
     # @param results [Hash] see of
-    def self.write(path, **results) = of(**results).save(path)
+    def self.write(path, **results) = (of(**results).save(path) if path)
 
-    # @param title [String]
     # @param rows [Array<Row, nil>]
     # @param command [String, Array<String>]
     # @param environment [Hash] besides the machine
@@ -77,11 +91,8 @@ module Bench
     # @param name [String] without folder and extension
     def self.load(name) = read(File.join(FOLDER, "#{name}.json"))
 
-    # @param path [String]
     def self.read(path) = new(File.basename(path, ".json"), JSON.parse(File.read(path, encoding: Encoding::UTF_8)))
 
-    # @param name [String]
-    # @param document [Hash]
     def initialize(name, document)
       @name = name
       document = from_compare(document) if document.key?("comparisons")
@@ -90,7 +101,6 @@ module Bench
       @rows = rows.map { |row| Row.new(**row.transform_keys(&:to_sym)) }
     end
 
-    # @param path [String]
     def save(path)
       head = { "title" => title, "command" => commands.one? ? commands.first : commands, "date" => date,
                "environment" => environment, "remarks" => remarks }

@@ -10,7 +10,6 @@ module Bench
     RATES = /\Arequests\z|per second|per CPU second|shared|stopped/
     private_constant :Numbers, :RATES
 
-    # @param rows [Array<Row>]
     # @param ratio [Array(String, String), nil] contenders whose ratio is a column of its own; a second one of nil is
     #   the best of the others
     def initialize(rows, ratio: nil)
@@ -24,7 +23,6 @@ module Bench
     # @return [Row, nil]
     def self.best(rows) = rows.min_by { |row| row.metric.match?(RATES) ? -row.median : row.median }
 
-    # @param row [Row]
     # @return [String] its figure: counts whole, ratios close to 1 with three decimals
     def self.number(row, interval: false)
       if interval && Numbers.significant(row.low) != Numbers.significant(row.high)
@@ -34,6 +32,15 @@ module Bench
       return Numbers.ratio({ "median" => row.median, "low" => low, "high" => high }, apart: true) if row.unit == "ratio"
 
       row.median.is_a?(Integer) && !low ? Numbers.grouped(row.median) : Numbers.interval(row.median, low, high)
+    end
+
+    # @param head [Array<String>]
+    # @param lines [Array<Array<String>>]
+    # @param left [Integer] number of columns of text, the first ones
+    # @return [String]
+    def self.markdown(head, lines, left: 1)
+      alignment = head.each_index.map { |index| index < left ? "---" : "---:" }
+      [head, alignment, *lines].map { |cells| "| #{cells.join(" | ")} |\n" }.join
     end
 
     # @return [String] a column for each contender, a line for each subject and metric
@@ -81,9 +88,6 @@ module Bench
       "#{Numbers.ratio({ "median" => own.median.fdiv(other.median) })}#{" (#{other.contender})" unless @ratio.last}"
     end
 
-    def markdown(head, lines, left: 1)
-      alignment = head.each_index.map { |index| index < left ? "---" : "---:" }
-      [head, alignment, *lines].map { |cells| "| #{cells.join(" | ")} |\n" }.join
-    end
+    def markdown(...) = self.class.markdown(...)
   end
 end

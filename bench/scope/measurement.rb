@@ -11,7 +11,6 @@ module ScopeBench
     RUBY = %w[live_resident_bytes free_resident_bytes overhead_resident_bytes transient_resident_bytes].freeze
     private_constant :MALLOC, :RUBY
 
-    # @param kind [Target::Kind]
     # @param snapshots [Array<Culet::Scope::Snapshot>] one for each reading
     # @param copied [Float] bytes that the kernel copies in a second of CPU time
     def initialize(kind, snapshots, copied)

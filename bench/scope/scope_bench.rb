@@ -24,9 +24,8 @@ module ScopeBench
     def initialize(options) = @options = options
 
     # @param names [Array<String>] of heaps; none for all
-    # @raise [Culet::Error]
     def call(names)
-      kinds = kinds(names)
+      kinds = Bench.chosen(Target::KINDS, names, "heap") { |kind| [kind.name] }
       Dir.mktmpdir("culet-bench-scope") do |folder|
         built = Bench::Build.call("scope", folder)
         copied = copying(built)
@@ -38,23 +37,12 @@ module ScopeBench
 
     private
 
-    def kinds(names)
-      return Target::KINDS if names.empty?
-
-      names.map do |name|
-        Target::KINDS.find { |kind| kind.name == name } ||
-          raise(Culet::UsageError, "there is no heap #{name}; `bench/scope/run --help` names them")
-      end
-    end
-
     def write(done, copied)
       if @options[:json]
         document = { "bytes_copied_per_cpu_second" => copied.round, "megabytes" => @options[:megabytes],
                      "heaps" => done.map(&:to_h) }
         Culet::AtomicFile.write(@options[:json], "#{JSON.pretty_generate(document)}\n")
       end
-      return unless @options[:out]
-
       alone = Bench::Row.of([copied], factor: 1e-9, subject: "any heap", contender: "kernel's copying alone",
                                       metric: Measurement::SPEED, unit: "GB/s")
       Bench::ResultFile.write(@options[:out], title: "Reading a process", rows: [*done.flat_map(&:rows), alone],

@@ -27,7 +27,6 @@ module ScopeBench
                goal_gigabytes: 2.5, pauses: true, preload: true)
     ].freeze
 
-    # @param kind [Kind]
     # @param built [String] folder of the C programs
     # @param megabytes [Integer] how large
     def initialize(kind, built, megabytes)

@@ -38,7 +38,6 @@ module StandardBench
                           "or name your checkout by --sources DIR"
     end
 
-    # @param program [Program]
     # @return [String, nil] why it cannot run: what is not installed or cannot be built
     def obstacle(program)
       lacking = program.needs.reject { |name| Culet::Executables.find(name) }

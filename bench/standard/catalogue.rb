@@ -13,7 +13,6 @@ module StandardBench
 
     module_function
 
-    # @return [Array<Program>]
     def programs
       @programs ||= [
         program("cfrac", "factors an integer; small blocks, one thread",

@@ -4,8 +4,6 @@ module StandardBench
   # The result files of a command: FILE and, for the programs in Ruby, FILE-ruby.
   class Files
     # @param out [String] path
-    # @param contenders [Array<Bench::Contender>]
-    # @param programs [Array<Program>]
     # @param add [Boolean] whether the files keep the results of other programs
     # @raise [Culet::Error] where a file to add to has other allocators or is of another machine
     def initialize(out, contenders:, programs:, add: false)
@@ -15,7 +13,6 @@ module StandardBench
       kinds(programs).each { |ruby| merged(file([], ruby: ruby), path(ruby: ruby)) }
     end
 
-    # @param results [Array<Bench::Result>]
     def write(results)
       results.group_by { |result| in_ruby?(result.subject) }.each do |ruby, part|
         path = path(ruby: ruby)

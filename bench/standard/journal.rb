@@ -7,7 +7,6 @@ module StandardBench
   # The runs of a measurement that has not ended, a line for each, in a file beside its results. The command, called
   # again, takes them from there and goes on. The first line says of what they are.
   class Journal
-    # @param contenders [Array<Bench::Contender>]
     # @return [Hash] what must be the same for runs to be compared
     def self.identity(contenders)
       libraries = contenders.to_h do |contender|
@@ -19,7 +18,6 @@ module StandardBench
     # @return [Integer] runs that were there
     attr_reader :size
 
-    # @param path [String]
     # @param identity [Hash]
     # @raise [Culet::Error] where the file is another run's
     def initialize(path, identity)
@@ -34,10 +32,7 @@ module StandardBench
       @size = lines.size
     end
 
-    # @param program [Program]
-    # @param contender [Bench::Contender]
     # @yieldreturn [Bench::Outcome] where no run is left in the file
-    # @return [Bench::Outcome]
     def outcome(program, contender)
       @runs[[program.name, contender.name]].shift || yield.tap do |outcome|
         write({ "program" => program.name, "contender" => contender.name, **outcome.to_h })

@@ -13,7 +13,6 @@ module StandardBench
 
     module_function
 
-    # @param environment [Hash{String => String, nil}]
     # @param program [String] a path, or a name in PATH
     # @return [String, nil] path; nil where no file calls malloc
     def file(environment, program)

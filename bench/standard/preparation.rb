@@ -10,7 +10,6 @@ module StandardBench
 
     def initialize = @done = {}
 
-    # @param program [Program]
     # @return [String, nil] why it cannot run
     def obstacle(program) = @done.fetch(program.name) { @done[program.name] = prepare(program) }
 

@@ -37,7 +37,6 @@ module StandardBench
 
     # @param words [String] a command with the names of paths and numbers, e.g. "%<built>s/larson %<processors>d"
     # @param paths [Hash{Symbol => String}] built, sources and folder
-    # @return [Array<String>]
     def self.words(words, **paths)
       names = { ruby: RbConfig.ruby, processors: Etc.nprocessors, **paths }
       words.shellsplit.map { |word| format(word, **names) }

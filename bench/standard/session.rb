@@ -3,7 +3,6 @@
 module StandardBench
   # Runs programs under contenders in turn.
   class Session < Bench::Session
-    # @param builder [Builder]
     # @param preparation [Preparation] of the programs in Ruby
     # @param measure [String] path of the program that measures
     # @param journal [Journal, nil] of the runs that an earlier command has made

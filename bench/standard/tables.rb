@@ -6,12 +6,10 @@ module StandardBench
     # Times within this factor of the first count as first.
     TIME_FACTOR = 1.05
 
-    # @param results [Array<Bench::Result>]
     def initialize(results)
       @results = results
     end
 
-    # @return [String]
     def to_s
       parts = [*candidates.map { |name| summary(name) }, *Catalogue::FIGURES.map { |figure| table(figure) }, remarks]
       "#{parts.compact.join("\n\n")}\n"

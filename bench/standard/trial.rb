@@ -9,9 +9,6 @@ module StandardBench
     # Seconds a server has to answer first.
     START_SECONDS = 10
 
-    # @param program [Program]
-    # @param contender [Bench::Contender]
-    # @param builder [Builder]
     # @param measure [String] path of the program that measures
     def initialize(program:, contender:, builder:, measure:)
       @program = program

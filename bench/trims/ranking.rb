@@ -20,19 +20,20 @@ class Ranking
     end
   end
 
-  # @return [Array<Bench::Row>]
   def rows
     groups.flat_map do |(workload, setting), summaries|
       METRICS.flat_map do |metric, (key, unit, factor)|
         CONTENDERS.zip(summaries).filter_map do |contender, summary|
-          row("#{workload} on #{setting}", contender, metric, unit, factor, summary[key]) if summary
+          next unless summary
+
+          Bench::Row.of_summary(summary[key], factor: factor, subject: "#{workload} on #{setting}",
+                                              contender: contender, metric: metric, unit: unit)
         end
       end
     end
   end
 
-  # @return [String]
-  def to_s = [HEAD, HEAD.map { |_| "---" }, *lines].map { |cells| "| #{cells.join(" | ")} |\n" }.join
+  def to_s = Bench::Table.markdown(HEAD, lines, left: HEAD.size)
 
   # @return [Boolean] whether the goal is reached on every workload and setting
   def reached? = groups.all? { |_, summaries| summaries.all? && ratio(summaries) <= GOAL }
@@ -57,11 +58,6 @@ class Ranking
   end
 
   def ratio(summaries) = summaries.last.dig("end_rss_bytes", "median").fdiv(summaries[1].dig("end_rss_bytes", "median"))
-
-  def row(subject, contender, metric, unit, factor, summary)
-    values = summary.slice("median", "low", "high").compact.to_h { |key, value| [key.to_sym, value * factor] }
-    Bench::Row.new(subject: subject, contender: contender, metric: metric, unit: unit, **values)
-  end
 
   def lines
     groups.map do |names, summaries|

@@ -20,7 +20,6 @@ class Spike < Culet::Allocators::Trim
     [[RbConfig.ruby, "extconf.rb"], ["make"]].each { |command| run(command) }
   end
 
-  # @return [String]
   def spec = "spike"
 
   # @return [Hash{String => String}] see Trim

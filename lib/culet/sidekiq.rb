@@ -25,7 +25,7 @@ module Culet
       periods = QuietPeriods.new
       return warn_without_heartbeat unless listen(config, periods)
 
-      config.server_middleware { |chain| chain.prepend(QuietPeriods::Middleware, periods) }
+      config.server_middleware { |chain| chain.prepend(Middleware, periods) }
     end
 
     def self.label_jobs(config)

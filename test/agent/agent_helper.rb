@@ -51,6 +51,29 @@ module AgentHelper
   # @return [Socket] a connection to the agent
   def endpoint(pid) = Culet::Agent::Endpoint.new(Culet::Processes::Live.find(pid)).connect || flunk("process #{pid} does not listen")
 
+  # A process that calls itself an agent. answer: what it sends, as Ruby; nil: it never accepts, and its queue is full
+  def with_impostor(answer, &block)
+    script = <<~RUBY
+      require "socket"
+      listener = Socket.new(:UNIX, :STREAM)
+      listener.bind(Socket.sockaddr_un("\\0culet-agent/\#{Process.pid}/\#{File.stat("/proc/self/ns/pid").ino}"))
+      listener.listen(0)
+      $held = Array.new(#{answer ? 0 : 4}) { Socket.new(:UNIX, :STREAM).tap { |one| one.connect_nonblock(listener.local_address) rescue nil } }
+      #{SAY_UP}
+      sleep if #{answer.nil?}
+      loop do
+        connection = listener.accept.first
+        connection.gets
+        connection.write(#{answer})
+      rescue SystemCallError
+        nil # it was not believed
+      ensure
+        connection&.close
+      end
+    RUBY
+    with_program(RbConfig.ruby, "-e", script, env: TestHelper::NEUTRAL, &block)
+  end
+
   # @return [Array(Integer, Integer)] how many descriptors and threads the process has; the least of some moments, because
   #   it hangs up a little after the answer is here
   def possessions(pid)

@@ -78,7 +78,7 @@ class AgentCrowdTest < Minitest::Test
   end
 
   def test_one_that_is_too_busy_for_ever_is_a_sentence
-    with_impostor("busy\n") do |pid|
+    with_impostor("'busy\n'") do |pid|
       assert_match(/try again\z/, assert_raises(Culet::Error) { ask_in_haste(pid) }.message)
     end
   end
@@ -91,7 +91,7 @@ class AgentCrowdTest < Minitest::Test
   end
 
   def test_one_that_always_hangs_up_is_a_sentence
-    with_impostor("") do |pid|
+    with_impostor("''") do |pid|
       error = assert_raises(Culet::Error) { ask_in_haste(pid) }
       assert_equal "process #{pid} closes the connection; try again", error.message
     end
@@ -265,21 +265,6 @@ class AgentCrowdTest < Minitest::Test
   ensure
     children&.each { |child| end_child(child) }
     [first, *pipes&.flatten].compact.each(&:close)
-  end
-
-  # A process that calls itself an agent. answer: nil: it never accepts, and its queue is full
-  def with_impostor(answer, &block)
-    script = <<~RUBY
-      require "socket"
-      listener = Socket.new(:UNIX, :STREAM)
-      listener.bind(Socket.sockaddr_un("\\0culet-agent/\#{Process.pid}/\#{File.stat("/proc/self/ns/pid").ino}"))
-      listener.listen(0)
-      $held = Array.new(#{answer ? 0 : 4}) { Socket.new(:UNIX, :STREAM).tap { |one| one.connect_nonblock(listener.local_address) rescue nil } }
-      #{SAY_UP}
-      sleep if #{answer.nil?}
-      loop { listener.accept.first.tap { |one| one.write(#{answer.inspect}) rescue nil }.close }
-    RUBY
-    with_program(RbConfig.ruby, "-e", script, env: TestHelper::NEUTRAL, &block)
   end
 
   def end_child(pid)

@@ -22,7 +22,7 @@ class AgentHostileTest < Minitest::Test
 
   # Goes on for ever, with 8 MB each time.
   def test_strings_are_bounded_by_what_the_process_has
-    with_impostor("", "'x' * (200 << 20)") do |pid|
+    with_text("'x' * (200 << 20)") do |pid|
       assert_match(/sent an answer that this version of culet does not know/, refusal(pid))
     end
   end
@@ -30,9 +30,9 @@ class AgentHostileTest < Minitest::Test
   def test_strings_that_contradict_themselves
     { { "strings" => 9 } => /is inconsistent/, { "strings" => "9" } => /strings is not a whole number/, { "fork_seconds" => nil } => /fork_seconds is not a time/,
       { "kind" => 3 } => /kind is not/ }.each do |wrong, message|
-      with_impostor("", JSON.generate(END_OF_STRINGS.merge(wrong)).ljust(256).inspect) { |pid| assert_match message, refusal(pid), wrong }
+      with_text(JSON.generate(END_OF_STRINGS.merge(wrong)).ljust(256).inspect) { |pid| assert_match message, refusal(pid), wrong }
     end
-    ["", "\n", "[]\n", "\xff\n".b, "{}\n"].each { |text| with_impostor("", text.inspect) { |pid| refusal(pid) } }
+    ["", "\n", "[]\n", "\xff\n".b, "{}\n"].each { |text| with_text(text.inspect) { |pid| refusal(pid) } }
   end
 
   def refusal(pid)
@@ -131,7 +131,7 @@ class AgentHostileTest < Minitest::Test
   end
 
   def test_an_answer_without_end
-    with_impostor("", "'[' * (33 << 20)") do |pid|
+    with_text("'[' * (33 << 20)") do |pid|
       error = assert_raises(Culet::Error) { Culet::Boot::UnusedInquiry.new(pid).call }
       assert_match(/sent an answer that this version of culet does not know/, error.message)
     end
@@ -156,29 +156,8 @@ class AgentHostileTest < Minitest::Test
 
   private
 
-  # A process that calls itself an agent. before: run for each `line` that it is asked; answer: what is sent
-  def with_impostor(before, answer, &block)
-    script = <<~RUBY
-      require "socket"
-      require "json"
-      listener = Socket.new(:UNIX, :STREAM)
-      listener.bind(Socket.sockaddr_un("\\0culet-agent/\#{Process.pid}/\#{File.stat("/proc/self/ns/pid").ino}"))
-      listener.listen(5)
-      #{SAY_UP}
-      loop do
-        connection = listener.accept.first
-        line = connection.gets
-        #{before}
-        text = #{answer}
-        connection.write("ok \#{text.bytesize}\\n", text)
-      rescue SystemCallError
-        nil # it was not believed
-      ensure
-        connection&.close
-      end
-    RUBY
-    with_program(RbConfig.ruby, "-e", script, env: TestHelper::NEUTRAL, &block)
-  end
+  # A process that calls itself an agent, and has an answer for each request. text: Ruby
+  def with_text(text, &) = with_impostor("(text = #{text}).then { \"ok \#{text.bytesize}\\n\" + text.b }", &)
 
   def with_answer(text)
     inquiry = Culet::Agent::Inquiry.new(Process.pid)

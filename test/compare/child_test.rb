@@ -96,5 +96,5 @@ class CompareChildTest < Minitest::Test
     File.read(note).to_i
   end
 
-  def running?(pid) = !["Z", "X", nil].include?(Culet::Processes::Cpu.state(pid))
+  def running?(pid) = Culet::Processes::Cpu.alive?(pid)
 end

@@ -27,7 +27,6 @@ module CowHelper
   WORKERS = "#{WORDS}family(3) { |n| WORDS.each_slice(10 + n) { |words| words.first << \"!\" }; " \
             "$own = Array.new(20_000) { |i| \"own \#{i}\" * 3 }; GC.start }".freeze
 
-  # @param command [Array<String>]
   # @yieldparam pid [Integer] of the parent
   def with_family(*command, env: {}, settled: true)
     with_program(*command, env: TestHelper::NEUTRAL.merge(env)) do |pid|

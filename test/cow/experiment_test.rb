@@ -2,12 +2,9 @@
 
 require "test_helper"
 require "json"
-require_relative "../map/layout"
 
 # `culet cow experiment`, on real interpreters, with few strings.
 class CowExperimentTest < Minitest::Test
-  include Layout
-
   SMALL = ["--millions", "0.05", "--seed", "1"].freeze
   PROCESS_KEYS = %w[rss_bytes pss_bytes shared_bytes private_bytes].freeze
 
@@ -35,24 +32,11 @@ class CowExperimentTest < Minitest::Test
     assert_operator own["mutates"], :>, own["child"] + 200_000
   end
 
-  def test_the_table_and_the_page
-    Dir.mktmpdir do |directory|
-      path = "#{directory}/cow.html"
-      out, err, status = run_culet("cow", "experiment", *SMALL, "--runs", "1", "--allocators", "glibc", "--with", "python3", "--html", path, env: NEUTRAL)
-      assert_equal [0, "culet: wrote #{path}\n"], [status.exitstatus, err.lines.last]
-      assert_match(/^the parent collects$/, out)
-      assert_match(/^Python [\d.]+ on glibc +\d/, out)
-      assert_match(/^50,000 strings\./, out)
-      next unless Browser::PROGRAM
-
-      Browser.use do |browser|
-        browser.open(path, ready: "'complete'")
-        assert_equal [1, 4], browser.evaluate("[document.querySelectorAll('tbody tr').length, document.querySelectorAll('.bar span').length]")
-        assert_equal 50_000, browser.evaluate("JSON.parse(document.getElementById('document').textContent).strings")
-        assert_equal ["file://#{path}"], browser.requests
-      end
-      assert_layout(path, ready: "'complete'")
-    end
+  def test_the_table
+    out, = assert_culet_success("cow", "experiment", *SMALL, "--runs", "1", "--allocators", "glibc", "--with", "python3", env: NEUTRAL)
+    assert_match(/^the parent collects$/, out)
+    assert_match(/^Python [\d.]+ on glibc +\d/, out)
+    assert_match(/^50,000 strings\./, out)
   end
 
   # A shell can do it as well.
@@ -117,7 +101,7 @@ class CowExperimentTest < Minitest::Test
       %w[--allocators nosuch] => /no allocator "nosuch"/ }.each do |words, sentence|
       assert_sentence(sentence, "cow", "experiment", *words, status: 2)
     end
-    { %w[--script /no/such.rb] => /there is no file/, %w[--html /no/where.html] => /cannot write/ }.each do |words, sentence|
+    { %w[--script /no/such.rb] => /there is no file/, %w[--out /no/where] => /cannot write/ }.each do |words, sentence|
       assert_sentence(sentence, "cow", "experiment", *words)
     end
   end

@@ -51,7 +51,6 @@ class Page
     anchor.nil? || Page.new(File.expand_path(target, "/").delete_prefix("/")).anchors.include?(anchor)
   end
 
-  # @return [Array<Block>]
   def blocks
     text.to_enum(:scan, FENCE).map do
       match = Regexp.last_match

@@ -42,7 +42,6 @@ class Podman
   # @param image [String] its name
   # @param root [Roots::Root] whose files it gets
   # @param gems [Array<String>] paths of the gems that `gem install` finds inside
-  # @return [void]
   def import(image, root, gems)
     Dir.mktmpdir("base", @folder) do |context|
       archive = File.join(context, "root.tar")
@@ -57,7 +56,6 @@ class Podman
   # @param image [String] name that it gets
   # @param dockerfile [String] its text
   # @param context [String] folder of the files that it names
-  # @return [void]
   def build(image, dockerfile, context, *options)
     file = File.join(context, "Dockerfile")
     File.write(file, dockerfile)
@@ -101,8 +99,6 @@ class Podman
   end
 
   # Removes the images, and the mount that podman leaves.
-  #
-  # @return [void]
   def close
     podman("rmi", "--all", "--force")
     mounted = File.foreach("/proc/self/mounts").map { |line| line.split[1] }.select { |path| path.start_with?("#{@folder}/") }

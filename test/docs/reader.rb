@@ -17,7 +17,6 @@ class Reader
   PROGRAMS = { "puma" => "server.rb 0.5", "sidekiq" => "job.rb", "bin/rails" => "rails.rb" }.freeze
   private_constant :FIXTURES, :NAMED, :NUMBER, :SHORTER, :PROGRAMS
 
-  # @param code [String]
   def self.needs_server?(code) = NUMBER.match?(code) || NAMED.match?(code)
 
   # @return [String] where the commands run
@@ -47,7 +46,6 @@ class Reader
     end
   end
 
-  # @return [Hash{String => String, nil}]
   def environment
     libraries = ["#{ROOT}/lib", *$LOAD_PATH.grep(%r{\A#{Regexp.escape(ROOT)}/\.gems/})]
     paths = [@programs, File.dirname(RbConfig.ruby), ENV.fetch("PATH")].join(":")

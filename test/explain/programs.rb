@@ -40,17 +40,14 @@ module ExplainPrograms
       @head = File.readlines(file).filter_map { |line| line.match(HEAD)&.captures }.to_h
     end
 
-    # @return [String]
     def file = File.join(FOLDER, "#{name}.rb")
 
     # @return [String] the verdict on glibc
     def kind = File.dirname(name)
 
-    # @param allocator [String]
     # @return [Boolean] whether it is for that
     def for?(allocator) = !head.key?("allocators") || head["allocators"].split(", ").include?(allocator)
 
-    # @param allocator [String]
     # @return [Array<String>] verdicts that are right there, the best first
     def verdicts(allocator)
       first = allocator == "glibc" || !head.key?("elsewhere") ? [kind] : [*head["elsewhere"].split(", "), kind]
@@ -60,11 +57,8 @@ module ExplainPrograms
     # @return [Integer, nil] of the line that is to blame
     def line = File.readlines(file).index { |text| text.include?("# HERE") }&.succ
 
-    # @return [Boolean]
     def gems? = File.read(file).match?(%r{bundler/setup|rails_application|Load\.sidekiq})
 
-    # @param allocator [String]
-    # @return [Hash{String => String, nil}]
     def environment(allocator)
       entries = (head["loads"] || "agent").split.map { |entry| "-r#{ROOT}/lib/culet/#{entry}.rb" }
       variables = head["env"].to_s.split.to_h { |word| word.split("=", 2) }
@@ -74,7 +68,6 @@ module ExplainPrograms
 
     # Runs it until the block is done.
     #
-    # @param allocator [String]
     # @param env [Hash{String => String}] further variables
     # @yieldparam pid [Integer] the root of the processes to explain
     # @return [Object] what the block returned

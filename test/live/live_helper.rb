@@ -48,7 +48,6 @@ module LiveHelper
     end
   end
 
-  # @return [Array<Culet::Live::Encoder::Frame>]
   def frames(moments)
     encoder = Encoder.new
     moments.map { |moment| encoder.call(State.of(moment), moment["events"]) }

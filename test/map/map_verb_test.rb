@@ -130,8 +130,4 @@ class MapVerbTest < Minitest::Test
       assert_equal "culet: a PNG needs the gem chunky_png, which comes with culet-cli; run `gem install culet-cli`, or use --html\n", err
     end
   end
-
-  def test_help_has_examples
-    assert_includes culet("map", "--help").first, "culet map 4242 --png heap.png"
-  end
 end

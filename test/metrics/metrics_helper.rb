@@ -26,7 +26,6 @@ module MetricsHelper
     end
   end
 
-  # @param samples [Array<Sample>]
   # @param labels [Hash{Symbol => String}] that it must have
   # @return [Array<Sample>]
   def select(samples, name, **labels)
@@ -58,7 +57,6 @@ module MetricsHelper
     Net::HTTP.start("127.0.0.1", port, open_timeout: 60, read_timeout: 60) { |http| http.get(path, headers) }
   end
 
-  # @return [Integer]
   def free_port = Culet::Compare::LoadTarget.free_port
 
   # @return [String, nil] the path of a program of Debian's package prometheus

@@ -22,7 +22,6 @@ class PyroscopeServer
     @thread = Thread.new { serve }
   end
 
-  # @return [String]
   def address = "http://127.0.0.1:#{@server.addr[1]}"
 
   def close

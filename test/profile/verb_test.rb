@@ -15,10 +15,7 @@ class ProfileVerbTest < Minitest::Test
     end
   end
 
-  def test_help_and_wrong_usage
-    out, _, status = run_culet("profile", "--help")
-    assert_predicate status, :success?
-    assert_match(/Examples:\n  culet profile -- ruby job\.rb/, out)
+  def test_wrong_usage
     { [] => /no process given/, ["1", "--", "true"] => /not both/, ["--"] => /no command given/, ["--for", "1s", "--", "true"] => /--for cannot be used/,
       %w[1 --view dead] => /invalid argument: --view dead/, %w[1 --by colour] => /invalid argument: --by colour/, %w[1 --top 0] => /--top takes a whole number/,
       %w[1 --sample 5x] => /--sample takes a number of bytes/, %w[1 --sample 0] => /--sample takes/, %w[1 --every 1m] => /--every needs --out-dir or --push/,

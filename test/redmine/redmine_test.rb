@@ -106,7 +106,6 @@ class RedmineTest < Minitest::Test
   # @param flags [Array<String>] of Ruby
   # @param verb [Array<String>, nil] of culet's that the boot runs under, in JSON
   # @param env [Hash{String => String}] what is another than in ENVIRONMENT
-  # @return [Boot]
   def boot(*flags, verb: nil, bootsnap: false, env: {})
     told = File.join(@place.share, "told")
     FileUtils.rm_f(told)

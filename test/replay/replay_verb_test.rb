@@ -27,11 +27,6 @@ class ReplayVerbTest < Minitest::Test
     end
   end
 
-  def test_help_has_examples
-    out, = culet("replay", "--help")
-    ["Examples:", "--paced", "--touch", "culet trace -o job.trace"].each { |word| assert_includes out, word }
-  end
-
   def test_a_trace_of_more_memory_than_there_is
     skip "this machine promises no more memory than it has" if File.read("/proc/sys/vm/overcommit_memory").to_i == 2
     record(compile("for (int i = 0; i < 4096; i++) if (!malloc((size_t)1 << 32)) return 3"))

@@ -28,11 +28,6 @@ class RequiresVerbTest < Minitest::Test
     assert_equal [new, said], run_culet("help", "require", "--unused").first(2)
   end
 
-  def test_help_has_examples
-    out, = assert_culet_success("requires", "--help")
-    ["Examples:", "--tree", "--html", "--diff", "--unused"].each { |word| assert_includes out, word }
-  end
-
   def test_the_table
     write("a.rb" => "require 'b'\nbegin; require 'nowhere_to_be_found'; rescue LoadError; end; require 'b'", "b.rb" => "B = 1")
     out, = assert_culet_success("requires", "--no-color", "--", *ruby("-e", "require 'a'; puts :spoken"), env: TestHelper::NEUTRAL)

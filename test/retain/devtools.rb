@@ -12,7 +12,6 @@ module DevTools
 
   module_function
 
-  # @param browser [Browser]
   # @param text [String] a heap snapshot
   # @return [Hash] what the model says: nodes, edges, total (bytes), aggregates by class
   def load(browser, text)

@@ -61,10 +61,8 @@ module RetentionDocuments
     document(holders: holders, sets: sets, others: [900, 9_000, 1_000_000], other_sets: [12, 300, 50_000], tree: tree, **more)
   end
 
-  # @return [Culet::Retention::Analysis]
   def analysis(**fields) = read(document(**fields))
 
-  # @param document [Hash]
   # @return [Culet::Retention::Analysis]
   def read(document, name: "process 4242") = Culet::Retention::Analysis.new(JSON.parse(JSON.generate(document)), name: name)
 end

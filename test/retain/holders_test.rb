@@ -132,17 +132,6 @@ class RetainHoldersTest < Minitest::Test
     end
   end
 
-  def test_two_registries
-    code = "class Order; def initialize(text) = @text = text; end\nLIST = []; INDEX = {}\n" \
-           "20_000.times { |number| order = Order.new(number.to_s * 20); LIST << order; INDEX[number] = order }\n#{UP}"
-    with_objects(code) do |pid|
-      _, names, way = rows(read(pid)).first
-      assert_equal ["constant INDEX", "constant LIST"], names.sort
-      assert_match(/LIST Array > \[\d+\] Order/, way)
-      assert_match(/INDEX Hash > \[\d+\] Order/, way)
-    end
-  end
-
   def test_weak_references_keep_nothing
     with_objects("#{WEAK}\n#{UP}") do |pid|
       refute(read(pid)["classes"].any? { |name, objects, _| name == "Page" && objects > 100 })
@@ -162,29 +151,6 @@ class RetainHoldersTest < Minitest::Test
       refute_includes JSON.generate(plain), "secret"
       assert_equal "[String]", plain["holders"].first["path"][1]["edge"]
       assert_equal "[\"secret\"]", read(pid, content: true)["holders"].first["path"][1]["edge"]
-    end
-  end
-
-  def test_instances_of_a_class_and_the_paths_of_one
-    code = "class Page; def initialize(text) = @text = text; end; CACHE = Array.new(500) { |number| Page.new(number.to_s * 30) }\n#{UP}"
-    with_objects(code) do |pid|
-      selected = read(pid, class_name: "Page")["selected"]
-      assert_equal ["Page", 500], selected.values_at("class", "objects")
-      assert_equal 500, selected["holders"].sum { |one| one[1] }
-      address = selected["paths"].first.last["address"].hex
-      object = read(pid, address: address)["selected"]
-      assert_equal ["Page", address], [object["class"], object["address"].hex]
-      assert_match(/\ACACHE Array > \[\d+\] Page\z/, path(object["paths"].first))
-      assert_operator object["retained_bytes"], :>, object["bytes"]
-    end
-  end
-
-  def test_equal_strings
-    with_objects("LIST = Array.new(1_000) { \"equal text \" * 10 }\n#{UP}") do |pid|
-      first = read(pid, duplicates: true)["duplicates"].first
-      assert_equal [110, nil], first.values_at("length", "content")
-      assert_operator first["copies"], :>=, 1_000
-      assert_equal "equal text " * 10, read(pid, duplicates: true, content: true)["duplicates"].first["content"]
     end
   end
 

@@ -21,7 +21,6 @@ module RetainHelper
 
   # Yields the pid of a Ruby program with the agent.
   #
-  # @param code [String]
   # @param options [Array<String>] of Ruby
   def with_agent(code, *options, env: TestHelper::NEUTRAL, &block)
     Dir.mktmpdir do |folder|

@@ -7,10 +7,7 @@ require "socket"
 class RetainVerbTest < Minitest::Test
   include RetainHelper
 
-  def test_help_and_wrong_usage
-    out, _, status = run_culet("retain", "--help")
-    assert_predicate status, :success?
-    assert_match(/Examples:\n  RUBYOPT=-r\$\(culet lib agent\)/, out)
+  def test_wrong_usage
     { [] => /no process given/, ["1", "--", "true"] => /a process or a command, not both/, ["--"] => /no command given/, ["1", "--top", "0"] => /--top takes a whole number/,
       ["1", "--path", "here"] => /--path takes an address/, ["1", "--class", "a b"] => /--class takes the name of a class/,
       ["1", "--class", "A", "--path", "0x1"] => /cannot be combined/, ["1", "--for", "3s"] => /--for needs --growth/, ["--growth", "--", "true"] => /running process/,

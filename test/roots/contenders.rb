@@ -36,7 +36,6 @@ module Roots
       def name = @name ||= root.run(ruby, "--version")[/\A\w+ [\d.]+/]
     end
 
-    # @param root [Root]
     # @param share [String] a folder of one's own, which is filled with what the programs need
     def initialize(root, share)
       @root = root

@@ -43,7 +43,6 @@ module Roots
     # @param share [String, nil] a folder of this machine that the command sees as SHARE
     # @param env [Hash{String => String}] its environment, besides PATH and the like
     # @param inherit [Boolean] whether it has the environment here besides
-    # @return [Array<String>]
     def command(*words, share: nil, env: {}, inherit: false)
       ["unshare", "--mount", "--propagation", "private", "sh", "-eu", "-c", ENTER, "sh", @path, share.to_s,
        "env", *("-i" unless inherit), *ENVIRONMENT, *env.map { |key, value| "#{key}=#{value}" }, *words.map(&:to_s)]

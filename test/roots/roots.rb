@@ -45,7 +45,6 @@ module Roots
 
   # For aarch64. The packages are part of its name: more cannot be installed.
   #
-  # @return [Foreign]
   # @raise as `get`
   def foreign(suite, packages:)
     name = "#{suite}-aarch64-#{Digest::SHA256.hexdigest(packages.join(" "))[0, 8]}"

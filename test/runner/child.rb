@@ -42,9 +42,7 @@ module Runner
 
     # To be called when the process has been waited for.
     #
-    # @param status [Process::Status]
     # @param fault [String, nil] why it was ended, where it was
-    # @return [Outcome]
     def outcome(status, fault: nil)
       fault ||= "the process was ended by SIG#{Signal.signame(status.termsig)}" if status.signaled?
       file.outcome(File.read(@output.path, encoding: Encoding::UTF_8).scrub, success: status.success?, fault: fault)

@@ -46,9 +46,6 @@ module Runner
     # @return [Numeric] about how long it takes
     attr_reader :seconds
 
-    # @param name [String]
-    # @param command [Array<String>]
-    # @param seconds [Numeric]
     def initialize(name, command, seconds)
       @name = name
       @command = command
@@ -58,7 +55,6 @@ module Runner
     # @return [Boolean] whether nothing else may run meanwhile
     def alone? = false
 
-    # @return [Outcome]
     def outcome(text, **how) = Outcome.new(text, **how)
   end
 end

@@ -45,7 +45,6 @@ module Runner
     # @return [Array<String>] program and arguments that run its tests
     def command = [*COMMAND, path]
 
-    # @return [Outcome]
     def outcome(text, **how) = Outcome.new(text, **how)
   end
 end

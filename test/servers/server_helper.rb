@@ -92,7 +92,6 @@ module ServerHelper
   end
 
   # @param gemfile [String] below test/servers
-  # @return [Culet::Compare::Bundle]
   # @raise [Minitest::Skip] where the gems cannot be had
   def bundle(gemfile = "Gemfile")
     name = gemfile == "Gemfile" ? "servers" : "servers-#{File.dirname(gemfile)}"

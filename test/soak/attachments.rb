@@ -29,7 +29,6 @@ module Soak
     # @param allocator [String] what the server runs on, e.g. "glibc"
     # @param count [Integer] how many readings
     # @param seconds [Integer] how long the load goes on without, and in each stretch with; the readings are spread over it
-    # @param log [IO]
     # @raise [Culet::Error] where the allocator is unknown or not there
     def initialize(allocator:, count:, seconds:, log:)
       @choice = Culet::Allocators.parse(allocator)

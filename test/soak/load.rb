@@ -15,7 +15,6 @@ module Soak
     # A request was not answered, or not with success.
     class RequestsFailed < Culet::Error; end
 
-    # @param url [String]
     def initialize(url)
       @url = url
     end

@@ -21,23 +21,18 @@ module Soak
     # @return [Array<Symbol>] a hundred kinds
     def mix(ractors:) = (ractors ? WITH_RACTORS : KINDS).flat_map { |kind, share| [kind] * share }
 
-    # @param number [Integer]
     # @return [String] a text of some bytes to some hundred thousand, which the number determines
     def text(number) = Array.new(1 + (number * 40_503 % 400)) { |i| "line #{i} of #{number} " * (number % 7) }.join("\n")
 
-    # @param number [Integer]
-    # @return [Array<Hash>]
     def records(number)
       Array.new(1 + (number % 60)) { |i| { "id" => i, "name" => "record #{i * number}", "tags" => [i] * (i % 9) } }
     end
 
     # By Zlib: the classes of Digest do not survive compactions on Ruby 3.1.
     #
-    # @param text [String]
     # @return [String] short, and differs where the text does
     def digest(text) = Zlib.crc32(text).to_s
 
-    # @param number [Integer]
     # @return [String] the answer to every kind of work
     def answer(number) = digest(text(number) + JSON.generate(records(number)))
   end

@@ -18,11 +18,9 @@ module Soak
     # @return [Culet::Compare::LoadTarget] where it answers
     attr_reader :target
 
-    # @param choice [Culet::Allocators::Choice]
     # @param log [IO] what is installed is told there
     # @param script [String]
     # @param options [Array<String>] of Ruby
-    # @param environment [Hash{String => String}]
     def initialize(choice, log:, script: SERVER, options: [], environment: {})
       @choice = choice
       @log = log
@@ -56,7 +54,6 @@ module Soak
     # @return [String, nil] how it ended; nil while it runs
     def ended = ("the server #{@child.failure || "ended by itself"}" if @child.status)
 
-    # @return [Integer]
     def pid = @child.pid
 
     # @return [String, nil] its last complaint

@@ -47,20 +47,17 @@ class SoakTest < Minitest::Test
   end
 
   def test_wrong_usage_is_told
-    ["--minutes", "0"].then do |words|
+    { ["--minutes", "0"] => /--minutes takes a number above 0\.3/, ["--allocator", "nothing"] => /there is no allocator "nothing"/ }.each do |words, sentence|
       _, error, status = run_program(SOAK, *words)
       assert_equal 2, status.exitstatus
-      assert_match(/--minutes takes a number above 0\.3/, error)
+      assert_match(sentence, error)
     end
-    _, error, status = run_program(SOAK, "--allocator", "nothing")
-    assert_equal 2, status.exitstatus
-    assert_match(/there is no allocator "nothing"/, error)
   end
 
   def test_an_hour_of_mixed_work_stays_flat
     skip "an hour: bin/test --all runs it" unless all_tests?
     text, error, status = run_program(SOAK, "--json", env: NEUTRAL, patience: 4_500)
-    skip error[/^soak: (.+)$/, 1] if status.exitstatus == 1 && error.match?(/no load generator|gems could not be installed/)
+    skip error[%r{^test/soak/soak: (.+)$}, 1] if status.exitstatus == 1 && error.match?(/no load generator|gems could not be installed/)
     assert status.success?, error
     assert_operator JSON.parse(text).fetch("requests"), :>, 100_000
   end

@@ -14,7 +14,6 @@ module StringsHelper
   #
   # @param value [String, nil] nil: the dump does not tell it
   # @param fields [Hash] further members; nil: left out
-  # @return [String]
   def line(address, value, **fields)
     bytes = value.to_s.bytesize
     embedded = bytes <= 23

@@ -20,14 +20,12 @@ module Suites
       Outcomes.new(merged, complaints: complaints + other.complaints)
     end
 
-    # @param name [String]
     # @return [Symbol] :missing where the run has said nothing about it
     def [](name) = @by_name.fetch(name, :missing)
 
     # @return [Array<String>] in the order of the alphabet
     def names = @by_name.keys.sort
 
-    # @param kind [Symbol]
     # @return [Integer] how many
     def count(kind) = @by_name.each_value.count(kind)
 

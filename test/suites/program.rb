@@ -11,9 +11,6 @@ module Suites
 
     module_function
 
-    # @param command [Array<String>]
-    # @param environment [Hash{String => String, nil}]
-    # @param directory [String]
     # @param seconds [Numeric] after which it is ended
     # @return [Array(String, String, nil)] all that it wrote, and what went wrong: nil where it ended by itself,
     #   with whatever status

@@ -9,9 +9,7 @@ class Tmux
   SETTINGS = "set -g status off\nset -g escape-time 0\nset -g default-terminal screen-256color\nset -g history-limit 200\n"
 
   # @param folder [String] for its socket, and what the shell writes
-  # @param columns [Integer]
   # @param rows [Integer]
-  # @param environment [Hash{String => String, nil}]
   def initialize(folder, columns:, rows:, environment: {})
     @socket = File.join(folder, "tmux")
     settings = File.join(folder, "tmux.conf")

@@ -15,11 +15,6 @@ class TraceVerbTest < Minitest::Test
     end
   end
 
-  def test_help_has_examples
-    out, = culet("trace", "--help")
-    ["Examples:", "--limit", "culet replay job.trace"].each { |word| assert_includes out, word }
-  end
-
   def test_places_that_cannot_be_written_are_named_before_the_command_starts
     { "/no/such/folder/t" => /does not exist/, @directory => /is a directory; give a file/ }.each do |file, message|
       out, err, status = run_culet("trace", "-o", file, "--", "echo", "started", env: NEUTRAL)

@@ -15,16 +15,12 @@ module Limits
     BELOW = 0.85
     private_constant :CLIENTS, :PAUSE, :OPTIONS, :LOOK, :BELOW
 
-    # @param port [Integer]
-    # @return [Boolean]
     def self.answers?(port)
       Net::HTTP.get_response("127.0.0.1", "/1", port).is_a?(Net::HTTPOK)
     rescue SystemCallError, IOError
       false
     end
 
-    # @param port [Integer]
-    # @param group [Group]
     def initialize(port, group)
       @port = port
       @group = group
@@ -35,7 +31,6 @@ module Limits
     end
 
     # @param seconds [Integer]
-    # @return [self]
     def run(seconds)
       @deadline = Culet::Clock.now + seconds
       clients = Array.new(CLIENTS) { Thread.new { client } }
@@ -44,7 +39,6 @@ module Limits
       self
     end
 
-    # @return [Hash]
     def figures
       { failed: @failures.size, first_failure: @failures.first, answered: @answered, longest: @longest, peak: @peak,
         rate: @below_seconds.zero? ? nil : @below / @below_seconds }

@@ -18,7 +18,6 @@ module Limits
                          keyword_init: true)
     private_constant :START_SECONDS
 
-    # @return [Culet::Compare::Bundle]
     def self.bundle
       @bundle ||= Culet::Compare::Bundle.new(name: "limit-clusters", gemfile: File.expand_path("Gemfile", __dir__))
     end

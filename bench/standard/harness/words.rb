@@ -7,9 +7,7 @@ module Words
 
   module_function
 
-  # @param seed [Integer]
   # @param count [Integer] of words
-  # @return [String]
   def text(seed, count) = Array.new(count) { |index| LIST[((seed * 7) + (index * index * 3)) % LIST.size] }.join(" ")
 
   # @return [String]

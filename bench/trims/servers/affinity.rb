@@ -19,8 +19,6 @@ module Servers
     end
 
     # Moves all threads of a process.
-    #
-    # @raise [Culet::Error]
     def move(pid, processor)
       text, status = Open3.capture2e("taskset", "--all-tasks", "--cpu-list", "--pid", processor.to_s, pid.to_s)
       return if status.success?

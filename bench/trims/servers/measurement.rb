@@ -15,7 +15,6 @@ module Servers
     private_constant :WARM_UPS, :SEED
 
     # @param workload [String]
-    # @param choice [Culet::Allocators::Choice]
     # @param rounds [Integer] of each boot
     # @param boots [Integer] how often both are started
     # @param seconds [Integer] of one stretch

@@ -17,7 +17,6 @@ module Servers
     private_constant :TRIMMED, :MAJORS, :START_SECONDS, :GRACE_SECONDS, :REST_SECONDS
 
     # @param workload [String] a server of `culet compare`, or "majors"
-    # @param choice [Culet::Allocators::Choice]
     # @param trimmed [Boolean] whether with culet/auto
     # @param directory [String] for its files; must not exist
     def initialize(workload:, choice:, trimmed:, directory:)

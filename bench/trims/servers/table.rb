@@ -29,21 +29,17 @@ module Servers
       subject, allocator, boots = @result.values_at("workload", "allocator", "boots")
       metrics = @result["metrics"]
       ratios = LABELS.map do |name, metric|
-        row(subject, "culet/auto over none", metric, "ratio", 1, metrics.fetch(name)["ratio"], boots)
+        Bench::Row.of_summary(metrics.fetch(name)["ratio"], subject: subject, contender: "culet/auto over none",
+                                                            metric: metric, unit: "ratio", runs: boots)
       end
       rest = { "none" => "without", "culet/auto" => "with" }.map do |contender, key|
-        row("#{subject}, #{allocator}", contender, "PSS at rest", "MB", 1e-6, metrics.fetch("rest_pss_bytes")[key],
-            boots)
+        Bench::Row.of_summary(metrics.fetch("rest_pss_bytes")[key], factor: 1e-6, subject: "#{subject}, #{allocator}",
+                              contender: contender, metric: "PSS at rest", unit: "MB", runs: boots)
       end
       ratios + rest
     end
 
     private
-
-    def row(subject, contender, metric, unit, factor, summary, runs)
-      values = summary.slice("median", "low", "high").compact.to_h { |key, value| [key.to_sym, value * factor] }
-      Bench::Row.new(subject: subject, contender: contender, metric: metric, unit: unit, **values, runs: runs)
-    end
 
     def lines
       ROWS.map do |name, (label, factor, digits)|

@@ -65,7 +65,7 @@ module Culet
         raise UsageError, "--kernel takes no files" if words.any?
 
         report = Culet::Autopsy::KernelReport.new(Culet::Autopsy::KernelLog.read, color: color?)
-        deliver(options[:json] ? JSON.generate(report.to_h) : fitted { report.to_s })
+        deliver(formatted(report) { report })
         EXIT_OK
       end
     end

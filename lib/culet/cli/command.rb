@@ -198,6 +198,11 @@ module Culet
       # @return [String] the block's value
       def fitted = Text::Lines.within(page_columns) { Text::Lines.fold(yield) }
 
+      # @param document [#to_h] for --json
+      # @yieldreturn [#to_s] for readers
+      # @return [String] the report
+      def formatted(document) = options[:json] ? JSON.generate(document.to_h) : fitted { yield.to_s }
+
       # @return [Integer, nil] columns of the terminal, or COLUMNS; nil: no limit
       def page_columns
         return if options[:out]

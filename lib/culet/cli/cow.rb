@@ -148,16 +148,14 @@ module Culet
       # @return [Integer] exit status
       def conclude(family, history = nil)
         draw(family, history) if options[:html]
-        deliver(render(family, history))
+        deliver(formatted(Culet::Cow::Document.new(family, history: history)) { text(family, history) })
         raise Error, family.problems.first if family.read_members.empty?
 
         limit(family)
       end
 
-      def render(family, history)
-        return JSON.generate(Culet::Cow::Document.new(family, history: history).to_h) if options[:json]
-
-        fitted { [(curve(history) if history), Culet::Cow::Table.new(family, color: color?).to_s].compact.join("\n") }
+      def text(family, history)
+        [(curve(history) if history), Culet::Cow::Table.new(family, color: color?).to_s].compact.join("\n")
       end
 
       def curve(history)

@@ -37,8 +37,10 @@ module Culet
                             "give interpreters by --with"
         end
 
-        check_destinations(:html)
-        finish(measure(plan, Experiment::Progress) { |about| Experiment::Engine.new(**about) })
+        check_destinations
+        document = measure(plan, Experiment::Progress) { |about| Experiment::Engine.new(**about) }
+        deliver(formatted(document) { Experiment::Table.new(document, color: color?) })
+        conclude(document, "no contender completed a run")
       end
 
       def define(parser)
@@ -57,7 +59,6 @@ module Culet
         default_timeout = Experiment::Plan::DEFAULT_TIMEOUT_SECONDS
         decimal(parser, "--timeout SECONDS", "time limit of one phase (default: #{default_timeout.round})",
                 most: Numbers::MOST_SECONDS)
-        option(parser, "--html FILE", "write an HTML page with the tables and bars")
       end
 
       def plan
@@ -95,19 +96,6 @@ module Culet
           raise UsageError, "--warm takes no, yes or both, not #{options[:warm].inspect}"
         end
         keys.product(warmths).map { |pair| Experiment::Variant.new(*pair) }
-      end
-
-      def table(document) = fitted { Experiment::Table.new(document, color: color?).to_s }
-
-      def finish(document)
-        write_html(document) if options[:html] && document["results"].any?
-        deliver(options[:json] ? JSON.generate(document) : table(document))
-        conclude(document, "no contender completed a run")
-      end
-
-      def write_html(document)
-        require_relative "../tools/cow/experiment/page"
-        write_file(options[:html], Experiment::Page.new(document).to_s)
       end
     end
   end

@@ -30,11 +30,7 @@ module Culet
         both = sides(words)
         drawing(words) { write_html(both, options[:html], changes: true) } if options[:html]
         difference = Culet::Report::Difference.new(*both)
-        deliver(if options[:json]
-                  JSON.generate(difference.to_h)
-                else
-                  fitted { Culet::Report::DifferenceTable.new(difference, color: color?).to_s }
-                end)
+        deliver(formatted(difference) { Culet::Report::DifferenceTable.new(difference, color: color?) })
         EXIT_OK
       end
 

@@ -45,7 +45,7 @@ module Culet
 
       def examine(pid, fresh:)
         doctor = Culet::Doctor.new(pid)
-        deliver(options[:json] ? document(doctor, fresh) : fitted { report(doctor, fresh) })
+        deliver(formatted(document(doctor, fresh)) { report(doctor, fresh) })
         doctor.findings.any? { |finding| finding.verdict == "bad" } ? EXIT_FAILED : EXIT_OK
       end
 
@@ -63,12 +63,10 @@ module Culet
 
       def document(doctor, fresh)
         target = doctor.target
-        JSON.pretty_generate(
-          "pid" => fresh ? nil : target.pid, "executable" => target.executable,
+        { "pid" => fresh ? nil : target.pid, "executable" => target.executable,
           "allocator" => { "name" => target.allocator, "library" => target.search_order.serving,
                            "dormant" => target.dormant? },
-          "findings" => doctor.findings.map { |finding| finding.to_h.transform_keys(&:to_s) }
-        )
+          "findings" => doctor.findings.map { |finding| finding.to_h.transform_keys(&:to_s) } }
       end
 
       def report(doctor, fresh)

@@ -25,7 +25,7 @@ module Culet
 
         inquiry = Culet::Limit::Inquiry.new(words.empty? ? ::Process.pid : one_named(words.first, files: false))
         document = inquiry.call
-        deliver(options[:json] ? json(document, inquiry.problems) : table(document, inquiry))
+        deliver(formatted({ **document, "problems" => inquiry.problems }) { table(document, inquiry) })
         EXIT_OK
       end
 
@@ -35,11 +35,9 @@ module Culet
         define_names(parser)
       end
 
-      def json(document, problems) = JSON.pretty_generate(document.merge("problems" => problems))
-
       def table(document, inquiry)
         title = Processes::Identity.new(inquiry.pid).title
-        fitted { Culet::Limit::Table.new(document, problems: inquiry.problems, title: title, color: color?).to_s }
+        Culet::Limit::Table.new(document, problems: inquiry.problems, title: title, color: color?)
       end
     end
   end

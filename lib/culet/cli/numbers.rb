@@ -18,6 +18,8 @@ module Culet
       # More milliseconds than this are no pause of a slice any more.
       MOST_PAUSE_MILLISECONDS = 60_000
 
+      # The agent lets nobody wait longer.
+      MOST_WAIT_SECONDS = 600
       # No more digits than a Float keeps.
       DECIMAL = /\A\d{1,15}(?:\.\d{1,15})?(?:e-?\d{1,2})?\z/i
       private_constant :DECIMAL
@@ -40,6 +42,14 @@ module Culet
         return value if value&.positive? && value <= most
 
         raise UsageError, "#{flag} takes a number above 0, at most #{most}, not #{shortened(text)}"
+      end
+
+      # @return [Float] seconds that an agent may take
+      def bounded(flag, text)
+        seconds = Duration.seconds(flag, text)
+        return seconds if seconds <= MOST_WAIT_SECONDS
+
+        raise UsageError, "#{flag} takes ten minutes (10m) at most, not #{shortened(text)}"
       end
 
       # @param flag [String] of an option

@@ -7,10 +7,6 @@ module Culet
   module CLI
     # Options of the counts of Ruby objects, which the agent in a process makes; for `culet snapshot --objects`.
     module ObjectCounts
-      # The agent lets nobody wait longer.
-      LONGEST_SECONDS = 600
-      private_constant :LONGEST_SECONDS
-
       private
 
       def define_objects(parser)
@@ -22,13 +18,6 @@ module Culet
                                        "(default: 10s); Ruby is paused while it counts") { |v| bounded("--limit", v) }
         option(parser, "--[no-]data", "with --objects: include the sizes of C extension objects (default: yes); " \
                                       "a faulty extension can crash here")
-      end
-
-      def bounded(flag, text)
-        seconds = Duration.seconds(flag, text)
-        return seconds if seconds <= LONGEST_SECONDS
-
-        raise UsageError, "#{flag} takes ten minutes (10m) at most, not #{text.inspect}"
       end
 
       def check_objects

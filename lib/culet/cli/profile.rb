@@ -288,9 +288,9 @@ module Culet
         growth = Culet::Profile::Growth.new(data, levels: @levels) if view == :growth
         shape = { view: view, by: options[:by], top: options[:top], growth: growth,
                   kept: (Culet::KeptSites.new(data, @looks) if @looks) }
-        return JSON.generate(Culet::Profile::Document.new(data, **shape).to_h) if options[:json]
-
-        fitted { Culet::Profile::Table.new(data, **shape, color: color?).to_s }
+        formatted(Culet::Profile::Document.new(data, **shape)) do
+          Culet::Profile::Table.new(data, **shape, color: color?)
+        end
       end
 
       def continue(words, command)

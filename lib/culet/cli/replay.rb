@@ -75,7 +75,7 @@ module Culet
       def describe(trace)
         facts = { **trace.to_h, **program(trace).info }
         lines = facts.map { |key, value| "#{key.tr("_", " ").ljust(22)}#{fact(value)}" }
-        deliver(options[:json] ? JSON.generate(facts) : lines.join("\n"))
+        deliver(formatted(facts) { lines.join("\n") })
         EXIT_OK
       end
 

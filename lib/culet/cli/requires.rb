@@ -88,14 +88,8 @@ module Culet
 
       def conclude(document)
         draw(document) if options[:html]
-        deliver(options[:json] ? JSON.generate(document) : table(document))
-      end
-
-      def table(document)
-        fitted do
-          Culet::Boot::Table.new(document, order: options.fetch(:sort, "self"), lines: options.fetch(:top, LINES),
-                                               tree: options[:tree], color: color?).to_s
-        end
+        shape = { order: options.fetch(:sort, "self"), lines: options.fetch(:top, LINES), tree: options[:tree] }
+        deliver(formatted(document) { Culet::Boot::Table.new(document, **shape, color: color?) })
       end
 
       def draw(document)
@@ -106,12 +100,10 @@ module Culet
       def difference(words)
         require_relative "../../../boot/lib/report/difference_table"
         both = Culet::Boot::Difference.new(*words.map { |path| read(path) })
-        deliver(options[:json] ? JSON.generate(both.to_h) : difference_table(both))
+        deliver(formatted(both) do
+          Culet::Boot::DifferenceTable.new(both, lines: options.fetch(:top, LINES), color: color?)
+        end)
         EXIT_OK
-      end
-
-      def difference_table(both)
-        fitted { Culet::Boot::DifferenceTable.new(both, lines: options.fetch(:top, LINES), color: color?).to_s }
       end
     end
   end

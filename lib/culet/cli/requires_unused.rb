@@ -41,7 +41,9 @@ module Culet
         check_destinations(:svg)
         document = document(words, command)
         draw(document) if options[:svg]
-        deliver(options[:json] ? JSON.generate(document) : table(document))
+        deliver(formatted(document) do
+          Culet::Boot::UnusedTable.new(document, lines: options.fetch(:top, LINES), color: color?)
+        end)
         @status || EXIT_OK
       end
 
@@ -61,10 +63,6 @@ module Culet
         return Culet::Boot::Unused.load(words.first) if words.size == 1 && file?(words.first)
 
         Culet::Boot::Unused.new(all_named(words).map { |word| Culet::Boot::UnusedInquiry.new(word).call }).to_h
-      end
-
-      def table(document)
-        fitted { Culet::Boot::UnusedTable.new(document, lines: options.fetch(:top, LINES), color: color?).to_s }
       end
 
       def draw(document)

@@ -50,23 +50,18 @@ module Culet
                most: Numbers::MOST_LINES)
         option(parser, "--no-content", "print no text; a running process sends digests instead")
         option(parser, "--trace", "record where a command allocates (ObjectSpace.trace_object_allocations)")
-        duration(parser, "--wait TIME", "wait this long for the main thread (default: 10s)")
+        option(parser, "--wait TIME", "wait this long for the main thread (default: 10s)") { |v| bounded("--wait", v) }
       end
 
       def check(words, command)
         raise UsageError, "give one process number, dump or command" if words.size + (command ? 1 : 0) > 1
 
         check_subject(words, command, "`culet strings PID`, `culet strings heap.json`")
-        if options[:trace] && !command
-          raise UsageError, "--trace needs a command; a running process must call " \
-                            "ObjectSpace.trace_object_allocations_start itself"
-        end
-        raise UsageError, "--wait takes ten minutes (10m) at most" if options.fetch(:wait, 0) > LONGEST_SECONDS
-      end
+        return if command || !options[:trace]
 
-      # The agent lets nobody wait longer.
-      LONGEST_SECONDS = 600
-      private_constant :LONGEST_SECONDS
+        raise UsageError, "--trace needs a command; a running process must call " \
+                          "ObjectSpace.trace_object_allocations_start itself"
+      end
 
       def top = options.fetch(:top, TOP)
 
@@ -96,7 +91,10 @@ module Culet
 
       def report(findings)
         draw(findings)
-        deliver(render(findings), secret: content?)
+        text = formatted(Culet::Strings::Document.new(findings, top: top)) do
+          Culet::Strings::Table.new(findings, top: options[:top], color: color?)
+        end
+        deliver(text, secret: content?)
       end
 
       def draw(findings)
@@ -108,12 +106,6 @@ module Culet
 
         page = Culet::Strings::Html.new(findings, top: [top, GRAPHED].max)
         write_file(options[:html], page.to_s, secret: content?)
-      end
-
-      def render(findings)
-        return JSON.generate(Culet::Strings::Document.new(findings, top: top).to_h) if options[:json]
-
-        fitted { Culet::Strings::Table.new(findings, top: options[:top], color: color?).to_s }
       end
     end
   end

@@ -25,7 +25,7 @@ module Culet
     EXPLORER = File.expand_path("page/explorer.css", __dir__)
     private_constant :STYLE
 
-    # The template of a page without its lines up to the styles, which `head` writes.
+    # The template of a page between `head` and `foot`, which it calls.
     TEMPLATE = "page.html.erb"
 
     # @return [String] the page
@@ -41,8 +41,10 @@ module Culet
     # @param script_source [String, nil] of the content security policy; default: the one script of the page
     # @param policy [Boolean] whether the page brings its policy; false: the server sends one
     # @param attributes [String] HTML, of the root element
-    # @return [String] HTML up to the styles
-    def head(title, script_source: own_script_source, policy: true, attributes: "")
+    # @param body [String] HTML, of the body
+    # @param more [String] HTML, behind the styles
+    # @return [String] HTML up to the content
+    def head(title, script_source: own_script_source, policy: true, attributes: "", body: "", more: "")
       <<~HTML.chomp
         <!DOCTYPE html>
         <html lang="en"#{attributes}>
@@ -55,6 +57,22 @@ module Culet
         <link rel="icon" href="data:,">
         <title>#{h title}</title>
         <style>#{style}</style>
+        #{more}</head>
+        <body#{body}>
+      HTML
+    end
+
+    # What is under the pointer, the data, and the script.
+    #
+    # @param data [Hash{String => String}] by the id of its element
+    # @return [String] HTML behind the content
+    def foot(data = {})
+      elements = data.map { |id, text| %(<script type="text/plain" id="#{id}">#{text}</script>\n) }
+      <<~HTML
+        <div id="tip" role="tooltip" hidden></div>
+        #{elements.join}<script>#{script}</script>
+        </body>
+        </html>
       HTML
     end
 

@@ -38,7 +38,6 @@ class PostgresServer
   # @return [Hash{String => Object}] for database.yml
   def settings = { "adapter" => "postgresql", "host" => folder, "username" => user, "database" => "postgres" }
 
-  # @return [void]
   def stop
     Process.kill("INT", @pid) # its shutdown that does not wait for clients
     Process.wait(@pid)

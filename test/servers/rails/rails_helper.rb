@@ -7,7 +7,6 @@ require "culet/tools/compare/bundle"
 module RailsHelper
   GEMFILE = File.expand_path("../../../workloads/rails/Gemfile", __dir__)
 
-  # @return [Culet::Compare::Bundle]
   # @raise [Minitest::Skip] where the gems are not there
   def bundle
     found = Culet::Compare::Bundle.new(name: "rails", gemfile: GEMFILE)

@@ -42,7 +42,7 @@ class QuietPeriodsTest < Minitest::Test
   end
 
   def test_the_middleware_hands_on_the_job
-    middleware = Culet::Sidekiq::QuietPeriods::Middleware.new(@periods)
+    middleware = Culet::Sidekiq::Middleware.new(@periods)
     assert_equal 7, middleware.call(Object.new, {}, "default") { 7 }
     assert_equal [NilClass, Integer], beats(2).map(&:class)
   end

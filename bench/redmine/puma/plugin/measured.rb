@@ -25,7 +25,6 @@ module Measured
 end
 
 Puma::Plugin.create do
-  # @param launcher [Puma::Launcher]
   def start(launcher)
     level = launcher.options.file_options
     hooks = Puma::DSL.new(level, launcher.config)

@@ -3,6 +3,7 @@
 require "json"
 require "zlib"
 require_relative "../../errors"
+require_relative "../../scope/varints"
 require_relative "../../system/foreign_json"
 
 module Culet
@@ -42,7 +43,7 @@ module Culet
         end
 
         body = stream.byteslice(0, stream.bytesize - LAST_BYTES)
-        @records.except(NAMES).each_value { |line| body << "J" << varint(line.bytesize) << line.b }
+        @records.except(NAMES).each_value { |line| body << "J" << Scope::Varints.append("".b, line.bytesize) << line.b }
         body << LAST << [Zlib.crc32(body.byteslice(0, body.bytesize - LAST.bytesize))].pack("V")
       end
 
@@ -56,16 +57,6 @@ module Culet
         name
       rescue JSON::ParserError
         raise Error, "the agent sent an answer that is not JSON"
-      end
-
-      # As reader/format.h has it: seven bits to a byte, the lowest first.
-      def varint(value)
-        bytes = []
-        while value > 0x7f
-          bytes << ((value & 0x7f) | 0x80)
-          value >>= 7
-        end
-        (bytes << value).pack("C*")
       end
     end
   end

@@ -2,6 +2,7 @@
 
 require_relative "../../system/background_thread"
 require_relative "../../system/clock"
+require_relative "../sidekiq/middleware"
 
 module Culet
   module Limit
@@ -13,21 +14,10 @@ module Culet
       # Jobs that take longer are pushed back by Sidekiq's own shutdown, in seconds.
       PATIENCE = 600.0
 
-      # Counts running jobs; Sidekiq makes one instance for each job.
-      class Middleware
-        # @param jobs [Sidekiq]
-        def initialize(jobs)
-          @jobs = jobs
-        end
-
-        # @return [Object] the value of the job
-        def call(_job, _message, _queue, &block) = @jobs.during_job(&block)
-      end
-
       # @param config [Sidekiq::Config] of a server process
       def self.install(config)
         jobs = new
-        config.server_middleware { |chain| chain.prepend(Middleware, jobs) }
+        config.server_middleware { |chain| chain.prepend(Culet::Sidekiq::Middleware, jobs) }
         Limit.restarts_by { jobs.finish }
       end
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../system/kernel_file"
+require_relative "../../system/memory_group"
 
 module Culet
   module Metrics
@@ -9,10 +10,9 @@ module Culet
     module Group
       # The whole machine's, where the control group has none.
       HOST = "/proc/pressure/memory"
-      OWN = "/proc/self/cgroup"
       LIMITS = { "culet_limit_bytes" => "limit_bytes", "culet_limit_used_bytes" => "used_bytes",
                  "culet_limit_headroom_bytes" => "headroom_bytes" }.freeze
-      private_constant :HOST, :OWN, :LIMITS
+      private_constant :HOST, :LIMITS
 
       class << self
         # @return [Array<Array(String, Hash{String => String}, Numeric)>] name, labels and value
@@ -28,18 +28,18 @@ module Culet
         end
 
         def pressure
-          text = KernelFile.content(@file ||= pressure_file).to_s
+          text = KernelFile.content(@file || pressure_file).to_s
           text.scan(/^(some|full) .*\btotal=(\d+)/).map do |kind, microseconds|
             ["culet_memory_pressure_seconds_total", { "kind" => kind }, microseconds.to_i / 1e6]
           end
         end
 
-        # In a container the group's own folder is the top of the mount. The choice is kept, so an error of the moment
-        # must not make it.
+        # The choice is kept, unless an error of the moment has made it.
         def pressure_file
-          path = File.exist?(OWN) ? File.read(OWN)[/^0::(.*)$/, 1].to_s : ""
-          files = ["/sys/fs/cgroup#{path}/memory.pressure", "/sys/fs/cgroup/memory.pressure"]
-          files.find { |file| File.file?(file) } || HOST
+          group, problems = MemoryGroup.own
+          file = group&.pressure_file
+          file = HOST unless file && File.file?(file)
+          problems.empty? ? @file = file : file
         end
       end
     end

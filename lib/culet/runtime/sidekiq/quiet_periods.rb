@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "middleware"
+
 module Culet
   module Sidekiq
     # Collects garbage and trims once in each quiet period of a Sidekiq process. A period is quiet when no job ran
@@ -7,17 +9,6 @@ module Culet
     #
     # It runs in the heartbeat thread. A job that starts meanwhile waits for the collection, but not for the trim.
     class QuietPeriods
-      # Counts running jobs; Sidekiq makes one instance for each job.
-      class Middleware
-        # @param periods [QuietPeriods]
-        def initialize(periods)
-          @periods = periods
-        end
-
-        # @return [Object] the value of the job
-        def call(_job, _message, _queue, &block) = @periods.during_job(&block)
-      end
-
       def initialize
         @lock = Mutex.new
         @running = 0

@@ -13,6 +13,8 @@ module Culet
       FIELDS = /\)\ (?<state>\S)\ (?<parent>\d+)(?:\ \S+){5}\ (?<faults>\d+)(?:\ \S+){3}\ (?<user>\d+)\ (?<system>\d+)
                 \ (?<children_user>\d+)\ (?<children_system>\d+)(?:\ \S+){2}\ (?<threads>\d+)\ \S+
                 \ (?<start>\d+)\ (?<virtual>\d+)/x
+      # States of what has ended; nil: it is not there.
+      ENDED = [nil, "Z", "X"].freeze
       private_constant :FIELDS
 
       module_function
@@ -47,6 +49,10 @@ module Culet
       # @return [String, nil] the state's letter, "Z" for a process that has ended and not been waited for
       def state(pid) = thread_state(LivingThread.of(pid))
 
+      # @param pid [Integer]
+      # @return [Boolean] whether it is there, and has not ended
+      def alive?(pid) = !ENDED.include?(state(pid))
+
       # @param thread [Integer] a thread, or a process, whose main thread is asked
       # @return [String, nil] the state's letter, "Z" for a main thread that has ended; nil when there is no such thread
       def thread_state(thread) = stat(thread)&.[](:state)
@@ -76,7 +82,7 @@ module Culet
         return pid unless Cpu.thread_state(pid) == "Z"
 
         threads = Dir.children("/proc/#{pid}/task").map(&:to_i)
-        threads.find { |thread| !["Z", "X", nil].include?(Cpu.thread_state(thread)) } || pid
+        threads.find { |thread| !Cpu::ENDED.include?(Cpu.thread_state(thread)) } || pid
       rescue *GONE_OR_FORBIDDEN
         pid
       end

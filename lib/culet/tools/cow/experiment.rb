@@ -13,7 +13,7 @@ module Culet
     #                and child
     #   Plan         the runs, a Benchmark::Plan; Engine: executes it by Benchmark::Runner and makes the Document
     #   Run          one run of the script; both processes are measured after each phase
-    #   Table, Page  the document for a terminal and as HTML
+    #   Table        the document for a terminal
     module Experiment
     end
   end

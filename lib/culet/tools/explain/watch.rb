@@ -97,7 +97,7 @@ module Culet
       def copies
         groups = @processes.filter_map { |process| group(process.pid) }
         Processes::Search.pids.select do |pid|
-          Processes::Identity.new(pid).copy? && groups.include?(group(pid)) && !gone?(pid)
+          Processes::Identity.new(pid).copy? && groups.include?(group(pid)) && Processes::Cpu.alive?(pid)
         end
       end
 
@@ -108,12 +108,12 @@ module Culet
       end
 
       def over?
-        gone?(@root) || (elapsed >= @seconds && !(@lookers.any?(&:alive?) && elapsed < MOST_TIMES * @seconds))
+        return true unless Processes::Cpu.alive?(@root)
+
+        elapsed >= @seconds && !(@lookers.any?(&:alive?) && elapsed < MOST_TIMES * @seconds)
       end
 
       def forks? = Processes::Tree.new(@root).pids.size > 1
-
-      def gone?(pid) = [nil, "Z", "X"].include?(Processes::Cpu.state(pid))
 
       def tick
         @next_tick = elapsed + TICK_SECONDS
@@ -177,7 +177,7 @@ module Culet
       end
 
       def observation(profile, growth)
-        raise Error, ended if gone?(@root)
+        raise Error, ended unless Processes::Cpu.alive?(@root)
 
         tree = Cow::ProcessTree.new([@root], writes: forks? ? COMPARED : 0)
         add_last(tree)

@@ -71,9 +71,7 @@ module Culet
         found
       end
 
-      def alive?(member) = Processes::Cpu.start_ticks(member.pid) == member.ticks && active?(member.pid)
-
-      def active?(pid) = ![nil, "Z", "X"].include?(Processes::Cpu.state(pid))
+      def alive?(member) = Processes::Cpu.start_ticks(member.pid) == member.ticks && Processes::Cpu.alive?(member.pid)
 
       # What it has written is newer than what it has answered.
       def finish(member)
@@ -83,7 +81,7 @@ module Culet
 
       def add(pid)
         ticks = Processes::Cpu.start_ticks(pid)
-        return unless ticks && active?(pid)
+        return unless ticks && Processes::Cpu.alive?(pid)
 
         reading = LastReading.new(Live.new(pid, wait_seconds: WAIT_SECONDS))
         @members << Member.new(pid, ticks, "process #{pid}", 0, reading)
@@ -123,7 +121,7 @@ module Culet
         path = File.join(@folder, file[0])
         pid = file[1].to_i
         member = member(pid)
-        state = :running if state == :ended && (member ? !member.ended_at : active?(pid))
+        state = :running if state == :ended && (member ? !member.ended_at : Processes::Cpu.alive?(pid))
         text = ForeignFile.read(path, most_bytes: STREAM_BYTES)
         File.unlink(path) unless state == :running
         name = member&.name || "process #{pid}"

@@ -154,7 +154,7 @@ module Culet
 
       def ended? = @lives.each_key.none? { |pid| alive?(pid) }
 
-      def alive?(pid) = ![nil, "Z", "X"].include?(Processes::Cpu.state(pid))
+      def alive?(pid) = Processes::Cpu.alive?(pid)
 
       def look_for_new(start: false)
         look { |live| live.running? ? live.inherit(started?) : (live.start(@sample_bytes) if start) }

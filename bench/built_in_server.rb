@@ -2,28 +2,32 @@
 
 require "net/http"
 require "tmpdir"
+require "culet/allocators"
+require "culet/tools/compare"
 
-module ProfileBench
-  # One run of a built-in server, which answers a number of requests after a warm-up.
-  class Server
+module Bench
+  # A server of `culet compare` that answers a number of requests, with settings of culet.
+  class BuiltInServer
     CONNECTIONS = 5
     START_SECONDS = 180
     # callgrind counts from the first instruction to the last.
     CALLGRIND = %w[valgrind --tool=callgrind --callgrind-out-file=/dev/null].freeze
+    private_constant :CONNECTIONS, :START_SECONDS, :CALLGRIND
 
     # @param name [String] of the workload
-    # @param requests [Integer] that are measured, after half as many
-    def initialize(name, requests:)
+    # @param requests [Integer] that are measured
+    def initialize(name, requests:, allocator:)
       @workload = Culet::Compare::Workload.built_in(name)
       @workload.prepare(log: $stderr)
       @requests = requests
+      @choice = Culet::Allocators.parse(allocator)
     end
 
-    # @param contender [Contender]
-    # @return [Hash{String => Numeric}] by metric: seconds of a request, bytes
+    # @param settings [Hash{String => String, nil}] variables of the server
+    # @return [Hash{String => Numeric}] by metric, after half as many requests: seconds of a request, bytes
     # @raise [Culet::Error] when it fails
-    def call(contender)
-      serve(contender, []) do |port, pid|
+    def call(settings)
+      serve(settings, []) do |port, pid|
         load(port, @requests / 2)
         before = cpu(pid)
         load(port, @requests)
@@ -31,12 +35,11 @@ module ProfileBench
       end.first
     end
 
-    # @param contender [Contender]
     # @return [Float] instructions of a request: a run with requests less one without
     # @raise [Culet::Error] when it fails
-    def instructions(contender)
+    def instructions(settings)
       idle, busy = [CONNECTIONS, CONNECTIONS + @requests].map do |requests|
-        log = serve(contender, CALLGRIND) { |port| load(port, requests) }.last
+        log = serve(settings, CALLGRIND) { |port| load(port, requests) }.last
         Integer(log[/Collected : (\d+)/, 1] || raise(Culet::Error, "callgrind counted nothing: #{log.lines.last}"))
       end
       (busy - idle).fdiv(@requests)
@@ -45,12 +48,12 @@ module ProfileBench
     private
 
     # @return [Array(Object, String)] the block's value, and the server's output
-    def serve(contender, prefix)
-      Dir.mktmpdir("culet-profile-bench") do |folder|
+    def serve(settings, prefix)
+      Dir.mktmpdir("culet-bench") do |folder|
         port = Culet::Compare::LoadTarget.free_port
         log = File.join(folder, "log")
-        pid = spawn(environment(contender, port, folder), *prefix, *@workload.command,
-                    in: File::NULL, %i[out err] => log, unsetenv_others: true)
+        environment = @workload.environment(@choice, port: port, directory: folder).merge(settings).compact
+        pid = spawn(environment, *prefix, *@workload.command, in: File::NULL, %i[out err] => log, unsetenv_others: true)
         begin
           await(port, pid, log)
           value = yield port, pid
@@ -59,11 +62,6 @@ module ProfileBench
         end
         [value, File.read(log)]
       end
-    end
-
-    def environment(contender, port, folder)
-      own = @workload.environment(Culet::Allocators.parse("culet"), port: port, directory: folder)
-      own.merge(contender.ruby_environment).compact
     end
 
     def finish(pid)
