@@ -10,6 +10,11 @@ require "culet/cli/explain"
 class ExplainVerbTest < Minitest::Test
   LIST = "$list = []\nkeep = Array.new(50_000) { |i| \"kept \#{i}\" * 3 }\nputs :up; $stdout.flush\n" \
          "loop { 100.times { |i| $list << \"leaked \#{i}\" * 20 }; sleep 0.02 }"
+  # Two lists, of which a mended program fills one.
+  LISTS = "$list, $log = [], []\nputs :up; $stdout.flush\n" \
+          "loop { 100.times { |i| $list << \"leaked \#{i}\" * 20 unless ENV['MENDED']; $log << \"noted \#{i}\" * 10 }; sleep 0.02 }"
+  # Workers that grow alike.
+  GROWING = "2.times { fork { list = []; loop { list << 'x' * 500_000; sleep 0.05 } } }\nputs :up; $stdout.flush; sleep"
   STEADY = "keep = Array.new(50_000) { |i| \"kept \#{i}\" * 3 }\nputs :up; $stdout.flush\n" \
            "loop { 100.times { |i| \"garbage \#{i}\" * 20 }; sleep 0.02 }"
   # Free memory in the arenas of threads that live on.
@@ -51,6 +56,32 @@ class ExplainVerbTest < Minitest::Test
       assert_equal "growth_bytes_per_minute", rate["name"]
       assert_operator rate["low"], :<=, rate["value"]
       assert_equal ["code", "$list"], found["remedies"].first.values_at("name", "line")
+    end
+  end
+
+  def test_the_one_of_two_leaks_that_is_gone
+    skip_unless_all
+    Dir.mktmpdir do |folder|
+      with_ruby(LISTS, *AGENT) { |pid| assert_culet("explain", pid, "--for", SECONDS, "--json", "--out", "#{folder}/before.json") }
+      before = JSON.parse(File.read("#{folder}/before.json"))
+      assert_equal %w[$list $log], before["remedies"].map { |one| one["line"] }, before
+      with_ruby(LISTS, *AGENT, env: { "MENDED" => "1" }) do |pid|
+        out, = assert_culet("explain", pid, "--for", SECONDS, "--check", "#{folder}/before.json", "--json")
+        found = JSON.parse(out)["check"]
+        assert_equal [%w[code $list]], found["applied"].map { |one| one.values_at("name", "line") }, out
+        rates = found.values_at("before_growth_bytes_per_minute", "after_growth_bytes_per_minute")
+        assert_equal before["evidence"].first["value"], rates.first
+        assert_includes 1...rates.first, rates.last
+      end
+    end
+  end
+
+  def test_workers_that_grow_alike_count_together
+    with_program(RbConfig.ruby, "--disable-gems", "-e", GROWING) do |pid|
+      found = Culet::Explain::Watch.new(pid, seconds: 4.0, interruption: Culet::Interruption.new).call
+      assert_equal 2, found.workers.size
+      found.workers.each { |worker| assert_in_delta 2, found.times(worker.pid), 0.9 }
+      assert_equal 1, found.times(pid)
     end
   end
 
