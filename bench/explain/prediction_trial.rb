@@ -2,6 +2,7 @@
 
 require "tmpdir"
 require "culet/model/statistics"
+require "culet/scope/reader"
 require "culet/system/processes"
 require "culet/system/ruby_options"
 require "culet/tools/compare"
@@ -12,6 +13,9 @@ class PredictionTrial
   START_SECONDS = 180
   SAMPLE_SECONDS = 0.5
   GRACE_SECONDS = 10
+  # For the first major collection of each worker, and between two looks at their counts.
+  COLLECTION_SECONDS = 120
+  COLLECTION_TICK = 3
   NEAR_BYTES = 5_000_000
   NEAR_SHARE = 0.2
   # Of a hit: what the user sets in the environment.
@@ -83,10 +87,21 @@ class PredictionTrial
       Bench.await_server(child, START_SECONDS) { load.nil? || load.ready? }
       load&.start
       sleep(@options[:settle])
+      await_collections(child)
       yield child, load, folder
     ensure
       load&.stop
       child&.stop(grace_seconds: GRACE_SECONDS)
+    end
+  end
+
+  # What a worker copies at its first major collection it shares until then.
+  def await_collections(child)
+    Bench.await(COLLECTION_SECONDS) do
+      parent, *workers = Culet::Processes::Tree.new(child.pid).pids.map do |pid|
+        Culet::Scope::Reader.new(pid, chunks: 0, mode: :live).snapshot.ruby&.major_gcs.to_i
+      end
+      workers.all? { |count| count > parent } || (sleep(COLLECTION_TICK) && false)
     end
   end
 

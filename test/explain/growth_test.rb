@@ -158,7 +158,7 @@ class ExplainGrowthTest < Minitest::Test
   end
 
   def observation(process, load, agent, kept: nil, **looks)
-    moments = [{ "processes" => [{ "figures" => agent ? {} : nil }] }]
+    moments = [{ "processes" => [{ "pid" => 1, "parent_pid" => 0, "figures" => agent ? {} : nil }] }]
     found = Culet::Diagnosis::Observation.new(seconds: 24.0, moments: moments, processes: [process], retention: kept && looks(kept, **looks), problems: [])
     found.define_singleton_method(:load) { load }
     found

@@ -61,10 +61,10 @@ class RankingTest < Minitest::Test
   end
 
   def test_a_leak_that_is_gone_has_saved_what_an_hour_would_add
-    applied = %w[code allocator].map { |name| { "name" => name, "saves_bytes" => 300 * MEGABYTE, "low_bytes" => 0, "high_bytes" => 400 * MEGABYTE } }
+    applied = %w[code allocator].map { |name| { "name" => name, "line" => "$list", "saves_bytes" => 300 * MEGABYTE, "low_bytes" => 0, "high_bytes" => 400 * MEGABYTE } }
     result = { "before_bytes" => 45 * MEGABYTE, "after_bytes" => 43 * MEGABYTE, "saved_bytes" => 2 * MEGABYTE, "applied" => applied }
     sentences = %w[ruby_leak bloat].map { |verdict| Culet::Explain::PredictionCheck.new({ "verdict" => verdict }).sentence(result) }
-    assert_match(/: code \(predicted 300 MB in an hour, 0 .* to 400 MB\), allocator \(predicted 300 MB, 0 /, sentences.first)
+    assert_match(/: \$list \(predicted 300 MB in an hour, 0 .* to 400 MB\), allocator \(predicted 300 MB, 0 /, sentences.first)
     refute_match(/an hour/, sentences.last)
   end
 

@@ -10,6 +10,11 @@ require "culet/cli/explain"
 class ExplainVerbTest < Minitest::Test
   LIST = "$list = []\nkeep = Array.new(50_000) { |i| \"kept \#{i}\" * 3 }\nputs :up; $stdout.flush\n" \
          "loop { 100.times { |i| $list << \"leaked \#{i}\" * 20 }; sleep 0.02 }"
+  # Two lists, of which a mended program fills one.
+  LISTS = "$list, $log = [], []\nputs :up; $stdout.flush\n" \
+          "loop { 20.times { |i| $list << \"leaked \#{i}\" * 20 unless ENV['MENDED']; $log << \"noted \#{i}\" * 10 }; sleep 0.02 }"
+  # Workers that grow alike.
+  GROWING = "2.times { fork { list = []; loop { list << 'x' * 500_000; sleep 0.05 } } }\nputs :up; $stdout.flush; sleep"
   STEADY = "keep = Array.new(50_000) { |i| \"kept \#{i}\" * 3 }\nputs :up; $stdout.flush\n" \
            "loop { 100.times { |i| \"garbage \#{i}\" * 20 }; sleep 0.02 }"
   # Free memory in the arenas of threads that live on.
@@ -44,13 +49,38 @@ class ExplainVerbTest < Minitest::Test
   def test_a_leak_of_ruby_objects_names_its_holder
     skip_unless_all
     with_ruby(LIST, *AGENT) do |pid|
-      found = explain(pid)
+      found = decided(pid)
       assert_equal "ruby_leak", found["verdict"], found
       assert_match(/\Aa leak of Ruby objects: global variable \$list keeps .* more a minute\z/, found["sentence"])
       rate = found["evidence"].first
       assert_equal "growth_bytes_per_minute", rate["name"]
       assert_operator rate["low"], :<=, rate["value"]
       assert_equal ["code", "$list"], found["remedies"].first.values_at("name", "line")
+    end
+  end
+
+  def test_the_one_of_two_leaks_that_is_gone
+    skip_unless_all
+    Dir.mktmpdir do |folder|
+      before = with_ruby(LISTS, *AGENT) { |pid| decided(pid) }
+      File.write("#{folder}/before.json", JSON.generate(before))
+      assert_equal %w[$list $log], before["remedies"].map { |one| one["line"] }, before
+      with_ruby(LISTS, *AGENT, env: { "MENDED" => "1" }) do |pid|
+        found = decided(pid, "--check", "#{folder}/before.json")["check"]
+        assert_equal [%w[code $list]], found["applied"].map { |one| one.values_at("name", "line") }
+        rates = found.values_at("before_growth_bytes_per_minute", "after_growth_bytes_per_minute")
+        assert_equal before["evidence"].first["value"], rates.first
+        assert_includes 1...rates.first, rates.last
+      end
+    end
+  end
+
+  def test_workers_that_grow_alike_count_together
+    with_program(RbConfig.ruby, "--disable-gems", "-e", GROWING) do |pid|
+      found = Culet::Explain::Watch.new(pid, seconds: 4.0, interruption: Culet::Interruption.new).call
+      assert_equal 2, found.workers.size
+      found.workers.each { |worker| assert_in_delta 2, found.times(worker.pid), 0.9 }
+      assert_equal 1, found.times(pid)
     end
   end
 
@@ -213,6 +243,14 @@ class ExplainVerbTest < Minitest::Test
     out, = assert_culet("explain", pid, "--for", seconds, "--json")
     assert_operator out.bytesize, :<=, 4096
     JSON.parse(out)
+  end
+
+  # On a busy machine the looks of a short watch come too late.
+  #
+  # @return [Hash] of the first watch of some that is not open
+  def decided(pid, *words)
+    documents = %w[6s 15s 40s].lazy.map { |seconds| JSON.parse(assert_culet("explain", pid, "--for", seconds, "--json", *words).first) }
+    documents.find { |found| found["verdict"] != "unknown" } || flunk("no watch has decided")
   end
 
   # The prediction of a program that has not changed.

@@ -106,7 +106,7 @@ module Culet
     def open_growth
       return [] if growing? || growth.verdict == :none
 
-      ["its memory in use grew by #{human(growth.per_minute.first)} a minute meanwhile"]
+      ["the memory in use of #{grower} grew by #{human(growth.per_minute.first)} a minute meanwhile"]
     end
 
     def root = observation.members.first.pid
@@ -121,8 +121,7 @@ module Culet
     def human(bytes) = Text::Size.human(bytes)
 
     def growing
-      rate = growth.per_minute.first
-      subject = "the memory in use of process #{growth.process.pid} grows by #{human(rate)} a minute"
+      subject = "the memory in use of #{grower} grows by #{human(growth.per_minute.first)} a minute"
       case growth.verdict
       when :ruby then "a leak of Ruby objects: #{keepers || subject}"
       when :native then "a leak of native memory: #{subject}#{growth.origin}, and no Ruby object keeps it"
@@ -131,10 +130,13 @@ module Culet
       end
     end
 
+    def grower = growth.times > 1 ? "the workers" : "process #{growth.process.pid}"
+
     # @return [String, nil] nil where nobody has looked
     def keepers
+      where = " in the workers" if growth.times > 1
       found = growth.holders.map do |row|
-        "#{row.keeper.title} keeps #{human(growth.per_minute([row]).first)} more a minute#{growth.origin(row)}"
+        "#{row.keeper.title} keeps #{human(growth.per_minute([row]).first)} more a minute#{where}#{growth.origin(row)}"
       end
       found.join("; ") if found.any?
     end

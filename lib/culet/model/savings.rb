@@ -124,13 +124,20 @@ module Culet
     # What is free for half a second to a second is returned, and blocks that workers only freed stay shared.
     def on_culet
       free = observed("allocator", ->(part) { part.bytes("malloc_free") }) { |reuse,| reuse.steady_bytes }
-      rest = bytes("malloc_metadata") - (Thresholds::CULET_RESERVE * bytes("malloc_used")) +
-             [Thresholds::CULET_SHARED * copied("malloc_used"), *freed].min
+      shared = [Thresholds::CULET_SHARED * copied("malloc_used"), *scattered].min
+      rest = bytes("malloc_metadata") + shared - (Thresholds::CULET_RESERVE * (bytes("malloc_used") - shared))
       free.map { |bytes| bytes + rest }
     end
 
-    # @return [Array<Numeric>, nil] bytes, at most: pages that workers copied and the allocator wrote to
-    def freed = by_writes("malloc_used") { |writes| [writes.touched(:metadata)] }
+    # Blocks of one size lie together on culet, so that what a collection writes back as it was is on few pages.
+    #
+    # @return [Array<Numeric>, nil] bytes, at most: pages that workers copied for a few words of the allocator or the
+    #   collector
+    def scattered
+      by_writes("malloc_used") do |writes|
+        [writes.touched(:metadata) + (Thresholds::CULET_SHARED * writes.only(:same))]
+      end
+    end
 
     # A trim returns all whole pages that are free; those that are in use now and then come back. A parent of workers
     # rests.

@@ -52,7 +52,7 @@ module Culet
 
       # @return [Swing, nil] the largest peak of pieces of work
       def work
-        @work ||= [*swings, *large_swings { |process| @observation.resident_of(process) }]
+        @work ||= [*swings, *large_swings { |process| @observation.resident_of(process.pid) }]
                   .select { |swing| work?(swing) }.max_by(&:bytes)
       end
 

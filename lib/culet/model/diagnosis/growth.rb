@@ -63,14 +63,18 @@ module Culet
       def trend = @trend ||= process ? trend_of(process) : Trend.new([])
 
       # @param keeping [Array<Retention::Growth::Row>] holders; by default all that grow
-      # @return [Array(Float, Float, Float)] bytes per minute, with the bounds of the 95 % interval
+      # @return [Array(Float, Float, Float)] bytes per minute, of all workers that grow alike, with the bounds of the
+      #   95 % interval
       def per_minute(keeping = rows)
         found = if keeping.any? then kept(keeping)
                 elsif verdict == :native && observation.native then observation.native
                 else trend
                 end
-        [found.rate, *found.interval].map { |bytes| bytes * 60 }
+        [found.rate, *found.interval].map { |bytes| bytes * 60 * times }
       end
+
+      # @return [Numeric] as how many processes all workers that grow alike count
+      def times = @times ||= observation.times((looked_at || process).pid)
 
       # @return [Float] bytes that were added in the watch
       def bytes = trend.rate * trend.seconds

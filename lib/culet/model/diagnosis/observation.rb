@@ -133,13 +133,28 @@ module Culet
 
       # Not of PSS: while the copy of a look lives, it shares the memory of its process.
       #
-      # @param process [ObservedProcess]
+      # @param pid [Integer]
       # @return [Trend] of its resident memory
-      def resident_of(process)
+      def resident_of(pid)
         Trend.new(moments.filter_map do |moment|
-          found = moment["processes"].find { |one| one["pid"] == process.pid }
+          found = moment["processes"].find { |one| one["pid"] == pid }
           [moment["at"] - moments.first["at"], found["rss_bytes"]] if found
         end)
+      end
+
+      # Workers of one parent do the same, some more of it than others.
+      #
+      # @param pid [Integer]
+      # @return [Numeric] as how many processes that grow like it all of them count, by the rates of resident memory
+      def times(pid)
+        last = moments.last["processes"]
+        parent = last.find { |one| one["pid"] == pid }&.fetch("parent_pid")
+        return 1 if last.none? { |one| one["pid"] == parent }
+
+        rates = last.select { |one| one["parent_pid"] == parent }
+                    .to_h { |one| [one["pid"], [resident_of(one["pid"]).rate, 0].max] }
+        own = rates.fetch(pid)
+        own.positive? ? (rates.values.sum / own).clamp(1, rates.size) : rates.size
       end
 
       # @return [Array<Float>] what the processes do per second in each third of the watch: the objects that they

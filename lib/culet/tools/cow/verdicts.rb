@@ -126,18 +126,25 @@ module Culet
         list = found.filter_map do |category|
           case category
           when :flag_bits then FREEZE
-          when :same then KernelFile.huge_pages == "always" ? HUGE_PAGES : CLASSES
+          when :same then rewritten
           when :inline_caches then requests("they fill the inline caches once for all workers")
           end
         end
         list.join("; ") unless list.empty?
       end
 
+      def rewritten
+        return HUGE_PAGES if KernelFile.huge_pages == "always"
+
+        @workers.any? { |worker| worker.snapshot.ruby&.version.to_s.start_with?("3.3.") } ? NEWER_RUBY : CLASSES
+      end
+
       FREEZE = "freeze in the parent what workers would freeze"
       HUGE_PAGES = "transparent huge pages are always on, and the kernel copies pages to make huge ones: " \
                    "culet doctor says how to limit them"
       CLASSES = "culet cow --classes names the objects on these pages"
-      private_constant :FREEZE, :HUGE_PAGES, :CLASSES
+      NEWER_RUBY = "Ruby 3.4 keeps them shared, while 3.3 writes to empty inline caches at each major collection"
+      private_constant :FREEZE, :HUGE_PAGES, :CLASSES, :NEWER_RUBY
 
       # What they save is not known before.
       #

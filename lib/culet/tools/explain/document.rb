@@ -14,6 +14,15 @@ module Culet
       MOST_CHARACTERS = 300
       private_constant :REMEDIES, :MOST_CHARACTERS
 
+      # @param remedy [Remedy]
+      # @return [Hash{String => Object}]
+      def self.remedy(remedy) = remedy.document.transform_values { |value| shortened(value) }
+
+      # @return [Object] a text of so many characters at most; anything else as it is
+      def self.shortened(value)
+        value.is_a?(String) && value.size > MOST_CHARACTERS ? "#{value[0, MOST_CHARACTERS - 3]}..." : value
+      end
+
       # @param diagnosis [Diagnosis]
       def initialize(diagnosis)
         @diagnosis = diagnosis
@@ -36,17 +45,14 @@ module Culet
           "verdict" => @diagnosis.verdict, "sentence" => shortened(@diagnosis.sentence),
           "evidence" => @diagnosis.evidence.map(&:document), "next" => shortened(@diagnosis.next_step),
           "remarks" => @diagnosis.remarks.first(3).map { |text| shortened(text) },
-          "remedies" => @diagnosis.remedies.first(count).map { |one| remedy(one) }, "others" => @diagnosis.others,
+          "remedies" => @diagnosis.remedies.first(count).map { |one| Document.remedy(one) },
+          "others" => @diagnosis.others,
           **fit }
       end
 
       def fit = { "fit" => @diagnosis.fit&.document }.compact
 
-      def remedy(one) = one.document.transform_values { |value| shortened(value) }
-
-      def shortened(value)
-        value.is_a?(String) && value.size > MOST_CHARACTERS ? "#{value[0, MOST_CHARACTERS - 3]}..." : value
-      end
+      def shortened(text) = Document.shortened(text)
     end
   end
 end

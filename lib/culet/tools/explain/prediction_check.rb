@@ -4,19 +4,24 @@ require_relative "../../errors"
 require_relative "../../system/foreign_json"
 require_relative "../../system/input_file"
 require_relative "../../system/shape"
+require_relative "../../text/lines"
 require_relative "../../text/size"
+require_relative "document"
 
 module Culet
   module Explain
     # Compares the savings that an earlier diagnosis predicted with the memory of a later one.
     class PredictionCheck
       SHAPE = { "total_bytes" => Shape::COUNT, "verdict" => Shape::TEXT,
-                "remedies" => [{ "name" => Shape::TEXT, "saves_bytes" => Shape::INTEGER, "low_bytes" => Shape::INTEGER,
-                                 "high_bytes" => Shape::INTEGER }] }.freeze
+                "evidence" => [{ "name" => Shape::TEXT, "value" => Shape.nullable(Shape::NUMBER) }],
+                "remedies" => [{ "name" => Shape::TEXT, "line" => Shape::TEXT, "saves_bytes" => Shape::INTEGER,
+                                 "low_bytes" => Shape::INTEGER, "high_bytes" => Shape::INTEGER }] }.freeze
       MOST_BYTES = 64 << 10
       # Verdicts whose remedy in code saves what an hour would add.
       GROWTH = %w[ruby_leak native_leak unknown].freeze
-      private_constant :SHAPE, :MOST_BYTES, :GROWTH
+      # A command that searches for the cause, of a process that has ended meanwhile.
+      SEARCH = /\A(culet \w+) \d+/
+      private_constant :SHAPE, :MOST_BYTES, :GROWTH, :SEARCH
 
       # @param path [String] a document of `culet explain --json`
       # @return [PredictionCheck]
@@ -34,34 +39,55 @@ module Culet
       end
 
       # @param diagnosis [Diagnosis] the later one
-      # @return [Hash{String => Object}] what came, and the predictions of remedies that are in place now
+      # @return [Hash{String => Object}] what came of the tree, and the predictions of remedies that are in place now
       def compare(diagnosis)
         before = @before["total_bytes"]
         after = diagnosis.observation.total_bytes
-        left = diagnosis.remedies.map(&:name)
-        applied = @before["remedies"].reject { |one| left.include?(one["name"]) }
+        rates = [@before["evidence"], diagnosis.evidence.map(&:document)].map { |figures| growth(figures) }
+        applied = @before["remedies"].reject { |one| advised?(one, diagnosis) }
         { "before_bytes" => before, "after_bytes" => after, "saved_bytes" => before - after,
-          "applied" => applied.map { |one| one.slice("name", "saves_bytes", "low_bytes", "high_bytes") } }
+          "before_growth_bytes_per_minute" => rates.first, "after_growth_bytes_per_minute" => rates.last,
+          "applied" => applied.map { |one| one.slice("name", "line", "saves_bytes", "low_bytes", "high_bytes") } }
       end
 
       # @param result [Hash] of `compare`
       # @return [String] a sentence
       def sentence(result)
-        sizes = result.slice("before_bytes", "after_bytes", "saved_bytes").values.map { |bytes| human(bytes) }
-        change = format("from %s to %s: %s saved", *sizes)
-        return "#{change}; what was advised is advised still" if result["applied"].empty?
+        sizes = result.values_at("before_bytes", "after_bytes", "saved_bytes").map { |bytes| human(bytes) }
+        change = format("from %s to %s: %s saved", *sizes) + growing(result)
+        return "#{change}; nothing of what was advised is in place" if result["applied"].empty?
 
         "#{change}; no longer advised: #{result["applied"].map { |one| predicted(one) }.join(", ")}"
       end
 
       private
 
-      def predicted(one)
-        value, low, high = one.values_at("saves_bytes", "low_bytes", "high_bytes").map { |bytes| human(bytes) }
-        "#{one["name"]} (predicted #{value}#{" in an hour" if hourly?(one)}, #{low} to #{high})"
+      # @return [Integer, nil] bytes; nil: no growth was found
+      def growth(figures) = figures.find { |one| one["name"] == "growth_bytes_per_minute" }&.fetch("value")
+
+      # Remedies in code differ by the line or the holder; a setting may be advised with other words.
+      def advised?(before, diagnosis)
+        name, line = identity(before)
+        now = diagnosis.remedies.map { |one| identity(Document.remedy(one)) }
+        now.any? { |other, words| line == words || (name == other && name != "code") } ||
+          diagnosis.others.include?(name)
       end
 
-      def hourly?(one) = one["name"] == "code" && GROWTH.include?(@before["verdict"])
+      def identity(remedy) = [remedy["name"], remedy["line"].sub(SEARCH, '\1')]
+
+      def growing(result)
+        rates = result.values_at("before_growth_bytes_per_minute", "after_growth_bytes_per_minute")
+        return "" unless rates.any?
+
+        format(", growth from %s to %s a minute", *rates.map { |bytes| human(bytes.to_i) })
+      end
+
+      def predicted(one)
+        value, low, high = one.values_at("saves_bytes", "low_bytes", "high_bytes").map { |bytes| human(bytes) }
+        code = one["name"] == "code"
+        hourly = " in an hour" if code && GROWTH.include?(@before["verdict"])
+        "#{code ? Text::Lines.printable(one["line"]) : one["name"]} (predicted #{value}#{hourly}, #{low} to #{high})"
+      end
 
       def human(bytes) = Text::Size.human(bytes)
     end
