@@ -146,6 +146,14 @@ class ExplainCausesTest < Minitest::Test
     assert_equal ["none", "nothing is wrong: the program needs 200 MB", [], nil], [found.verdict, found.sentence, found.remedies, found.next_step]
   end
 
+  def test_no_cause_stands_out_where_the_remedies_save_much
+    { 30 => "no single cause stands out: the first remedy saves 30.0 MB of 200 MB", 29 => "nothing is wrong: the program needs 200 MB" }.each do |saved, sentence|
+      found = diagnosis
+      found.define_singleton_method(:remedies) { [Struct.new(:saves_bytes).new(saved * MEGABYTE)] }
+      assert_equal ["none", sentence], [found.verdict, found.sentence]
+    end
+  end
+
   private
 
   # @param in_use [Array<Integer>] megabytes, one a second

@@ -149,7 +149,11 @@ module Culet
     end
 
     def nothing
-      "nothing is wrong: the program needs #{human(observation.total_bytes)}"
+      total = observation.total_bytes
+      saved = remedies.first&.saves_bytes.to_i
+      return "nothing is wrong: the program needs #{human(total)}" if saved < Thresholds::CAUSE_SHARE * total
+
+      "no single cause stands out: the first remedy saves #{human(saved)} of #{human(total)}"
     end
 
     def growth_evidence
