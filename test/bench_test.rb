@@ -8,8 +8,7 @@ class BenchTest < Minitest::Test
   BENCH = File.join(ROOT, "bench/allocator/run")
 
   # Built once for all tests.
-  BUILT = Dir.mktmpdir("culet-bench")
-  Minitest.after_run { FileUtils.rm_rf(BUILT) }
+  BUILT = TestHelper.lasting_folder
 
   def test_every_probe_under_glibc_and_culet
     folder = new_folder

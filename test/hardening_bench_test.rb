@@ -11,8 +11,7 @@ class HardeningBenchTest < Minitest::Test
   COLLECTION = File.join(ROOT, "bench/hardening/collection")
 
   # Built once for all tests.
-  BUILT = Dir.mktmpdir("culet-hardening")
-  Minitest.after_run { FileUtils.rm_rf(BUILT) }
+  BUILT = TestHelper.lasting_folder
 
   # glibc leaves the addresses of a list in freed blocks; culet writes nothing there.
   def test_outcomes_under_glibc_and_culet
