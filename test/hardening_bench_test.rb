@@ -134,8 +134,7 @@ class HardeningBenchTest < Minitest::Test
 
   # An allocator that hands out new memory each time. `free`: what its free does with a block.
   def build_library(path, free)
-    source = path.sub(/so\z/, "c")
-    File.write(source, <<~C)
+    compile_c(path, <<~C, "-O1", "-fno-builtin", "-shared", "-fPIC")
       #include <stdlib.h>
       #include <string.h>
       #include <unistd.h>
@@ -160,7 +159,5 @@ class HardeningBenchTest < Minitest::Test
           return moved && block ? memcpy(moved, block, before < bytes ? before : bytes) : moved;
       }
     C
-    text, status = Open3.capture2e("cc", "-O1", "-fno-builtin", "-shared", "-fPIC", "-o", path, source)
-    assert status.success?, text
   end
 end
