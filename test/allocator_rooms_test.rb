@@ -3,12 +3,12 @@
 require "tsort"
 require_relative "test_helper"
 
-# The C parts that know no Ruby: their files depend on each other in one direction. And comments stand on their own.
+# The C parts: their files depend on each other in one direction. And comments stand on their own.
 class AllocatorRoomsTest < Minitest::Test
   ROOT = TestHelper::ROOT
   # A part => the folders that its programs are compiled with (-I).
   PARTS = { "allocator/src" => [], "sampler" => ["replay/interposer"], "reader/src" => ["reader/src"], "boot/syscall_counter/src" => [],
-            "replay" => %w[replay/recorder] }.freeze
+            "replay" => %w[replay/recorder], "ext/culet" => %w[ext/culet], "boot/ext" => %w[boot/ext] }.freeze
   # The beginning of a function that other files can call: its name, and the first line of its parameters.
   DEFINITION = /^(?!static\b|typedef\b|extern\b|#)[a-z][\w *]*\b(\w+)\([^;{]*$/
   # The beginning of a comment that says nothing without the one before it.
@@ -21,6 +21,7 @@ class AllocatorRoomsTest < Minitest::Test
       refute_empty units
       graph = included(units, folders).merge(called(units)) { |_, headers, callees| headers | callees }
       assert_empty rings(graph)
+      assert_empty rings(between_folders(included(units, folders)))
     end
   end
 
@@ -37,6 +38,12 @@ class AllocatorRoomsTest < Minitest::Test
   def rings(graph)
     uses = ->(unit, &block) { graph.fetch(unit).each(&block) }
     TSort.each_strongly_connected_component(graph.method(:each_key), uses).select { |ring| ring.size > 1 }
+  end
+
+  def between_folders(graph)
+    graph.group_by { |unit,| File.dirname(unit) }.to_h do |folder, uses|
+      [folder, uses.flat_map { |_, others| others.map { |other| File.dirname(other) } }.uniq - [folder]]
+    end
   end
 
   # @param units [Hash] a path without extension => its files

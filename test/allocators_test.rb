@@ -145,12 +145,10 @@ class AllocatorsTest < Minitest::Test
 
   # A build of one's own, and one of a family that no distribution packages.
   def test_an_allocator_that_nobody_knows
-    Dir.mktmpdir do |directory|
-      directory = File.realpath(directory)
-      File.write(File.join(directory, "own.c"), "void *malloc(unsigned long n) { (void)n; return 0; }")
+    in_directory do |directory|
       { "libown.so" => "unknown", "libsnmallocshim.so" => "snmalloc" }.each do |file, name|
-        library = File.join(directory, file)
-        assert system("cc", "-shared", "-fPIC", "-w", "-nostdlib", "-Wl,--build-id=0x0123456789abcdef", "-o", library, File.join(directory, "own.c"))
+        library = compile_c(File.join(directory, file), "void *malloc(unsigned long n) { return 0; }", "-shared", "-fPIC", "-nostdlib",
+                            "-Wl,--build-id=0x0123456789abcdef")
         choice = Allocators.parse(library)
         assert_equal [name, library, "0123456789abcdef"], [choice.name, choice.spec, Elf.new(library).build_id]
         assert_match(/has no function that returns free memory/, assert_raises(UsageError) { Allocators.parse("#{library}:trim") }.message)

@@ -8,8 +8,7 @@ class BenchTest < Minitest::Test
   BENCH = File.join(ROOT, "bench/allocator/run")
 
   # Built once for all tests.
-  BUILT = Dir.mktmpdir("culet-bench")
-  Minitest.after_run { FileUtils.rm_rf(BUILT) }
+  BUILT = TestHelper.lasting_folder
 
   def test_every_probe_under_glibc_and_culet
     folder = new_folder
@@ -51,17 +50,14 @@ class BenchTest < Minitest::Test
   end
 
   def test_the_fork_probe_tells_a_hang
-    folder = new_folder
-    File.write("#{folder}/hang.c", <<~C)
+    hang = compile_c("#{new_folder}/hang.so", <<~C, "-shared", "-fPIC", "-pthread")
       #include <pthread.h>
       #include <unistd.h>
       static void hang(void) { pause(); }
       __attribute__((constructor)) static void begin(void) { pthread_atfork(NULL, NULL, hang); }
     C
-    text, status = Open3.capture2e("cc", "-shared", "-fPIC", "-pthread", "-o", "#{folder}/hang.so", "#{folder}/hang.c")
-    assert status.success?, text
     bench("--tiny", "classes", "--runs", "1", "--allocators", "glibc") # builds the probes
-    out, = assert_success("#{BUILT}/fork", "forks=3", "threads=1", "patience=1", env: NEUTRAL.merge("LD_PRELOAD" => "#{folder}/hang.so"))
+    out, = assert_success("#{BUILT}/fork", "forks=3", "threads=1", "patience=1", env: NEUTRAL.merge("LD_PRELOAD" => hang))
     assert_equal [1, 1], JSON.parse(out).fetch("figures").values_at("forks", "hangs")
   end
 

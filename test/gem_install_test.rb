@@ -20,8 +20,7 @@ class GemInstallTest < Minitest::Test
   # Where it is not about what the compiler makes of the sources: without optimisation, and each source once where several
   # tests compile.
   QUICK = begin
-    folder = Dir.mktmpdir("culet-objects")
-    Minitest.after_run { FileUtils.rm_rf(folder) }
+    folder = TestHelper.lasting_folder
     name = RbConfig::CONFIG["CC"].split.first
     compiler = Culet::Executables.find(name)
     FileUtils.mkdir_p("#{folder}/bin")
@@ -40,7 +39,8 @@ class GemInstallTest < Minitest::Test
 
   def test_installed_into_an_empty_gem_home_it_works
     look_at_the_installed_gem
-    assert_equal ["culet.so", "culet_boot.so", "libculet.so"], compiled.map { |path| File.basename(path) }.sort
+    assert_equal %w[boot/syscall_counter/culet-syscall-counter.so culet.so culet_boot.so libculet.so reader/culet-scope replay/culet-replay
+                    replay/culet-trace.so sampler/culet-sampler.so], Dir.glob("**/{*.so,culet-*}", base: "#{extension_folder}/culet").uniq.sort
 
     out, err, status = installed("culet", "lib")
     assert_predicate status, :success?, err
@@ -286,9 +286,7 @@ class GemInstallTest < Minitest::Test
   # Built once for all tests: it is the same file.
   def built_gem(name)
     (@@built_gems ||= {})[name] ||= begin
-      directory = Dir.mktmpdir("culet-built")
-      Minitest.after_run { FileUtils.rm_rf(directory) }
-      path = File.join(directory, "#{name}-#{Culet::VERSION}.gem")
+      path = File.join(TestHelper.lasting_folder, "#{name}-#{Culet::VERSION}.gem")
       assert_success(*GEM, "build", "#{name}.gemspec", "--output", path, env: CLEAN)
       path
     end
@@ -297,8 +295,7 @@ class GemInstallTest < Minitest::Test
   # Installed once for the tests that only look at it. It depends on none of their folders.
   def look_at_the_installed_gem
     @home = @@installed_home ||= begin
-      @home = Dir.mktmpdir("culet-installed")
-      Minitest.after_run { FileUtils.rm_rf(@home) }
+      @home = TestHelper.lasting_folder
       install(env: QUICK)
       install_command_line
       # Some releases of RubyGems copy what was built beside the Ruby files, others do not or can be told not to.

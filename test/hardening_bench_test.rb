@@ -11,8 +11,7 @@ class HardeningBenchTest < Minitest::Test
   COLLECTION = File.join(ROOT, "bench/hardening/collection")
 
   # Built once for all tests.
-  BUILT = Dir.mktmpdir("culet-hardening")
-  Minitest.after_run { FileUtils.rm_rf(BUILT) }
+  BUILT = TestHelper.lasting_folder
 
   # glibc leaves the addresses of a list in freed blocks; culet writes nothing there.
   def test_outcomes_under_glibc_and_culet
@@ -135,8 +134,7 @@ class HardeningBenchTest < Minitest::Test
 
   # An allocator that hands out new memory each time. `free`: what its free does with a block.
   def build_library(path, free)
-    source = path.sub(/so\z/, "c")
-    File.write(source, <<~C)
+    compile_c(path, <<~C, "-O1", "-fno-builtin", "-shared", "-fPIC")
       #include <stdlib.h>
       #include <string.h>
       #include <unistd.h>
@@ -161,7 +159,5 @@ class HardeningBenchTest < Minitest::Test
           return moved && block ? memcpy(moved, block, before < bytes ? before : bytes) : moved;
       }
     C
-    text, status = Open3.capture2e("cc", "-O1", "-fno-builtin", "-shared", "-fPIC", "-o", path, source)
-    assert status.success?, text
   end
 end

@@ -1,9 +1,8 @@
 # frozen_string_literal: true
 
-require "tsort"
 require_relative "test_helper"
 
-# The folders of the extensions: which file reads what, and which may include which.
+# The extensions: which file reads what, and which may include which. allocator_rooms_test.rb looks for rings.
 class NativeRoomsTest < Minitest::Test
   ROOT = TestHelper::ROOT
   # The memory side, and boot.
@@ -17,16 +16,6 @@ class NativeRoomsTest < Minitest::Test
       refute_empty naming
       assert_empty(naming.reject { |file| file.start_with?("ext/culet/#{room}/") })
     end
-  end
-
-  def test_files_do_not_include_each_other_in_a_ring
-    assert_empty rings(units)
-  end
-
-  def test_folders_do_not_include_each_other_in_a_ring
-    folders = Hash.new { |hash, folder| hash[folder] = [] }
-    units.each { |unit, included| folders[File.dirname(unit)] |= included.map { |other| File.dirname(other) } - [File.dirname(unit)] }
-    assert_empty rings(folders.to_h)
   end
 
   def test_the_memory_side_does_not_include_boot
@@ -84,19 +73,5 @@ class NativeRoomsTest < Minitest::Test
     # Boot's own files come first, as on its compiler's command line.
     places = [*("boot/ext" if file.start_with?("boot/")), "ext/culet", "."]
     names.filter_map { |name| places.map { |place| File.join(place, name).delete_prefix("./") }.find { |path| File.file?(File.join(ROOT, path)) } }
-  end
-
-  # @return [Hash{String => Array<String>}] a C file with its header => those that either includes, without endings
-  def units
-    files.group_by { |file| file.delete_suffix(File.extname(file)) }.to_h do |unit, pair|
-      headers = pair.flat_map { |file| included(file) }
-      [unit, (headers & files).map { |file| file.delete_suffix(File.extname(file)) }.uniq - [unit]]
-    end
-  end
-
-  def rings(graph)
-    each_file = ->(&block) { graph.each_key(&block) }
-    each_included = ->(file, &block) { graph.fetch(file, []).each(&block) }
-    TSort.each_strongly_connected_component(each_file, each_included).select { |ring| ring.size > 1 }
   end
 end

@@ -88,6 +88,14 @@ class NativeTest < Minitest::Test
     assert_match(/culet\.so does not load: .*rebuild it with/, out.lines.last)
   end
 
+  # In a checkout, here a copy of the Ruby files alone.
+  def test_a_program_that_is_not_built_is_said
+    folder = new_folder
+    copy_ruby_files(folder)
+    out, err, status = run_program(RbConfig.ruby, "-w", "-I#{folder}/lib", "#{ROOT}/exe/culet", "report", Process.pid, env: NEUTRAL)
+    assert_equal [1, "", "culet: reader/culet-scope is not built: run `gem pristine culet --extensions`\n"], [status.exitstatus, out, err]
+  end
+
   # A program that is started with RUBYOPT has one copy by path, and its bundle may have another.
   def test_the_second_copy_of_the_gem_gives_way
     names = %w[culet culet/agent culet/auto culet/blackbox culet/feature_index culet/limit culet/metrics culet/profile culet/require

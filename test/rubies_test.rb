@@ -23,10 +23,7 @@ class RubiesTest < Minitest::Test
   # @return [String] a copy of the checkout for a Ruby, made once
   def self.checkout(ruby)
     @checkouts ||= {}
-    @checkouts[ruby.path] ||= Dir.mktmpdir("culet-ruby").tap do |folder|
-      Minitest.after_run { FileUtils.rm_rf(folder) }
-      ruby.checkout(folder)
-    end
+    @checkouts[ruby.path] ||= TestHelper.lasting_folder.tap { |folder| ruby.checkout(folder) }
   end
 
   def setup

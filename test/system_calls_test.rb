@@ -100,9 +100,7 @@ class SystemCallsTest < Minitest::Test
   # @return [String] the program that runs others under a filter of the sets
   def launcher(folder)
     File.write("#{folder}/permitted.h", permitted.map { |name| "#ifdef SYS_#{name}\nCALL(SYS_#{name})\n#endif\n" }.join)
-    program = "#{folder}/launcher"
-    assert_success("cc", "-Wall", "-Wextra", "-Werror", "-DPERMITTED=\"#{folder}/permitted.h\"", "-o", program, "#{FOLDER}/launcher.c")
-    program
+    TestHelper.build("-DPERMITTED=\"#{folder}/permitted.h\"", "#{FOLDER}/launcher.c")
   end
 
   # @return [Array<String>] numbers in the sources, and functions that are named like system calls in what the libraries import

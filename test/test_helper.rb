@@ -186,6 +186,18 @@ module TestHelper
   # @return [String] a folder for the test, which is removed after it
   def new_folder = (@folders ||= []).push(File.realpath(Dir.mktmpdir("culet-test"))).last
 
+  # @return [String] a folder for all tests of the run
+  def self.lasting_folder = Dir.mktmpdir("culet-test").tap { |folder| Minitest.after_run { FileUtils.rm_rf(folder) } }
+
+  # Compiles C for all tests of the run; a warning is an error.
+  #
+  # @return [String] path of what it makes
+  def self.build(*words)
+    output = File.join(lasting_folder, "built")
+    system("cc", "-Wall", "-Wextra", "-Werror", "-o", output, *words, exception: true)
+    output
+  end
+
   # @yieldparam directory [String] that the block has for itself
   def in_directory
     Dir.mktmpdir("culet-test") { |directory| yield File.realpath(directory) }

@@ -120,25 +120,22 @@ class ChildrenTest < Minitest::Test
   def test_a_program_that_is_linked_to_another_allocator_runs_where_the_library_is_dormant
     other = Culet::Allocators.parse("jemalloc")
     skip "jemalloc is not installed" unless other.available?
-    Dir.mktmpdir do |folder|
-      File.write("#{folder}/linked.c", <<~C)
-        #include <malloc.h>
-        #include <stdlib.h>
-        #include <string.h>
-        int main(void)
-        {
-            char *block = malloc(100);
-            size_t bytes = malloc_usable_size(block);
-            memset(block, 1, bytes);
-            malloc_trim(0);
-            free(block);
-            return bytes >= 100 ? 0 : 1;
-        }
-      C
-      system("cc", "-fno-builtin", "-o", "#{folder}/linked", "#{folder}/linked.c", "-Wl,--no-as-needed", other.library, exception: true)
-      _, err, status = run_with_library(*below_ruby("#{folder}/linked"))
-      assert_predicate status, :success?, err
-    end
+    linked = compile_c("#{new_folder}/linked", <<~C, "-fno-builtin", "-Wl,--no-as-needed", other.library)
+      #include <malloc.h>
+      #include <stdlib.h>
+      #include <string.h>
+      int main(void)
+      {
+          char *block = malloc(100);
+          size_t bytes = malloc_usable_size(block);
+          memset(block, 1, bytes);
+          malloc_trim(0);
+          free(block);
+          return bytes >= 100 ? 0 : 1;
+      }
+    C
+    _, err, status = run_with_library(*below_ruby(linked))
+    assert_predicate status, :success?, err
   end
 
   def test_a_shell_that_ruby_starts_passes_this_on

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../scope/scope_helper"
-require "culet/allocators"
 require "culet/tools/cow"
 
 # Families of processes to look at: a parent with what it forked, up and idle when it is yielded, or at work for ever.
@@ -34,10 +33,6 @@ module CowHelper
       yield pid
     end
   end
-
-  # @param name [String] an allocator's
-  # @return [Hash{String => String}]
-  def on(name) = Culet::Allocators.parse(name).environment({})
 
   # Waits until no process of the family has taken processor time for a while.
   def settle(pid)

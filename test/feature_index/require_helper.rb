@@ -84,7 +84,7 @@ module RequireHelper
 
   # @return [String] the folder that the index of these tests is kept in
   def self.cache
-    @cache ||= Dir.mktmpdir("culet-cache").tap { |directory| Minitest.after_run { FileUtils.rm_rf(directory) } }
+    @cache ||= TestHelper.lasting_folder
   end
 
   def cache = RequireHelper.cache

@@ -13,17 +13,14 @@ class LimitFalconTest < Minitest::Test
   RESTART = /^culet: limit .+: restart \(worker (\d+) with [\d.]+ MB of private memory ends when its requests/
 
   def test_workers_that_leak_end_without_losing_a_request
-    with_real_group(200 * MEBIBYTE) do |folder|
-      with_server(*JOIN, folder, *COMMAND, env: { "INTERVAL" => "2", "BYTES" => "1200000" }) do |server|
-        seen = request_until_two_restarts(server)
-        ended = server.output.scan(RESTART).flatten
-        assert_equal ended.uniq, ended, "each worker once"
-        assert_operator seen.uniq.size, :>=, 3, "a new worker serves"
-        assert_operator server.output.index("collection ("), :<, server.output.index("restart ("), "the steps before it"
-        assert_match(/^oom_kill 0$/, File.read("#{folder}/memory.oom_control"))
-        # Falcon does not end by a signal that comes while it waits for the end of a worker.
-        assert_settles("two workers serve") { server.processes.size == 3 && !server.processes.intersect?(ended.map(&:to_i)) }
-      end
+    with_limited_server(200, *COMMAND, env: { "INTERVAL" => "2", "BYTES" => "1200000" }) do |server|
+      seen = request_until_two_restarts(server)
+      ended = server.output.scan(RESTART).flatten
+      assert_equal ended.uniq, ended, "each worker once"
+      assert_operator seen.uniq.size, :>=, 3, "a new worker serves"
+      assert_operator server.output.index("collection ("), :<, server.output.index("restart ("), "the steps before it"
+      # Falcon does not end by a signal that comes while it waits for the end of a worker.
+      assert_settles("two workers serve") { server.processes.size == 3 && !server.processes.intersect?(ended.map(&:to_i)) }
     end
   end
 

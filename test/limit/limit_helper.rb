@@ -48,6 +48,18 @@ module LimitHelper
     remove_group(folder) if folder && Dir.exist?(folder)
   end
 
+  # A server in a real control group, of which the kernel kills no process.
+  #
+  # @param mebibytes [Integer] its limit
+  def with_limited_server(mebibytes, *command, **options)
+    with_real_group(mebibytes * MEBIBYTE) do |folder|
+      with_server(*JOIN, folder, *command, **options) do |server|
+        yield server
+        assert_match(/^oom_kill 0$/, File.read("#{folder}/memory.oom_control"))
+      end
+    end
+  end
+
   # Runs a Ruby program in a control group.
   #
   # @return [Array(String, String, Process::Status)] stdout, stderr, status

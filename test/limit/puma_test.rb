@@ -33,17 +33,14 @@ class LimitPumaTest < Minitest::Test
   end
 
   def test_a_single_process_ends_by_itself_when_nothing_else_helps
-    with_real_group(150 * MEBIBYTE) do |folder|
-      with_server(*JOIN, folder, *COMMAND, env: { "WORKERS" => "0", "INTERVAL" => "3", "BYTES" => "500000" }) do |server|
-        begin
-          500.times { server.get("/leak").then { sleep 0.03 } }
-        rescue SystemCallError, EOFError
-          nil # it has ended
-        end
-        assert_settles("the server ends") { !server.alive? }
-        assert_match(/restart \(this process ends when its requests have ended\)/, server.output)
-        assert_match(/^oom_kill 0$/, File.read("#{folder}/memory.oom_control"))
+    with_limited_server(150, *COMMAND, env: { "WORKERS" => "0", "INTERVAL" => "3", "BYTES" => "500000" }) do |server|
+      begin
+        500.times { server.get("/leak").then { sleep 0.03 } }
+      rescue SystemCallError, EOFError
+        nil # it has ended
       end
+      assert_settles("the server ends") { !server.alive? }
+      assert_match(/restart \(this process ends when its requests have ended\)/, server.output)
     end
   end
 
@@ -84,12 +81,7 @@ class LimitPumaTest < Minitest::Test
   end
 
   def check_cluster_in_a_group
-    with_real_group(200 * MEBIBYTE) do |folder|
-      with_server(*JOIN, folder, *COMMAND, env: { "WORKERS" => "2", "INTERVAL" => "2", "BYTES" => "600000" }) do |server|
-        check_cluster(server)
-        assert_match(/^oom_kill 0$/, File.read("#{folder}/memory.oom_control"))
-      end
-    end
+    with_limited_server(200, *COMMAND, env: { "WORKERS" => "2", "INTERVAL" => "2", "BYTES" => "600000" }) { |server| check_cluster(server) }
   end
 
   def with_load(processes)

@@ -85,13 +85,8 @@ class LimitQueuesTest < Minitest::Test
     assert_each_job_once(JOBS)
   end
 
-  def in_group(env, mebibytes, *command)
-    with_real_group(mebibytes * MEBIBYTE) do |folder|
-      in_application = ["sh", "-c", 'cd "$0" && exec "$@"', FOLDER]
-      with_server(*in_application, *JOIN, folder, *command, env: env, up: started) do |server|
-        yield server
-        assert_match(/^oom_kill 0$/, File.read("#{folder}/memory.oom_control"))
-      end
-    end
+  def in_group(env, mebibytes, *command, &block)
+    in_application = ["sh", "-c", 'cd "$0" && exec "$@"', FOLDER]
+    with_limited_server(mebibytes, *in_application, *command, env: env, up: started, &block)
   end
 end

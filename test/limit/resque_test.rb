@@ -75,14 +75,9 @@ class LimitResqueTest < Minitest::Test
     assert_each_job_once(JOBS)
   end
 
-  def with_worker(**settings)
+  def with_worker(**settings, &block)
     assert_program(*RAKE, "enqueue", env: environment_of(settings))
-    with_real_group(150 * MEBIBYTE) do |folder|
-      with_server(*JOIN, folder, *RAKE, "resque:work", env: environment_of(settings), up: started) do |server|
-        yield server
-        assert_match(/^oom_kill 0$/, File.read("#{folder}/memory.oom_control"))
-      end
-    end
+    with_limited_server(150, *RAKE, "resque:work", env: environment_of(settings), up: started, &block)
   end
 
   def environment_of(settings)

@@ -7,7 +7,7 @@ require "servers/server_helper"
 class ProfileLiveTest < Minitest::Test
   include ProfileVerbHelper
 
-  FAKE = File.expand_path("fake_agent.rb", __dir__)
+  FAKE = File.expand_path("../agent/fake_agent.rb", __dir__)
   # Keeps strings whenever it gets a line.
   ON_REQUEST = "puts :up; $stdout.flush; while gets; keep(1_000); GC.start; puts :kept; $stdout.flush; end"
   # Keeps strings again and again, at most 50 MB.

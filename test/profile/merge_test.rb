@@ -4,19 +4,9 @@ require "test_helper"
 
 # Native frames and Ruby frames in one stack: ext/culet/profile/merge.c alone, without Ruby.
 class ProfileMergeTest < Minitest::Test
-  @program = nil
-
   def self.program
-    @program ||= begin
-      directory = Dir.mktmpdir
-      Minitest.after_run { FileUtils.rm_rf(directory) }
-      path = File.join(directory, "merge")
-      built = system("cc", "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-I#{ROOT}/ext/culet", "-I#{ROOT}", "-o", path,
-                     "#{ROOT}/test/profile/merge.c", "#{ROOT}/ext/culet/profile/merge.c")
-      raise "the merge does not build" unless built
-
-      path
-    end
+    @program ||= TestHelper.build("-std=c11", "-D_GNU_SOURCE", "-I#{ROOT}/ext/culet", "-I#{ROOT}", "#{ROOT}/test/profile/merge.c",
+                                  "#{ROOT}/ext/culet/profile/merge.c")
   end
 
   def test_the_innermost_native_frames_come_first

@@ -83,18 +83,9 @@ module ProfileHelper
 
   # @return [String] path of the library
   def self.sampler
-    @sampler ||= begin
-      directory = Dir.mktmpdir
-      Minitest.after_run { FileUtils.rm_rf(directory) }
-      path = File.join(directory, "sampler.so")
-      root = TestHelper::ROOT
-      built = system("cc", "-O2", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden", "-D_GNU_SOURCE=",
-                     "-DCULET_PROFILE_SAMPLES_MALLOC", "-o", path, "#{root}/test/profile/sampler.c",
-                     *Dir["#{root}/sampler/core/*.c"], "-lpthread", "-ldl")
-      raise "the sampler does not build" unless built
-
-      path
-    end
+    root = TestHelper::ROOT
+    @sampler ||= TestHelper.build("-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-D_GNU_SOURCE=", "-DCULET_PROFILE_SAMPLES_MALLOC",
+                                  "#{root}/test/profile/sampler.c", *Dir["#{root}/sampler/core/*.c"], "-lpthread", "-ldl")
   end
 
   # @return [Hash] the environment of a program whose mallocs are sampled

@@ -8,11 +8,7 @@ class ProfileVerbTest < Minitest::Test
 
   # A profile of a program that keeps 1,000 strings, written once.
   def self.saved
-    @saved ||= begin
-      folder = Dir.mktmpdir("culet-profile-test")
-      Minitest.after_run { FileUtils.remove_entry(folder) }
-      new("saved").then { |test| test.send(:save, folder) }
-    end
+    @saved ||= new("saved").send(:save, TestHelper.lasting_folder)
   end
 
   def test_wrong_usage

@@ -8,14 +8,10 @@ class ProfileWindowsTest < Minitest::Test
   WINDOW_NANOSECONDS = 250_000
 
   def test_the_part_of_a_span_that_is_in_the_window_prolongs_it
-    Dir.mktmpdir do |folder|
-      path = File.join(folder, "windows")
-      assert system("cc", "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-I#{ROOT}/ext/culet",
-                    "-I#{ROOT}", "-o", path, "#{ROOT}/test/profile/windows.c",
-                    *%w[profile/windows common/thread].map { |name| "#{ROOT}/ext/culet/#{name}.c" }, "-pthread", "-lm")
-      [0, 5_000_000].each do |before|
-        assert_equal "#{WINDOW_NANOSECONDS}\n", IO.popen([path, before.to_s], &:read), "begun #{before} ns before it"
-      end
+    path = TestHelper.build("-std=c11", "-D_GNU_SOURCE", "-I#{ROOT}/ext/culet", "-I#{ROOT}", "#{ROOT}/test/profile/windows.c",
+                            *%w[profile/windows common/thread].map { |name| "#{ROOT}/ext/culet/#{name}.c" }, "-pthread", "-lm")
+    [0, 5_000_000].each do |before|
+      assert_equal "#{WINDOW_NANOSECONDS}\n", IO.popen([path, before.to_s], &:read), "begun #{before} ns before it"
     end
   end
 end

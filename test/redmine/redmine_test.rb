@@ -81,8 +81,7 @@ class RedmineTest < Minitest::Test
 
   def place
     root = root("testing", packages: PACKAGES)
-    share = Dir.mktmpdir("culet-redmine")
-    Minitest.after_run { FileUtils.rm_rf(share) }
+    share = TestHelper.lasting_folder
     checkout = Roots::Checkout.new(root, RUBY, share: share)
     File.write(File.join(share, "Gemfile"), GEMFILE)
     Place.new(checkout, share).tap do |made|

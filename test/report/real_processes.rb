@@ -2,7 +2,6 @@
 
 require "socket"
 require "culet/system/clock"
-require "culet/allocators"
 require "culet/tools/compare/bundle"
 
 # Processes of different kinds to look at, each up and idle when it is yielded.
@@ -94,7 +93,7 @@ module RealProcesses
       "ruby on tcmalloc" => [[*RUBY, "-e", THREADS], on("tcmalloc")],
       "ruby on mimalloc" => [[*RUBY, "-e", THREADS], on("mimalloc")],
       "a forked worker" => [[*RUBY, "-e", WORKER]],
-      "a C program with threads" => [[compiled]],
+      "a C program with threads" => [[compile_c(File.join(scratch, "program"), C, "-O1", "-pthread")]],
       "python" => [["/usr/bin/python3", "-c", PYTHON]],
       "perl" => [["perl", "-e", PERL]],
       "a shell" => [["sh", "-c", "echo up; read -r line"]],
@@ -134,16 +133,6 @@ module RealProcesses
   # @return [String, nil] what switches a JIT on; a Ruby that was built without one warns, and runs
   def jit
     @jit ||= IO.popen([*RUBY, "--yjit", "-e", "print RUBY_DESCRIPTION"], err: File::NULL, &:read).include?("+YJIT") ? "--yjit" : nil
-  end
-
-  def on(name) = Culet::Allocators.parse(name).environment({})
-
-  def compiled
-    source = File.join(scratch, "program.c")
-    File.write(source, C)
-    program = File.join(scratch, "program")
-    assert system("cc", "-O1", "-pthread", "-o", program, source) unless File.exist?(program)
-    program
   end
 
   def bundle

@@ -8,7 +8,7 @@ class RetainAnswersTest < Minitest::Test
   include RetainHelper
   include RetentionDocuments
 
-  FAKE = File.expand_path("fake_agent.rb", __dir__)
+  FAKE = File.expand_path("../agent/fake_agent.rb", __dir__)
 
   def test_damaged_answers_are_one_sentence
     whole = JSON.generate(document)
@@ -72,7 +72,7 @@ class RetainAnswersTest < Minitest::Test
 
         File.join(folder, "#{at}.json").tap { |path| File.binwrite(path, answer) }
       end
-      with_program(RbConfig.ruby, FAKE, *words, env: TestHelper::NEUTRAL, &block)
+      with_program(RbConfig.ruby, FAKE, "off", *words, env: TestHelper::NEUTRAL, &block)
     end
   end
 end

@@ -121,8 +121,7 @@ class RetainHoldersTest < Minitest::Test
 
   # @return [String] the folder of the extension, compiled once
   def self.extension
-    @extension ||= Dir.mktmpdir("culet-shelf").tap do |folder|
-      Minitest.after_run { FileUtils.rm_rf(folder) }
+    @extension ||= TestHelper.lasting_folder.tap do |folder|
       File.write(File.join(folder, "shelf.c"), EXTENSION)
       script = "require 'mkmf'; create_makefile('shelf')"
       ["#{RbConfig.ruby.dump} -e #{script.dump}", "make"].each do |command|

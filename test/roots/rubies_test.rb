@@ -44,9 +44,7 @@ class RootsRubiesTest < Minitest::Test
   def checkout(name, version)
     self.class.checkouts[name] ||= begin
       root = root(name, packages: Roots::Checkout.packages(version) + PACKAGES)
-      share = Dir.mktmpdir("culet-checkout")
-      Minitest.after_run { FileUtils.rm_rf(share) }
-      Roots::Checkout.new(root, version, share: share)
+      Roots::Checkout.new(root, version, share: TestHelper.lasting_folder)
     end
   end
 end

@@ -33,24 +33,14 @@ class ScopeGlibcHeapTest < Minitest::Test
   private
 
   def assert_exact(threads, count, env = {})
-    with_library do |library|
-      with_frozen("ruby", PROGRAM, threads, count, library, env: env) do |pid, lines, _|
-        figures = figures_in(lines.first)
-        %i[sliced stopped live].each do |mode|
-          snapshot = read(pid, mode: mode)
-          assert_figures(figures, snapshot.malloc.to_h, snapshot.problems, mode)
-          assert_whole snapshot
-        end
+    library = TestHelper.build("-shared", "-fPIC", "-O1", FREEZE)
+    with_frozen("ruby", PROGRAM, threads, count, library, env: env) do |pid, lines, _|
+      figures = figures_in(lines.first)
+      %i[sliced stopped live].each do |mode|
+        snapshot = read(pid, mode: mode)
+        assert_figures(figures, snapshot.malloc.to_h, snapshot.problems, mode)
+        assert_whole snapshot
       end
-    end
-  end
-
-  def with_library
-    in_directory do |directory|
-      library = File.join(directory, "freeze.so")
-      _, err, status = run_program("cc", "-shared", "-fPIC", "-O1", "-o", library, FREEZE)
-      assert_equal [true, ""], [status.success?, err]
-      yield library
     end
   end
 end

@@ -3,6 +3,7 @@
 require "test_helper"
 require "json"
 require "zlib"
+require "culet/allocators"
 require "culet/cli"
 require "culet/scope"
 
@@ -54,6 +55,9 @@ module ScopeHelper
               "pss_bytes" => 5 * PAGE_BYTES, "shared_clean_bytes" => 0, "shared_dirty_bytes" => 0, "private_clean_bytes" => 0,
               "private_dirty_bytes" => 5 * PAGE_BYTES, "swap_bytes" => 0, "use" => "malloc", "label" => "" }.freeze
   REGION = { "id" => 0, "arena" => 0, "holds" => "main", "start" => 0x10000, "end" => 0x17000, "mapping" => 0 }.freeze
+
+  # @return [Hash{String => String}] what makes a program run on that allocator
+  def on(allocator) = Culet::Allocators.parse(allocator).environment({})
 
   # @yieldparam writer [Writer] for further records
   # @return [String] a small stream

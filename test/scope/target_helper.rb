@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "scope_helper"
-require "culet/allocators"
 require "culet/system/processes"
 
 # Programs made to be looked at: they rest, or stop themselves after telling what there is to find.
@@ -50,9 +49,6 @@ module TargetHelper
 
   # @return [Culet::Scope::Snapshot]
   def read(pid, **options) = Culet::Scope::Reader.new(pid, **options).snapshot
-
-  # @return [Hash{String => String}] what makes a program run on that allocator
-  def on(allocator) = Culet::Allocators.parse(allocator).environment({})
 
   # Asserts that regions do not overlap, and that blocks, where they are told, cover them.
   def assert_whole(snapshot)

@@ -8,19 +8,8 @@ class TrimPolicyTest < Minitest::Test
   INTERVAL = 0.25
   LONGEST = 60.0
 
-  @program = nil
-
   def self.program
-    @program ||= begin
-      directory = Dir.mktmpdir
-      Minitest.after_run { FileUtils.rm_rf(directory) }
-      path = File.join(directory, "policy")
-      built = system("cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-I#{ROOT}/ext/culet", "-o", path,
-                     "#{ROOT}/test/trim/policy.c", "#{ROOT}/ext/culet/trim/policy.c")
-      raise "the policy does not build" unless built
-
-      path
-    end
+    @program ||= TestHelper.build("-std=c11", "-I#{ROOT}/ext/culet", "#{ROOT}/test/trim/policy.c", "#{ROOT}/ext/culet/trim/policy.c")
   end
 
   def test_the_first_trim_waits_for_the_sweep_alone
