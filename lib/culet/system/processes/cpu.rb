@@ -45,9 +45,14 @@ module Culet
       # @return [Integer, nil] the parent's number; nil when the process has ended
       def parent(pid) = stat(pid)&.[](:parent)&.to_i
 
+      # Asked of the other threads only once the main thread has ended, which it may do at any time.
+      #
       # @param pid [Integer]
       # @return [String, nil] the state's letter, "Z" for a process that has ended and not been waited for
-      def state(pid) = thread_state(LivingThread.of(pid))
+      def state(pid)
+        own = thread_state(pid)
+        own == "Z" ? thread_state(LivingThread.of(pid)) : own
+      end
 
       # @param pid [Integer]
       # @return [Boolean] whether it is there, and has not ended
