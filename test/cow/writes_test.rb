@@ -91,6 +91,16 @@ class CowWritesTest < Minitest::Test
     end
   end
 
+  # Ruby 3.3 and later keep ages elsewhere.
+  def test_ages_are_no_reason_to_freeze
+    program = "GC.disable; KEPT = Array.new(100_000) { Object.new }; family(1) { GC.enable; 4.times { GC.start } }"
+    with_family(*RUBY, "-e", "#{FORKS}#{program}", env: on("glibc")) do |pid|
+      told = Culet::Cow::Verdicts.new(family(pid, writes: 1)).list
+      assert_match(/flag bits of objects .*age of 1\d\d,\d{3} objects/, told.map(&:text).join("\n")) if RUBY_VERSION < "3.3"
+      refute_match(/freeze in the parent/, told.filter_map(&:remedy).join)
+    end
+  end
+
   # Contents of blocks were written, no free list, and no age: only requests before the fork would have written them.
   def test_nothing_is_advised_that_leaves_the_writes
     program = "KEPT = Array.new(30_000) { 'x' * 700 }; family(1) { GC.disable; KEPT.each { |one| one.setbyte(300, 121) } }"

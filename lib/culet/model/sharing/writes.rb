@@ -100,6 +100,9 @@ module Culet
       # @yieldparam bytes [Integer]
       def each_mask(&) = @bytes.each(&)
 
+      # @return [Boolean] whether most of the flag bits that were written are ages, which a warm-up sets before the fork
+      def aging? = 2 * @flags["age"] > @flags.values.sum
+
       private
 
       def with?(mask, *categories) = categories.all? { |one| mask.anybits?(BITS.fetch(one)) }
@@ -110,9 +113,6 @@ module Culet
 
         with?(mask, :metadata) || (with?(mask, :flag_bits) && aging?)
       end
-
-      # Whether most of what was written to first words are ages.
-      def aging? = 2 * @flags["age"] > @flags.values.sum
 
       def listed(holdings)
         holdings.sort_by { |_, one| -one.bytes }

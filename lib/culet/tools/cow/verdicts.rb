@@ -110,7 +110,7 @@ module Culet
         end
         verdict("writes", "#{bytes(all.bytes / members.size)} of pages were compared for each worker; " \
                           "those with only one cause: #{causes.join("; ")}",
-                remedy(alone.keys.sort_by { |one| -all.only(one) }))
+                remedy(alone.keys.sort_by { |one| -all.only(one) }, aging: all.aging?))
       end
 
       def flags(writes, workers)
@@ -121,11 +121,12 @@ module Culet
       end
 
       # @param found [Array<Symbol>] categories of writes, the largest first
+      # @param aging [Boolean] whether flag bits are ages, against which there is the warm-up
       # @return [String, nil] what to change in the code that writes, or before the fork
-      def remedy(found)
+      def remedy(found, aging:)
         list = found.filter_map do |category|
           case category
-          when :flag_bits then FREEZE
+          when :flag_bits then (FREEZE unless aging)
           when :same then rewritten
           when :inline_caches then requests("they fill the inline caches once for all workers")
           end
