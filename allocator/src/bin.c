@@ -562,7 +562,8 @@ static void destroy_if_free(struct culet_arena *arena, unsigned klass, struct cu
     bool current = slab == arena->current[klass].slab;
     bool last = current || !first_of(bin) || (first_of(bin) == slab && !slab->next);
 
-    if ((last && keeps_last(bin)) || !culet_slab_is_free(slab))
+    /* A purge that has taken pages on which no block lies refers to the slab until it gives them back. */
+    if (slab->purging || (last && keeps_last(bin)) || !culet_slab_is_free(slab))
         return;
     bin->releases = (uint8_t)(bin->releases + last);
     if (current)

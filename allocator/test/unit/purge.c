@@ -249,6 +249,56 @@ TEST(slabs_that_are_used_up_during_a_purge_hide_no_others)
     culet_heap_check();
 }
 
+/* Of a slab that a purge has taken the last page of, on which no block lies: its blocks. Another slab gets its descriptor
+ * if it is destroyed. */
+static const struct culet_class *tailed, *other;
+
+static bool free_the_slab(void)
+{
+    static bool done;
+
+    for (unsigned i = 1; i < tailed->count && !done; i++)
+        culet_free(block[i]);
+    for (unsigned i = 0; i < other->count && !done; i++)
+        block[i] = get(other->size, 3);
+    done = true;
+    return false;
+}
+
+static size_t tail_pages(const struct culet_class *c)
+{
+    return c->pages - ((size_t)c->count * c->size + CULET_PAGE - 1) / CULET_PAGE;
+}
+
+TEST(a_slab_whose_tail_is_purged_is_not_destroyed)
+{
+    begin_without_scavenger();
+    culet_thread.refills = UINT32_MAX; /* no check of a small heap */
+    for (unsigned klass = culet_size_class(CULET_SMALL_MAX); klass; klass--)
+        if (tail_pages(&culet_classes[klass]))
+            tailed = &culet_classes[klass];
+        else if (culet_classes[klass].pages == CULET_SLAB_PAGES)
+            other = &culet_classes[klass];
+    CHECK(tailed && other, "there are no such classes");
+    for (unsigned i = 0; i <= tailed->count; i++)
+        block[i] = get(tailed->size, 1);
+    struct culet_slab *slab = slab_of(block[1]);
+    CHECK(slab != slab_of(block[tailed->count]), "the slab is current");
+    culet_free(block[0]);
+    size_t tail = tail_pages(tailed);
+    slab->dirty = (uint32_t)(((UINT64_C(1) << tail) - 1) << (tailed->pages - tail));
+    CHECK(culet_slab_free_pages(slab) || culet_os_page_bytes() > CULET_PAGE, "nothing to return");
+    culet_os_refuse_purge = free_the_slab;
+    purge_all();
+    culet_os_refuse_purge = NULL;
+    for (unsigned i = 0; i < other->count && culet_os_page_bytes() == CULET_PAGE; i++) {
+        struct culet_slab *in = slab_of(block[i]);
+        CHECK(culet_slab_is_live(in, culet_slab_index(in, (uintptr_t)block[i]).block), "block %u is free", i);
+        check_filled(block[i], other->size, 3);
+    }
+    culet_heap_check();
+}
+
 TEST(an_idle_purge_leaves_pages_that_were_used_lately)
 {
     begin_without_scavenger();
