@@ -597,8 +597,9 @@ static inline bool free_deferred(struct culet_arena *arena, uintptr_t block)
         return culet_entry_is_slab(entry) && culet_bin_free_remote(slab, index);
     if (CULET_UNLIKELY(!culet_unit_put(culet_slab_unit(slab, index), index, &before, &unused)))
         return false;
-    if (!before || !~unused)
-        culet_bin_note_free(arena, culet_entry_class(entry), slab, culet_block_unit(index), before, unused);
+    if ((!before || !~unused) &&
+        !culet_bin_note_free(arena, culet_entry_class(entry), slab, culet_block_unit(index), before, unused))
+        culet_bin_unit_changed(arena, culet_entry_class(entry), slab, culet_block_unit(index));
     return true;
 }
 
