@@ -66,7 +66,8 @@ static inline uintptr_t *culet_bin_recent_at(struct culet_bin *bin, unsigned num
 }
 
 /* A block of a unit that a free made available lately, which becomes current; NULL if there is none. The current unit
- * has no free block. The unit's pages are in `dirty`, since it was full and has not been purged. */
+ * has no free block. The unit's pages are in `dirty`: it was full, or its pages were resident, and it has not been
+ * purged. */
 static inline void *culet_bin_take_recent(struct culet_arena *arena, unsigned klass)
 {
     struct culet_bin *bin = &arena->bin[klass];
