@@ -251,9 +251,9 @@ void *API(calloc)(size_t count, size_t bytes)
 static void free_checked(const char *function, struct culet_slab *slab, void *block);
 
 /* Not a block of a slab, or one of a hardened process. The thread is inside. */
-static __attribute__((noinline)) void free_not_slab(void *block, const char *function)
+static __attribute__((noinline)) void free_not_slab(void *block, const char *function, uintptr_t entry)
 {
-    struct culet_span *span = culet_pagemap_span((uintptr_t)block);
+    struct culet_span *span = culet_entry_span(entry);
 
     culet_arena_leave_held(&culet_thread);
     if (!block || (culet_empty_block_contains(block) && culet_empty_block_put(block)))
@@ -262,7 +262,7 @@ static __attribute__((noinline)) void free_not_slab(void *block, const char *fun
         culet_libc_free(block);
     else if (span && culet_abandoned())
         return;
-    else if (culet_entry_is_checked_slab(culet_pagemap_entry((uintptr_t)block)))
+    else if (culet_entry_is_checked_slab(entry))
         free_checked(function, (struct culet_slab *)span, block);
     else if (!span || !culet_large_put(span, (uintptr_t)block))
         culet_misuse(function, (uintptr_t)block);
@@ -304,9 +304,12 @@ static __attribute__((noinline)) void note_and_leave(struct culet_slab *slab, si
 static __attribute__((noinline)) void note_and_leave_held(struct culet_slab *slab, size_t index,
                                                           struct culet_arena *arena, uint64_t before, uint64_t unused)
 {
-    culet_bin_note_free(arena, atomic_load_explicit(&slab->span.klass, memory_order_relaxed), slab,
-                        culet_block_unit(index), before, unused);
-    culet_arena_leave_held(&culet_thread);
+    unsigned klass = atomic_load_explicit(&slab->span.klass, memory_order_relaxed);
+
+    if (culet_bin_note_free(arena, klass, slab, culet_block_unit(index), before, unused))
+        culet_arena_leave_held(&culet_thread);
+    else
+        note_and_leave(slab, index, arena);
 }
 
 /* Inside the slab's arena. `keeps`: the thread certainly keeps the arena when it leaves. */
@@ -374,7 +377,7 @@ static __attribute__((noinline)) void free_other(const char *function, void *blo
     struct culet_block_index index;
 
     if (CULET_UNLIKELY(!culet_entry_is_slab(entry))) {
-        free_not_slab(block, function);
+        free_not_slab(block, function, entry);
         return;
     }
     index = deferred ? culet_entry_index(entry, (uintptr_t)block) : culet_slab_index(slab, (uintptr_t)block);

@@ -66,7 +66,8 @@ static inline uintptr_t *culet_bin_recent_at(struct culet_bin *bin, unsigned num
 }
 
 /* A block of a unit that a free made available lately, which becomes current; NULL if there is none. The current unit
- * has no free block. The unit's pages are in `dirty`, since it was full and has not been purged. */
+ * has no free block. The unit's pages are in `dirty`: it was full, or its pages were resident, and it has not been
+ * purged. */
 static inline void *culet_bin_take_recent(struct culet_arena *arena, unsigned klass)
 {
     struct culet_bin *bin = &arena->bin[klass];
@@ -150,14 +151,14 @@ void *culet_bin_get_random(struct culet_arena *arena, unsigned klass);
 /* Records what a free changed: the unit's free word was 0 before, or no block of the unit is live now. */
 void culet_bin_unit_changed(struct culet_arena *arena, unsigned klass, struct culet_slab *slab, unsigned unit);
 
-/* Records that where the unit cannot stay as it is. `before`, `unused`: as of culet_unit_put. */
-static inline __attribute__((always_inline)) void culet_bin_note_free(struct culet_arena *arena, unsigned klass,
+/* Makes a unit recent that a free found full. False: that does not suffice, culet_bin_unit_changed must be called.
+ * `before`, `unused`: as of culet_unit_put. */
+static inline __attribute__((always_inline)) bool culet_bin_note_free(struct culet_arena *arena, unsigned klass,
                                                                       struct culet_slab *slab, unsigned unit,
                                                                       uint64_t before, uint64_t unused)
 {
-    if (CULET_UNLIKELY(!~unused && !culet_bin_keeps_current(arena, klass, slab)) ||
-        CULET_UNLIKELY(!before && !culet_bin_add_recent(arena, klass, slab, unit)))
-        culet_bin_unit_changed(arena, klass, slab, unit);
+    return CULET_LIKELY(~unused || culet_bin_keeps_current(arena, klass, slab)) &&
+           CULET_LIKELY(before || culet_bin_add_recent(arena, klass, slab, unit));
 }
 
 /* Does the deferred frees. Aborts if a block is not live. */

@@ -4,6 +4,7 @@
 #include "os.h"
 
 _Atomic(culet_entry *) culet_pagemap_root[CULET_ROOT_ENTRIES];
+struct culet_pagemap_first culet_pagemap_first = {.number = SIZE_MAX};
 
 #define LEAF_ENTRIES ((size_t)1 << CULET_LEAF_SHIFT)
 
@@ -52,6 +53,10 @@ bool culet_pagemap_prepare(uintptr_t start, size_t pages)
         if (!leaf)
             return false;
         atomic_store_explicit(&culet_pagemap_root[i], leaf, memory_order_release);
+        if (culet_pagemap_first.entries)
+            continue;
+        atomic_store_explicit(&culet_pagemap_first.entries, leaf, memory_order_relaxed);
+        atomic_store_explicit(&culet_pagemap_first.number, i, memory_order_release);
     }
     return true;
 }

@@ -16,12 +16,18 @@
 
 #include "types.h"
 
-#define CULET_LEAF_SHIFT 16 /* pages per leaf: 256 MiB */
+#define CULET_LEAF_SHIFT 20 /* pages per leaf: 4 GiB */
 #define CULET_ADDRESS_BITS 48
 #define CULET_ROOT_ENTRIES ((size_t)1 << (CULET_ADDRESS_BITS - CULET_PAGE_SHIFT - CULET_LEAF_SHIFT))
 
 typedef _Atomic uintptr_t culet_entry;
 extern _Atomic(culet_entry *) culet_pagemap_root[CULET_ROOT_ENTRIES];
+
+/* The leaf that was made first, which most heaps need no other than: a lookup does not wait for a load of the root. */
+extern struct culet_pagemap_first {
+    _Atomic size_t number; /* in the root; SIZE_MAX before there is a leaf */
+    _Atomic(culet_entry *) entries;
+} culet_pagemap_first;
 
 /* A freed record, decoded. */
 struct culet_freed {
@@ -31,25 +37,18 @@ struct culet_freed {
     size_t pages;
 };
 
-/* Where the entry of an address is; NULL if there is none. */
-static inline const culet_entry *culet_pagemap_at(uintptr_t address)
-{
-    size_t root = address >> (CULET_PAGE_SHIFT + CULET_LEAF_SHIFT);
-    if (CULET_UNLIKELY(root >= CULET_ROOT_ENTRIES))
-        return NULL;
-
-    const culet_entry *leaf = atomic_load_explicit(&culet_pagemap_root[root], memory_order_acquire);
-    if (CULET_UNLIKELY(!leaf))
-        return NULL;
-    return &leaf[(address >> CULET_PAGE_SHIFT) & (((size_t)1 << CULET_LEAF_SHIFT) - 1)];
-}
-
 /* The raw entry of an address. */
 static inline uintptr_t culet_pagemap_entry(uintptr_t address)
 {
-    const culet_entry *at = culet_pagemap_at(address);
+    size_t page = address >> CULET_PAGE_SHIFT, number = page >> CULET_LEAF_SHIFT;
+    const culet_entry *leaf;
 
-    return CULET_LIKELY(at != NULL) ? atomic_load_explicit(at, memory_order_acquire) : 0;
+    if (CULET_LIKELY(number == atomic_load_explicit(&culet_pagemap_first.number, memory_order_acquire)))
+        leaf = atomic_load_explicit(&culet_pagemap_first.entries, memory_order_relaxed);
+    else if (number >= CULET_ROOT_ENTRIES ||
+             !(leaf = atomic_load_explicit(&culet_pagemap_root[number], memory_order_acquire)))
+        return 0;
+    return atomic_load_explicit(&leaf[page & (((size_t)1 << CULET_LEAF_SHIFT) - 1)], memory_order_acquire);
 }
 
 #define CULET_ENTRY_FREED 1

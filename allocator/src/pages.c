@@ -82,7 +82,7 @@ static uint64_t mask_of(size_t from, size_t count, size_t *here)
     size_t bit = from % 64;
 
     *here = 64 - bit < count ? 64 - bit : count;
-    return (*here == 64 ? ~UINT64_C(0) : (UINT64_C(1) << *here) - 1) << bit;
+    return ~UINT64_C(0) >> (64 - *here) << bit;
 }
 
 static void fill(uint64_t *map, size_t from, size_t count, bool value)
@@ -341,10 +341,6 @@ static size_t fit(const struct culet_segment *s, size_t pages)
 
     for (size_t word = 0; word < WORDS; word++) {
         uint64_t used = s->used[word];
-        if (used == ~UINT64_C(0)) {
-            length = 0;
-            continue;
-        }
         size_t begin = used ? (size_t)__builtin_ctzll(used) : 64;
         if (length + begin >= pages)
             return word * 64 - length;

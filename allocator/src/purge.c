@@ -382,7 +382,7 @@ static void reclaim(void)
 }
 
 /* The next check comes after as many requests as this one has visited slabs, so checks cost a constant per request. */
-static void check_small_heap(void)
+static __attribute__((noinline)) void check_small_heap(void)
 {
     uint32_t slabs = 0;
 

@@ -179,7 +179,8 @@ struct culet_bin {
     uint8_t releases;          /* times the last slab was destroyed in a small heap */
     _Atomic uint8_t adoptions; /* times another arena adopted the current slab since the last purge */
     _Atomic bool has_unit;     /* a unit has become current, and may have free blocks */
-    /* A queue of units that got a free block lately: slab address + unit number. They are used first, because their
+    /* A queue of units that got a free block lately, or are resident beside one that became current: slab address + unit
+     * number. They are used first, because their
      * descriptors are in the processor's cache; the oldest first, because frees have given it more blocks by now. A unit
      * with one block is full again at once, and then neither the branch that the next free in it takes nor that of the
      * next request is the one that the processor predicts. */
