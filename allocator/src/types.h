@@ -128,7 +128,7 @@ struct culet_slab {
     struct culet_slab *prev;
     struct culet_slab *next_remote; /* the arena's stack of slabs with remote units */
     uint32_t dirty;                 /* bit per page: may be resident [holder] */
-    bool purging;                   /* a purge has taken pages, and will give them back: the slab stays in its arena [holder] */
+    bool purging;                   /* a purge has taken pages: it keeps the slab, in this arena [holder] */
 };
 _Static_assert(offsetof(struct culet_slab, unit[2]) == 64, "the first units are in the head's cache line");
 _Static_assert(CULET_SLAB_PAGES <= 32, "`dirty` has a bit per page");

@@ -16,11 +16,12 @@
 #define FIRST_WAIT UINT64_C(1000000) /* for Ruby, see wait_for_ruby */
 #define LAST_WAIT CULET_SECOND
 
-#define COST_SHARE 0.002 /* of a core, for all that a window costs */
-#define AVERAGED 64      /* windows in the averages */
+#define COST_SHARE 0.002  /* of a core, for all that a window costs */
+#define EARLY_SHARE 0.005 /* of early ones */
+#define AVERAGED 64       /* windows in the averages */
 /* So that a short profile has enough windows: */
-#define FIRST 64  /* at the start, closer to each other */
-#define EARLY 512 /* at the start, no rarer where they are expensive */
+#define FIRST 64  /* at the start, closer to each other, whatever they cost */
+#define EARLY 512 /* at the start, with a share of their own */
 
 static struct {
     culet_windows_trigger *trigger;
@@ -176,18 +177,18 @@ static void wait_for_ruby(uint32_t jobs)
         sleep_until_closed();
 }
 
-/* Where windows are expensive, they are rarer; the early ones are not. */
+/* Where windows are expensive, they are rarer. */
 static double update_gap(double *processor)
 {
     double before = *processor;
     double cost = (double)(atomic_exchange(&windows.cost, 0) + atomic_load(&windows.hook_time));
 
     *processor = (double)culet_clock(CLOCK_THREAD_CPUTIME_ID);
-    windows.mean_cost += (cost + *processor - before - windows.mean_cost) / AVERAGED;
-    if (windows.opened >= EARLY)
-        return fmax(windows.mean_cost / COST_SHARE, GAP_TIME);
-    windows.opened++;
-    return (double)GAP_TIME * fmin(windows.opened, FIRST) / FIRST;
+    windows.opened += windows.opened < EARLY;
+    windows.mean_cost += (cost + *processor - before - windows.mean_cost) / fmin(windows.opened, AVERAGED);
+    if (windows.opened <= FIRST)
+        return (double)GAP_TIME * windows.opened / FIRST;
+    return fmax(windows.mean_cost / (windows.opened < EARLY ? EARLY_SHARE : COST_SHARE), GAP_TIME);
 }
 
 static void run_window(void)
@@ -253,6 +254,5 @@ static void reset_in_child(void)
 int culet_windows_prepare(culet_windows_trigger *trigger)
 {
     windows.trigger = trigger;
-    windows.mean_cost = GAP_TIME * COST_SHARE;
     return pthread_atfork(NULL, NULL, reset_in_child);
 }

@@ -507,7 +507,8 @@ static void add_root(struct culet_dump *dump, const struct culet_dump_root *root
                  [ROOT_C_VARIABLE] = {HOLDER_NATIVE, LAYER_NATIVE},
                  [ROOT_AT_EXIT] = {HOLDER_CLOSURE, LAYER_DURABLE},
                  [ROOT_GLOBAL] = {HOLDER_GLOBAL, LAYER_DURABLE},
-                 [ROOT_SYMBOLS] = {HOLDER_SYMBOL_TABLE, LAYER_NATIVE}};
+                 [ROOT_SYMBOLS] = {HOLDER_SYMBOL_TABLE, LAYER_NATIVE},
+                 [ROOT_RACTOR] = {HOLDER_VM, LAYER_NATIVE}};
 
     if (root->category == ROOT_STACK) {
         culet_graph_add_holder(&dump->graph, HOLDER_STACK, LAYER_STACK, UINT32_MAX, 0);

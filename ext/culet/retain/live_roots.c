@@ -307,14 +307,43 @@ static void note_thread(VALUE child, void *data)
         (void)culet_values_add(live->graph.memory, &live->threads, child);
 }
 
-/* Each Ractor marks its threads that are alive. Thread.list would take a lock that another thread may have had. */
+/* Each Ractor marks its threads that are alive; where each has a heap of its own (4.1), they are roots. Thread.list would
+ * take a lock that another thread may have had. */
 static void list_threads(struct culet_live *live, const struct root_list *list)
 {
     for (size_t i = 0; i < list->roots.count; i++) {
         VALUE object = list->roots.items[i].object;
+        if (list->roots.items[i].value == ROOT_RACTOR)
+            note_thread(object, live);
         if (strcmp(type_name(object), "ractor") == 0)
             live->reachable(object, note_thread, live);
     }
+}
+
+static void note_value(VALUE child, void *data)
+{
+    struct culet_live *live = data;
+
+    (void)culet_values_add(live->graph.memory, &live->values, child);
+}
+
+static void note_value_or_fiber(VALUE child, void *data)
+{
+    struct culet_live *live = data;
+
+    note_value(child, live);
+    if (strcmp(type_name(child), "fiber") == 0)
+        live->reachable(child, note_value, live);
+}
+
+/* Puts what threads and their fibers refer to into `values`: it is their stacks' where the Ractor has it as well. */
+static void list_stack_values(struct culet_live *live)
+{
+    live->values.count = 0;
+    for (size_t i = 0; i < live->threads.count; i++)
+        live->reachable(live->threads.items[i], note_value_or_fiber, live);
+    if (live->values.count > 0)
+        qsort(live->values.items, live->values.count, sizeof(*live->values.items), by_value);
 }
 
 static void add_stack_value(VALUE child, void *data)
@@ -451,6 +480,11 @@ static void add_root(struct culet_live *live, const struct culet_noted *root)
     case ROOT_SYMBOLS:
         add_single(live, HOLDER_SYMBOL_TABLE, LAYER_NATIVE, 0, 0, root->object);
         return;
+    case ROOT_RACTOR:
+        if (contains(&live->values, root->object) && !culet_live_is_named(live, root->object))
+            return;
+        add_vm_root(live, root->object);
+        return;
     case ROOT_VM:
         add_vm_root(live, root->object);
         return;
@@ -477,6 +511,7 @@ void culet_live_add_roots(struct culet_live *live)
     each_root(note_root, &list);
     sort(&list.roots);
     list_threads(live, &list);
+    list_stack_values(live);
     for (size_t i = 0; i < list.roots.count; i++)
         if (i == 0 || by_object(&list.roots.items[i - 1], &list.roots.items[i]) != 0)
             add_root(live, &list.roots.items[i]);

@@ -10,7 +10,8 @@ enum culet_root_category {
     ROOT_C_VARIABLE,
     ROOT_AT_EXIT,
     ROOT_GLOBAL,
-    ROOT_SYMBOLS
+    ROOT_SYMBOLS,
+    ROOT_RACTOR /* of the current one, where each has a heap of its own: with what its threads refer to */
 };
 
 /* The category with a name; ROOT_VM for all others. */

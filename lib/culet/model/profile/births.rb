@@ -26,12 +26,14 @@ module Culet
       # As CULET_PERIODS in sampler/core/growth.h.
       PERIODS = 12
       LEAST_PERIODS = 6
+      # Of a site with few samples.
+      FEW_PERIODS = 3
       LEAST_LATER = 1 / 3.0
       LEVEL = 0.05
       DEVIATIONS = 3
       # Expected samples of a leak in the whole time.
       DETECTABLE = 20
-      private_constant :LEAST_PERIODS, :LEAST_LATER, :LEVEL, :DEVIATIONS
+      private_constant :LEAST_PERIODS, :FEW_PERIODS, :LEAST_LATER, :LEVEL, :DEVIATIONS
 
       # @return [Array<Estimate>] of each period, what has survived
       attr_reader :periods
@@ -60,7 +62,13 @@ module Culet
       def *(other) = Births.new(periods.map { |period| period * other }, born * other, dropped * other)
 
       # @return [Boolean] whether the site grows all the time
-      def grows? = between.count { |period| period.samples.positive? } >= LEAST_PERIODS && lasting? && net?
+      def grows? = filled >= LEAST_PERIODS && lasting? && net?
+
+      # Whether it comes before what was allocated in a part of the time only. A large leak of a short program has few
+      # samples, each of which stands for many blocks: what they leave open counts as growth here, so that bytes decide.
+      #
+      # @return [Boolean] whether the site grows all the time, or may
+      def may_grow? = grows? || (few_samples? && filled >= FEW_PERIODS && lasting?)
 
       # @return [Float] bytes by which it has grown since the base, of survivors and others; may be negative
       def net_bytes = born.bytes - dropped.bytes
@@ -70,8 +78,13 @@ module Culet
 
       private
 
+      # Blocks that are sampled for certain are known, however few they are.
+      def few_samples? = born.samples < DETECTABLE && born.blocks > 2 * born.samples && net_bytes.positive?
+
       # The periods between the first and the last.
       def between = periods[1..-2]
+
+      def filled = between.count { |period| period.samples.positive? }
 
       # Of samples with equal weights, the second half is to have LEAST_LATER; where one of the first half stands for
       # fewer bytes than one of the second, it is to have a smaller share.

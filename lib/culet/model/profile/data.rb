@@ -47,13 +47,17 @@ module Culet
       def sites(view)
         @sites[view.to_sym] ||= begin
           sites = merged(view.to_sym)
-          names = view.to_sym == :growth ? growing_among(sites) : []
-          sites.sort_by { |site| [site.rank(names.include?(site.place) && !site.own?), -site.bytes.abs] }
+          @leading = places(sites, &:may_grow?) if view.to_sym == :growth
+          sites.sort_by { |site| [rank(site), -site.bytes.abs] }
         end
       end
 
+      # @param site [Site] of `sites`
+      # @return [Integer] Site#rank
+      def rank(site) = site.rank(@leading&.include?(site.place) && !site.own?)
+
       # @return [Array<String>] places (Site#place) that grow all the time
-      def growing = @growing ||= growing_among(sites(:growth))
+      def growing = @growing ||= places(sites(:growth), &:grows?)
 
       # @param own [Boolean] whether those of culet itself, too
       # @return [Array<Births>] of all sites, also those without survivors
@@ -167,15 +171,17 @@ module Culet
       # @return [Births]
       def scaled(recording, raw) = raw.kind == :object ? raw.births * recording.object_scale : raw.births
 
-      def growing_among(sites)
+      # @yieldparam births [Births] of a place
+      # @return [Array<String>] places for which the block is true
+      def places(sites)
         groups = sites.select { |site| site.births && !site.own? && !site.collector? }.group_by(&:place)
-        groups.select { |_, group| group.map(&:births).reduce(:+).grows? }.keys
+        groups.select { |_, group| yield group.map(&:births).reduce(:+) }.keys
       end
 
       def row(name, sites, all, frame)
         sum = sites.map(&:estimate).reduce(:+)
         births = sites.reject(&:collector?).filter_map(&:births).reduce(:+)
-        rank = sites.map { |site| site.rank(births&.grows?) }.min
+        rank = sites.map { |site| site.rank(births&.may_grow?) }.min
         Row.new(name, sum, all.zero? ? 0.0 : sum.bytes / all, births, frame && beside(sites, frame), rank)
       end
 

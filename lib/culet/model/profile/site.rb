@@ -63,13 +63,13 @@ module Culet
       # @return [String] the line of the program that allocates; where it has none, a gem's, or the native function
       def place = (application_frame || ruby_frame)&.place || outside
 
-      # The order of sites before their bytes. Of growth, what grows all the time is first, then what was allocated
-      # later than in the first period, which is that of a boot, and last that, and the collector's.
+      # The order of sites before their bytes. Of growth, what grows all the time, or may, is first, then what was
+      # allocated later than in the first period, which is that of a boot, and last that, and the collector's.
       #
-      # @param grows [Boolean] whether the site grows all the time
+      # @param may_grow [Boolean] of the site's row (Births#may_grow?)
       # @return [Integer] 0 in other views
-      def rank(grows)
-        return 0 if births.nil? || grows
+      def rank(may_grow)
+        return 0 if births.nil? || may_grow
 
         births.later? && !collector? ? 1 : 2
       end

@@ -58,7 +58,7 @@ module Culet
         places = @data.growing
         "#{count(places.size, "line")} of the program #{places.size == 1 ? "grows" : "grow"} all the time: " \
           "#{places.size == 1 ? "its" : "their"} survivors were allocated in all parts of #{span}. What was " \
-          "allocated in a part of the time only comes after them."
+          "allocated in a part of the time only comes after them, unless it has too few samples to tell."
       end
 
       def none
@@ -166,7 +166,7 @@ module Culet
         sites = @data.sites(@view).reject(&:own?)
         groups = sites.group_by do |site|
           grows = grows?(site)
-          [path(site), site.class_name, site.labels, site.rank(grows), grows]
+          [path(site), site.class_name, site.labels, @data.rank(site), grows]
         end
         @places = groups
         groups.map { |key, list| Row.new(key, list.map(&:estimate).reduce(:+)) }
