@@ -279,7 +279,7 @@ static bool name_singletons(struct culet_dump *dump)
                 !(singleton->flags & DUMP_SINGLETON))
                 break;
             singleton->flags |= DUMP_NAMED;
-            dump->owner.items[next] = id + 1;
+            dump->owner.items[next] = (uint32_t)(class - dump->objects.items) + 1;
             class = singleton;
         }
     }
@@ -293,10 +293,17 @@ static bool is_named_class(const struct culet_dump_object *object)
     return object->type == DUMP_CLASS && (object->flags & DUMP_NAMED) != 0;
 }
 
+/* The class that a singleton class belongs to; another object itself. */
+static uint32_t named_class(const struct culet_dump *dump, uint32_t id)
+{
+    while (dump->owner.items[id] != 0)
+        id = dump->owner.items[id] - 1;
+    return id;
+}
+
 static void meet_class(struct culet_dump *dump, uint32_t id)
 {
-    if (dump->owner.items[id] != 0)
-        id = dump->owner.items[id] - 1;
+    id = named_class(dump, id);
     if (dump->objects.items[id].flags & DUMP_MET)
         return;
     dump->objects.items[id].flags |= DUMP_MET;
@@ -450,17 +457,17 @@ static bool is_of_methods(const struct culet_dump *dump, uint32_t id)
            object->type == DUMP_INTERNAL || object->type == DUMP_CLASS;
 }
 
-/* The singleton class of a class or of one of its singleton classes; the last one is its own class. */
-static uint32_t singleton_of(const struct culet_dump *dump, uint32_t class, uint32_t one)
+/* The singleton class of a class or of one of its singleton classes; UINT32_MAX: it has none. */
+static uint32_t singleton_of(const struct culet_dump *dump, uint32_t class)
 {
-    uint32_t next = id_of(dump, dump->objects.items[one].class_address);
+    uint32_t next = id_of(dump, dump->objects.items[class].class_address);
 
-    return next != UINT32_MAX && next != one && dump->owner.items[next] == class + 1 ? next : UINT32_MAX;
+    return next != UINT32_MAX && dump->owner.items[next] == class + 1 ? next : UINT32_MAX;
 }
 
 static void add_class(struct culet_dump *dump, uint32_t class)
 {
-    for (uint32_t one = class; one != UINT32_MAX; one = singleton_of(dump, class, one)) {
+    for (uint32_t one = class; one != UINT32_MAX; one = singleton_of(dump, one)) {
         const struct culet_dump_object *object = &dump->objects.items[one];
         for (uint32_t i = object[0].first; i < object[1].first; i++) {
             uint32_t id = dump->references.items[i];
@@ -469,7 +476,7 @@ static void add_class(struct culet_dump *dump, uint32_t class)
         }
     }
     culet_graph_add_holder(&dump->graph, HOLDER_METHOD, LAYER_CODE, class, 0);
-    for (uint32_t one = class; one != UINT32_MAX; one = singleton_of(dump, class, one)) {
+    for (uint32_t one = class; one != UINT32_MAX; one = singleton_of(dump, one)) {
         const struct culet_dump_object *object = &dump->objects.items[one];
         culet_graph_add_target(&dump->graph, one);
         for (uint32_t i = object[0].first; i < object[1].first; i++) {
@@ -618,9 +625,7 @@ static void write_owner(const struct culet_dump *dump, uint32_t method, struct c
         uint32_t id = dump->references.items[i];
         if (id == UINT32_MAX || dump->objects.items[id].type != DUMP_CLASS)
             continue;
-        if (dump->owner.items[id] != 0)
-            id = dump->owner.items[id] - 1;
-        write_text(dump, &dump->objects.items[id], text);
+        write_text(dump, &dump->objects.items[named_class(dump, id)], text);
         return;
     }
 }
