@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "retain/dump_line.h"
+#include "common/dump_line.h"
 #include "retain/root_category.h"
 
 #define BLOCK_BYTES ((size_t)1 << 20)
@@ -33,34 +33,31 @@ static struct culet_dump *dump_of(struct culet_graph *graph)
 
 /* ---- lines ---- */
 
-static bool is_text(const struct culet_dump_text *text, const char *words)
+static enum culet_dump_type type_of(const struct culet_dump_line *line)
 {
-    return text->bytes != NULL && text->length == strlen(words) && memcmp(text->bytes, words, text->length) == 0;
-}
-
-static enum culet_dump_type type_of(const struct culet_object_line *line)
-{
-    if (is_text(&line->type, "STRING"))
+    if (culet_dump_text_is(&line->type, "STRING"))
         return DUMP_STRING;
-    if (is_text(&line->type, "CLASS") || is_text(&line->type, "MODULE"))
+    if (culet_dump_text_is(&line->type, "CLASS") || culet_dump_text_is(&line->type, "MODULE"))
         return DUMP_CLASS;
-    if (is_text(&line->type, "DATA"))
-        return is_text(&line->structure, "VM/thread") ? DUMP_THREAD
-               : is_text(&line->structure, "proc")    ? DUMP_PROC
-                                                      : DUMP_OTHER;
-    if (is_text(&line->type, "ICLASS"))
+    if (culet_dump_text_is(&line->type, "DATA"))
+        return culet_dump_text_is(&line->structure, "VM/thread") ? DUMP_THREAD
+               : culet_dump_text_is(&line->structure, "proc")    ? DUMP_PROC
+                                                                 : DUMP_OTHER;
+    if (culet_dump_text_is(&line->type, "ICLASS"))
         return DUMP_INTERNAL;
-    if (!is_text(&line->type, "IMEMO"))
+    if (!culet_dump_text_is(&line->type, "IMEMO"))
         return DUMP_OTHER;
-    if (is_text(&line->internal, "iseq"))
+    if (culet_dump_text_is(&line->internal, "iseq"))
         return DUMP_CODE;
-    if (is_text(&line->internal, "ment"))
+    if (culet_dump_text_is(&line->internal, "ment"))
         return DUMP_METHOD;
-    return is_text(&line->internal, "callcache") || is_text(&line->internal, "constcache") ? DUMP_CACHE : DUMP_INTERNAL;
+    return culet_dump_text_is(&line->internal, "callcache") || culet_dump_text_is(&line->internal, "constcache")
+               ? DUMP_CACHE
+               : DUMP_INTERNAL;
 }
 
 /* The number of a name of a type, struct or internal kind. Beyond the room for them they all are "other". */
-static uint16_t kind_of(struct culet_dump *dump, const struct culet_object_line *line)
+static uint16_t kind_of(struct culet_dump *dump, const struct culet_dump_line *line)
 {
     const struct culet_dump_text *name = line->structure.length > 0  ? &line->structure
                                          : line->internal.length > 0 ? &line->internal
@@ -91,12 +88,12 @@ static bool keep_text(struct culet_dump *dump, const struct culet_dump_text *tex
 }
 
 /* Notes the addresses that a line refers to. Returns false for a bad one. */
-static bool add_references(struct culet_dump *dump, struct culet_object_line *line)
+static bool add_references(struct culet_dump *dump, struct culet_dump_line *line)
 {
     uint64_t address;
     int found;
 
-    while ((found = culet_object_line_reference(line, &address)) > 0)
+    while ((found = culet_dump_line_reference(line, &address)) > 0)
         if (!culet_dump_addresses_add(dump->graph.memory, &dump->addresses, address))
             return false;
     if (dump->addresses.count >= UINT32_MAX)
@@ -104,7 +101,7 @@ static bool add_references(struct culet_dump *dump, struct culet_object_line *li
     return found == 0;
 }
 
-static bool add_root_line(struct culet_dump *dump, struct culet_object_line *line)
+static bool add_root_line(struct culet_dump *dump, struct culet_dump_line *line)
 {
     struct culet_dump_root root = {.category = culet_root_category_of(line->root.bytes, line->root.length),
                                    .first = (uint32_t)dump->addresses.count};
@@ -115,7 +112,7 @@ static bool add_root_line(struct culet_dump *dump, struct culet_object_line *lin
     return culet_dump_roots_add(dump->graph.memory, &dump->roots, root);
 }
 
-static bool add_object_line(struct culet_dump *dump, struct culet_object_line *line)
+static bool add_object_line(struct culet_dump *dump, struct culet_dump_line *line)
 {
     struct culet_dump_object object = {.address = line->address,
                                        .class_address = line->class_address,
@@ -145,18 +142,18 @@ static bool add_object_line(struct culet_dump *dump, struct culet_object_line *l
 
 static const char *add_line(struct culet_dump *dump, const char *bytes, size_t length)
 {
-    struct culet_object_line line;
+    struct culet_dump_line line;
     bool added;
 
     if (length == 0)
         return NULL;
-    if (!culet_object_line_read(bytes, length, &line))
+    if (!culet_dump_line_read(bytes, length, NULL, &line))
         return dump->objects.count == 0 && dump->roots.count == 0
                    ? "it is no dump of Ruby's objects; make one with ObjectSpace.dump_all"
                    : "the dump is damaged: a line is no object";
-    if (is_text(&line.type, "ROOT"))
+    if (culet_dump_text_is(&line.type, "ROOT"))
         added = add_root_line(dump, &line);
-    else if (is_text(&line.type, "SHAPE"))
+    else if (culet_dump_text_is(&line.type, "SHAPE"))
         return NULL;
     else
         added = line.address != 0 && add_object_line(dump, &line);
