@@ -4,11 +4,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "common/active_malloc.h"
 #include "common/heap_walk.h"
 #include "common/object_bytes.h"
+#include "common/pages.h"
 #include "reading/clock.h"
 
 #define TYPES 32
@@ -260,8 +260,8 @@ void culet_objects_write(struct culet_buffer *buffer, const struct culet_objects
         return;
     }
     culet_object_bytes_prepare();
-    count = mmap(NULL, sizeof(*count), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (count == MAP_FAILED)
+    count = culet_pages_grow(NULL, 0, sizeof(*count));
+    if (count == NULL)
         rb_raise(rb_eNoMemError, "not enough memory to count objects");
     count->options = options;
     count->start = culet_clock_seconds(CLOCK_MONOTONIC);

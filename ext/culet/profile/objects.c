@@ -9,11 +9,12 @@
 #include <ruby/vm.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "common/heap_walk.h"
 #include "common/job.h"
+#include "common/object_bytes.h"
+#include "common/pages.h"
 #include "reading/ruby_stats.h"
 #include "common/values.h"
 #include "profile/internal_slots.h"
@@ -452,9 +453,8 @@ static void prepare(void)
 
     if (prepared)
         return;
-    pending =
-        mmap(NULL, PENDING * sizeof(*sampler.pending), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (pending == MAP_FAILED)
+    pending = culet_pages_grow(NULL, 0, PENDING * sizeof(*sampler.pending));
+    if (pending == NULL)
         rb_raise(rb_eNoMemError, "not enough memory to sample objects");
     sampler.pending = pending;
     if ((error = culet_windows_prepare(trigger_job)) != 0)
