@@ -17,6 +17,7 @@
 #include "common/pages.h"
 #include "reading/ruby_stats.h"
 #include "common/values.h"
+#include "common/vm_lock.h"
 #include "profile/internal_slots.h"
 #include "profile/interned.h"
 #include "profile/labels.h"
@@ -67,12 +68,6 @@ static VALUE hook;                             /* TracePoint */
 static VALUE key_allocated;                    /* of GC.stat */
 static culet_heap_memsize_function *slot_size; /* NULL: all slots have the size below */
 static size_t base_slot_bytes;
-static rb_ractor_local_key_t main_ractor; /* Qtrue there only: a TracePoint belongs to the Ractor that enabled it */
-
-static bool in_main_ractor(void)
-{
-    return rb_ractor_local_storage_value(main_ractor) == Qtrue;
-}
 
 /* ---- GC roots ---- */
 
@@ -270,7 +265,7 @@ void culet_objects_check(void)
 {
     if (sampler.active)
         count_allocated();
-    if (in_main_ractor()) {
+    if (culet_in_main_ractor()) {
         culet_liveness_check();
         culet_internal_slots_check(api);
     }
@@ -418,7 +413,7 @@ static void job(void *unused)
 {
     int failure = 0, error, saved_errno = errno;
 
-    if (!(sampler.active || sampler.enabled) || !in_main_ractor())
+    if (!(sampler.active || sampler.enabled) || !culet_in_main_ractor())
         return;
     rb_protect(switch_window, Qnil, &failure);
     if (failure) {
@@ -500,7 +495,7 @@ void culet_objects_stop(void)
     sampler.active = false;
     culet_windows_stop();
     culet_liveness_stop();
-    if (!in_main_ractor()) {
+    if (!culet_in_main_ractor()) {
         trigger_job();
         return;
     }
@@ -530,7 +525,7 @@ static void at_end(VALUE unused)
     sampler.active = false;
     culet_windows_stop();
     culet_liveness_end();
-    if (!sampler.enabled || !in_main_ractor())
+    if (!sampler.enabled || !culet_in_main_ractor())
         return;
     rb_tracepoint_disable(hook);
     sampler.enabled = false;
@@ -548,8 +543,6 @@ void culet_init_profile_objects(VALUE profile, const struct culet_profile_api *p
     culet_transient_prepare();
     slot_size = culet_heap_slot_size();
     base_slot_bytes = default_slot_bytes();
-    main_ractor = rb_ractor_local_storage_value_newkey();
-    rb_ractor_local_storage_value_set(main_ractor, Qtrue);
     rb_set_end_proc(at_end, Qnil);
     /* not NULL, or Ruby does not mark it */
     rb_gc_register_mark_object(TypedData_Wrap_Struct(rb_cObject, &roots_type, (void *)&root));
