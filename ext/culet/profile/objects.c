@@ -22,7 +22,6 @@
 #include "profile/interned.h"
 #include "profile/labels.h"
 #include "profile/liveness.h"
-#include "profile/transient.h"
 #include "profile/windows.h"
 
 #define TYPES 10000    /* beyond: `other` */
@@ -540,7 +539,7 @@ void culet_init_profile_objects(VALUE profile, const struct culet_profile_api *p
     hook = Qnil;
     key_allocated = culet_ruby_stat_key("total_allocated_objects");
     culet_init_profile_liveness(api, culet_ruby_stat_key("count"));
-    culet_transient_prepare();
+    culet_object_bytes_prepare();
     slot_size = culet_heap_slot_size();
     base_slot_bytes = default_slot_bytes();
     rb_set_end_proc(at_end, Qnil);
