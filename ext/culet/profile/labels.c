@@ -9,6 +9,7 @@
 #include "common/values.h"
 #include "common/vm_lock.h"
 #include "profile/interned.h"
+#include "sampler/core/escape.h"
 
 #define SETS 10000      /* sets with values of their own */
 #define VALUE_BYTES 200 /* of a name or value, before escapes */
@@ -29,7 +30,7 @@ struct set {
     char outer[SET_BYTES];
 };
 
-static struct culet_interned sets = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static struct culet_interned sets = CULET_INTERNED_EMPTY;
 static const struct culet_profile_api *api;
 static const struct culet_labels_listener *listener;
 static ID fiber_label; /* a fiber-local variable: the number of the set */
@@ -177,8 +178,8 @@ static struct text add_text(struct set *set, VALUE object, char separator)
 {
     VALUE string = rb_str_export_to_enc(rb_obj_as_string(object), rb_utf8_encoding());
     char *to = set->bytes + set->length;
-    struct text text = {
-        to, culet_interned_escape(to, SET_BYTES - set->length, RSTRING_PTR(string), cut(string), separator)};
+    struct text text = {to,
+                        culet_profile_escape(to, SET_BYTES - set->length, RSTRING_PTR(string), cut(string), separator)};
 
     RB_GC_GUARD(string);
     set->length += text.length;

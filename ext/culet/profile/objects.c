@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <pthread.h>
 #include <ruby/debug.h>
 #include <ruby/ractor.h>
 #include <ruby/version.h>
@@ -23,6 +22,7 @@
 #include "profile/labels.h"
 #include "profile/liveness.h"
 #include "profile/windows.h"
+#include "sampler/core/escape.h"
 
 #define TYPES 10000    /* beyond: `other` */
 #define NAME_BYTES 200 /* of a class, before escapes */
@@ -62,7 +62,7 @@ static struct {
 } sampler;
 
 static const struct culet_profile_api *api;
-static struct culet_interned types = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static struct culet_interned types = CULET_INTERNED_EMPTY;
 static VALUE hook;                             /* TracePoint */
 static VALUE key_allocated;                    /* of GC.stat */
 static culet_heap_memsize_function *slot_size; /* NULL: all slots have the size below */
@@ -224,7 +224,7 @@ static uint32_t type_of(VALUE object)
                                                      : class_name(rb_class_real(CLASS_OF(object)), name, sizeof(name));
     uint32_t number;
 
-    length = culet_interned_escape(escaped, sizeof(escaped), name, length, 0);
+    length = culet_profile_escape(escaped, sizeof(escaped), name, length, 0);
     number = culet_interned_number(&types, escaped, length, TYPES);
     return number != 0 ? number : culet_interned_number(&types, "other", 5, CULET_INTERNED_TEXTS);
 }
