@@ -234,12 +234,13 @@ static size_t read_escape(const char *at, const char *past, char **to)
 /* Replaces a text by one without escapes, which is not longer. Returns false for an escape that JSON does not have. */
 static bool make_plain(struct scanner *scanner, struct culet_dump_text *text)
 {
-    const char *at = text->bytes, *past = at + text->length;
+    const char *at = text->bytes, *past;
     char *plain, *to;
     size_t length;
 
     if (at == NULL || memchr(at, '\\', text->length) == NULL)
         return true;
+    past = at + text->length;
     scanner->plain.length = 0;
     plain = to = culet_buffer_reserve(&scanner->plain, text->length);
     if (plain == NULL)
