@@ -23,7 +23,6 @@ module Extension
     # In libdl up to glibc 2.33, in libc since.
     have_library("dl", "dladdr") unless have_func("dladdr", "dlfcn.h", "-D_GNU_SOURCE")
     have_library("pthread", "pthread_create") unless have_func("pthread_create", "pthread.h")
-    have_func("rb_ext_ractor_safe", "ruby.h")
     have_const("RUBY_ELTS_SHARED", "ruby.h")
     # As ruby.h, whatever is included first. Not for the checks, of which one declares what a header does.
     $CPPFLAGS << " -D_GNU_SOURCE"

@@ -10,9 +10,7 @@ RUBY_FUNC_EXPORTED void Init_culet_boot(void)
 {
     VALUE culet;
 
-#ifdef HAVE_RB_EXT_RACTOR_SAFE
     rb_ext_ractor_safe(true);
-#endif
     culet = rb_define_module("Culet");
     culet_init_feature_index(culet);
     culet_init_require(culet);

@@ -7,7 +7,7 @@ have_func("RTYPEDDATA_GET_DATA", "ruby.h") # Ruby 3.3 and later
 %w[rb_f_require rb_provided rb_loaderror_with_path].each { |name| have_func(name, "ruby.h") }
 
 # Of the memory side's extension, what knows neither of its tools.
-SHARED = %w[common/active_malloc common/buffer common/heap_walk common/io common/release common/vm_lock
+SHARED = %w[common/active_malloc common/buffer common/heap_walk common/imemo common/io common/release common/vm_lock
             reading/ruby_stats].freeze
 
 Extension.create("culet_boot", __dir__, "ext/culet" => SHARED.map { |file| "#{file}.c" })

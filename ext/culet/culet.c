@@ -12,6 +12,7 @@
 #include "reading/malloc_stats.h"
 #include "common/tracer.h"
 #include "common/values.h"
+#include "common/vm_lock.h"
 #include "comparison/comparison.h"
 #include "limit/limit.h"
 #include "profile/ruby_profile.h"
@@ -23,7 +24,6 @@
 /* Functions of the active malloc. */
 typedef const char *text_function(void);
 typedef int number_function(void);
-typedef int mallctl_function(const char *, void *, size_t *, void *, size_t);
 typedef const char *tc_version_function(int *, int *, const char **);
 
 /* What is shown of a commit: "-g" and ten digits. */
@@ -42,7 +42,7 @@ static VALUE call_for_text(void *pointer)
 
 static VALUE jemalloc_version(void *pointer)
 {
-    AS_FUNCTION(mallctl_function, mallctl, pointer);
+    AS_FUNCTION(culet_mallctl_function, mallctl, pointer);
     const char *version = NULL;
     size_t size = sizeof(version);
     const char *commit;
@@ -137,9 +137,8 @@ RUBY_FUNC_EXPORTED void Init_culet(void)
 {
     VALUE culet;
 
-#ifdef HAVE_RB_EXT_RACTOR_SAFE
     rb_ext_ractor_safe(true);
-#endif
+    culet_main_ractor_prepare();
     culet = rb_define_module("Culet");
     rb_define_singleton_method(culet, "allocator", culet_allocator, 0);
     rb_define_singleton_method(culet, "stats", culet_stats_of_malloc, 0);

@@ -1,7 +1,8 @@
 #include "malloc_records.h"
 
 #include "output/json.h"
-#include "process/pauses.h"
+
+#include <string.h>
 
 void culet_allocator_record_write(const struct culet_allocator_record *record)
 {
@@ -31,6 +32,33 @@ void culet_arena_record_write(const struct culet_arena_record *record)
     culet_json_bool(&json, "broken", record->why);
     culet_json_text(&json, "why", record->why ? record->why : "");
     culet_json_end(&json);
+}
+
+uint64_t culet_malloc_record_add(struct culet_malloc_record *record, const struct culet_region *region)
+{
+    struct culet_region_sum sum = culet_region_sum(region);
+
+    if (strcmp(region->kind, "metadata") == 0) {
+        record->metadata_bytes += sum.used_resident;
+        record->metadata_resident_bytes += sum.used_resident;
+        return 0;
+    }
+    record->free_bytes += sum.free;
+    record->free_resident_bytes += sum.free_resident;
+    record->free_swapped_bytes += sum.free_swapped;
+    record->used_resident_bytes += sum.used_resident;
+    record->metadata_resident_bytes += sum.overhead_resident;
+    return sum.overhead;
+}
+
+void culet_malloc_record_add_arena(struct culet_malloc_record *record, const struct culet_reading *reading,
+                                   uint32_t arena)
+{
+    for (size_t i = 0; i < reading->regions.count; i++) {
+        const struct culet_region *region = reading->regions.all[i];
+        if (region->arena == arena && region->malloc)
+            record->metadata_bytes += culet_malloc_record_add(record, region);
+    }
 }
 
 void culet_malloc_record_write(const struct culet_malloc_record *record, const struct culet_pauses *pauses)

@@ -1,10 +1,7 @@
 /* malloc_records.h - the records "allocator", "arena" and "malloc", which all walkers of malloc's heaps write. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-struct culet_pauses;
+#include "reading.h"
 
 struct culet_allocator_record {
     const char *name, *library, *why; /* why: "" if all blocks are known */
@@ -23,6 +20,14 @@ struct culet_malloc_record {
         chunks, used_resident_bytes, metadata_resident_bytes, walk_ns;
     bool has_kept; /* kept_bytes is written */
 };
+
+/* Adds free bytes, and what is resident. Regions of metadata count as far as they are in memory: tables are long and mostly
+ * never touched. Returns the bytes between and in blocks that are metadata, which are not added. */
+uint64_t culet_malloc_record_add(struct culet_malloc_record *record, const struct culet_region *region);
+
+/* Adds the regions of an arena, with all metadata. */
+void culet_malloc_record_add_arena(struct culet_malloc_record *record, const struct culet_reading *reading,
+                                   uint32_t arena);
 
 void culet_allocator_record_write(const struct culet_allocator_record *record);
 void culet_arena_record_write(const struct culet_arena_record *record);

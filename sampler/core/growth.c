@@ -7,11 +7,6 @@ bool culet_growth_has(const struct culet_tables *t, const struct culet_sample *s
     return sample->phase == t->phase && t->epoch - sample->epoch >= CULET_PROFILE_SURVIVALS;
 }
 
-static bool is_live(const struct culet_sample *sample)
-{
-    return sample->site != CULET_NO_SITE && sample->site != CULET_FORMER_SITE;
-}
-
 /* The clock of samples is coarse: a birth may seem to be outside of its phase. */
 static size_t period_of(const struct culet_growth *growth, const struct culet_sample *sample)
 {
@@ -37,7 +32,7 @@ static uint32_t add_born(struct culet_growth *growth, const struct culet_tables 
 
     for (uint32_t i = 1; i < t->samples; i++) {
         const struct culet_sample *sample = &t->sample[i];
-        if (!is_live(sample) || sample->phase != t->phase)
+        if (!culet_sample_is_live(sample) || sample->phase != t->phase)
             continue;
         culet_sums_add(&growth->born[sample->site], sample);
         if (culet_growth_has(t, sample) && !growth->place[sample->site])
@@ -52,7 +47,7 @@ static bool add_births(struct culet_growth *growth, const struct culet_tables *t
     growth->births = culet_profile_map(growth->birth_bytes);
     for (uint32_t i = 1; growth->births && i < t->samples; i++) {
         const struct culet_sample *sample = &t->sample[i];
-        if (is_live(sample) && culet_growth_has(t, sample))
+        if (culet_sample_is_live(sample) && culet_growth_has(t, sample))
             culet_sums_add(&growth->births[growth->place[sample->site]][period_of(growth, sample)], sample);
     }
     return growth->births;

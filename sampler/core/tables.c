@@ -324,7 +324,7 @@ void culet_tables_samples(const struct culet_tables *t, struct culet_profile_sam
     samples->generation = t->generation;
     for (uint32_t i = 1; i < t->samples; i += step) {
         const struct culet_sample *sample = &t->sample[i];
-        if (sample->site == CULET_NO_SITE || sample->site == CULET_FORMER_SITE || sample->phase != t->phase)
+        if (!culet_sample_is_live(sample) || sample->phase != t->phase)
             continue;
         const struct culet_site *site = &t->site[sample->site];
         samples->list[samples->count++] = (struct culet_profile_sample){.kind = site->kind,

@@ -60,6 +60,11 @@ struct culet_sample {
     uint64_t born_ns;  /* as culet_tables.phase_ns */
 };
 
+static inline bool culet_sample_is_live(const struct culet_sample *sample)
+{
+    return sample->site != CULET_NO_SITE && sample->site != CULET_FORMER_SITE;
+}
+
 struct culet_tables {
     struct culet_stacks stacks;
     struct culet_site *site; /* from 1 */

@@ -3,8 +3,10 @@
 #endif
 #include "writer.h"
 
+#include "escape.h"
 #include "growth.h"
 #include "memory.h"
+#include "modules.h"
 #include "residency.h"
 
 #include <elf.h>
@@ -83,84 +85,26 @@ static void end_line(struct writer *w)
     w->lines++;
 }
 
-/* The length of a character of UTF-8 that is not ASCII and no control character; 0 if it is none. */
-static size_t utf8_length(const unsigned char *text)
-{
-    unsigned lead = text[0], second = text[1], length = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-    unsigned low = lead == 0xc2 || lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
-    unsigned high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
-
-    if (lead < 0xc2 || lead > 0xf4 || second < low || second > high)
-        return 0;
-    for (unsigned i = 2; i < length; i++)
-        if (text[i] < 0x80 || text[i] > 0xbf)
-            return 0;
-    return length;
-}
-
-/* The text, with control characters, backslashes and bytes that are not UTF-8 as \xNN. */
-static void put_path(struct writer *w, const char *path)
-{
-    char escaped[8];
-
-    put(w, " ", 1);
-    for (size_t length; *path; path += length) {
-        unsigned char byte = (unsigned char)*path;
-        bool printable = byte >= 0x20 && byte < 0x7f && byte != '\\';
-        size_t known = printable ? 1 : utf8_length((const unsigned char *)path);
-        length = known ? known : 1;
-        if (known)
-            put(w, path, known);
-        else
-            put(w, escaped, (size_t)snprintf(escaped, sizeof escaped, "\\x%02x", byte));
-    }
-}
-
 /* ---- modules ---- */
 
-/* The build id of a note segment in memory, as hex digits; "-" if there is none. */
-static void build_id(const char *note, size_t bytes, char *text, size_t size)
+/* The build id of the module that contains an address, as hex digits; "-" if it has none. */
+static void put_build_id(struct writer *w, uintptr_t address)
 {
-    ElfW(Nhdr) head;
+    struct culet_readable readable = {{0}};
+    struct culet_module module;
+    unsigned char bytes[64];
+    char digits[3];
+    uintptr_t id;
+    size_t length = culet_module_find(address, &module, &readable) ? culet_module_build_id(&module, &id, &readable) : 0;
 
-    snprintf(text, size, "-");
-    while (bytes >= sizeof head) {
-        memcpy(&head, note, sizeof head);
-        size_t name = (head.n_namesz + 3u) & ~(size_t)3, content = (head.n_descsz + 3u) & ~(size_t)3;
-        if (name > bytes - sizeof head || content > bytes - sizeof head - name)
-            return;
-        const char *id = note + sizeof head + name;
-        if (head.n_type == NT_GNU_BUILD_ID && head.n_namesz == 4 && !memcmp(note + sizeof head, "GNU", 4) &&
-            head.n_descsz && head.n_descsz * 2u < size) {
-            for (size_t i = 0; i < head.n_descsz; i++)
-                snprintf(text + 2 * i, 3, "%02x", (unsigned char)id[i]);
-            return;
-        }
-        note = id + content;
-        bytes -= sizeof head + name + content;
+    if (!length || length > sizeof bytes || !culet_readable_copy(&readable, bytes, id, length)) {
+        put_text(w, " -");
+        return;
     }
-}
-
-/* Whether a segment can be read: damaged and packed files have notes that are not mapped. */
-static bool is_loaded(const struct dl_phdr_info *info, const ElfW(Phdr) * segment)
-{
-    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *head = &info->dlpi_phdr[i];
-        if (head->p_type == PT_LOAD && head->p_flags & PF_R && segment->p_vaddr >= head->p_vaddr &&
-            segment->p_filesz <= head->p_filesz &&
-            segment->p_vaddr - head->p_vaddr <= head->p_filesz - segment->p_filesz)
-            return true;
-    }
-    return false;
-}
-
-static void find_build_id(const struct dl_phdr_info *info, char *text, size_t size)
-{
-    snprintf(text, size, "-");
-    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *head = &info->dlpi_phdr[i];
-        if (head->p_type == PT_NOTE && text[0] == '-' && is_loaded(info, head))
-            build_id((const char *)(info->dlpi_addr + head->p_vaddr), head->p_filesz, text, size);
+    put_text(w, " ");
+    for (size_t i = 0; i < length; i++) {
+        snprintf(digits, sizeof digits, "%02x", bytes[i]);
+        put_text(w, digits);
     }
 }
 
@@ -177,10 +121,9 @@ static const char *path_of(const struct dl_phdr_info *info, char *program, size_
 static int write_module(struct dl_phdr_info *info, size_t size, void *data)
 {
     struct writer *w = data;
-    char id[128], program[4096];
+    char program[4096], escaped[4 * sizeof program];
 
     (void)size;
-    find_build_id(info, id, sizeof id);
     const char *path = path_of(info, program, sizeof program);
     for (unsigned i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *head = &info->dlpi_phdr[i];
@@ -193,9 +136,9 @@ static int write_module(struct dl_phdr_info *info, size_t size, void *data)
         put_hex(w, start);
         put_hex(w, start + head->p_memsz);
         put_hex(w, head->p_offset);
+        put_build_id(w, start);
         put_text(w, " ");
-        put_text(w, id);
-        put_path(w, path);
+        put(w, escaped, culet_profile_escape(escaped, sizeof escaped, path, strlen(path), 0));
         end_line(w);
     }
     return w->failed;
@@ -285,11 +228,6 @@ struct large {
     double bytes, resident;
 };
 
-static bool is_live(const struct culet_sample *sample)
-{
-    return sample->site != CULET_NO_SITE && sample->site != CULET_FORMER_SITE;
-}
-
 /* Sets the size of large blocks to what is resident of them. */
 static void count_resident(struct culet_tables *t, struct large *large)
 {
@@ -299,7 +237,7 @@ static void count_resident(struct culet_tables *t, struct large *large)
     large->known = residency.file >= 0;
     for (uint32_t i = 1; i < t->samples && large->known; i++) {
         struct culet_sample *sample = &t->sample[i];
-        if (!is_live(sample) || !sample->block || sample->size < CULET_PROFILE_LARGE_BYTES)
+        if (!culet_sample_is_live(sample) || !sample->block || sample->size < CULET_PROFILE_LARGE_BYTES)
             continue;
         large->bytes += sample->weight * (double)sample->size;
         large->known = culet_residency_count(&residency, sample->block, sample->size, &sample->size);
@@ -312,7 +250,7 @@ static void make_sums(const struct culet_tables *t, struct made *made)
 {
     for (uint32_t i = 1; i < t->samples; i++) {
         const struct culet_sample *sample = &t->sample[i];
-        if (!is_live(sample))
+        if (!culet_sample_is_live(sample))
             continue;
         culet_sums_add(&made[sample->site].live, sample);
         if (culet_growth_has(t, sample))
@@ -358,7 +296,7 @@ static void write_shared(struct writer *w, const struct culet_tables *t)
     for (uint32_t i = 1; i < t->samples && !w->failed; i++) {
         const struct culet_sample *sample = &t->sample[i];
         bool inherited = sample->phase < t->fork_phase;
-        if (!is_live(sample) || !(inherited || t->forked))
+        if (!culet_sample_is_live(sample) || !(inherited || t->forked))
             continue;
         put_text(w, "I");
         put_number(w, sample->site);

@@ -179,6 +179,21 @@ class RetainVerbTest < Minitest::Test
     end
   end
 
+  # Ruby's singleton classes end in one that is its own class; a dump may say what it likes.
+  def test_singleton_classes_in_a_circle
+    Dir.mktmpdir do |folder|
+      path = File.join(folder, "circle.json")
+      File.write(path, <<~DUMP)
+        {"type":"ROOT", "root":"vm", "references":["0x1000"]}
+        {"address":"0x1000", "type":"CLASS", "class":"0x2000", "name":"Shop", "memsize":400}
+        {"address":"0x2000", "type":"CLASS", "class":"0x3000", "singleton":true, "references":["0x4000"], "memsize":400}
+        {"address":"0x3000", "type":"CLASS", "class":"0x2000", "singleton":true, "memsize":400}
+        {"address":"0x4000", "type":"OBJECT", "class":"0x1000", "memsize":4000}
+      DUMP
+      assert_equal 5_200, retain(path)["total_bytes"]
+    end
+  end
+
   private
 
   def several(pids)

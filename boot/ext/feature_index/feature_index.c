@@ -13,26 +13,15 @@
 struct wrapper {
     struct culet_builder *builder; /* NULL: the index is a file's */
     struct culet_index index;
-    void *in_memory; /* memory of an index that was built here, else NULL */
 };
 
 static VALUE error_class;
-
-static void drop_index(struct wrapper *wrapper)
-{
-    if (wrapper->in_memory != NULL)
-        free(wrapper->in_memory);
-    else
-        culet_store_free(&wrapper->index);
-    wrapper->in_memory = NULL;
-    memset(&wrapper->index, 0, sizeof(wrapper->index));
-}
 
 static void free_wrapper(void *pointer)
 {
     struct wrapper *wrapper = pointer;
 
-    drop_index(wrapper);
+    culet_store_free(&wrapper->index);
     culet_builder_free(wrapper->builder);
     xfree(wrapper);
 }
@@ -42,7 +31,7 @@ static size_t wrapper_bytes(const void *pointer)
     const struct wrapper *wrapper = pointer;
 
     return sizeof(*wrapper) + (wrapper->builder == NULL ? 0 : (size_t)culet_builder_bytes(wrapper->builder)) +
-           (wrapper->in_memory == NULL && wrapper->builder != NULL ? 0 : wrapper->index.bytes);
+           wrapper->index.bytes;
 }
 
 static const rb_data_type_t wrapper_type = {
@@ -81,16 +70,18 @@ static const struct culet_index *index_of(VALUE self)
 {
     struct wrapper *wrapper = wrapper_of(self);
     size_t bytes;
+    void *base;
 
     if (wrapper->index.base != NULL)
         return &wrapper->index;
     if (wrapper->builder == NULL)
         rb_raise(error_class, "this index was created neither by new nor by open");
-    wrapper->in_memory = culet_builder_finish(wrapper->builder, &bytes);
-    if (wrapper->in_memory == NULL)
+    base = culet_builder_finish(wrapper->builder, &bytes);
+    if (base == NULL)
         rb_raise(rb_eNoMemError, "the index does not fit in memory");
-    if (culet_index_check(&wrapper->index, wrapper->in_memory, bytes, DLEXT) != NULL)
+    if (culet_index_check(&wrapper->index, base, bytes, DLEXT) != NULL)
         rb_bug("culet: a new index is damaged");
+    wrapper->index.in_memory = 1;
     return &wrapper->index;
 }
 
@@ -130,7 +121,7 @@ static VALUE enter(VALUE self, VALUE path, VALUE folder)
     if (root_text[0] != '/' || length <= root_length + 1 || memcmp(text, root_text, root_length) != 0 ||
         (root_length > 1 && text[root_length] != '/'))
         return Qfalse;
-    drop_index(wrapper);
+    culet_store_free(&wrapper->index);
     root = culet_builder_find_root(wrapper->builder, root_text, root_length);
     if (root == CULET_INDEX_NONE)
         root = culet_builder_root(wrapper->builder, root_text, root_length, &none, 0);
@@ -150,7 +141,7 @@ static VALUE read_folder(VALUE self, VALUE folder)
     const char *text = StringValueCStr(folder);
     enum culet_scanned scanned;
 
-    drop_index(wrapper);
+    culet_store_free(&wrapper->index);
     if (culet_builder_find_root(wrapper->builder, text, (size_t)RSTRING_LEN(folder)) != CULET_INDEX_NONE)
         return culet_symbol("read");
     scanned = culet_scan(wrapper->builder, text, DLEXT);

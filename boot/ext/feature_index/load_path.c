@@ -22,18 +22,8 @@
 
 /* ---- the index ---- */
 
-static void drop_index(struct culet_resolver *resolver)
-{
-    if (resolver->in_memory != NULL)
-        free(resolver->in_memory);
-    else
-        culet_store_free(&resolver->index);
-    resolver->in_memory = NULL;
-    memset(&resolver->index, 0, sizeof(resolver->index));
-}
-
-/* Takes over an index. in_memory: its memory, or NULL for a file's. Returns 0 without memory. */
-static int take_index(struct culet_resolver *resolver, const struct culet_index *index, void *in_memory)
+/* Takes over an index, or frees it where there is no memory. */
+static void take_index(struct culet_resolver *resolver, struct culet_index *index)
 {
     uint32_t *entry_of_root = calloc(index->header->roots + 1, sizeof(*entry_of_root));
     uint32_t *checked = calloc(index->header->stamps + 1, sizeof(*checked));
@@ -41,16 +31,15 @@ static int take_index(struct culet_resolver *resolver, const struct culet_index 
     if (entry_of_root == NULL || checked == NULL) {
         free(entry_of_root);
         free(checked);
-        return 0;
+        culet_store_free(index);
+        return;
     }
-    drop_index(resolver);
+    culet_store_free(&resolver->index);
     free(resolver->entry_of_root);
     free(resolver->checked);
     resolver->entry_of_root = entry_of_root;
     resolver->checked = checked;
     resolver->index = *index;
-    resolver->in_memory = in_memory;
-    return 1;
 }
 
 static void read_index(struct culet_resolver *resolver)
@@ -60,8 +49,7 @@ static void read_index(struct culet_resolver *resolver)
     resolver->file_read = 1;
     if (resolver->file == NULL || culet_store_read(&index, resolver->file, resolver->native_extension) != NULL)
         return;
-    if (!take_index(resolver, &index, NULL))
-        culet_store_free(&index);
+    take_index(resolver, &index);
 }
 
 /* ---- load path entries ---- */
@@ -279,14 +267,16 @@ static void finish(struct culet_resolver *resolver, const struct culet_builder *
             record_problem(resolver, error);
         else if (culet_store_read(&index, resolver->file, resolver->native_extension) == NULL) {
             free(base);
-            if (!take_index(resolver, &index, NULL))
-                culet_store_free(&index);
+            take_index(resolver, &index);
             return;
         }
     }
-    if (culet_index_check(&index, base, bytes, resolver->native_extension) != NULL ||
-        !take_index(resolver, &index, base))
+    if (culet_index_check(&index, base, bytes, resolver->native_extension) != NULL) {
         free(base);
+        return;
+    }
+    index.in_memory = 1;
+    take_index(resolver, &index);
 }
 
 /* Reads the missing folders and merges them with the current contents of the file. */

@@ -31,7 +31,6 @@ struct culet_resolver {
     char *file;
     char native_extension[16];
     struct culet_index index;
-    void *in_memory; /* memory of an index that was built here, else NULL */
     int file_read;
     struct entry *entries;
     size_t count;

@@ -12,10 +12,6 @@
 #include <ruby.h>
 #include <ruby/encoding.h>
 
-#ifdef HAVE_RB_EXT_RACTOR_SAFE
-#include <ruby/ractor.h>
-#endif
-
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
@@ -24,6 +20,7 @@
 
 #include "common/release.h"
 #include "common/values.h"
+#include "common/vm_lock.h"
 #include "feature_index/plt_hook.h"
 #include "feature_index/realpath_cache.h"
 #include "feature_index/require.h"
@@ -53,9 +50,6 @@ static struct {
     ID functions[3];                          /* require, require_relative, load */
     VALUE (*load)(int, const VALUE *, VALUE); /* Ruby's own; NULL: not found */
     VALUE (*resolve)(VALUE, VALUE);           /* $LOAD_PATH.resolve_feature_path; NULL: not found */
-#ifdef HAVE_RB_EXT_RACTOR_SAFE
-    rb_ractor_local_key_t main_ractor;
-#endif
 } state;
 
 static int load_path_is_unchanged(void)
@@ -229,17 +223,6 @@ static int is_plain(VALUE name)
            culet_resolver_plain(RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
 }
 
-static int in_main_ractor(void)
-{
-#ifdef HAVE_RB_EXT_RACTOR_SAFE
-    VALUE value;
-
-    return rb_ractor_local_storage_value_lookup(state.main_ractor, &value);
-#else
-    return 1;
-#endif
-}
-
 /* The parser and compiler leave a tenth of a large program's resident memory free in malloc. It is returned at the end
  * of the outermost `require` that loaded at least TRIM_FILES files and a third (TRIM_SHARE) of all so far: a trim takes
  * milliseconds, and a boot makes a handful. */
@@ -275,7 +258,7 @@ static VALUE culet_require(VALUE self, VALUE name)
 {
     struct call call = {.self = self, .feature = name};
 
-    if (state.resolver == NULL || !in_main_ractor())
+    if (state.resolver == NULL || !culet_in_main_ractor())
         return rb_f_require(self, name);
     if (is_plain(name)) {
         name = rb_str_new_frozen(name);
@@ -316,7 +299,7 @@ static VALUE culet_load(int argc, VALUE *argv, VALUE self)
 {
     VALUE resolved[2];
 
-    if (state.resolver == NULL || !in_main_ractor() || argc < 1 || argc > 2)
+    if (state.resolver == NULL || !culet_in_main_ractor() || argc < 1 || argc > 2)
         return state.load(argc, argv, self);
     resolved[0] = ruby_file(argv[0]);
     if (argc == 2)
@@ -332,7 +315,7 @@ static VALUE culet_resolve(VALUE self, VALUE name)
     char path[PATH_MAX];
     const char *last;
 
-    if (state.resolver == NULL || self != state.load_path || !in_main_ractor() || !is_plain(name))
+    if (state.resolver == NULL || self != state.load_path || !culet_in_main_ractor() || !is_plain(name))
         return state.resolve(self, name);
     last = memrchr(RSTRING_PTR(name), '/', (size_t)RSTRING_LEN(name));
     last = last == NULL ? RSTRING_PTR(name) : last;
@@ -365,7 +348,7 @@ static char *cached_realpath(const char *path, char *resolved)
 {
     struct stat status;
 
-    if (resolved == NULL && path != NULL && path[0] == '/' && in_main_ractor() && is_loading(path)) {
+    if (resolved == NULL && path != NULL && path[0] == '/' && culet_in_main_ractor() && is_loading(path)) {
         if (culet_realpath_is_file(path, &status))
             return strdup(path);
         if (culet_realpath_is_absent(path)) {
@@ -433,10 +416,7 @@ static VALUE prepare(VALUE self, VALUE file, VALUE reports_missing, VALUE all, V
     state.ruby_files_first = RTEST(ruby_files_first);
     for (i = 0; i < sizeof(functions) / sizeof(*functions); i++)
         state.functions[i] = rb_intern(functions[i]);
-#ifdef HAVE_RB_EXT_RACTOR_SAFE
-    state.main_ractor = rb_ractor_local_storage_value_newkey();
-    rb_ractor_local_storage_value_set(state.main_ractor, Qtrue);
-#endif
+    culet_main_ractor_prepare();
     state.resolver = culet_resolver_new(NIL_P(file) ? NULL : StringValueCStr(file), state.dlext);
     if (state.resolver == NULL)
         rb_memerror();

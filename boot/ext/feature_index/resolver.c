@@ -264,7 +264,7 @@ void culet_resolver_read_stats(const struct culet_resolver *resolver, struct cul
         stats->bytes = resolver->index.bytes;
         stats->folders = resolver->index.header->roots;
         stats->files = resolver->index.header->nodes - resolver->index.header->roots;
-        stats->shared = resolver->in_memory == NULL;
+        stats->shared = !resolver->index.in_memory;
     }
     stats->probed = (uint32_t)resolver->probed;
     stats->builds = resolver->builds;

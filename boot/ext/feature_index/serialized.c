@@ -64,6 +64,7 @@ const char *culet_index_check(struct culet_index *index, const void *base, size_
 
     index->base = base;
     index->bytes = bytes;
+    index->in_memory = 0;
     index->header = header;
     index->roots = (const void *)(index->base + header->roots_at);
     index->stamps = (const void *)(index->base + header->stamps_at);

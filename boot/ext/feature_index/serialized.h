@@ -73,6 +73,7 @@ struct culet_node {
 struct culet_index {
     const uint8_t *base;
     size_t bytes;
+    int in_memory; /* malloc's, of an index that was built here; else a mapping with what a file has */
     const struct culet_index_header *header;
     const struct culet_index_root *roots;
     const struct culet_stamp *stamps;

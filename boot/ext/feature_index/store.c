@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -71,7 +72,9 @@ const char *culet_store_read(struct culet_index *index, const char *path, const 
 
 void culet_store_free(struct culet_index *index)
 {
-    if (index->base != NULL)
+    if (index->in_memory)
+        free((void *)(uintptr_t)index->base);
+    else if (index->base != NULL)
         munmap((void *)(uintptr_t)index->base, index->bytes);
     memset(index, 0, sizeof(*index));
 }

@@ -8,6 +8,8 @@
  *
  * Returns NULL and sets `index`, to be freed by culet_store_free; or returns what is wrong. */
 const char *culet_store_read(struct culet_index *index, const char *path, const char *native_extension);
+
+/* Frees an index that was read or built, and clears it. */
 void culet_store_free(struct culet_index *index);
 
 /* Replaces a file, completely or not at all, with mode 0400.

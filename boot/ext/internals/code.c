@@ -1,35 +1,18 @@
 #include "internals/code.h"
 
-#include <dlfcn.h>
 #include <ruby/debug.h>
 #include <string.h>
 
-#include "common/active_malloc.h"
 #include "common/heap_walk.h"
+#include "common/imemo.h"
 #include "reader/layouts/ruby_slot.h"
-
-/* Not in Ruby's headers. */
-typedef const char *internal_name_function(int kind);
-
-/* If Ruby names its kinds of T_IMEMO, the number must have the expected name. */
-static int kind_is_known(void)
-{
-    static int known = -1;
-
-    if (known < 0) {
-        void *pointer = dlsym(RTLD_DEFAULT, "rb_imemo_name");
-        AS_FUNCTION(internal_name_function, name, pointer);
-        known = pointer == NULL || strcmp(name(RUBY_SLOT_IMEMO_ISEQ), "iseq") == 0;
-    }
-    return known;
-}
 
 int culet_code_is(VALUE object)
 {
     VALUE flags = RBASIC(object)->flags;
+    const char *name = (flags & RUBY_T_MASK) == T_IMEMO ? culet_imemo_name(culet_imemo_kind(flags)) : NULL;
 
-    return ruby_slot_type(flags) == RUBY_SLOT_IMEMO && ruby_slot_imemo_kind(flags) == RUBY_SLOT_IMEMO_ISEQ &&
-           kind_is_known();
+    return name != NULL && strcmp(name, "iseq") == 0;
 }
 
 VALUE

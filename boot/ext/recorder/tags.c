@@ -3,8 +3,7 @@
  * answers most look-ups. */
 #include "recorder/tags.h"
 
-#include <string.h>
-#include <sys/mman.h>
+#include "common/pages.h"
 
 #define PAGE_SHIFT 16
 #define SLOT_SHIFT 5
@@ -19,13 +18,6 @@ struct slot {
 static struct slot *slots;
 static size_t capacity, used, lost;
 static struct slot last_slot;
-
-static void *map_memory(size_t bytes)
-{
-    void *got = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-    return got == MAP_FAILED ? NULL : got;
-}
 
 static struct slot *slot_of(struct slot *table, size_t table_room, uintptr_t key)
 {
@@ -44,7 +36,7 @@ static int reserve(void)
 
     if (used * 2 < capacity)
         return 1;
-    table = map_memory(more * sizeof(*table));
+    table = culet_pages_grow(NULL, 0, more * sizeof(*table));
     if (table == NULL)
         return 0;
     for (size_t i = 0; i < capacity; i++)
@@ -69,7 +61,7 @@ static uint32_t *tags_of(uintptr_t key, int make)
         return NULL;
     slot = slot_of(slots, capacity, key);
     if (slot->key == 0) {
-        uint32_t *tags = make ? map_memory(TAGS * sizeof(*tags)) : NULL;
+        uint32_t *tags = make ? culet_pages_grow(NULL, 0, TAGS * sizeof(*tags)) : NULL;
         if (tags == NULL)
             return NULL;
         *slot = (struct slot){key, tags};

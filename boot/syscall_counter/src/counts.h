@@ -12,16 +12,6 @@
 extern __thread struct culet_syscall_counts culet_syscall_counts
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* Counts a successful request for memory. Returns the block. */
-static inline void *culet_count_block(void *block, size_t bytes)
-{
-    if (block) {
-        culet_syscall_counts.mallocs++;
-        culet_syscall_counts.malloc_bytes += bytes;
-    }
-    return block;
-}
-
 /* Counts a system call with a path. */
 static inline void culet_count_path(bool failed)
 {

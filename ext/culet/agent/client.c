@@ -158,10 +158,8 @@ void culet_client_close(struct culet_client *client)
     if (client->stage == CLIENT_NONE)
         return;
     close(client->connection);
-    if (client->stage == CLIENT_COPYING) {
-        close(client->copy.status);
-        close(client->copy.output);
-    }
+    if (client->stage == CLIENT_COPYING)
+        culet_copy_close(&client->copy);
     culet_buffer_free(&client->buffer);
     if (client->file_length > 0)
         close(client->file);

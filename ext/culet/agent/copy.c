@@ -202,15 +202,25 @@ static int open_output(const struct culet_copy_task *task)
     return file >= 0 ? file : memfd_create(task->name, MFD_CLOEXEC);
 }
 
+void culet_copy_close(struct culet_copy *copy)
+{
+    if (copy->status >= 0)
+        close(copy->status);
+    if (copy->output >= 0)
+        close(copy->output);
+    *copy = CULET_NO_COPY;
+}
+
 const char *culet_copy_start(struct culet_copy *copy, const struct culet_copy_task *task)
 {
     int ends[2], succeeded;
 
+    *copy = CULET_NO_COPY;
     copy->output = open_output(task);
     if (copy->output < 0)
         return "no descriptor or memory is left for the answer";
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
-        close(copy->output);
+        culet_copy_close(copy);
         return "no descriptor is left for the answer";
     }
     succeeded = fork_undisturbed(task, copy->output, ends[1]);
@@ -218,7 +228,6 @@ const char *culet_copy_start(struct culet_copy *copy, const struct culet_copy_ta
     copy->status = ends[0];
     if (succeeded)
         return NULL;
-    close(copy->status);
-    close(copy->output);
+    culet_copy_close(copy);
     return "it cannot fork: memory or its limit of processes is exhausted";
 }

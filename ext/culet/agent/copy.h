@@ -25,6 +25,12 @@ struct culet_copy {
     int output; /* file that receives the answer, or the error's sentence */
 };
 
+/* No copy. */
+#define CULET_NO_COPY ((struct culet_copy){-1, -1})
+
+/* Closes the descriptors of a copy, which may be none. */
+void culet_copy_close(struct culet_copy *copy);
+
 /* Forks a copy that does the task and ends. The process itself allocates no objects for the answer and stops for the
  * fork only. Called by the main thread with the GVL, inside culet_listener_no_child.
  *

@@ -17,11 +17,11 @@
 static void end_copy(struct culet_client *client, size_t length)
 {
     culet_agent_lock();
-    close(client->copy.status);
-    if (length > 0)
+    if (length > 0) {
         client->file = client->copy.output;
-    else
-        close(client->copy.output);
+        client->copy.output = -1;
+    }
+    culet_copy_close(&client->copy);
     client->file_length = length;
     client->stage = CLIENT_IN_PROGRESS;
     culet_agent_unlock();

@@ -164,11 +164,7 @@ static void in_child(void)
     culet_agent.wakeup = -1;
     for (struct culet_client *one = culet_agent.clients; one < culet_agent.clients + CULET_AGENT_CLIENTS; one++)
         culet_client_close(one);
-    if (culet_agent.copy.status >= 0) {
-        close(culet_agent.copy.status);
-        close(culet_agent.copy.output);
-    }
-    culet_agent.copy = (struct culet_copy){-1, -1};
+    culet_copy_close(&culet_agent.copy);
     culet_buffer_free(&culet_agent.buffer);
     culet_process_reading_reset();
     culet_agent.state = AGENT_IDLE;

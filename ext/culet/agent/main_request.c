@@ -109,15 +109,13 @@ void culet_main_request_check(int64_t now)
     buffer = culet_agent.buffer;
     copy = culet_agent.copy;
     culet_agent.buffer = (struct culet_buffer){NULL, 0, 0, 0};
-    culet_agent.copy = (struct culet_copy){-1, -1};
+    culet_agent.copy = CULET_NO_COPY;
     culet_agent_unlock();
 
     if (state == AGENT_ANSWERED && culet_agent.current != NULL) {
         deliver(&copy, &buffer, message);
-    } else if (copy.status >= 0) {
-        close(copy.status);
-        close(copy.output);
     } else {
+        culet_copy_close(&copy);
         culet_buffer_free(&buffer);
     }
     if (problem != NULL && culet_agent.current != NULL)
@@ -150,20 +148,17 @@ int culet_main_request_take(struct culet_request *request)
     return requested;
 }
 
-static void answered(struct culet_buffer *buffer, const struct culet_copy *copy, const char *error)
+static void answered(struct culet_buffer *buffer, struct culet_copy copy, const char *error)
 {
     culet_agent_lock();
     if (culet_agent.state == AGENT_IN_PROGRESS) {
         culet_agent.buffer = *buffer;
-        culet_agent.copy = *copy;
+        culet_agent.copy = copy;
         snprintf(culet_agent.message, sizeof(culet_agent.message), "%s", error != NULL ? error : "");
         culet_agent.state = AGENT_ANSWERED;
     } else {
         culet_buffer_free(buffer);
-        if (copy->status >= 0) {
-            close(copy->status);
-            close(copy->output);
-        }
+        culet_copy_close(&copy);
         culet_agent.state = AGENT_IDLE;
     }
     wake_listener();
@@ -172,10 +167,10 @@ static void answered(struct culet_buffer *buffer, const struct culet_copy *copy,
 
 void culet_main_request_answer(struct culet_buffer *buffer, const char *error)
 {
-    answered(buffer, &(struct culet_copy){-1, -1}, error);
+    answered(buffer, CULET_NO_COPY, error);
 }
 
 void culet_main_request_answer_later(const struct culet_copy *copy)
 {
-    answered(&(struct culet_buffer){NULL, 0, 0, 0}, copy, NULL);
+    answered(&(struct culet_buffer){NULL, 0, 0, 0}, *copy, NULL);
 }

@@ -1,24 +1,19 @@
 #include "agent/objects.h"
 
-#include <dlfcn.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
-#include "common/active_malloc.h"
 #include "common/heap_walk.h"
+#include "common/imemo.h"
 #include "common/object_bytes.h"
+#include "common/pages.h"
 #include "reading/clock.h"
 
 #define TYPES 32
-#define INTERNALS 16 /* kinds of T_IMEMO */
 #define DATA_TYPES 4096
 #define DATA_SHOWN 20
 #define CLOCK_EVERY 1024 /* slots between two looks at the clock */
-
-/* Not in Ruby's headers. */
-typedef const char *internal_name_function(int kind);
 
 struct tally {
     const void *key;
@@ -33,7 +28,7 @@ struct count {
     int incomplete;
     struct tally all;
     struct tally types[TYPES];
-    struct tally internals[INTERNALS];
+    struct tally internals[CULET_IMEMO_KINDS];
     struct tally data[DATA_TYPES]; /* hash table with open addressing */
     struct tally other_data;       /* types beyond the table's capacity or the largest ones */
     struct culet_classes classes;
@@ -101,7 +96,7 @@ static void count_object(struct count *count, VALUE object, size_t slot_bytes)
     if (count->options->data & CULET_REPORT_CLASSES)
         culet_classes_add(&count->classes, object);
     if (type == T_IMEMO)
-        add(&count->internals[(flags >> RUBY_FL_USHIFT) % INTERNALS], &one);
+        add(&count->internals[culet_imemo_kind(flags)], &one);
 }
 
 /* Looks at the clock before the first slot, and then once per CLOCK_EVERY slots: with MMTk each slot is a run. */
@@ -146,21 +141,14 @@ static const char *type_name(int type)
     return names[type] != NULL ? names[type] : "unknown";
 }
 
+/* Ruby is asked only for kinds that objects have. */
 static void name_all(struct count *count)
 {
-    void *pointer = dlsym(RTLD_DEFAULT, "rb_imemo_name");
-
     for (int type = 0; type < TYPES; type++)
         count->types[type].name = type_name(type);
-    for (int kind = 0; kind < INTERNALS; kind++)
-        count->internals[kind].name = NULL;
-    if (pointer == NULL)
-        return;
-    AS_FUNCTION(internal_name_function, internal_name, pointer);
-    /* rb_imemo_name ends the process on unknown kinds: only for those that exist. */
-    for (int kind = 0; kind < INTERNALS; kind++)
+    for (unsigned kind = 0; kind < CULET_IMEMO_KINDS; kind++)
         if (count->internals[kind].count > 0)
-            count->internals[kind].name = internal_name(kind);
+            count->internals[kind].name = culet_imemo_name(kind);
 }
 
 /* ---- report ---- */
@@ -230,7 +218,7 @@ static void write_count(struct culet_buffer *buffer, struct count *count)
                         ",\"count\":%zu,\"slot_bytes\":%zu,\"malloc_bytes\":%zu,\"elsewhere_bytes\":%zu,\"why\":\"\"",
                         count->all.count, count->all.slot_bytes, count->all.malloc_bytes, count->all.elsewhere_bytes);
     write_list(buffer, "data", count->data, data);
-    write_list(buffer, "internals", count->internals, INTERNALS);
+    write_list(buffer, "internals", count->internals, CULET_IMEMO_KINDS);
     qsort(count->types, TYPES, sizeof(count->types[0]), larger_first);
     write_list(buffer, "types", count->types, TYPES);
     culet_buffer_text(buffer, "}\n");
@@ -260,8 +248,8 @@ void culet_objects_write(struct culet_buffer *buffer, const struct culet_objects
         return;
     }
     culet_object_bytes_prepare();
-    count = mmap(NULL, sizeof(*count), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (count == MAP_FAILED)
+    count = culet_pages_grow(NULL, 0, sizeof(*count));
+    if (count == NULL)
         rb_raise(rb_eNoMemError, "not enough memory to count objects");
     count->options = options;
     count->start = culet_clock_seconds(CLOCK_MONOTONIC);

@@ -5,8 +5,6 @@
 #include "common/active_malloc.h"
 #include "reading/malloc_stats.h"
 
-typedef int mallctl_function(const char *name, void *old_bits, size_t *old_size, void *new_value, size_t new_size);
-typedef int property_function(const char *name, size_t *value);
 typedef void process_info_function(size_t *elapsed_ms, size_t *user_ms, size_t *system_ms, size_t *rss,
                                    size_t *peak_rss, size_t *commit, size_t *peak_commit, size_t *faults);
 
@@ -22,7 +20,7 @@ static void read_jemalloc(void *pointer, VALUE stats)
         {"stats.allocated", "allocated_bytes"}, {"stats.active", "active_bytes"}, {"stats.metadata", "metadata_bytes"},
         {"stats.resident", "resident_bytes"},   {"stats.mapped", "mapped_bytes"}, {"stats.retained", "retained_bytes"},
     };
-    AS_FUNCTION(mallctl_function, mallctl, pointer);
+    AS_FUNCTION(culet_mallctl_function, mallctl, pointer);
     uint64_t epoch = 1;
     unsigned arenas = 0;
     size_t size = sizeof(arenas);
@@ -50,7 +48,7 @@ static void read_tcmalloc(void *pointer, VALUE stats)
         {"tcmalloc.transfer_cache_free_bytes", "transfer_cache_free_bytes"},
         {"tcmalloc.thread_cache_free_bytes", "thread_cache_free_bytes"},
     };
-    AS_FUNCTION(property_function, property, pointer);
+    AS_FUNCTION(culet_tc_property_function, property, pointer);
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         size_t value = 0;

@@ -7,6 +7,7 @@
 #include "common/buffer.h"
 #include "common/heap_walk.h"
 #include "common/io.h"
+#include "common/object_bytes.h"
 #include "retain/retain.h"
 #include "strings/digest.h"
 #include "strings/record.h"
@@ -27,8 +28,6 @@
 struct writer {
     struct culet_buffer buffer; /* records that are not written yet */
     struct culet_strings_secret secret;
-    culet_heap_memsize_function *memsize;
-    culet_heap_memsize_function *base_bytes; /* NULL: the slot's size */
     int output, content;
     VALUE sites; /* ObjectSpace if it reports allocation sites, else Qnil */
     ID file, line;
@@ -137,9 +136,7 @@ static void choose_content(const struct writer *writer, struct culet_string_reco
 static void write_string(struct writer *writer, VALUE string, size_t slot_bytes)
 {
     struct culet_string_record record = {.address = (uint64_t)string, .slot = (uint32_t)slot_bytes};
-    size_t memory = writer->memsize(string),
-           base = writer->base_bytes != NULL ? writer->base_bytes(string) : slot_bytes;
-    size_t malloced = memory > base ? memory - base : 0;
+    size_t malloced = culet_object_bytes(string, slot_bytes).malloc;
     VALUE flags = RBASIC(string)->flags;
     int own = (flags & RSTRING_NOEMBED) != 0, shared = own && (flags & CULET_ELEMENTS_SHARED) != 0;
 
@@ -206,8 +203,6 @@ const char *culet_strings_write(const struct culet_strings_options *options, VAL
 
     if (culet_strings_secret_make(&writer.secret) != 0)
         return "the kernel provides no random numbers";
-    writer.memsize = culet_heap_memsize();
-    writer.base_bytes = culet_heap_slot_size();
     writer.output = output;
     writer.content = options->content;
     writer.most_bytes = options->most_bytes;

@@ -107,8 +107,7 @@ static void end_look(void)
         return;
     if (own.status_bytes == sizeof(pid_t) + 1 && own.status[sizeof(pid_t)] == CULET_COPY_ANSWER)
         write_look();
-    close(looks.copy.status);
-    close(looks.copy.output);
+    culet_copy_close(&looks.copy);
     own.status_bytes = 0;
     atomic_store(&looks.state, IDLE);
 }
@@ -169,8 +168,6 @@ void culet_holders_prepare(uint64_t seconds)
 /* A copy that looks is a child, too: it compares with the earlier look. */
 void culet_holders_reset(void)
 {
-    if (atomic_exchange(&looks.state, IDLE) != COPYING)
-        return;
-    close(looks.copy.status);
-    close(looks.copy.output);
+    if (atomic_exchange(&looks.state, IDLE) == COPYING)
+        culet_copy_close(&looks.copy);
 }

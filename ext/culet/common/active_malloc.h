@@ -6,6 +6,7 @@
 
 #include <ruby.h>
 
+#include <stddef.h>
 #include <string.h>
 
 struct active_malloc {
@@ -24,6 +25,11 @@ void *culet_malloc_function(const struct active_malloc *library, const char *nam
  * a function that only this library exports, since the file may have any name; snmalloc exports none, so it is known by
  * its file name. */
 const char *culet_malloc_name(const struct active_malloc *library);
+
+/* jemalloc(3); gperftools/malloc_extension_c.h. */
+typedef int culet_mallctl_function(const char *name, void *old_value, size_t *old_size, void *new_value,
+                                   size_t new_size);
+typedef int culet_tc_property_function(const char *name, size_t *value);
 
 /* ISO C cannot convert object pointers to function pointers; POSIX guarantees that both have the same size. */
 #define AS_FUNCTION(type, variable, pointer)                                                                           \

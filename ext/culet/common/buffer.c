@@ -4,7 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
+
+#include "common/pages.h"
 
 #define FIRST_ROOM ((size_t)64 << 10) /* a multiple of every page size */
 
@@ -17,11 +18,8 @@ static int grow(struct culet_buffer *buffer, size_t length)
         capacity *= 2;
     if (capacity == buffer->capacity)
         return 1;
-    if (buffer->bytes == NULL)
-        bytes = mmap(NULL, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    else
-        bytes = mremap(buffer->bytes, buffer->capacity, capacity, MREMAP_MAYMOVE);
-    if (bytes == MAP_FAILED)
+    bytes = culet_pages_grow(buffer->bytes, buffer->capacity, capacity);
+    if (bytes == NULL)
         return 0;
     buffer->bytes = bytes;
     buffer->capacity = capacity;

@@ -8,22 +8,16 @@
 
 typedef const char *name_function(int kind);
 
-/* Up to Ruby 3.3 the kinds have these numbers. */
-#if RUBY_API_VERSION_MAJOR == 3 && RUBY_API_VERSION_MINOR < 4
+/* Up to "iseq" the kinds have these numbers in all versions, the others up to Ruby 3.3. */
 static const char *known_name(unsigned kind)
 {
     static const char *const names[] = {"env",       "cref",      "svar",   "throw_data", "ifunc",          "memo",
                                         "ment",      "iseq",      "tmpbuf", "ast",        "parser_strterm", "callinfo",
                                         "callcache", "constcache"};
+    const unsigned known = RUBY_API_VERSION_MAJOR == 3 && RUBY_API_VERSION_MINOR < 4 ? 14 : 8;
 
-    return kind < sizeof(names) / sizeof(*names) ? names[kind] : NULL;
+    return kind < known ? names[kind] : NULL;
 }
-#else
-static const char *known_name(unsigned kind)
-{
-    return NULL;
-}
-#endif
 
 /* rb_imemo_name ends the process on numbers that no kind has. */
 static const char *find_name(unsigned kind)

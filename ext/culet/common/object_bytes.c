@@ -29,26 +29,53 @@ static size_t bytes_beyond(VALUE object, size_t slot_bytes)
     return bytes > base ? bytes - base : 0;
 }
 
-/* Whether the object's memory is in the transient heap. Flags as in internal/{array,hash,struct,variable}.h. Ruby 3.2
- * allocates that heap by malloc, later Rubies have none. */
-static int is_transient(int type, VALUE flags)
+#if RUBY_API_VERSION_MAJOR == 3 && RUBY_API_VERSION_MINOR < 3
+
+/* Flags as in internal/{array,hash,struct,variable}.h. */
+static bool is_transient(VALUE object)
 {
-#if RUBY_API_VERSION_MAJOR == 3 && RUBY_API_VERSION_MINOR < 2
-    switch (type) {
+    VALUE flags = RBASIC(object)->flags;
+
+    switch (RB_BUILTIN_TYPE(object)) {
     case T_ARRAY:
-        return (flags & RUBY_FL_USER13) != 0 && (flags & RUBY_FL_USER1) == 0; /* not embedded */
+        return (flags & (RUBY_FL_USER1 | CULET_ELEMENTS_SHARED)) == 0 &&
+               (flags & RUBY_FL_USER13) != 0; /* not embedded */
     case T_OBJECT:
-        return (flags & RUBY_FL_USER13) != 0;
+        return (flags & RUBY_FL_USER1) == 0 && (flags & RUBY_FL_USER13) != 0;
     case T_HASH:
         return (flags & RUBY_FL_USER14) != 0;
     case T_STRUCT:
         return (flags & RUBY_FL_USER3) != 0;
     default:
-        return 0;
+        return false;
     }
+}
+
+bool culet_transient_exists(void)
+{
+    return memsize != NULL;
+}
+
 #else
-    return 0;
+
+static bool is_transient(VALUE object)
+{
+    return false;
+}
+
+bool culet_transient_exists(void)
+{
+    return false;
+}
+
 #endif
+
+/* Ruby 3.2 allocates the transient heap by malloc. */
+#define MALLOC_HAS_TRANSIENT (RUBY_API_VERSION_MAJOR > 3 || RUBY_API_VERSION_MINOR >= 2)
+
+size_t culet_transient_bytes(VALUE object)
+{
+    return memsize != NULL && is_transient(object) ? bytes_beyond(object, sizeof(VALUE[5])) : 0;
 }
 
 static int is_thread(VALUE object)
@@ -61,8 +88,7 @@ static int is_thread(VALUE object)
 /* A thread's size includes its VM stack, which is on the native stack (alloca in thread.c). */
 struct culet_object_bytes culet_object_bytes(VALUE object, size_t slot_bytes)
 {
-    VALUE flags = RBASIC(object)->flags;
-    int type = (int)(flags & RUBY_T_MASK);
+    int type = RB_BUILTIN_TYPE(object);
     struct culet_object_bytes sizes = {.slot = slot_bytes};
     size_t bytes;
 
@@ -70,7 +96,7 @@ struct culet_object_bytes culet_object_bytes(VALUE object, size_t slot_bytes)
         return sizes;
     sizes.measured = 1;
     bytes = bytes_beyond(object, slot_bytes);
-    if (bytes > 0 && is_transient(type, flags))
+    if (bytes > 0 && !MALLOC_HAS_TRANSIENT && is_transient(object))
         sizes.transient = bytes;
     else
         sizes.malloc = bytes;

@@ -3,6 +3,7 @@
 
 #include <ruby.h>
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct culet_object_bytes {
@@ -18,6 +19,17 @@ void culet_object_bytes_prepare(void);
 
 /* The bytes of an object in a slot. An extension's function may be called; use culet_heap_data_has_size to avoid it. */
 struct culet_object_bytes culet_object_bytes(VALUE object, size_t slot_bytes);
+
+/* ---- the transient heap ----
+ *
+ * The buffers of young arrays, hashes, objects and structs on Ruby up to 3.2. They pass no malloc. A collection copies
+ * those that are left into blocks of malloc, as deferred work, whose stack says nothing of the object. */
+
+/* Whether there is such a heap, and the bytes in it can be told. */
+bool culet_transient_exists(void);
+
+/* The bytes that an object has there. */
+size_t culet_transient_bytes(VALUE object);
 
 /* The slot only, as of an object whose size was not requested. */
 static inline struct culet_object_bytes culet_object_bytes_unmeasured(size_t slot_bytes)

@@ -20,11 +20,9 @@
 #include <stdio.h>
 
 typedef int malloc_trim_function(size_t);
-typedef int mallctl_function(const char *, void *, size_t *, void *, size_t);
 typedef int mallctl_name_function(const char *, size_t *, size_t *);
 typedef void tc_release_function(size_t);
 typedef void tc_release_all_function(void);
-typedef int tc_property_function(const char *, size_t *);
 typedef void mi_collect_function(bool);
 typedef long mi_option_get_function(int);
 typedef void mi_option_set_function(int, long);
@@ -41,11 +39,11 @@ typedef int mi_version_function(void);
 
 static struct {
     malloc_trim_function *malloc_trim;
-    mallctl_function *mallctl;
+    culet_mallctl_function *mallctl;
     mallctl_name_function *mallctl_name;
     tc_release_function *tc_release;
     tc_release_all_function *tc_release_all;
-    tc_property_function *tc_property;
+    culet_tc_property_function *tc_property;
     mi_collect_function *mi_collect;
     mi_option_set_function *mi_option_set; /* NULL: unknown in this version */
     long mi_purge_delay;                   /* the program's setting */

@@ -1,6 +1,7 @@
 #include "common/vm_lock.h"
 
 #include <dlfcn.h>
+#include <ruby/ractor.h>
 
 #include "common/active_malloc.h"
 
@@ -19,6 +20,23 @@ static VALUE call_it(void *data)
 
     call->function(call->data);
     return Qnil;
+}
+
+static rb_ractor_local_key_t main_ractor; /* Qtrue there only */
+static bool prepared;
+
+void culet_main_ractor_prepare(void)
+{
+    if (prepared)
+        return;
+    prepared = true;
+    main_ractor = rb_ractor_local_storage_value_newkey();
+    rb_ractor_local_storage_value_set(main_ractor, Qtrue);
+}
+
+bool culet_in_main_ractor(void)
+{
+    return rb_ractor_local_storage_value(main_ractor) == Qtrue;
 }
 
 int culet_vm_several_ractors(void)

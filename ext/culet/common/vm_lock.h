@@ -1,7 +1,14 @@
-/* common/vm_lock.h - the lock of Ruby's VM, which stops other Ractors. */
+/* common/vm_lock.h - Ractors, and the lock of Ruby's VM, which stops the others. */
 #pragma once
 
 #include <ruby.h>
+#include <stdbool.h>
+
+/* In the main Ractor, before culet_in_main_ractor. */
+void culet_main_ractor_prepare(void);
+
+/* Whether the calling thread is of the main Ractor: a TracePoint belongs to the Ractor that enabled it. */
+bool culet_in_main_ractor(void);
 
 /* Whether several Ractors run. May raise. */
 int culet_vm_several_ractors(void);

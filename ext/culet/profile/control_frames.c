@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "common/imemo.h"
+#include "reader/layouts/ruby_slot.h"
 #include "sampler/core/profile.h"
 
 VALUE culet_frame_path(VALUE value)
@@ -21,7 +23,6 @@ extern __thread uintptr_t *ruby_current_ec;
 /* Words of an execution context and of a control frame, the same since Ruby 2.5. */
 enum { EC_STACK, EC_STACK_WORDS, EC_FRAME };
 enum { FRAME_PC, FRAME_CODE = 2, SMALLEST_FRAME = 6, LARGEST_FRAME = 9 };
-enum { METHOD = 6, CODE = 7 }; /* kinds of T_IMEMO */
 
 struct layout {
     size_t frame_words; /* 0: not known */
@@ -34,14 +35,14 @@ static struct layout layout;
 static bool is_internal(VALUE value, unsigned kind)
 {
     return value != 0 && value % sizeof(VALUE) == 0 && RB_BUILTIN_TYPE(value) == T_IMEMO &&
-           (RBASIC(value)->flags >> FL_USHIFT & 15) == kind;
+           culet_imemo_kind(RBASIC(value)->flags) == kind;
 }
 
 /* The next frame with code. Returns NULL at the end. */
 static const uintptr_t *next_code(const struct layout *how, const uintptr_t *frame, const uintptr_t *past)
 {
     for (; frame + (1 + how->unreported) * how->frame_words <= past; frame += how->frame_words)
-        if (is_internal(frame[FRAME_CODE], CODE) && (how->without_pc || frame[FRAME_PC] != 0))
+        if (is_internal(frame[FRAME_CODE], RUBY_SLOT_IMEMO_ISEQ) && (how->without_pc || frame[FRAME_PC] != 0))
             return frame;
     return NULL;
 }
@@ -73,7 +74,7 @@ static int read_codes(const struct layout *how, const VALUE *values, int count, 
         codes[i] = frame[FRAME_CODE];
         frame += how->frame_words;
         same += codes[i] == values[i];
-        if (codes[i] != values[i] && !is_internal(values[i], METHOD))
+        if (codes[i] != values[i] && !is_internal(values[i], RUBY_SLOT_IMEMO_METHOD_ENTRY))
             return -1;
     }
     return count < limit && next_code(how, frame, past) != NULL ? -1 : same;

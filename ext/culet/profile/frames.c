@@ -5,17 +5,20 @@
 
 #include "common/job.h"
 #include "profile/control_frames.h"
+#include "sampler/core/escape.h"
 #include "sampler/core/futex.h"
 #include "sampler/core/index.h"
-#include "profile/interned.h"
 #include "profile/interpreter.h"
 #include "profile/labels.h"
 #include "sampler/core/memory.h"
-#include "profile/names.h"
 #include "profile/readers.h"
+#include "profile/texts.h"
 #include "sampler/core/tls.h"
 
 #define FRAMES ((uint32_t)1 << 18)
+#define NAMES ((uint32_t)1 << 17)
+#define NAME_BYTES 1024 /* longer names are cut */
+#define UNKNOWN_NAME 1  /* "?", also of names that have no room */
 #define LINE_MASK 0xffffffu
 #define IDLE_COLLECTIONS 2
 
@@ -34,6 +37,7 @@ struct frame {
     uint32_t last_use; /* number of the major collection before */
 };
 
+static struct culet_texts names = {.most = NAMES, .most_bytes = (size_t)16 << 20};
 static struct frame *frames;            /* by id; 0 is not used */
 static struct culet_index values_index; /* VALUE => id of the last frame that had it */
 static _Atomic uint32_t count;          /* those up to it are complete */
@@ -77,9 +81,18 @@ static uint32_t slot_of(VALUE value)
     return at;
 }
 
+static size_t name_length(size_t length)
+{
+    return length < NAME_BYTES ? length : NAME_BYTES;
+}
+
 static bool is_string(uint32_t name, VALUE string)
 {
-    return RB_TYPE_P(string, T_STRING) && culet_names_equal(name, RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
+    size_t length;
+    const char *text = culet_texts_get(&names, name, &length);
+
+    return RB_TYPE_P(string, T_STRING) && length == name_length((size_t)RSTRING_LEN(string)) &&
+           memcmp(text, RSTRING_PTR(string), length) == 0;
 }
 
 /* None of these allocates. */
@@ -229,22 +242,29 @@ size_t culet_profile_frames_words(const uintptr_t *pcs, size_t pc_count, uint64_
 
 /* ---- names ---- */
 
+static uint32_t add_text(const char *text, size_t length)
+{
+    uint32_t name = culet_texts_add(&names, text, name_length(length), NAMES);
+
+    return name != 0 ? name : UNKNOWN_NAME;
+}
+
 static uint32_t add_name(VALUE string)
 {
     if (!RB_TYPE_P(string, T_STRING))
-        return culet_names_add("", 0);
-    return culet_names_add(RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
+        return add_text("", 0);
+    return add_text(RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
 }
 
 /* Classes without a name have their address in the label: "#<Class:0x00007f3b8c0d1e20>#call" becomes "#<Class>#call" */
 static uint32_t add_label(VALUE label)
 {
-    char text[CULET_NAME_BYTES];
+    char text[NAME_BYTES];
     size_t length = 0;
     const char *from, *past;
 
     if (!RB_TYPE_P(label, T_STRING))
-        return culet_names_add("?", 1);
+        return UNKNOWN_NAME;
     past = RSTRING_END(label);
     for (from = RSTRING_PTR(label); from < past && length < sizeof(text); from++) {
         if (past - from > 3 && memcmp(from, ":0x", 3) == 0) {
@@ -256,14 +276,14 @@ static uint32_t add_label(VALUE label)
         }
         text[length++] = *from;
     }
-    return culet_names_add(text, length);
+    return add_text(text, length);
 }
 
 static void set_names(struct frame *frame, VALUE path, VALUE label, VALUE base)
 {
     if (!enter())
         return;
-    frame->path = (frame->flags & IS_C) != 0 ? culet_names_add("<cfunc>", 7) : add_name(path);
+    frame->path = (frame->flags & IS_C) != 0 ? add_text("<cfunc>", 7) : add_name(path);
     frame->label = add_label(label);
     frame->base = add_name(base);
     frame->flags |= NAMED;
@@ -342,11 +362,11 @@ void culet_profile_frames_collection(void)
 
 static void write_name(struct culet_buffer *buffer, uint32_t name)
 {
-    char text[4 * CULET_NAME_BYTES]; /* all bytes of a name escaped */
+    char text[4 * NAME_BYTES]; /* all bytes of a name escaped */
     size_t length;
-    const char *bytes = culet_names_get(name, &length);
+    const char *bytes = culet_texts_get(&names, name, &length);
 
-    culet_buffer_add(buffer, text, culet_interned_escape(text, sizeof(text), bytes, length, 0));
+    culet_buffer_add(buffer, text, culet_profile_escape(text, sizeof(text), bytes, length, 0));
 }
 
 uint32_t culet_profile_frames_count(void)
@@ -373,7 +393,8 @@ bool culet_profile_frames_prepare(void)
 {
     if (frames == NULL)
         frames = culet_profile_map(FRAMES * sizeof(*frames));
-    if (frames == NULL || !(values_index.slot != NULL || culet_index_create(&values_index)) || !culet_names_prepare())
+    if (frames == NULL || !(values_index.slot != NULL || culet_index_create(&values_index)) ||
+        !culet_texts_prepare(&names) || add_text("?", 1) != UNKNOWN_NAME)
         return false;
     if (!culet_job_prepare(&naming))
         return false;

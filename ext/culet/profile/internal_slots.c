@@ -1,9 +1,9 @@
 #include "profile/internal_slots.h"
 
 #include <stdio.h>
-#include <sys/mman.h>
 
 #include "common/imemo.h"
+#include "common/pages.h"
 #include "sampler/core/readable.h"
 
 #define WORDS 3 /* flags, and what identifies the slot */
@@ -47,10 +47,8 @@ bool culet_internal_slots_has_room(void)
 
     if (internals.count < internals.capacity)
         return true;
-    list = internals.list == NULL
-               ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
-               : mremap(internals.list, internals.capacity * sizeof(*internals.list), bytes, MREMAP_MAYMOVE);
-    if (list == MAP_FAILED)
+    list = culet_pages_grow(internals.list, internals.capacity * sizeof(*internals.list), bytes);
+    if (list == NULL)
         return false;
     internals.list = list;
     internals.capacity = capacity;

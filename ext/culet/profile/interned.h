@@ -1,6 +1,4 @@
-/* profile/interned.h - a bounded table of texts with numbers, in a mapping of its own: names of types, label sets.
- *
- * Texts are kept in the form of the profile's stream. The table never forgets a text. */
+/* profile/interned.h - a table of texts behind a lock: names of types, label sets, in the form of the profile's stream. */
 #pragma once
 
 #include <pthread.h>
@@ -8,18 +6,19 @@
 #include <stdint.h>
 
 #include "common/buffer.h"
+#include "profile/texts.h"
 
 #define CULET_INTERNED_TEXTS 10240
-#define CULET_INTERNED_BYTES ((size_t)4 << 20)
-
-struct culet_interned_memory;
 
 struct culet_interned {
     pthread_mutex_t lock;
-    struct culet_interned_memory *memory; /* NULL: empty */
-    uint32_t count;
-    size_t length;
+    struct culet_texts texts;
 };
+
+#define CULET_INTERNED_EMPTY                                                                                           \
+    {                                                                                                                  \
+        .lock = PTHREAD_MUTEX_INITIALIZER, .texts = {.most = CULET_INTERNED_TEXTS, .most_bytes = (size_t)4 << 20 }     \
+    }
 
 /* The lock is held during a fork by these. */
 void culet_interned_lock(struct culet_interned *table);
@@ -35,7 +34,3 @@ size_t culet_interned_text(struct culet_interned *table, uint32_t number, char *
 /* Adds a line "TYPE NUMBER TEXT" for each text whose bit in `used` is set; NULL: for all. Returns the number of lines. */
 uint64_t culet_interned_write(struct culet_interned *table, struct culet_buffer *buffer, char type,
                               const unsigned char *used, size_t used_bytes);
-
-/* Writes a text in the form of the stream: control characters, backslashes, `separator` (0: none) and bytes that are
- * not UTF-8 as \xNN. Returns its length; at most `size` bytes are written, and no part of an escape. */
-size_t culet_interned_escape(char *to, size_t size, const char *from, size_t length, char separator);

@@ -3,12 +3,13 @@
 #include <pthread.h>
 #include <ruby/debug.h>
 #include <ruby/encoding.h>
-#include <ruby/ractor.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "common/values.h"
+#include "common/vm_lock.h"
 #include "profile/interned.h"
+#include "sampler/core/escape.h"
 
 #define SETS 10000      /* sets with values of their own */
 #define VALUE_BYTES 200 /* of a name or value, before escapes */
@@ -29,12 +30,11 @@ struct set {
     char outer[SET_BYTES];
 };
 
-static struct culet_interned sets = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static struct culet_interned sets = CULET_INTERNED_EMPTY;
 static const struct culet_profile_api *api;
 static const struct culet_labels_listener *listener;
 static ID fiber_label; /* a fiber-local variable: the number of the set */
 static VALUE fiber_hook;
-static rb_ractor_local_key_t main_ractor; /* Qtrue there only: a TracePoint belongs to the Ractor that enabled it */
 static bool running, used, hooked;
 static bool boots;                     /* since the start of the profile, or the fork, there was no label */
 static _Thread_local uint32_t applied; /* what the profile has as the native thread's label */
@@ -90,7 +90,7 @@ static void update_hook(void)
 {
     bool wanted = running && used;
 
-    if (wanted == hooked || rb_ractor_local_storage_value(main_ractor) != Qtrue)
+    if (wanted == hooked || !culet_in_main_ractor())
         return;
     if (NIL_P(fiber_hook)) {
         fiber_hook = rb_tracepoint_new(Qnil, RUBY_EVENT_FIBER_SWITCH, at_switch, NULL);
@@ -178,8 +178,8 @@ static struct text add_text(struct set *set, VALUE object, char separator)
 {
     VALUE string = rb_str_export_to_enc(rb_obj_as_string(object), rb_utf8_encoding());
     char *to = set->bytes + set->length;
-    struct text text = {
-        to, culet_interned_escape(to, SET_BYTES - set->length, RSTRING_PTR(string), cut(string), separator)};
+    struct text text = {to,
+                        culet_profile_escape(to, SET_BYTES - set->length, RSTRING_PTR(string), cut(string), separator)};
 
     RB_GC_GUARD(string);
     set->length += text.length;
@@ -393,8 +393,6 @@ void culet_init_profile_labels(VALUE profile, const struct culet_profile_api *pr
     api = profile_api;
     fiber_hook = Qnil;
     fiber_label = rb_intern("__culet_profile_label__");
-    main_ractor = rb_ractor_local_storage_value_newkey();
-    rb_ractor_local_storage_value_set(main_ractor, Qtrue);
     if ((error = pthread_atfork(lock, unlock, unlock_child)) != 0)
         rb_syserr_fail(error, "pthread_atfork");
     rb_define_singleton_method(profile, "label", profile_label, -1);

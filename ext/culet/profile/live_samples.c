@@ -1,8 +1,8 @@
 #include "profile/live_samples.h"
 
 #include <ruby.h>
-#include <sys/mman.h>
 
+#include "common/pages.h"
 #include "profile/objects.h"
 
 #define MOST 65536
@@ -20,13 +20,6 @@ struct addresses {
     size_t count;
 };
 
-static void *map(size_t bytes)
-{
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-    return memory == MAP_FAILED ? NULL : memory;
-}
-
 static VALUE find_addresses(VALUE data)
 {
     const struct addresses *addresses = (const struct addresses *)data;
@@ -43,7 +36,7 @@ static bool set_objects(struct culet_profile_samples *samples)
     for (size_t i = 0; i < samples->count; i++)
         if (samples->list[i].number >= addresses.count)
             addresses.count = samples->list[i].number + 1;
-    addresses.list = map(addresses.count * sizeof(VALUE));
+    addresses.list = culet_pages_grow(NULL, 0, addresses.count * sizeof(VALUE));
     if (addresses.list == NULL)
         return false;
     rb_protect(find_addresses, (VALUE)&addresses, &failure);
@@ -58,7 +51,7 @@ static bool set_objects(struct culet_profile_samples *samples)
 
 bool culet_live_samples_take(struct culet_profile_samples *samples)
 {
-    *samples = (struct culet_profile_samples){.list = map(BYTES), .count = MOST};
+    *samples = (struct culet_profile_samples){.list = culet_pages_grow(NULL, 0, BYTES), .count = MOST};
     if (samples->list != NULL && api->samples(samples) && set_objects(samples))
         return true;
     culet_live_samples_free(samples);

@@ -4,12 +4,11 @@
 #include <linux/futex.h>
 #include <ruby/thread.h>
 #include <stdatomic.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "common/heap_walk.h"
+#include "common/pages.h"
 #include "common/values.h"
 #include "profile/windows.h"
 #include "reading/clock.h"
@@ -69,10 +68,8 @@ bool culet_liveness_has_room(void)
         return false;
     if (liveness.count < liveness.capacity)
         return true;
-    samples = liveness.samples == NULL
-                  ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
-                  : mremap(liveness.samples, liveness.capacity * sizeof(uint32_t), bytes, MREMAP_MAYMOVE);
-    if (samples == MAP_FAILED)
+    samples = culet_pages_grow(liveness.samples, liveness.capacity * sizeof(uint32_t), bytes);
+    if (samples == NULL)
         return false;
     liveness.samples = samples;
     liveness.capacity = capacity;
@@ -173,8 +170,8 @@ static void check_samples(void)
     for (size_t i = 0; i < liveness.count; i++)
         highest = liveness.samples[i] > highest ? liveness.samples[i] : highest;
     check.bytes = highest / 8 + 1;
-    check.live = mmap(NULL, check.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (check.live == MAP_FAILED)
+    check.live = culet_pages_grow(NULL, 0, check.bytes);
+    if (check.live == NULL)
         return; /* the next check removes them */
     rb_ensure(check_live, (VALUE)&check, free_check, (VALUE)&check);
 }

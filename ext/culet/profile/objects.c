@@ -2,26 +2,27 @@
 
 #include <errno.h>
 #include <math.h>
-#include <pthread.h>
 #include <ruby/debug.h>
 #include <ruby/ractor.h>
 #include <ruby/version.h>
 #include <ruby/vm.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "common/heap_walk.h"
 #include "common/job.h"
+#include "common/object_bytes.h"
+#include "common/pages.h"
 #include "reading/ruby_stats.h"
 #include "common/values.h"
+#include "common/vm_lock.h"
 #include "profile/internal_slots.h"
 #include "profile/interned.h"
 #include "profile/labels.h"
 #include "profile/liveness.h"
-#include "profile/transient.h"
 #include "profile/windows.h"
+#include "sampler/core/escape.h"
 
 #define TYPES 10000    /* beyond: `other` */
 #define NAME_BYTES 200 /* of a class, before escapes */
@@ -61,17 +62,11 @@ static struct {
 } sampler;
 
 static const struct culet_profile_api *api;
-static struct culet_interned types = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static struct culet_interned types = CULET_INTERNED_EMPTY;
 static VALUE hook;                             /* TracePoint */
 static VALUE key_allocated;                    /* of GC.stat */
 static culet_heap_memsize_function *slot_size; /* NULL: all slots have the size below */
 static size_t base_slot_bytes;
-static rb_ractor_local_key_t main_ractor; /* Qtrue there only: a TracePoint belongs to the Ractor that enabled it */
-
-static bool in_main_ractor(void)
-{
-    return rb_ractor_local_storage_value(main_ractor) == Qtrue;
-}
 
 /* ---- GC roots ---- */
 
@@ -229,7 +224,7 @@ static uint32_t type_of(VALUE object)
                                                      : class_name(rb_class_real(CLASS_OF(object)), name, sizeof(name));
     uint32_t number;
 
-    length = culet_interned_escape(escaped, sizeof(escaped), name, length, 0);
+    length = culet_profile_escape(escaped, sizeof(escaped), name, length, 0);
     number = culet_interned_number(&types, escaped, length, TYPES);
     return number != 0 ? number : culet_interned_number(&types, "other", 5, CULET_INTERNED_TEXTS);
 }
@@ -269,7 +264,7 @@ void culet_objects_check(void)
 {
     if (sampler.active)
         count_allocated();
-    if (in_main_ractor()) {
+    if (culet_in_main_ractor()) {
         culet_liveness_check();
         culet_internal_slots_check(api);
     }
@@ -417,7 +412,7 @@ static void job(void *unused)
 {
     int failure = 0, error, saved_errno = errno;
 
-    if (!(sampler.active || sampler.enabled) || !in_main_ractor())
+    if (!(sampler.active || sampler.enabled) || !culet_in_main_ractor())
         return;
     rb_protect(switch_window, Qnil, &failure);
     if (failure) {
@@ -452,9 +447,8 @@ static void prepare(void)
 
     if (prepared)
         return;
-    pending =
-        mmap(NULL, PENDING * sizeof(*sampler.pending), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (pending == MAP_FAILED)
+    pending = culet_pages_grow(NULL, 0, PENDING * sizeof(*sampler.pending));
+    if (pending == NULL)
         rb_raise(rb_eNoMemError, "not enough memory to sample objects");
     sampler.pending = pending;
     if ((error = culet_windows_prepare(trigger_job)) != 0)
@@ -500,7 +494,7 @@ void culet_objects_stop(void)
     sampler.active = false;
     culet_windows_stop();
     culet_liveness_stop();
-    if (!in_main_ractor()) {
+    if (!culet_in_main_ractor()) {
         trigger_job();
         return;
     }
@@ -530,7 +524,7 @@ static void at_end(VALUE unused)
     sampler.active = false;
     culet_windows_stop();
     culet_liveness_end();
-    if (!sampler.enabled || !in_main_ractor())
+    if (!sampler.enabled || !culet_in_main_ractor())
         return;
     rb_tracepoint_disable(hook);
     sampler.enabled = false;
@@ -545,11 +539,9 @@ void culet_init_profile_objects(VALUE profile, const struct culet_profile_api *p
     hook = Qnil;
     key_allocated = culet_ruby_stat_key("total_allocated_objects");
     culet_init_profile_liveness(api, culet_ruby_stat_key("count"));
-    culet_transient_prepare();
+    culet_object_bytes_prepare();
     slot_size = culet_heap_slot_size();
     base_slot_bytes = default_slot_bytes();
-    main_ractor = rb_ractor_local_storage_value_newkey();
-    rb_ractor_local_storage_value_set(main_ractor, Qtrue);
     rb_set_end_proc(at_end, Qnil);
     /* not NULL, or Ruby does not mark it */
     rb_gc_register_mark_object(TypedData_Wrap_Struct(rb_cObject, &roots_type, (void *)&root));

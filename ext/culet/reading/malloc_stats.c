@@ -28,8 +28,6 @@ typedef struct info mallinfo2_function(void);
 typedef struct mallinfo mallinfo_function(void);
 #endif
 typedef int culet_stats_function(struct culet_stats *, size_t);
-typedef int mallctl_function(const char *name, void *old_value, size_t *old_size, void *new_value, size_t new_size);
-typedef int property_function(const char *name, size_t *value);
 
 /* What the active malloc says of itself: culet's own statistics, or glibc's mallinfo2 (see mallinfo(3)), which is also
  * culet's answer while it is dormant. */
@@ -284,7 +282,7 @@ static bool read_jemalloc(const struct active_malloc *library, size_t *used)
     uint64_t epoch = 1;
     size_t size = sizeof(*used);
 
-    AS_FUNCTION(mallctl_function, mallctl, pointer);
+    AS_FUNCTION(culet_mallctl_function, mallctl, pointer);
     return pointer != NULL && mallctl("epoch", NULL, NULL, &epoch, sizeof(epoch)) == 0 &&
            mallctl("stats.allocated", used, &size, NULL, 0) == 0;
 }
@@ -294,7 +292,7 @@ static bool read_tcmalloc(const struct active_malloc *library, size_t *used)
 {
     void *pointer = culet_malloc_function(library, "MallocExtension_GetNumericProperty");
 
-    AS_FUNCTION(property_function, property, pointer);
+    AS_FUNCTION(culet_tc_property_function, property, pointer);
     return pointer != NULL && property("generic.current_allocated_bytes", used);
 }
 

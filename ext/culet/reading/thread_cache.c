@@ -9,8 +9,6 @@
 /* Cached blocks of a class by default: 7, and 16 from glibc 2.43 on. */
 #define BLOCKS 16
 
-typedef int mallctl_function(const char *name, void *old_value, size_t *old_size, void *new_value, size_t new_size);
-
 /* Takes what the cache has, and frees as much as it can keep. */
 static void fill_class(size_t bytes)
 {
@@ -30,7 +28,7 @@ void culet_settle_thread_cache(const struct active_malloc *library)
     void *pointer;
 
     if ((pointer = culet_malloc_function(library, "mallctl")) != NULL) {
-        AS_FUNCTION(mallctl_function, mallctl, pointer);
+        AS_FUNCTION(culet_mallctl_function, mallctl, pointer);
         (void)mallctl("thread.tcache.flush", NULL, NULL, NULL, 0);
     } else if (culet_malloc_function(library, "gnu_get_libc_version") != NULL) {
         for (size_t i = 0; i < CLASSES; i++)

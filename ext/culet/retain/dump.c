@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "retain/dump_line.h"
+#include "common/dump_line.h"
 #include "retain/root_category.h"
 
 #define BLOCK_BYTES ((size_t)1 << 20)
@@ -33,34 +33,31 @@ static struct culet_dump *dump_of(struct culet_graph *graph)
 
 /* ---- lines ---- */
 
-static bool is_text(const struct culet_dump_text *text, const char *words)
+static enum culet_dump_type type_of(const struct culet_dump_line *line)
 {
-    return text->bytes != NULL && text->length == strlen(words) && memcmp(text->bytes, words, text->length) == 0;
-}
-
-static enum culet_dump_type type_of(const struct culet_object_line *line)
-{
-    if (is_text(&line->type, "STRING"))
+    if (culet_dump_text_is(&line->type, "STRING"))
         return DUMP_STRING;
-    if (is_text(&line->type, "CLASS") || is_text(&line->type, "MODULE"))
+    if (culet_dump_text_is(&line->type, "CLASS") || culet_dump_text_is(&line->type, "MODULE"))
         return DUMP_CLASS;
-    if (is_text(&line->type, "DATA"))
-        return is_text(&line->structure, "VM/thread") ? DUMP_THREAD
-               : is_text(&line->structure, "proc")    ? DUMP_PROC
-                                                      : DUMP_OTHER;
-    if (is_text(&line->type, "ICLASS"))
+    if (culet_dump_text_is(&line->type, "DATA"))
+        return culet_dump_text_is(&line->structure, "VM/thread") ? DUMP_THREAD
+               : culet_dump_text_is(&line->structure, "proc")    ? DUMP_PROC
+                                                                 : DUMP_OTHER;
+    if (culet_dump_text_is(&line->type, "ICLASS"))
         return DUMP_INTERNAL;
-    if (!is_text(&line->type, "IMEMO"))
+    if (!culet_dump_text_is(&line->type, "IMEMO"))
         return DUMP_OTHER;
-    if (is_text(&line->internal, "iseq"))
+    if (culet_dump_text_is(&line->internal, "iseq"))
         return DUMP_CODE;
-    if (is_text(&line->internal, "ment"))
+    if (culet_dump_text_is(&line->internal, "ment"))
         return DUMP_METHOD;
-    return is_text(&line->internal, "callcache") || is_text(&line->internal, "constcache") ? DUMP_CACHE : DUMP_INTERNAL;
+    return culet_dump_text_is(&line->internal, "callcache") || culet_dump_text_is(&line->internal, "constcache")
+               ? DUMP_CACHE
+               : DUMP_INTERNAL;
 }
 
 /* The number of a name of a type, struct or internal kind. Beyond the room for them they all are "other". */
-static uint16_t kind_of(struct culet_dump *dump, const struct culet_object_line *line)
+static uint16_t kind_of(struct culet_dump *dump, const struct culet_dump_line *line)
 {
     const struct culet_dump_text *name = line->structure.length > 0  ? &line->structure
                                          : line->internal.length > 0 ? &line->internal
@@ -91,12 +88,12 @@ static bool keep_text(struct culet_dump *dump, const struct culet_dump_text *tex
 }
 
 /* Notes the addresses that a line refers to. Returns false for a bad one. */
-static bool add_references(struct culet_dump *dump, struct culet_object_line *line)
+static bool add_references(struct culet_dump *dump, struct culet_dump_line *line)
 {
     uint64_t address;
     int found;
 
-    while ((found = culet_object_line_reference(line, &address)) > 0)
+    while ((found = culet_dump_line_reference(line, &address)) > 0)
         if (!culet_dump_addresses_add(dump->graph.memory, &dump->addresses, address))
             return false;
     if (dump->addresses.count >= UINT32_MAX)
@@ -104,7 +101,7 @@ static bool add_references(struct culet_dump *dump, struct culet_object_line *li
     return found == 0;
 }
 
-static bool add_root_line(struct culet_dump *dump, struct culet_object_line *line)
+static bool add_root_line(struct culet_dump *dump, struct culet_dump_line *line)
 {
     struct culet_dump_root root = {.category = culet_root_category_of(line->root.bytes, line->root.length),
                                    .first = (uint32_t)dump->addresses.count};
@@ -115,7 +112,7 @@ static bool add_root_line(struct culet_dump *dump, struct culet_object_line *lin
     return culet_dump_roots_add(dump->graph.memory, &dump->roots, root);
 }
 
-static bool add_object_line(struct culet_dump *dump, struct culet_object_line *line)
+static bool add_object_line(struct culet_dump *dump, struct culet_dump_line *line)
 {
     struct culet_dump_object object = {.address = line->address,
                                        .class_address = line->class_address,
@@ -145,18 +142,18 @@ static bool add_object_line(struct culet_dump *dump, struct culet_object_line *l
 
 static const char *add_line(struct culet_dump *dump, const char *bytes, size_t length)
 {
-    struct culet_object_line line;
+    struct culet_dump_line line;
     bool added;
 
     if (length == 0)
         return NULL;
-    if (!culet_object_line_read(bytes, length, &line))
+    if (!culet_dump_line_read(bytes, length, NULL, &line))
         return dump->objects.count == 0 && dump->roots.count == 0
                    ? "it is no dump of Ruby's objects; make one with ObjectSpace.dump_all"
                    : "the dump is damaged: a line is no object";
-    if (is_text(&line.type, "ROOT"))
+    if (culet_dump_text_is(&line.type, "ROOT"))
         added = add_root_line(dump, &line);
-    else if (is_text(&line.type, "SHAPE"))
+    else if (culet_dump_text_is(&line.type, "SHAPE"))
         return NULL;
     else
         added = line.address != 0 && add_object_line(dump, &line);
@@ -279,7 +276,7 @@ static bool name_singletons(struct culet_dump *dump)
                 !(singleton->flags & DUMP_SINGLETON))
                 break;
             singleton->flags |= DUMP_NAMED;
-            dump->owner.items[next] = id + 1;
+            dump->owner.items[next] = (uint32_t)(class - dump->objects.items) + 1;
             class = singleton;
         }
     }
@@ -293,10 +290,17 @@ static bool is_named_class(const struct culet_dump_object *object)
     return object->type == DUMP_CLASS && (object->flags & DUMP_NAMED) != 0;
 }
 
+/* The class that a singleton class belongs to; another object itself. */
+static uint32_t named_class(const struct culet_dump *dump, uint32_t id)
+{
+    while (dump->owner.items[id] != 0)
+        id = dump->owner.items[id] - 1;
+    return id;
+}
+
 static void meet_class(struct culet_dump *dump, uint32_t id)
 {
-    if (dump->owner.items[id] != 0)
-        id = dump->owner.items[id] - 1;
+    id = named_class(dump, id);
     if (dump->objects.items[id].flags & DUMP_MET)
         return;
     dump->objects.items[id].flags |= DUMP_MET;
@@ -450,17 +454,17 @@ static bool is_of_methods(const struct culet_dump *dump, uint32_t id)
            object->type == DUMP_INTERNAL || object->type == DUMP_CLASS;
 }
 
-/* The singleton class of a class or of one of its singleton classes; the last one is its own class. */
-static uint32_t singleton_of(const struct culet_dump *dump, uint32_t class, uint32_t one)
+/* The singleton class of a class or of one of its singleton classes; UINT32_MAX: it has none. */
+static uint32_t singleton_of(const struct culet_dump *dump, uint32_t class)
 {
-    uint32_t next = id_of(dump, dump->objects.items[one].class_address);
+    uint32_t next = id_of(dump, dump->objects.items[class].class_address);
 
-    return next != UINT32_MAX && next != one && dump->owner.items[next] == class + 1 ? next : UINT32_MAX;
+    return next != UINT32_MAX && dump->owner.items[next] == class + 1 ? next : UINT32_MAX;
 }
 
 static void add_class(struct culet_dump *dump, uint32_t class)
 {
-    for (uint32_t one = class; one != UINT32_MAX; one = singleton_of(dump, class, one)) {
+    for (uint32_t one = class; one != UINT32_MAX; one = singleton_of(dump, one)) {
         const struct culet_dump_object *object = &dump->objects.items[one];
         for (uint32_t i = object[0].first; i < object[1].first; i++) {
             uint32_t id = dump->references.items[i];
@@ -469,7 +473,7 @@ static void add_class(struct culet_dump *dump, uint32_t class)
         }
     }
     culet_graph_add_holder(&dump->graph, HOLDER_METHOD, LAYER_CODE, class, 0);
-    for (uint32_t one = class; one != UINT32_MAX; one = singleton_of(dump, class, one)) {
+    for (uint32_t one = class; one != UINT32_MAX; one = singleton_of(dump, one)) {
         const struct culet_dump_object *object = &dump->objects.items[one];
         culet_graph_add_target(&dump->graph, one);
         for (uint32_t i = object[0].first; i < object[1].first; i++) {
@@ -619,9 +623,7 @@ static void write_owner(const struct culet_dump *dump, uint32_t method, struct c
         uint32_t id = dump->references.items[i];
         if (id == UINT32_MAX || dump->objects.items[id].type != DUMP_CLASS)
             continue;
-        if (dump->owner.items[id] != 0)
-            id = dump->owner.items[id] - 1;
-        write_text(dump, &dump->objects.items[id], text);
+        write_text(dump, &dump->objects.items[named_class(dump, id)], text);
         return;
     }
 }

@@ -33,7 +33,7 @@ struct culet_dump {
     struct culet_numbers references;       /* their ids */
     struct culet_dump_roots roots;
     struct culet_numbers table;   /* hash table of the addresses */
-    struct culet_numbers owner;   /* by id, of a singleton class: its class + 1 */
+    struct culet_numbers owner;   /* by id, of a singleton class: the class it is of + 1 */
     struct culet_numbers waiting; /* classes whose holders are to be added */
     struct culet_numbers loose;   /* code and what caches have, which other layers refer to */
     struct culet_buffer texts;    /* names and contents, with their escapes */

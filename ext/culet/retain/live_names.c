@@ -25,7 +25,7 @@ uint64_t culet_live_class_of(struct culet_graph *graph, uint32_t id)
     int type = (int)(flags & RUBY_T_MASK);
 
     if (type == T_IMEMO)
-        return key_of_type(KEY_INTERNAL + (int)((flags >> RUBY_FL_USHIFT) % 16));
+        return key_of_type(KEY_INTERNAL + (int)culet_imemo_kind(flags));
     if (type == T_ICLASS || type == T_NODE || RBASIC(object)->klass == 0)
         return key_of_type(type);
     return (uint64_t)rb_obj_class(object);

@@ -1,7 +1,6 @@
 #include "retain/memory.h"
 
-#include <sys/mman.h>
-
+#include "common/pages.h"
 #include "reading/clock.h"
 
 #define FIRST_BYTES ((size_t)64 << 10)
@@ -29,9 +28,8 @@ bool culet_array_reserve(struct culet_memory *memory, struct culet_array *array,
         memory->failed = true;
         return false;
     }
-    items = array->items == NULL ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
-                                 : mremap(array->items, array->bytes, bytes, MREMAP_MAYMOVE);
-    if (items == MAP_FAILED) {
+    items = culet_pages_grow(array->items, array->bytes, bytes);
+    if (items == NULL) {
         memory->failed = true;
         return false;
     }

@@ -354,12 +354,15 @@ static void write_class_groups(struct report *report, uint32_t number, struct cu
 
 static void write_class_paths(struct report *report, const struct culet_ranking *largest)
 {
+    bool first = true;
+
     for (size_t i = 0; i < largest->count && i < MOST_PATHS; i++) {
         struct culet_buffer path = {NULL, 0, 0, 0};
         culet_paths_write_to(report->analysis, pair_at(report, largest->items[i].number)->first, 1, &path);
         if (path.length > 2) { /* a list of one path: its brackets are left out */
-            if (i > 0)
+            if (!first)
                 culet_buffer_text(report->out, ",");
+            first = false;
             culet_buffer_add(report->out, path.bytes + 1, path.length - 2);
         }
         culet_buffer_free(&path);

@@ -1,16 +1,15 @@
 #include "strings/scanner.h"
 
-#include <stdlib.h>
+#include <ruby/util.h>
 #include <string.h>
 
 #include "common/buffer.h"
+#include "common/dump_line.h"
 #include "common/io.h"
 #include "strings/digest.h"
-#include "strings/dump_line.h"
 #include "strings/record.h"
 #include "strings/tables.h"
 
-#define MAX_CONTENT ((size_t)1 << 30) /* longer strings are stored as digests */
 #define SMALLEST_SLOT 40
 #define SITE_NAME_BYTES 1024
 #define LINE_DIGITS 24               /* for the line number and separators of a site's name */
@@ -22,6 +21,7 @@ struct scanner {
     struct culet_string_sites named; /* sites that have a record with their name */
     struct culet_buffer records;     /* not yet written */
     struct culet_buffer pending;     /* an incomplete line */
+    struct culet_buffer plain;       /* texts of the line without their escapes */
     int skipping;                    /* the incomplete line is too long and is skipped */
     uint64_t lines, strings;
 };
@@ -33,6 +33,7 @@ static void scanner_free(void *data)
     culet_string_sites_free(&scanner->named);
     culet_buffer_free(&scanner->records);
     culet_buffer_free(&scanner->pending);
+    culet_buffer_free(&scanner->plain);
     xfree(scanner);
 }
 
@@ -41,7 +42,7 @@ static size_t scanner_bytes(const void *data)
     const struct scanner *scanner = data;
 
     return sizeof(*scanner) + scanner->named.capacity * sizeof(*scanner->named.places) + scanner->records.capacity +
-           scanner->pending.capacity;
+           scanner->pending.capacity + scanner->plain.capacity;
 }
 
 static const rb_data_type_t scanner_type = {
@@ -124,14 +125,15 @@ static uint64_t kind_of(const struct scanner *scanner, const struct culet_dump_l
 
 /* From Ruby 3.2 on slot sizes differ; a string that is not embedded is in the smallest, unless the dump says
  * otherwise. */
-static uint64_t slot_of(const struct culet_dump_line *line)
+static uint32_t slot_of(const struct culet_dump_line *line)
 {
-    if (line->slot_size > 0)
-        return line->slot_size;
-    return line->embedded || line->memsize < SMALLEST_SLOT ? line->memsize : SMALLEST_SLOT;
+    bool whole = line->embedded || line->memsize < SMALLEST_SLOT;
+    uint64_t slot = line->slot_size > 0 ? line->slot_size : whole ? line->memsize : SMALLEST_SLOT;
+
+    return slot < UINT32_MAX ? (uint32_t)slot : UINT32_MAX;
 }
 
-static uint32_t flags_of(const struct culet_dump_line *line, uint64_t slot)
+static uint32_t flags_of(const struct culet_dump_line *line, uint32_t slot)
 {
     uint32_t flags = 0;
 
@@ -153,66 +155,127 @@ static uint32_t flags_of(const struct culet_dump_line *line, uint64_t slot)
     return flags;
 }
 
-static uint64_t at_most(uint64_t number, uint64_t most)
+/* The first reference of a shared string is its root; other references are instance variables. */
+static uint64_t root_of(const struct culet_dump_line *line)
 {
-    return number < most ? number : most;
+    struct culet_dump_line rest = *line;
+    uint64_t address = 0;
+
+    return line->shared && culet_dump_line_reference(&rest, &address) > 0 ? address : 0;
 }
 
 static void add_record(struct scanner *scanner, const struct culet_dump_line *line)
 {
-    uint64_t slot = at_most(slot_of(line), UINT32_MAX), memsize = at_most(line->memsize, STRING_MAX_BYTES), digest[2];
+    uint32_t slot = slot_of(line);
     struct culet_string_record record = {.flags = flags_of(line, slot),
                                          .address = line->address,
-                                         .root = line->root,
+                                         .root = root_of(line),
                                          .kind = kind_of(scanner, line),
-                                         .length = at_most(line->bytesize, STRING_MAX_BYTES),
-                                         .held = memsize > slot ? memsize : slot,
-                                         .slot = (uint32_t)slot};
+                                         .length = line->bytesize,
+                                         .held = line->memsize > slot ? line->memsize : slot,
+                                         .slot = slot};
 
     if (line->value.bytes != NULL) { /* the dump may state another length */
         record.length = line->value.length;
         record.flags &= ~(uint32_t)STRING_LENGTH_UNKNOWN;
     }
-
     record.site = site_of(scanner, line);
     scanner->strings++;
-    if (line->value.length > MAX_CONTENT) {
-        culet_strings_digest(&scanner->secret, line->value.bytes, line->value.length, digest);
-        char with_content[STRINGS_DIGEST_BYTES + STRING_SAMPLE_BYTES];
-        memcpy(with_content, digest, sizeof(digest));
-        memcpy(with_content + sizeof(digest), line->value.bytes, STRING_SAMPLE_BYTES);
-        record.flags |= STRING_DIGEST;
-        record.content_bytes = sizeof(with_content);
-        record.bytes = (uint32_t)culet_string_record_bytes(sizeof(with_content));
-        append(scanner, &record, with_content, sizeof(with_content));
-        return;
-    }
     record.content_bytes = (uint32_t)line->value.length;
     record.bytes = (uint32_t)culet_string_record_bytes(line->value.length);
     append(scanner, &record, line->value.bytes != NULL ? line->value.bytes : "", line->value.length);
 }
 
+/* ---- escapes ---- */
+
+static bool read_unit(const char *at, const char *past, unsigned long *unit)
+{
+    size_t digits = 0;
+
+    if (past - at >= 6 && at[0] == '\\' && at[1] == 'u')
+        *unit = ruby_scan_hex(at + 2, 4, &digits);
+    return digits == 4;
+}
+
+/* The character of an escape "\uXXXX", or of a pair; half of a pair becomes "?". Returns the length; 0: no digits. */
+static size_t read_character(const char *at, const char *past, unsigned long *character)
+{
+    unsigned long low;
+
+    if (!read_unit(at, past, character))
+        return 0;
+    if (*character < 0xd800 || *character > 0xdfff)
+        return 6;
+    if (*character < 0xdc00 && read_unit(at + 6, past, &low) && low >= 0xdc00 && low <= 0xdfff) {
+        *character = 0x10000 + ((*character - 0xd800) << 10) + (low - 0xdc00);
+        return 12;
+    }
+    *character = '?';
+    return 6;
+}
+
+/* Writes one escape to `to`. Returns its length; 0: JSON has no such escape. */
+static size_t read_escape(const char *at, const char *past, char **to)
+{
+    static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
+    const char *letter = past - at > 1 ? memchr(letters, at[1], sizeof(letters) - 1) : NULL;
+    unsigned long character;
+    size_t length;
+
+    if (letter != NULL) {
+        *(*to)++ = meanings[letter - letters];
+        return 2;
+    }
+    if ((length = read_character(at, past, &character)) > 0)
+        *to += rb_uv_to_utf8(*to, character);
+    return length;
+}
+
+/* Replaces a text by one without escapes, which is not longer. Returns false for an escape that JSON does not have. */
+static bool make_plain(struct scanner *scanner, struct culet_dump_text *text)
+{
+    const char *at = text->bytes, *past;
+    char *plain, *to;
+    size_t length;
+
+    if (at == NULL || memchr(at, '\\', text->length) == NULL)
+        return true;
+    past = at + text->length;
+    scanner->plain.length = 0;
+    plain = to = culet_buffer_reserve(&scanner->plain, text->length);
+    if (plain == NULL)
+        rb_memerror();
+    for (; at < past; at += length) {
+        length = *at == '\\' ? read_escape(at, past, &to) : 1;
+        if (length == 0)
+            return false;
+        if (*at != '\\')
+            *to++ = *at;
+    }
+    *text = (struct culet_dump_text){plain, (size_t)(to - plain)};
+    return true;
+}
+
 /* ---- methods ---- */
 
-static void take_line(struct scanner *scanner, const char *bytes, size_t length, VALUE unknown)
+/* Adds the record of a String. Returns whether it is a line of a dump. */
+static bool take_line(struct scanner *scanner, const char *bytes, size_t length)
 {
     struct culet_dump_line line;
 
     scanner->lines++;
-    switch (culet_dump_line_read(bytes, length, &line)) {
-    case LINE_STRING:
-        add_record(scanner, &line);
-        break;
-    case LINE_UNKNOWN:
-        rb_ary_push(unknown, rb_assoc_new(ULL2NUM(scanner->lines), rb_str_new(bytes, (long)length)));
-        break;
-    case LINE_OTHER:
-        break;
-    }
+    if (!culet_dump_line_read(bytes, length, "STRING", &line))
+        return false;
+    if (!culet_dump_text_is(&line.type, "STRING") || !line.has_memsize)
+        return true;
+    if (line.address == 0 || line.slot_size > UINT32_MAX || !make_plain(scanner, &line.value))
+        return false;
+    add_record(scanner, &line);
+    return true;
 }
 
 /* Keeps the start or the continuation of an incomplete line. */
-static void keep(struct scanner *scanner, const char *at, size_t length, VALUE unknown)
+static void keep(struct scanner *scanner, const char *at, size_t length, VALUE broken)
 {
     if (scanner->skipping)
         return;
@@ -222,46 +285,46 @@ static void keep(struct scanner *scanner, const char *at, size_t length, VALUE u
     }
     scanner->skipping = 1;
     culet_buffer_free(&scanner->pending);
-    rb_ary_push(unknown, rb_assoc_new(ULL2NUM(scanner->lines + 1), Qnil));
+    rb_ary_push(broken, ULL2NUM(scanner->lines + 1));
 }
 
-/* Handles the lines that end in a block, and keeps the rest. */
-static void take_lines(struct scanner *scanner, const char *at, const char *past, VALUE unknown)
+/* Ends a line, of which `at` is the whole or the last part. */
+static void end_line(struct scanner *scanner, const char *at, size_t length, VALUE broken)
 {
-    const char *end;
+    bool whole = scanner->pending.length == 0 && !scanner->skipping;
 
-    for (; at < past && (end = memchr(at, '\n', (size_t)(past - at))) != NULL; at = end + 1) {
-        if (scanner->pending.length == 0 && !scanner->skipping) {
-            take_line(scanner, at, (size_t)(end - at), unknown);
-            continue;
-        }
-        keep(scanner, at, (size_t)(end - at), unknown);
-        if (scanner->skipping)
-            scanner->lines++;
-        else
-            take_line(scanner, scanner->pending.bytes, scanner->pending.length, unknown);
-        scanner->skipping = 0;
-        scanner->pending.length = 0;
-    }
-    keep(scanner, at, (size_t)(past - at), unknown);
+    if (!whole)
+        keep(scanner, at, length, broken);
+    if (scanner->skipping)
+        scanner->lines++;
+    else if (!take_line(scanner, whole ? at : scanner->pending.bytes, whole ? length : scanner->pending.length))
+        rb_ary_push(broken, ULL2NUM(scanner->lines));
+    scanner->skipping = 0;
+    scanner->pending.length = 0;
 }
 
-/* scan(block): scans a block of a dump, which may start and end within lines. Returns the lines for a JSON parser: an
- * Array of [line number, line, or nil if it is too long]. */
+/* scan(block): scans a block of a dump, which may start and end within lines. Returns the numbers of the lines that are
+ * damaged or too long. */
 static VALUE scanner_scan(VALUE self, VALUE block)
 {
-    VALUE unknown = rb_ary_new();
+    struct scanner *scanner = scanner_of(self);
+    VALUE broken = rb_ary_new();
+    const char *at, *past, *end;
 
     StringValue(block);
-    take_lines(scanner_of(self), RSTRING_PTR(block), RSTRING_END(block), unknown);
+    at = RSTRING_PTR(block);
+    past = RSTRING_END(block);
+    for (; at < past && (end = memchr(at, '\n', (size_t)(past - at))) != NULL; at = end + 1)
+        end_line(scanner, at, (size_t)(end - at), broken);
+    keep(scanner, at, (size_t)(past - at), broken);
     RB_GC_GUARD(block);
-    return unknown;
+    return broken;
 }
 
 /* rest: the text after the last line end. */
 static VALUE scanner_rest(VALUE self)
 {
-    struct scanner *scanner = scanner_of(self);
+    const struct scanner *scanner = scanner_of(self);
 
     return rb_str_new(scanner->pending.bytes, (long)scanner->pending.length);
 }
@@ -277,67 +340,6 @@ static VALUE scanner_write(VALUE self, VALUE fd, VALUE all)
     if ((error = culet_write_all(NUM2INT(fd), scanner->records.bytes, scanner->records.length)) != 0)
         rb_syserr_fail(error, NULL);
     scanner->records.length = 0;
-    return Qnil;
-}
-
-static VALUE member(VALUE fields, const char *name)
-{
-    return rb_hash_lookup(fields, rb_str_new_cstr(name));
-}
-
-static uint64_t number_member(VALUE fields, const char *name, int *has)
-{
-    VALUE value = member(fields, name);
-    int there = FIXNUM_P(value) && FIX2LONG(value) >= 0 && (uint64_t)FIX2LONG(value) <= CULET_DUMP_LINE_MAX;
-
-    if (has != NULL)
-        *has = there;
-    return there ? (uint64_t)FIX2LONG(value) : 0;
-}
-
-static void text_member(VALUE fields, const char *name, struct culet_dump_text *text)
-{
-    VALUE value = member(fields, name);
-
-    if (RB_TYPE_P(value, T_STRING))
-        *text = (struct culet_dump_text){RSTRING_PTR(value), (size_t)RSTRING_LEN(value)};
-}
-
-static uint64_t address_of(VALUE text)
-{
-    uint64_t address = 0;
-
-    if (RB_TYPE_P(text, T_STRING))
-        culet_dump_line_address(RSTRING_PTR(text), (size_t)RSTRING_LEN(text), &address);
-    return address;
-}
-
-/* add(fields): adds a parsed line, a Hash. Invalid numbers and addresses count as missing. The texts are used until the
- * method returns. */
-static VALUE scanner_add(VALUE self, VALUE fields)
-{
-    struct culet_dump_line line = {0};
-    VALUE references;
-
-    Check_Type(fields, T_HASH);
-    references = member(fields, "references");
-    line.address = address_of(member(fields, "address"));
-    line.class_address = address_of(member(fields, "class"));
-    line.bytesize = number_member(fields, "bytesize", &line.has_bytesize);
-    line.memsize = number_member(fields, "memsize", &line.has_memsize);
-    line.slot_size = number_member(fields, "slot_size", NULL);
-    line.line = number_member(fields, "line", NULL);
-    line.embedded = RTEST(member(fields, "embedded"));
-    line.shared = RTEST(member(fields, "shared"));
-    line.interned = RTEST(member(fields, "fstring"));
-    line.frozen = RTEST(member(fields, "frozen"));
-    if (line.shared && RB_TYPE_P(references, T_ARRAY))
-        line.root = address_of(rb_ary_entry(references, 0));
-    text_member(fields, "value", &line.value);
-    text_member(fields, "encoding", &line.encoding);
-    text_member(fields, "file", &line.file);
-    add_record(scanner_of(self), &line);
-    RB_GC_GUARD(fields);
     return Qnil;
 }
 
@@ -359,7 +361,6 @@ void culet_init_scanner(VALUE strings)
     rb_define_method(scanner, "scan", scanner_scan, 1);
     rb_define_method(scanner, "rest", scanner_rest, 0);
     rb_define_method(scanner, "write", scanner_write, 2);
-    rb_define_method(scanner, "add", scanner_add, 1);
     rb_define_method(scanner, "lines", scanner_lines, 0);
     rb_define_method(scanner, "strings", scanner_strings, 0);
 }

@@ -3,12 +3,12 @@
 #include <ruby.h>
 
 #include <ruby/debug.h>
-#include <ruby/ractor.h>
 #include <stdatomic.h>
+
+#include "common/vm_lock.h"
 
 static culet_thread_hook *hook;
 static VALUE tracepoint;
-static rb_ractor_local_key_t main_ractor; /* Qtrue there only: a TracePoint belongs to the Ractor that enabled it */
 static _Atomic int enabled;
 static unsigned current_round;
 static _Thread_local unsigned last_round; /* the last round in which this thread ran the hook */
@@ -24,15 +24,13 @@ static void at_allocation(VALUE unused, void *data)
 void culet_thread_hook_prepare(culet_thread_hook *what)
 {
     hook = what;
-    main_ractor = rb_ractor_local_storage_value_newkey();
-    rb_ractor_local_storage_value_set(main_ractor, Qtrue);
     tracepoint = rb_tracepoint_new(Qnil, RUBY_INTERNAL_EVENT_NEWOBJ, at_allocation, NULL);
     rb_gc_register_mark_object(tracepoint);
 }
 
 void culet_thread_hook_enable(void)
 {
-    if (enabled || rb_ractor_local_storage_value(main_ractor) != Qtrue)
+    if (enabled || !culet_in_main_ractor())
         return;
     last_round = ++current_round;
     enabled = 1;
@@ -41,7 +39,7 @@ void culet_thread_hook_enable(void)
 
 void culet_thread_hook_disable(void)
 {
-    if (!enabled || rb_ractor_local_storage_value(main_ractor) != Qtrue)
+    if (!enabled || !culet_in_main_ractor())
         return;
     rb_tracepoint_disable(tracepoint);
     enabled = 0;

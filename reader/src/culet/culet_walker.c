@@ -4,8 +4,6 @@
 #include "malloc_records.h"
 #include "walker.h"
 
-#include <string.h>
-
 static bool culet_recognize(struct culet_reading *reading, void *context)
 {
     struct culet_heap *heap = context;
@@ -100,21 +98,6 @@ static void write_arena(const struct culet_heap *heap)
                                                           .trim_bytes = heap->trim_bytes});
 }
 
-/* Metadata counts as far as it is in memory: tables are long and mostly never touched. */
-static void add_region(struct culet_malloc_record *total, const struct culet_region *region,
-                       const struct culet_region_sum *sum)
-{
-    if (strcmp(region->kind, "metadata") == 0) {
-        total->metadata_bytes += sum->used_resident;
-        total->metadata_resident_bytes += sum->used_resident;
-        return;
-    }
-    total->used_resident_bytes += sum->used_resident;
-    total->free_bytes += sum->free;
-    total->free_resident_bytes += sum->free_resident;
-    total->free_swapped_bytes += sum->free_swapped;
-}
-
 static void write_malloc(const struct culet_reading *reading, const struct culet_heap *heap)
 {
     struct culet_malloc_record total = {.arenas = 1,
@@ -128,13 +111,7 @@ static void write_malloc(const struct culet_reading *reading, const struct culet
                                         .chunks = reading->regions.block_count,
                                         .walk_ns = heap->walk_ns};
 
-    for (size_t i = 0; i < reading->regions.count; i++) {
-        const struct culet_region *region = reading->regions.all[i];
-        if (region->arena != CULET_HEAP_ARENA || !region->malloc)
-            continue;
-        struct culet_region_sum sum = culet_region_sum(region);
-        add_region(&total, region, &sum);
-    }
+    culet_malloc_record_add_arena(&total, reading, CULET_HEAP_ARENA);
     culet_malloc_record_write(&total, &reading->target.pauses);
 }
 

@@ -58,15 +58,6 @@ static bool is_of_glibc(const struct culet_region *region)
            strcmp(region->kind, "heap") == 0;
 }
 
-static void add_region(struct culet_malloc_record *total, const struct culet_region_sum *sum)
-{
-    total->free_bytes += sum->free;
-    total->free_resident_bytes += sum->free_resident;
-    total->free_swapped_bytes += sum->free_swapped;
-    total->used_resident_bytes += sum->used_resident;
-    total->metadata_resident_bytes += sum->overhead_resident;
-}
-
 static void write_malloc(const struct culet_reading *reading, const struct culet_glibc *heap)
 {
     struct culet_malloc_record total = {.mmapped_bytes = heap->found_mmapped_bytes,
@@ -80,10 +71,8 @@ static void write_malloc(const struct culet_reading *reading, const struct culet
         add_arena(&total, &heap->arenas[i]);
     for (size_t i = 0; i < reading->regions.count; i++) {
         const struct culet_region *region = reading->regions.all[i];
-        if (!is_of_glibc(region))
-            continue;
-        struct culet_region_sum sum = culet_region_sum(region);
-        add_region(&total, &sum);
+        if (is_of_glibc(region))
+            (void)culet_malloc_record_add(&total, region); /* the arenas have the metadata */
     }
     culet_malloc_record_write(&total, &reading->target.pauses);
 }

@@ -4,8 +4,6 @@
 #include "musl/musl_heap.h"
 #include "walker.h"
 
-#include <string.h>
-
 /* The context may be found in a program without a C library of its own: one that is linked statically. */
 static bool musl_recognize(struct culet_reading *reading, void *context)
 {
@@ -59,24 +57,6 @@ static void write_arena(const struct culet_musl *heap)
                                                           .free_bytes = heap->system_bytes - heap->used_bytes});
 }
 
-/* Areas count as far as they are in memory; headers and remainders of groups wholly. */
-static void add_region(struct culet_malloc_record *total, const struct culet_region *region)
-{
-    struct culet_region_sum sum = culet_region_sum(region);
-
-    if (strcmp(region->kind, "metadata") == 0) {
-        total->metadata_bytes += sum.used_resident;
-        total->metadata_resident_bytes += sum.used_resident;
-        return;
-    }
-    total->metadata_bytes += sum.overhead;
-    total->metadata_resident_bytes += sum.overhead_resident;
-    total->used_resident_bytes += sum.used_resident;
-    total->free_bytes += sum.free;
-    total->free_resident_bytes += sum.free_resident;
-    total->free_swapped_bytes += sum.free_swapped;
-}
-
 static void write_malloc(const struct culet_reading *reading, const struct culet_musl *heap)
 {
     struct culet_malloc_record total = {.arenas = 1,
@@ -87,11 +67,7 @@ static void write_malloc(const struct culet_reading *reading, const struct culet
                                         .chunks = reading->regions.block_count,
                                         .walk_ns = heap->walk_ns};
 
-    for (size_t i = 0; i < reading->regions.count; i++) {
-        const struct culet_region *region = reading->regions.all[i];
-        if (region->arena == CULET_MUSL_ARENA && region->malloc)
-            add_region(&total, region);
-    }
+    culet_malloc_record_add_arena(&total, reading, CULET_MUSL_ARENA);
     culet_malloc_record_write(&total, &reading->target.pauses);
 }
 

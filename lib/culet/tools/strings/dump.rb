@@ -2,7 +2,6 @@
 
 require "zlib"
 require_relative "../../errors"
-require_relative "../../system/foreign_json"
 require_relative "../../system/input_file"
 require_relative "../../text/size"
 require_relative "record_file"
@@ -10,28 +9,18 @@ require_relative "record_file"
 module Culet
   module Strings
     # The Strings of a file from ObjectSpace.dump_all, plain or gzipped.
-    #
-    # The extension parses lines in the form that Ruby writes, the JSON library all others, such as lines with escapes.
     class Dump
       BLOCK_BYTES = 1 << 20
       GZIP = "\x1f\x8b".b.freeze
-      # What a packed dump may unpack to: so many lines, so many bytes for the JSON library, and more by its size. zlib
-      # makes 1,000 bytes of one, but dumps have 30, and a line for each ten.
+      # Lines that a packed dump may unpack to, and one more for each of its bytes: dumps have a line for ten.
       FREE_LINES = 200_000
-      FREE_BYTES = 16 << 20
-      MOST_RATIO = 128
       # Damaged lines reported individually.
       TOLD = 3
-      # Each costs an exception; a file with more is no dump.
+      # A file with more is no dump.
       MOST_BROKEN = 10_000
       # Beginnings of a dump's first line.
       STARTS = ['{"address":"0x', '{"type":"ROOT"'].freeze
-      # Limits of a String's line. Figures: CULET_DUMP_LINE_MAX of ext/culet/strings/dump_line.h.
-      ADDRESS = /\A0x\h{1,16}\z/
-      ADDRESSES = %w[address class].freeze
-      FIGURES = { "memsize" => 1 << 47, "bytesize" => 1 << 47, "line" => 1 << 47, "slot_size" => (1 << 32) - 1 }.freeze
-      private_constant :BLOCK_BYTES, :GZIP, :FREE_LINES, :FREE_BYTES, :MOST_RATIO, :TOLD, :MOST_BROKEN, :STARTS,
-                       :ADDRESS, :ADDRESSES, :FIGURES
+      private_constant :BLOCK_BYTES, :GZIP, :FREE_LINES, :TOLD, :MOST_BROKEN, :STARTS
 
       # A file that may be a pipe, and how much of it was read.
       class Source
@@ -62,9 +51,6 @@ module Culet
       end
       private_constant :Source
 
-      # @return [Integer] lines read
-      attr_reader :lines
-
       # @return [Array<String>] damage of the file
       attr_reader :problems
 
@@ -76,7 +62,7 @@ module Culet
         @path = path
         @problems = []
         @broken = 0
-        @lines = @file_bytes = @parsed = 0
+        @file_bytes = 0
       end
 
       # @param record_file [RecordFile] receives the records
@@ -86,10 +72,9 @@ module Culet
         @record_file = record_file
         @scanner = Scanner.new
         opened { |io| read_blocks(io) }
-        @lines = @scanner.lines
         read_rest(@scanner.rest)
         @scanner.write(record_file.descriptor, true)
-        raise Error, "#{@path} is empty" if @lines.zero?
+        raise Error, "#{@path} is empty" if lines.zero?
 
         @problems << "and #{@broken - TOLD} more damaged lines were skipped" if @broken > TOLD
         self
@@ -99,10 +84,13 @@ module Culet
       def name = @path.scrub("?")
 
       # @return [Hash{String => Object}] figures of the reading
-      def reading = { "file_bytes" => @file_bytes, "lines" => @lines }
+      def reading = { "file_bytes" => @file_bytes, "lines" => lines }
 
       # @return [nil] no note
       def note = nil
+
+      # @return [Integer] lines read
+      def lines = @scanner.lines
 
       # @return [Integer] Strings found
       def strings = @scanner.strings
@@ -127,7 +115,7 @@ module Culet
         loop do
           io.readpartial(BLOCK_BYTES, block)
           @file_bytes = @source.bytes
-          @scanner.scan(block).each { |number, line| (line && parse(line)) or broken(number) }
+          @scanner.scan(block).each { |number| broken(number) }
           check_size
           @scanner.write(@record_file.descriptor, false)
         end
@@ -136,44 +124,18 @@ module Culet
       end
 
       def check_size
-        return if @scanner.lines <= FREE_LINES + @file_bytes && @parsed <= FREE_BYTES + (MOST_RATIO * @file_bytes)
+        return if lines <= FREE_LINES + @file_bytes
 
         raise Error, "#{@path} is damaged: it unpacks to more than a dump of its size has"
       end
 
       # The rest after the last line feed: empty for a complete file.
       def read_rest(rest)
-        return if rest.empty?
+        return if rest.empty? || @scanner.scan("\n").empty?
+        raise Error, foreign if lines == 1 && !rest.start_with?(*STARTS)
 
-        @lines += 1
-        return if parse(rest)
-        raise Error, foreign if @lines == 1 && !rest.start_with?(*STARTS)
-
-        @problems << "#{@path} is truncated in line #{@lines}, after #{Text::Size.human(@file_bytes)}; " \
+        @problems << "#{@path} is truncated in line #{lines}, after #{Text::Size.human(@file_bytes)}; " \
                      "the part before was read"
-      end
-
-      # @return [Boolean] whether the line belongs to a dump
-      # @raise [Culet::Error] for JSON of another kind
-      def parse(line)
-        @parsed += line.bytesize
-        fields = ForeignJson.parse(line)
-        raise Error, foreign unless fields.is_a?(Hash) && (fields.key?("address") || fields["type"] == "ROOT")
-
-        return true unless fields["type"] == "STRING" && fields.key?("memsize")
-        return false unless sound?(fields)
-
-        @scanner.add(fields)
-        true
-      rescue JSON::ParserError
-        false
-      end
-
-      def sound?(fields)
-        ADDRESSES.all? { |key| !fields.key?(key) || (fields[key].is_a?(String) && fields[key].match?(ADDRESS)) } &&
-          FIGURES.all? do |key, most|
-            !fields.key?(key) || (fields[key].is_a?(Integer) && fields[key].between?(0, most))
-          end
       end
 
       def broken(number)

@@ -1,0 +1,14 @@
+/* common/pages.h - memory of its own mapping: neither malloc nor Ruby's heap changes by it. */
+#pragma once
+
+#include <stddef.h>
+#include <sys/mman.h>
+
+/* Makes a mapping larger, or a first one of NULL. What is new is zero. Returns NULL without memory; the mapping stays. */
+static inline void *culet_pages_grow(void *pages, size_t before, size_t bytes)
+{
+    void *grown = pages == NULL ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                                : mremap(pages, before, bytes, MREMAP_MAYMOVE);
+
+    return grown == MAP_FAILED ? NULL : grown;
+}
