@@ -134,7 +134,7 @@ module Culet
     # @return [String, nil] nil where nobody has looked
     def keepers
       found = growth.holders.map do |row|
-        "#{row.keeper.title} keeps #{human(growth.per_minute([row]).first)} more a minute#{growth.origin(row)}"
+        "#{row.title} keeps #{human(growth.per_minute([row]).first)} more a minute#{growth.origin(row)}"
       end
       found.join("; ") if found.any?
     end
