@@ -65,6 +65,16 @@ class ExplainGrowthTest < Minitest::Test
     assert_equal :native, growth(malloc: RISING, kept: [100_000] * 7, native: native, garbage: native.map { |one| 2 * one }).verdict
   end
 
+  # Words on one stack may be left over from calls; a pool that starts a thread is no leak either.
+  def test_stacks_count_where_threads_grow_in_number
+    { [1, 1, 1, 1, 1, 1, 1] => :native, [1, 1, 1, 1, 1, 2, 2] => :native, [1, 3, 5, 7, 9, 11, 13] => :ruby }.each do |threads, verdict|
+      found = growth(malloc: RISING, kept: [100_000] * 7, native: [1, 2, 3, 4, 5, 6, 7], threads: threads)
+      assert_equal verdict, found.verdict, threads
+    end
+    found = growth(malloc: RISING, kept: [100_000] * 7, threads: [1, 3, 5, 7, 9, 11, 13])
+    assert_match(/\Aa leak of Ruby objects: a growing set of 13 threads keeps 36\.0 MB more a minute\z/, Culet::Diagnosis.new(found.observation).sentence)
+  end
+
   def test_memory_in_use_that_looks_explain_is_no_leak
     assert_equal :none, growth(malloc: RISING, kept: [100_000] * 7, native: [3, 3, 3, 3, 3, 3, 3]).verdict
   end
@@ -164,13 +174,22 @@ class ExplainGrowthTest < Minitest::Test
     found
   end
 
-  def looks(kept, beside: {}, native: nil, garbage: FLAT, pid: 1)
+  # @param threads [Array<Integer>] their number at each look; together their stacks keep 600 KB more at each
+  def looks(kept, beside: {}, native: nil, garbage: FLAT, pid: 1, threads: nil)
     found = kept.each_index.map do |at|
       keeping = { "LEAK" => kept, **beside }.each_with_index.map { |(name, bytes), number| holder(number, name, bytes[at]) }
+      keeping += stacks(keeping.size, threads[at], (at + 1) * 600_000) if threads
       known = native && (native[at] * MEGABYTE).round
       waiting = garbage[at] * MEGABYTE
       Culet::Retention::Growth::Look.new(at.to_f, analysis(holders: keeping, sets: [], native_bytes: known, unreachable_bytes: waiting, pid: pid))
     end
     Culet::Retention::Growth.new(found)
+  end
+
+  def stacks(id, count, bytes)
+    each = bytes / count
+    Array.new(count) do |number|
+      holder(id + number, "stack of the thread", each, kind: "stack", file: nil, line: nil, classes: [["String", 100, each - 400], ["Thread", 1, 400]])
+    end
   end
 end

@@ -30,10 +30,10 @@ class ExplainProgramsTest < Minitest::Test
     end
   end
 
-  def test_six_of_each_kind
-    kinds = ExplainPrograms.all.group_by(&:kind)
-    assert_equal [6], kinds.except("limit").values.map(&:size).uniq
-    assert_equal 48, kinds.except("limit").values.sum(&:size)
+  def test_six_of_each_kind_or_more
+    kinds = ExplainPrograms.all.group_by(&:kind).except("limit")
+    assert_equal 8, kinds.size
+    kinds.each { |kind, programs| assert_operator programs.size, :>=, 6, kind }
   end
 
   def test_each_says_what_is_known

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../text/size"
+require_relative "../retention/growth"
 require_relative "observation"
 
 module Culet
@@ -37,9 +38,11 @@ module Culet
       # Holders that are named: their number, and what each adds at least, as a part of what all of them add.
       HOLDERS = 3
       LEAST_HOLDER_SHARE = 0.1
+      # Threads that a watch adds, at least, to be more than a pool's next one: one between two looks.
+      LEAST_THREADS = Retention::Growth::LOOKS - 1
       private_constant :LEAST_BYTES, :LEAST_SHARE, :LEVEL_OF_BOTH, :ROUNDING, :LEAST_SHARE_ALONE, :FLOORS, :LASTING,
                        :MOST_LOAD, :BLOCKS_PER_OBJECT, :MOST_BLOCK_BYTES, :COLLECTED, :LEAST_SLOTS_SHARE, :HOLDERS,
-                       :LEAST_HOLDER_SHARE
+                       :LEAST_HOLDER_SHARE, :LEAST_THREADS
 
       # @return [Observation]
       attr_reader :observation
@@ -79,7 +82,8 @@ module Culet
       # @return [Float] bytes that were added in the watch
       def bytes = trend.rate * trend.seconds
 
-      # @return [Array<Retention::Growth::Row>] the holders that add most, the fastest first, but for stacks
+      # @return [Array<Retention::Growth::Row>] the holders that add most, the fastest first, but for stacks of
+      #   threads that do not grow in number
       def holders
         least = LEAST_HOLDER_SHARE * rows.sum(&:growth_bytes)
         rows.first(HOLDERS).select { |row| row.growth_bytes >= least }
@@ -108,9 +112,10 @@ module Culet
         found.points.size >= 2 * FLOORS ? found.floors(FLOORS) : found
       end
 
-      def rows = @rows ||= observation.retention ? observation.retention.rows.reject { |row| stale?(row.keeper) } : []
+      def rows = @rows ||= observation.retention ? observation.retention.rows.reject { |row| stale?(row) } : []
 
-      def stale?(keeper) = keeper.respond_to?(:stale?) && keeper.stale?
+      # Words on a stack may be left over from calls that have returned; stacks of ever more threads are not.
+      def stale?(row) = row.stacks? && row.classes.none? { |one| one.name == "Thread" && one.objects >= LEAST_THREADS }
 
       # What the watch shows, in view of what was before it.
       def settled(found)

@@ -49,6 +49,12 @@ module Culet
 
         # @return [Integer]
         def growth_objects = objects.last - objects.first
+
+        # @return [Boolean] whether stacks of threads keep it
+        def stacks? = keeper.respond_to?(:stale?) && keeper.stale?
+
+        # @return [String] for a sentence
+        def title = stacks? ? "a growing set of #{count} threads" : keeper.title
       end
 
       # Changes of a class; bytes and objects in each of the looks.
