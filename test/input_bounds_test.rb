@@ -128,7 +128,7 @@ class InputBoundsTest < Minitest::Test
   # ---- JSON ----
 
   def test_dumps_that_unpack_to_very_much
-    { "lines" => "{\"address\":1}\n" * 2_000_000, "broken" => "{\"type\":\"ROOT\"}\n#{"\n" * 500_000}" }.each do |name, text|
+    { "lines" => "{\"address\":\"0x1\", \"type\":\"OBJECT\"}\n" * 1_000_000, "broken" => "{\"type\":\"ROOT\"}\n#{"\n" * 500_000}" }.each do |name, text|
       File.binwrite(path(name), Zlib.gzip(text))
       assert_match(/is damaged: (it unpacks to more|more than \d+ of its lines)/, assert_bounded("strings", path(name), most: 250), name)
     end
