@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "culet/text/numbers"
+require_relative "../results/table"
 
 # End RSS without trims, with the extension that trims at the end of the sweep (the spike) and with `culet/auto`.
 class Ranking

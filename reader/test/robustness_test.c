@@ -300,7 +300,8 @@ TEST(forks_all_the_time)
     end(&target);
 }
 
-/* 25 threads allocate in parallel: in pauses the heap is consistent. */
+/* 25 threads allocate in parallel: in pauses the heap is consistent. On a busy machine a sliced reading may end without
+ * them. */
 TEST(churning)
 {
     int file;
@@ -312,7 +313,7 @@ TEST(churning)
         struct result result = read_complete(modes[i % MODES], target.pid);
         uint64_t arenas = number_of(&result, "malloc", 0, "arenas");
         CHECK(arenas > 4, "%lu arenas", (unsigned long)arenas);
-        if (i % MODES != 2)
+        if (i % MODES != 2 && !contains(&result, "the rest was read while it ran"))
             CHECK(!contains(&result, "\"broken\":true"), "in mode \"%s\" an arena is reported as broken: %.400s",
                   modes[i % MODES], object(&result, "problem", 0));
         CHECK(number_of(&result, "malloc", 0, "chunks") > 50000, "few chunks");

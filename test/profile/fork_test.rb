@@ -48,7 +48,8 @@ class ProfileForkTest < Minitest::Test
     { [workers[0]] => [5, 5], workers => [10, 10], [workers[1], master] => [10, 5], [*workers, master] => [10, 10], [master] => [10, 0] }.each do |named, expected|
       data = Culet::Profile::Data.new(named)
       lines = %w[1 4].map { |line| data.by(:live, :line).find { |row| row.name.end_with?("program.rb:#{line}") }&.bytes.to_f }
-      expected.zip(lines) { |megabytes, bytes| assert_in_delta megabytes * 1_000_000, bytes, 600_000, named.map(&:pid) }
+      # A block is some 5 % larger than what was requested.
+      expected.zip(lines) { |megabytes, bytes| assert_in_delta megabytes * 1_050_000, bytes, 600_000, named.map(&:pid) }
       # What was inherited is no growth of a worker.
       refute_includes data.by(:growth, :line).map { |row| File.basename(row.name) }, "program.rb:1" unless named.include?(master)
       # And nothing that it allocated.
