@@ -179,7 +179,7 @@ class LiveServerTest < Minitest::Test
   RUBY
 
   def test_without_descriptors_the_server_waits
-    IO.popen([RbConfig.ruby, "-Ilib", "-Itest", "-e", EXHAUSTED], "r+", chdir: TestHelper::ROOT) do |program|
+    IO.popen({ "TMPDIR" => new_folder }, [RbConfig.ruby, "-Ilib", "-Itest", "-e", EXHAUSTED], "r+", chdir: TestHelper::ROOT) do |program|
       url = program.gets.to_s.chomp
       waiting = TCPSocket.new("127.0.0.1", URI(url).port)
       assert_includes 1..20, Integer(program.gets)
