@@ -10,10 +10,9 @@
 
 /* How often a walk goes back before it is given up. */
 #define TRIES 40u
-/* A fault at the same address after so many tries is in the heap. */
-#define SAME_FAULTS 3u
-/* The limit while a thread that holds the arena's lock waits for a processor. */
-#define SAME_FAULTS_BUSY 12u
+/* A fault at the same address after so many tries is in the heap. More than there are checkpoints: each of them but the
+ * first may lie in a chunk that has been merged since. */
+#define SAME_FAULTS 12u
 
 /* Bytes fetched at once: multiplied by four while chunks go on close after the last fetch, divided by four if not. */
 #define LEAST_FETCH 4096u
@@ -269,14 +268,6 @@ static bool next_slice(struct culet_glibc_walk *walk, bool back)
     return culet_glibc_checkpoint_refresh(walk);
 }
 
-/* Whether the fault is permanent: in the heap, and not because it changes at the moment. */
-static bool is_permanent(const struct culet_glibc_walk *walk)
-{
-    if (walk->same_faults < SAME_FAULTS)
-        return false;
-    return walk->same_faults >= SAME_FAULTS_BUSY || !culet_glibc_is_busy(walk->reading, walk->heap, walk->arena);
-}
-
 static bool walk_slices(struct culet_glibc_walk *walk)
 {
     for (;;) {
@@ -289,7 +280,7 @@ static bool walk_slices(struct culet_glibc_walk *walk)
                 return false;
             continue;
         }
-        if (++walk->tries > TRIES || walk->reading->target.mode == CULET_STOPPED || is_permanent(walk))
+        if (++walk->tries > TRIES || walk->reading->target.mode == CULET_STOPPED || walk->same_faults >= SAME_FAULTS)
             return false;
         if (!next_slice(walk, true) && walk->tries > TRIES)
             return false;
