@@ -10,9 +10,11 @@
 
 /* How often a walk goes back before it is given up. */
 #define TRIES 40u
-/* A fault at the same address after so many tries is in the heap. More than there are checkpoints: each of them but the
- * first may lie in a chunk that has been merged since. */
+/* A fault at the same address after so many tries is in the heap. */
 #define SAME_FAULTS 12u
+/* After each so many of them the walk begins again at the region's start. Every checkpoint but the first may lie in chunks
+ * that have been merged since, and where slices are short a walk saves as many checkpoints as it goes back. */
+#define FAULTS_BEFORE_RESTART 3u
 
 /* Bytes fetched at once: multiplied by four while chunks go on close after the last fetch, divided by four if not. */
 #define LEAST_FETCH 4096u
@@ -282,6 +284,8 @@ static bool walk_slices(struct culet_glibc_walk *walk)
         }
         if (++walk->tries > TRIES || walk->reading->target.mode == CULET_STOPPED || walk->same_faults >= SAME_FAULTS)
             return false;
+        if (walk->same_faults % FAULTS_BEFORE_RESTART == 0)
+            walk->checkpoint_count = 1;
         if (!next_slice(walk, true) && walk->tries > TRIES)
             return false;
     }
