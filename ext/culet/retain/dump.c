@@ -260,23 +260,26 @@ static bool resolve_references(struct culet_dump *dump)
     return true;
 }
 
-/* A named class's singleton class, and the singleton class of that, belong to it. */
+/* A named class's singleton class, and the singleton class of that, belong to it; the last one is its own class, also where
+ * a damaged dump has a circle of them. */
 static bool name_singletons(struct culet_dump *dump)
 {
     if (!culet_numbers_reserve(dump->graph.memory, &dump->owner, dump->objects.count))
         return false;
     for (uint32_t id = 0; id < dump->graph.ids; id++) {
-        const struct culet_dump_object *class = &dump->objects.items[id];
+        struct culet_dump_object *class = &dump->objects.items[id];
         uint32_t next;
         if (class->type != DUMP_CLASS || class->text_length == 0 || !(class->flags & DUMP_NAMED))
             continue;
         while ((next = id_of(dump, class->class_address)) != UINT32_MAX) {
             struct culet_dump_object *singleton = &dump->objects.items[next];
+            if (dump->owner.items[next] == id + 1)
+                class->class_address = class->address;
             if (singleton->type != DUMP_CLASS || (singleton->flags & DUMP_NAMED) ||
                 !(singleton->flags & DUMP_SINGLETON))
                 break;
             singleton->flags |= DUMP_NAMED;
-            dump->owner.items[next] = (uint32_t)(class - dump->objects.items) + 1;
+            dump->owner.items[next] = id + 1;
             class = singleton;
         }
     }
@@ -290,17 +293,10 @@ static bool is_named_class(const struct culet_dump_object *object)
     return object->type == DUMP_CLASS && (object->flags & DUMP_NAMED) != 0;
 }
 
-/* The class that a singleton class belongs to; another object itself. */
-static uint32_t named_class(const struct culet_dump *dump, uint32_t id)
-{
-    while (dump->owner.items[id] != 0)
-        id = dump->owner.items[id] - 1;
-    return id;
-}
-
 static void meet_class(struct culet_dump *dump, uint32_t id)
 {
-    id = named_class(dump, id);
+    if (dump->owner.items[id] != 0)
+        id = dump->owner.items[id] - 1;
     if (dump->objects.items[id].flags & DUMP_MET)
         return;
     dump->objects.items[id].flags |= DUMP_MET;
@@ -454,17 +450,17 @@ static bool is_of_methods(const struct culet_dump *dump, uint32_t id)
            object->type == DUMP_INTERNAL || object->type == DUMP_CLASS;
 }
 
-/* The singleton class of a class or of one of its singleton classes; UINT32_MAX: it has none. */
-static uint32_t singleton_of(const struct culet_dump *dump, uint32_t class)
+/* The singleton class of a class or of one of its singleton classes; the last one is its own class. */
+static uint32_t singleton_of(const struct culet_dump *dump, uint32_t class, uint32_t one)
 {
-    uint32_t next = id_of(dump, dump->objects.items[class].class_address);
+    uint32_t next = id_of(dump, dump->objects.items[one].class_address);
 
-    return next != UINT32_MAX && dump->owner.items[next] == class + 1 ? next : UINT32_MAX;
+    return next != UINT32_MAX && next != one && dump->owner.items[next] == class + 1 ? next : UINT32_MAX;
 }
 
 static void add_class(struct culet_dump *dump, uint32_t class)
 {
-    for (uint32_t one = class; one != UINT32_MAX; one = singleton_of(dump, one)) {
+    for (uint32_t one = class; one != UINT32_MAX; one = singleton_of(dump, class, one)) {
         const struct culet_dump_object *object = &dump->objects.items[one];
         for (uint32_t i = object[0].first; i < object[1].first; i++) {
             uint32_t id = dump->references.items[i];
@@ -473,7 +469,7 @@ static void add_class(struct culet_dump *dump, uint32_t class)
         }
     }
     culet_graph_add_holder(&dump->graph, HOLDER_METHOD, LAYER_CODE, class, 0);
-    for (uint32_t one = class; one != UINT32_MAX; one = singleton_of(dump, one)) {
+    for (uint32_t one = class; one != UINT32_MAX; one = singleton_of(dump, class, one)) {
         const struct culet_dump_object *object = &dump->objects.items[one];
         culet_graph_add_target(&dump->graph, one);
         for (uint32_t i = object[0].first; i < object[1].first; i++) {
@@ -623,7 +619,9 @@ static void write_owner(const struct culet_dump *dump, uint32_t method, struct c
         uint32_t id = dump->references.items[i];
         if (id == UINT32_MAX || dump->objects.items[id].type != DUMP_CLASS)
             continue;
-        write_text(dump, &dump->objects.items[named_class(dump, id)], text);
+        if (dump->owner.items[id] != 0)
+            id = dump->owner.items[id] - 1;
+        write_text(dump, &dump->objects.items[id], text);
         return;
     }
 }
