@@ -10,10 +10,10 @@ require_relative "prediction_trial"
 
 # What a watch by culet explain costs the program that is watched.
 class CostTrial < PredictionTrial
-  COLUMNS = %w[turn requests ms/request watcher_s p50_ms p99_ms most_ms].freeze
-  PATTERN = "%-8s %9s %11s %10s %7s %7s %8s"
+  HEAD = ["turn", "requests", "CPU ms of a request", "CPU s of culet explain", "p50 ms", "p99 ms", "longest ms"].freeze
+  private_constant :HEAD
 
-  # @return [Array<String>] lines: a table of the turns, and the ratio of the medians
+  # @return [Array<String>] a table of the turns, and the ratio of the medians
   def call
     agent = { "RUBYOPT" => "-r#{Culet::RubyOptions.file("agent")}" }
     turns = run(@options[:agent] ? agent : {}, []) do |child, load, _|
@@ -22,7 +22,7 @@ class CostTrial < PredictionTrial
       load.pause = @options[:pause]
       Array.new(2 * @options[:runs]) { |turn| turn(child.pid, load, watched: turn.odd?) }
     end
-    [format(PATTERN, *COLUMNS), *turns.map { |turn| format(PATTERN, *turn) }, ratio(turns)]
+    [Bench::Table.markdown(HEAD, turns), ratio(turns)]
   end
 
   private
@@ -45,7 +45,7 @@ class CostTrial < PredictionTrial
 
   def children_seconds = Process.times.then { |times| times.cutime + times.cstime }
 
-  # Of the processes of the program by number, without its forked copies.
+  # Of the processes of the program, by number. Forked copies have ended by then.
   def cpu_seconds(root)
     Culet::Processes::Tree.new(root).pids.to_h do |pid|
       [pid, Culet::Processes::Stat.new(pid).then { |stat| stat.read.cpu_seconds.tap { stat.close } }]
