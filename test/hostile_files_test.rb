@@ -29,7 +29,8 @@ class HostileFilesTest < Minitest::Test
 
   def path(name) = File.join(@directory, name)
 
-  # @return [String] what the verb wrote, or its sentence
+  # @yieldparam [String] what the verb wrote
+  # @return [Integer] exit status
   def assert_answered(*words, told: nil)
     out = StringIO.new
     err = StringIO.new
@@ -42,6 +43,7 @@ class HostileFilesTest < Minitest::Test
     assert_match(/\Aculet: [^\n]+\n\z/, err.string, told) if status == 1
     refute_empty out.string if status.zero?
     refute_includes out.string, "\e", told
+    yield out.string if status.zero? && block_given?
     status
   end
 
@@ -280,9 +282,14 @@ class HostileFilesTest < Minitest::Test
       list = JSON.parse(text)
       File.binwrite(path("one.snapshot"), Culet::Scope::SnapshotFile::HEADER + Culet::Scope::SnapshotFile.pack(stream_of(list, others)))
       verb = [["report"], ["report", "--json"], ["map", "--json"], ["diff", path("one.snapshot")]].sample(random: @random)
-      statuses << assert_answered(*verb, path("one.snapshot"), told: told)
+      statuses << assert_answered(*verb, path("one.snapshot"), told: told) { |written| assert_sums(written, told) if verb == ["report", "--json"] }
     end
     assert_equal [0, 1], statuses.uniq.sort
+  end
+
+  def assert_sums(written, told)
+    document = JSON.parse(written)
+    assert_equal document["rss_bytes"], document["levels"].values.sum, told
   end
 
   # One of a small program, taken once.

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "test_helper"
+require "culet/system/processes/identity"
 
 # The extensions: which file reads what, and which may include which. allocator_rooms_test.rb looks for rings.
 class NativeRoomsTest < Minitest::Test
@@ -42,6 +43,11 @@ class NativeRoomsTest < Minitest::Test
     out, = assert_success("nm", "#{ROOT}/lib/culet/culet.so")
     assert_includes out, "culet_release_find"
     assert_empty boot & out.scan(/ [a-zA-Z] (\w+)$/).flatten
+  end
+
+  def test_all_forked_copies_are_known_by_their_names
+    names = source("ext/culet/agent/copy_tasks.c").scan(/\.name = "([^"]+)"/).flatten
+    assert_equal names.sort, Culet::Processes::Identity::COPIES.sort
   end
 
   # A declaration beside the code that calls it would hide an include.

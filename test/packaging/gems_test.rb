@@ -50,6 +50,7 @@ class GemsTest < Minitest::Test
     listed = Gem::Specification.load("#{ROOT}/culet.gemspec").files
     names = files.map { |file| file["name"] }
     assert_empty (listed - names) + (names - listed)
+    assert_empty listed.grep(%r{\A(?:reader|replay|sampler)/(?:build|test)/|\Aboot/syscall_counter/build/|\.(?:snapshot|trace)\z})
     license = files.find { |file| file["name"] == "LICENSE.txt" }
     assert_equal Digest::SHA256.file("#{ROOT}/LICENSE.txt").hexdigest, license.dig("hashes", 0, "content")
     command_line = Packaging::BillOfMaterials.new(Packaging::SourceGem.new("culet-cli").call(@directory)).to_h

@@ -19,7 +19,7 @@ module Culet
       TITLE_COLUMNS = 60
       # More than any title.
       MOST_BYTES = 4096
-      private_constant :INTERPRETER, :WITH_VALUE, :UNPRINTED, :COPIES, :TITLE_COLUMNS, :MOST_BYTES
+      private_constant :INTERPRETER, :WITH_VALUE, :UNPRINTED, :TITLE_COLUMNS, :MOST_BYTES
 
       # @return [Integer]
       attr_reader :pid
