@@ -130,11 +130,11 @@ module Culet
       end
     end
 
-    def grower = growth.times > 1 ? "the workers" : "process #{growth.process.pid}"
+    def grower = growth.worker_weight > 1 ? "the workers" : "process #{growth.process.pid}"
 
     # @return [String, nil] nil where nobody has looked
     def keepers
-      where = " in the workers" if growth.times > 1
+      where = " in the workers" if growth.worker_weight > 1
       found = growth.holders.map do |row|
         "#{row.title} keeps #{human(growth.per_minute([row]).first)} more a minute#{where}#{growth.origin(row)}"
       end

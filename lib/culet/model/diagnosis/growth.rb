@@ -73,11 +73,11 @@ module Culet
                 elsif verdict == :native && observation.native then observation.native
                 else trend
                 end
-        [found.rate, *found.interval].map { |bytes| bytes * 60 * times }
+        [found.rate, *found.interval].map { |bytes| bytes * 60 * worker_weight }
       end
 
-      # @return [Numeric] as how many processes all workers that grow alike count
-      def times = @times ||= observation.times((looked_at || process).pid)
+      # @return [Numeric] as of Observation#worker_weight, of the process that grows
+      def worker_weight = @worker_weight ||= observation.worker_weight((looked_at || process).pid)
 
       # @return [Float] bytes that were added in the watch
       def bytes = trend.rate * trend.seconds

@@ -193,12 +193,11 @@ module Culet
           "environment keeps what `culet autopsy DIR` reports"
       end
 
-      # Growth of those shows in no trend.
       def ended_processes
         count = @moments.sum { |moment| moment["events"].count { |event| event["kind"] == "exit" } }
         return [] if count.zero?
 
-        ["#{count == 1 ? "a process" : "#{count} processes"} ended meanwhile: a growth there would not show"]
+        ["#{count == 1 ? "a process" : "#{count} processes"} ended during the watch: their growth is not measured"]
       end
 
       def look_problems
