@@ -19,7 +19,8 @@
 
 static LIST_HEAD(culet_huge_list, culet_large) huge_blocks; /* [pages lock] */
 static struct culet_large_stats stats;                      /* [pages lock] */
-static struct culet_large *spare;                           /* [pages lock] unused descriptors, linked by `link` */
+static size_t unmapped;           /* [pages lock] bytes of huge blocks that were freed and not cached */
+static struct culet_large *spare; /* [pages lock] unused descriptors, linked by `link` */
 
 CULET_SELFMAP_EXPORT(huge_blocks, culet_selfmap_huge);
 
@@ -519,8 +520,6 @@ static void unmap_huge(struct culet_large *block)
 /* Frees a huge block; false if end_huge has still to unmap it. [pages lock] */
 static bool put_huge(struct culet_large *block)
 {
-    static size_t freed;
-
     set_freed(block->span.start, block->bytes);
     if (cache_huge(extent_of(block))) {
         unlist(block);
@@ -528,8 +527,8 @@ static bool put_huge(struct culet_large *block)
         return true;
     }
     block->ending = culet_pages_returning = true;
-    freed += block->bytes;
-    if (freed > CULET_SCAVENGER_HUGE_FREED_BYTES)
+    unmapped += block->bytes;
+    if (unmapped > CULET_SCAVENGER_HUGE_FREED_BYTES)
         culet_wakeup_request_scavenger();
     return false;
 }
@@ -583,6 +582,7 @@ bool culet_large_put(struct culet_span *span, uintptr_t start)
 void culet_large_finish_frees(void)
 {
     culet_pages_reset_after_fork();
+    unmapped = 0;
     for (struct culet_large *block = LIST_FIRST(&huge_blocks), *next; block; block = next) {
         next = LIST_NEXT(block, link);
         if (block->ending) {

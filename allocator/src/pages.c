@@ -851,6 +851,7 @@ void culet_pages_reset_after_fork(void)
 
     culet_lock_reset(&purge_lock);
     purge_waiters = 0;
+    reclaimed = stats.purged_bytes; /* the child's scavenger is for what the child returns */
     /* Whether the kernel has got them before the fork is not known, so they stay dirty. */
     for (unsigned i = 0; i < purging.count; i++)
         purging.range[i].purged = false;

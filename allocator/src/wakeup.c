@@ -41,8 +41,7 @@ void culet_wakeup_wait(bool (*anything)(void))
 
 void culet_wakeup_reset(void)
 {
-    uint32_t state = atomic_load(&culet_scavenger_state);
-
-    if (state != CULET_SCAVENGER_NONE && state != CULET_SCAVENGER_UNAVAILABLE)
-        atomic_store(&culet_scavenger_state, CULET_SCAVENGER_REQUESTED);
+    if (atomic_load(&culet_scavenger_state) != CULET_SCAVENGER_UNAVAILABLE)
+        atomic_store(&culet_scavenger_state,
+                     culet_wakeup_heap_large() ? CULET_SCAVENGER_REQUESTED : CULET_SCAVENGER_NONE);
 }

@@ -48,5 +48,5 @@ void culet_wakeup_note_large(void);
 /* By the scavenger: sleeps until notified. `anything` is called once after the state is ASLEEP; true ends the sleep. */
 void culet_wakeup_wait(bool (*anything)(void));
 
-/* In a forked child, which has no scavenger yet. */
+/* In a forked child, which has no scavenger: a large heap gets one at once. */
 void culet_wakeup_reset(void);

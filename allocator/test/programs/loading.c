@@ -1,4 +1,5 @@
-/* loading.c - the scavenger's start beside the dynamic loader: a heap that becomes large in the middle of dlopen.
+/* loading.c - the scavenger's start: beside the dynamic loader, where a heap becomes large in the middle of dlopen, and
+ * in forked children.
  *
  * MANY_LIBRARIES: a hundred libraries with thread-local storage, paths separated by colons; MANY_AT_ONCE: one that
  * needs all of them. The loader allocates some 5 KB for each. */
@@ -112,6 +113,40 @@ TEST(a_hundred_libraries_loaded_at_once)
 TEST(a_hundred_libraries_loaded_one_by_one)
 {
     load_at_all_sizes(false);
+}
+
+/* In a forked child, after small blocks of all classes and a huge one. */
+static size_t threads_of_a_child(void)
+{
+    int status;
+    pid_t child = fork();
+
+    if (child == 0) {
+        for (size_t bytes = 16; bytes < 1 << 20; bytes += bytes / 2)
+            fill(malloc(bytes), 1, bytes);
+        free(malloc(9 << 20));
+        free(malloc(1000));
+        _exit((int)own_threads());
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status), "fork");
+    return (size_t)WEXITSTATUS(status);
+}
+
+/* A thread may be what a child of a program with threads cannot have (see "Not handled" in allocator/DESIGN.md). */
+TEST(a_child_of_a_small_heap_starts_no_thread)
+{
+    for (unsigned i = 0; i < 4; i++)
+        free(malloc(9 << 20));
+    free(malloc(1000));
+    CHECK_EQUAL(own_threads(), on_culet() ? 2 : 1);
+    CHECK_EQUAL(threads_of_a_child(), 1);
+}
+
+TEST(a_child_of_a_large_heap_starts_a_scavenger)
+{
+    fill_heap(MOST);
+    CHECK_EQUAL(own_threads(), on_culet() ? 2 : 1);
+    CHECK_EQUAL(threads_of_a_child(), on_culet() ? 2 : 1);
 }
 
 CHECK_MAIN
