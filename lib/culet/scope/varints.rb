@@ -60,15 +60,14 @@ module Culet
       # @return [Array(Integer, Integer), nil] the number, and where the next thing starts; nil when it is cut off
       # @raise [Malformed] when it is longer than any that is written
       def one(bytes, at)
-        value = 0
-        LONGEST_BYTES.times do |index|
-          byte = bytes.getbyte(at + index)
-          return nil unless byte
+        value = shift = 0
+        while (byte = bytes.getbyte(at))
+          at += 1
+          return [value | (byte << shift), at] if byte < CONTINUED
 
-          value |= (byte & 0x7f) << (7 * index)
-          return [value, at + index + 1] if byte < CONTINUED
+          value |= (byte & 0x7f) << shift
+          raise Malformed, LONGER if (shift += 7) >= LONGEST_SHIFT
         end
-        raise Malformed, LONGER
       end
     end
   end
