@@ -85,7 +85,7 @@ class ExplainCausesTest < Minitest::Test
 
   def test_looks_tell_what_is_free_where_the_malloc_does_not
     levels = { "malloc_unsplit" => 100 }
-    used = { kept: 4 * MEGABYTE, native_bytes: 37 * MEGABYTE, unreachable_bytes: 0, unreachable_slot_bytes: 0 }
+    used = { kept: 4 * MEGABYTE, malloc_in_use_bytes: 40 * MEGABYTE }
     found = diagnosis(levels: levels, look: used)
     assert_equal "malloc_free", found.verdict
     assert_match(/\Amalloc keeps 60\.0 MB of free memory, 30 % /, found.sentence)

@@ -59,7 +59,7 @@ class ExplainGrowthTest < Minitest::Test
   end
 
   # Objects that come and go take blocks that are larger than what Ruby knows of.
-  def test_native_memory_that_grows_by_the_rounding_of_blocks_is_none
+  def test_native_memory_that_grows_by_a_small_part_of_objects_is_none
     native = [1, 2, 3, 4, 5, 6, 7]
     assert_equal :none, growth(malloc: RISING, kept: [100_000] * 7, native: native, garbage: native.map { |one| 10 * one }).verdict
     assert_equal :native, growth(malloc: RISING, kept: [100_000] * 7, native: native, garbage: native.map { |one| 2 * one }).verdict

@@ -26,7 +26,7 @@ module RetentionDocuments
     total = [*holders, *sets].sum { |one| one["bytes"] } + others[2] + other_sets[2]
     { "version" => 1, "pid" => 4242, "ruby" => "3.4.1", "source" => "process", "cpu_seconds" => 0.5, "peak_bytes" => 17_000_000, "fork_seconds" => 0.012,
       "objects" => 1_000, "slot_bytes" => total / 4, "malloc_bytes" => total - (total / 4), "total_bytes" => total, "unreachable_objects" => 10,
-      "unreachable_bytes" => 400, "unreachable_slot_bytes" => 400, "native_bytes" => 3_000_000,
+      "unreachable_bytes" => 400, "malloc_in_use_bytes" => 5_000_000, "native_bytes" => 3_000_000,
       "holders" => holders, "other_holders" => %w[holders objects bytes].zip(others).to_h, "sets" => sets,
       "other_sets" => %w[sets objects bytes].zip(other_sets).to_h, "classes" => [["String", 900, total / 2], ["Page", 30, total / 4], ["", 70, total / 8]],
       "tree" => [], "selected" => nil }.merge(more.transform_keys(&:to_s))

@@ -11,11 +11,11 @@ module RetentionReadingHelper
   # Yields the pid of a Ruby program with the agent.
   #
   # @param code [String] which prints a line when all is there
-  def with_objects(code, &block)
+  def with_objects(code, env: {}, &block)
     Dir.mktmpdir do |folder|
       path = File.join(folder, "app.rb")
       File.write(path, code)
-      with_program(RbConfig.ruby, "-W0", "-I#{File.join(TestHelper::ROOT, "lib")}", "-rculet/agent", path, env: TestHelper::NEUTRAL, &block)
+      with_program(RbConfig.ruby, "-W0", "-I#{File.join(TestHelper::ROOT, "lib")}", "-rculet/agent", path, env: TestHelper::NEUTRAL.merge(env), &block)
     end
   end
 

@@ -125,7 +125,7 @@ static void add_object(struct culet_analysis *analysis, uint32_t id, uint32_t en
     analysis->objects++;
     analysis->slot_bytes += sizes.slot;
     analysis->beyond_bytes += beyond;
-    analysis->objects_malloc_bytes += sizes.malloc;
+    analysis->objects_block_bytes += sizes.block;
     analysis->of_group.items[group].bytes += bytes;
     analysis->of_group.items[group].objects++;
     analysis->of_node.items[number].bytes += bytes;
@@ -143,9 +143,8 @@ static void add_unreachable(struct culet_analysis *analysis, uint32_t id)
         return;
     sizes = analysis->graph->functions->sizes(analysis->graph, id);
     analysis->unreachable_objects++;
-    analysis->unreachable_slot_bytes += sizes.slot;
     analysis->unreachable_bytes += sizes.slot + sizes.malloc + sizes.elsewhere;
-    analysis->objects_malloc_bytes += sizes.malloc;
+    analysis->objects_block_bytes += sizes.block;
 }
 
 static void add_objects(struct culet_analysis *analysis)

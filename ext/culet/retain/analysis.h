@@ -40,8 +40,8 @@ struct culet_analysis {
     struct culet_group_classes group_classes; /* hash table */
     size_t group_class_count;
     struct culet_numbers large_leaves; /* ids of leaves of at least CULET_LARGE_LEAF bytes */
-    uint64_t objects, slot_bytes, beyond_bytes, unreachable_objects, unreachable_slot_bytes, unreachable_bytes;
-    uint64_t objects_malloc_bytes;    /* of all objects, reachable or not */
+    uint64_t objects, slot_bytes, beyond_bytes, unreachable_objects, unreachable_bytes;
+    uint64_t objects_block_bytes;     /* of all objects, reachable or not */
     uint32_t many[CULET_SET_HOLDERS]; /* holders with the most that share with many others */
     uint32_t many_count;
     struct culet_buffer text, file; /* of the last name */

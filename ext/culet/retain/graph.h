@@ -47,9 +47,10 @@ typedef void culet_named_edge_function(void *data, uint32_t target, const char *
 
 struct culet_graph;
 
-/* Bytes of an object: its slot; what it has of malloc; what it has elsewhere, in Ruby's transient heap. */
+/* Bytes of an object: its slot; what it has of malloc; what it has elsewhere, in Ruby's transient heap; the block that
+ * malloc takes for what it has of it, 0 where that is not known. */
 struct culet_sizes {
-    uint64_t slot, malloc, elsewhere;
+    uint64_t slot, malloc, elsewhere, block;
 };
 
 struct culet_graph_functions {

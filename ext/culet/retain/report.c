@@ -449,15 +449,13 @@ static void write_head(struct report *report, const struct culet_report_facts *f
                         analysis->memory->peak_bytes, analysis->objects, analysis->slot_bytes);
     culet_buffer_format(report->out, ",\"malloc_bytes\":%" PRIu64 ",\"total_bytes\":%" PRIu64, analysis->beyond_bytes,
                         analysis->slot_bytes + analysis->beyond_bytes);
-    culet_buffer_format(report->out,
-                        ",\"unreachable_objects\":%" PRIu64 ",\"unreachable_slot_bytes\":%" PRIu64
-                        ",\"unreachable_bytes\":%" PRIu64,
-                        analysis->unreachable_objects, analysis->unreachable_slot_bytes, analysis->unreachable_bytes);
+    culet_buffer_format(report->out, ",\"unreachable_objects\":%" PRIu64 ",\"unreachable_bytes\":%" PRIu64,
+                        analysis->unreachable_objects, analysis->unreachable_bytes);
     if (facts->malloc_in_use != NULL)
-        culet_buffer_format(report->out, ",\"native_bytes\":%" PRId64,
-                            (int64_t)(*facts->malloc_in_use - analysis->objects_malloc_bytes));
+        culet_buffer_format(report->out, ",\"malloc_in_use_bytes\":%" PRIu64 ",\"native_bytes\":%" PRId64,
+                            *facts->malloc_in_use, (int64_t)(*facts->malloc_in_use - analysis->objects_block_bytes));
     else
-        culet_buffer_text(report->out, ",\"native_bytes\":null");
+        culet_buffer_text(report->out, ",\"malloc_in_use_bytes\":null,\"native_bytes\":null");
 }
 
 const char *culet_report_write(struct culet_analysis *analysis, const struct culet_retain_options *options,

@@ -145,8 +145,8 @@ module Culet
       # Workers of one parent do the same, some more of it than others.
       #
       # @param pid [Integer]
-      # @return [Numeric] the growth of resident memory of its parent's workers over its own; their number, where its own does
-      #   not grow; 1: it is no worker
+      # @return [Numeric] the growth of resident memory of its parent's workers over its own; their number, where its
+      #   own does not grow; 1: it is no worker
       def worker_weight(pid)
         last = moments.last["processes"]
         parent = last.find { |one| one["pid"] == pid }&.fetch("parent_pid")

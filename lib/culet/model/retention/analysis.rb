@@ -39,7 +39,7 @@ module Culet
                 "peak_bytes" => Shape::COUNT, "fork_seconds" => Shape::SECONDS, "objects" => Shape::COUNT,
                 "slot_bytes" => Shape::COUNT, "malloc_bytes" => Shape::COUNT, "total_bytes" => Shape::COUNT,
                 "unreachable_objects" => Shape::COUNT, "unreachable_bytes" => Shape::COUNT,
-                "unreachable_slot_bytes" => Shape.optional(Shape::COUNT),
+                "malloc_in_use_bytes" => Shape.optional(Shape.nullable(Shape::COUNT)),
                 "native_bytes" => Shape.optional(Shape.nullable(Shape::INTEGER)),
                 "holders" => [HOLDER],
                 "other_holders" => { "holders" => Shape::COUNT, "objects" => Shape::COUNT, "bytes" => Shape::COUNT },
@@ -134,17 +134,12 @@ module Culet
       # @return [Integer]
       def unreachable_bytes = @document["unreachable_bytes"]
 
-      # @return [Integer] of these, in slots
-      def unreachable_slot_bytes = @document["unreachable_slot_bytes"].to_i
+      # @return [Integer, nil] what malloc has in use; nil for a dump, or under a malloc that does not tell
+      def malloc_in_use_bytes = @document["malloc_in_use_bytes"]
 
-      # @return [Integer, nil] what malloc has in use, less what objects have of it, reachable or not: up to a constant,
-      #   what native code has; nil for a dump, or under a malloc that does not tell
+      # @return [Integer, nil] of these, without the blocks of objects, reachable or not: up to a constant, what native
+      #   code has; nil as of malloc_in_use_bytes
       def native_bytes = @document["native_bytes"]
-
-      # @return [Integer, nil] what malloc has in use; nil as of native_bytes
-      def malloc_in_use_bytes
-        native_bytes && (native_bytes + malloc_bytes + unreachable_bytes - unreachable_slot_bytes)
-      end
 
       # @return [Rest]
       def other_holders
