@@ -28,11 +28,16 @@ static void describe(void)
     }
 }
 
-static void count(size_t at, uint64_t minor, uint64_t major)
+static void count_as(size_t sum, size_t at, uint64_t minor, uint64_t major)
 {
     put(state, at, minor);
     put(state, at + 8, major);
-    put(state, at + 56, minor + major);
+    put(state, at + sum, minor + major);
+}
+
+static void count(size_t at, uint64_t minor, uint64_t major)
+{
+    count_as(56, at, minor, major);
 }
 
 TEST(pages_of_one_size_point_to_one_entry)
@@ -59,6 +64,15 @@ TEST(one_place_that_fits)
     CHECK_EQUAL(found.major, 8);
     count(CULET_RUBY_STATE - 64, 3, 4);
     CHECK(!culet_ruby_collections_in(state).known, "two places fit");
+}
+
+TEST(one_place_that_fits_as_in_4_1)
+{
+    count_as(128, CULET_RUBY_STATE - 136, 130, 8);
+    struct culet_ruby_collections found = culet_ruby_collections_in(state);
+    CHECK(found.known, "not found");
+    CHECK_EQUAL(found.minor, 130);
+    CHECK_EQUAL(found.major, 8);
 }
 
 TEST(no_place_fits)
