@@ -9,7 +9,7 @@ uint32_t culet_live_id(const struct culet_live *live, VALUE object)
 
 static bool has_permanent_name(VALUE class)
 {
-    VALUE name = rb_class_path_cached(class);
+    VALUE name = rb_mod_name(class);
 
     return !NIL_P(name) && RB_TYPE_P(name, T_STRING) && RSTRING_LEN(name) > 0 && RSTRING_PTR(name)[0] != '#';
 }

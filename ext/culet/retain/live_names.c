@@ -80,7 +80,7 @@ void culet_live_write_class(struct culet_graph *graph, uint64_t key, struct cule
             write_text(text, hidden_name(type));
         return;
     }
-    name = rb_class_path_cached((VALUE)key);
+    name = rb_mod_name((VALUE)key);
     if (RB_TYPE_P(name, T_STRING))
         culet_buffer_add(text, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
     else
@@ -98,7 +98,7 @@ static void write_module(struct culet_buffer *text, VALUE module)
             return;
         }
     } else {
-        name = rb_class_path_cached(module);
+        name = rb_mod_name(module);
     }
     if (RB_TYPE_P(name, T_STRING))
         culet_buffer_add(text, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
