@@ -458,6 +458,17 @@ static VALUE stats(VALUE self)
     return result;
 }
 
+/* A module named Kernel: Ruby 4.1 labels the frames of a copied method by the module that it was copied from. */
+static VALUE functions;
+
+static void define(VALUE module, VALUE name)
+{
+    if (name == culet_symbol("load"))
+        rb_define_method(module, "load", culet_load, -1);
+    else
+        rb_define_method(module, "require", culet_require, 1);
+}
+
 /* Culet::Require.take_over(module, name, original) -> nil
  *
  * Replaces the method `name` of a module itself, whatever is prepended, by our `require` or `load`, as `original` says.
@@ -465,7 +476,7 @@ static VALUE stats(VALUE self)
 static VALUE take_over(VALUE self, VALUE module, VALUE name, VALUE original)
 {
     VALUE *verbose = rb_ruby_verbose_ptr(), before = *verbose;
-    VALUE ours = rb_funcall(rb_const_get(self, rb_intern("Original")), rb_intern("instance_method"), 1, original);
+    VALUE ours = rb_funcall(functions, rb_intern("instance_method"), 1, original);
 
     /* the recorder keeps its methods and calls ours */
     if (culet_recorder_serve_by(culet_require))
@@ -473,7 +484,10 @@ static VALUE take_over(VALUE self, VALUE module, VALUE name, VALUE original)
     if (original == culet_symbol("load") && state.load == NULL)
         return Qnil;
     *verbose = Qnil; /* no warning about the redefinition */
-    rb_funcall(module, rb_intern("define_method"), 2, name, ours);
+    if (name == original)
+        define(module, name);
+    else
+        rb_funcall(module, rb_intern("define_method"), 2, name, ours);
     *verbose = before;
     return Qnil;
 }
@@ -483,10 +497,12 @@ void culet_init_require(VALUE culet)
 {
 #ifdef CAN_REQUIRE
     VALUE module = rb_define_module_under(culet, "Require");
-    VALUE original = rb_define_module_under(module, "Original");
 
-    rb_define_method(original, "require", culet_require, 1);
-    rb_define_method(original, "load", culet_load, -1);
+    functions = rb_module_new();
+    rb_gc_register_mark_object(functions);
+    rb_set_class_path(functions, rb_cObject, rb_class2name(rb_mKernel));
+    define(functions, culet_symbol("require"));
+    define(functions, culet_symbol("load"));
     rb_define_singleton_method(module, "prepare", prepare, 4);
     rb_define_singleton_method(module, "take_over", take_over, 3);
     rb_define_singleton_method(module, "figures", stats, 0);
