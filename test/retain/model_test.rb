@@ -52,7 +52,8 @@ class RetainModelTest < Minitest::Test
 
   def test_each_byte_counts_once_by_gem
     gem = "/usr/lib/ruby/gems/3.4.0/gems/i18n-1.14.1/lib/i18n.rb"
-    holders = [holder(0, "Shop::CACHE", 100), holder(1, "I18n::BACKEND", 70, file: gem), holder(2, "symbol table", 20, kind: "symbol_table", file: nil),
+    holders = [holder(0, "Shop::CACHE", 100), holder(1, "I18n::BACKEND", 70, file: gem), holder(2, "symbol table", 13, kind: "symbol_table", file: nil),
+               holder(5, "URI::CACHE", 7, file: "/opt/ruby/lib/ruby/4.1.0+4/uri/common.rb"),
                holder(3, "nokogiri (Nokogiri::XML::Node)", 5, kind: "native", file: nil), holder(4, "[]", 1, kind: "thread_local", file: nil)]
     found = analysis(holders: holders, sets: [set([0, 1], 11), set([0, 0], 3)], others: [3, 9, 4])
     rows = Culet::Retention::Gems.new(found).rows.to_h { |row| [row.name, row.bytes] }

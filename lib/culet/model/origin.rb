@@ -9,12 +9,14 @@ module Culet
     APPLICATION = "the program"
     GEM = %r{/gems/([^/]+?)-(\d[^/]*)/(?!.*/gems/[^/]+-\d)}
     GIT = %r{/bundler/gems/([^/]+)-(\h{7,})/}
+    # Of Ruby's folders; a development version's has a suffix.
+    API = /\d+\.\d+\.\d+(?:\+\d+)?/
     # Debian's packages have no folder for each gem: the first path component is the name.
-    VENDOR = %r{/(?:vendor_ruby|site_ruby)(?:/\d+\.\d+\.\d+)?(?:/[^/]*-linux[^/]*)?/([^/]+?)(?:\.rb|\.so)?(?:/|\z)}
-    STANDARD = %r{/ruby/(?:\d+\.\d+\.\d+)/|\A<internal:}
+    VENDOR = %r{/(?:vendor_ruby|site_ruby)(?:/#{API})?(?:/[^/]*-linux[^/]*)?/([^/]+?)(?:\.rb|\.so)?(?:/|\z)}
+    STANDARD = %r{/ruby/#{API}/|\A<internal:}
     # Extensions of a gem in Debian's separate folder.
     EXTENSION = %r{/extensions/[^/]+/[^/]+/([^/]+?)-(\d[^/]*)/}
-    private_constant :GEM, :GIT, :VENDOR, :STANDARD, :EXTENSION
+    private_constant :GEM, :GIT, :API, :VENDOR, :STANDARD, :EXTENSION
 
     # @param path [String, nil]
     # @return [String] "NAME VERSION", the first folder's name where there is no version, RUBY or APPLICATION

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
+require_relative "../../model/origin"
 require_relative "../../render/packing"
 
 module Culet
@@ -17,7 +18,6 @@ module Culet
       # Index of a frame's kind in the list of profile.js.
       KINDS = %i[application gem ruby library class unknown].each_with_index.to_h.freeze
       RUBY_LIBRARY = %r{(?:\A|/)(?:libruby[^/]*|ruby[\d.]*)\z}
-      STANDARD = %r{/ruby/\d+\.\d+\.\d+/|\A<internal:}
       # A function of no known library.
       UNNAMED = "??"
       # Significant digits of estimates.
@@ -38,7 +38,7 @@ module Culet
         # @return [Integer]
         def number(key) = @numbers[key] ||= @numbers.size
       end
-      private_constant :KINDS, :RUBY_LIBRARY, :STANDARD, :UNNAMED, :DIGITS, :MOST_CELLS, :Table
+      private_constant :KINDS, :RUBY_LIBRARY, :UNNAMED, :DIGITS, :MOST_CELLS, :Table
 
       # @param data [Data]
       # @param view [Symbol] the view that the page opens with
@@ -117,7 +117,7 @@ module Culet
         return frame.method == UNNAMED ? :unknown : :ruby unless frame.file
         return :gem if frame.gem
 
-        frame.file.match?(STANDARD) ? :ruby : :application
+        Origin.of(frame.file) == Origin::RUBY ? :ruby : :application
       end
 
       def frame_columns
