@@ -12,6 +12,9 @@
 #include "reading/ruby_stats.h"
 #include "trim/gc_watch.h"
 
+/* Each takes the count as far as Ruby's limit, of 16 MB or more. */
+#define MOST_STEPS 64
+
 static struct culet_limit_state *const state = &culet_limit_state;
 
 /* Of Ruby threads, with the GVL; the ticker reads what is atomic. */
@@ -48,24 +51,40 @@ static void adjust(int64_t bytes)
         rb_gc_adjust_memory_usage((ssize_t)bytes);
 }
 
-/* Sets Ruby's count of allocated bytes so that it collects after the budget. */
-static void set_count(uint64_t count)
+static void add(int64_t bytes)
+{
+    collector.added += (uint64_t)bytes;
+    adjust(bytes);
+}
+
+/* The count of allocated bytes from which on Ruby collects after the budget. */
+static uint64_t wanted_count(void)
 {
     uint64_t ruby = rb_gc_stat(key_limit);
-    uint64_t wanted = ruby > collector.steering.budget ? ruby - collector.steering.budget : 0;
 
-    if (wanted <= count)
+    return ruby > collector.steering.budget ? ruby - collector.steering.budget : 0;
+}
+
+/* Ruby 4.1 counts below zero where a sweep has freed more than was allocated, and reports zero then. */
+static void raise_count(void)
+{
+    uint64_t wanted = wanted_count(), count = rb_gc_stat(key_count);
+
+    if (count >= wanted)
         return;
-    collector.added += wanted - count;
-    adjust((int64_t)(wanted - count));
+    for (int step = 0; count == 0 && step < MOST_STEPS; step++) {
+        add((int64_t)rb_gc_stat(key_limit));
+        count = rb_gc_stat(key_count);
+    }
+    add((int64_t)(wanted - count));
 }
 
 /* During GC, when a collection starts and has set Ruby's count to zero. What was added before is taken back: it also
- * counts for the next major collection, and was no garbage. An incremental collection marks between allocations, so the
- * job alone would be too late. */
+ * counts for the next major collection, and was no garbage. Not where the count is below zero then (4.1). An
+ * incremental collection marks between allocations, so the job alone would be too late. */
 static void on_start(VALUE event, void *unused)
 {
-    uint64_t added = collector.added;
+    uint64_t added = collector.added, wanted = wanted_count();
 
     (void)event;
     (void)unused;
@@ -73,7 +92,9 @@ static void on_start(VALUE event, void *unused)
         return;
     collector.added = 0;
     adjust(-(int64_t)added);
-    set_count(0);
+    add((int64_t)wanted);
+    if (rb_gc_stat(key_count) < wanted)
+        adjust((int64_t)added);
     collector.request_steering();
 }
 
@@ -88,7 +109,7 @@ static void apply(void)
         rb_tracepoint_disable(start_event);
     if (collector.steering.tight) {
         finish_sweep();
-        set_count(rb_gc_stat(key_count));
+        raise_count();
     } else {
         adjust(-(int64_t)collector.added);
         collector.added = 0;
