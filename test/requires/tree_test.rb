@@ -58,7 +58,7 @@ class RequiresTreeTest < Minitest::Test
     script = document["features"].find { |other| other["path"].to_s.end_with?("/psych/syntax_error.rb") }
     assert_equal ["C code", one["path"]], [script["how"], parent(document, script)]
     # The script of newer ones bears the extension's own name: strscan/strscan.rb.
-    assert_match(%r{/strscan\.so\z}, feature(record(*ruby("-e", "require 'strscan'")), "strscan")["path"])
+    assert_equal 1, record(*ruby("-e", "require 'strscan'"))["features"].count { |other| other["path"].to_s.end_with?("/strscan.so") }
   end
 
   def test_objects_and_code_that_stay

@@ -30,10 +30,10 @@ class RequiresVerbTest < Minitest::Test
 
   def test_the_table
     write("a.rb" => "require 'b'\nbegin; require 'nowhere_to_be_found'; rescue LoadError; end; require 'b'", "b.rb" => "B = 1")
-    out, = assert_culet_success("requires", "--no-color", "--", *ruby("-e", "require 'a'; puts :spoken"), env: TestHelper::NEUTRAL)
+    out, = assert_culet_success("requires", "--no-color", "--", *ruby("--disable-gems", "-e", "require 'a'; puts :spoken"), env: TestHelper::NEUTRAL)
     assert_match(/\Aspoken\n/, out)
     assert_match(/: 2 files required in [\d.,]+ ms of [\d.,]+$/, out)
-    assert_match(/^[\d,]+ file-system calls for lookups, [\d,]+ of them failed; [\d.]+ MB of compiled code at the end$/, out)
+    assert_match(/^[\d,]+ file-system calls for lookups, [\d,]+ of them failed; [\d.]+ [kM]B of compiled code at the end$/, out)
     assert_match(/^1 require of loaded features took/, out)
     assert_match(/^gem +self ms +cpu ms +objects +retained +retained kB/, out)
     assert_match(/^the program +[\d.]+/, out)

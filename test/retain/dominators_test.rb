@@ -23,7 +23,7 @@ class RetainDominatorsTest < Minitest::Test
     end
 
     def line(number, list)
-      "{\"address\":\"#{address(number)}\", \"type\":\"OBJECT\", \"slot_size\":40, " \
+      "{\"address\":\"#{address(number)}\", \"type\":\"OBJECT\", \"slot_size\":#{[bytes[number], 40].min}, " \
         "\"references\":[#{references(list)}], \"memsize\":#{bytes[number]}, \"flags\":{\"wb_protected\":true}}\n"
     end
 
