@@ -12,8 +12,6 @@ module Extension
   module_function
 
   # The options of the compiler, and what the files that both compile ask Ruby and the C library for.
-  #
-  # @return [void]
   def check
     append_cflags(["-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Wshadow"])
     # Warnings are errors in our own builds, not under a user's newer compiler.
@@ -35,7 +33,6 @@ module Extension
   # @param folder [String] of the extension
   # @param shared [Hash{String => Array<String>}] folder of the repository, from which includes start => patterns of
   #   sources in it
-  # @return [void]
   def create(name, folder, shared)
     sources = shared.flat_map { |from, patterns| Dir[*patterns, base: File.join(CHECKOUT, from)] }
     sources = (sources + Dir["**/*.c", base: folder]).sort

@@ -20,11 +20,9 @@ class Pages
   attr_reader :frames, :ruby
 
   # @param pid [Integer] a process that this one may read
-  # @return [Pages]
   def self.of(pid) = new(pid).tap(&:read)
 
   # @param file [String] written by `save`
-  # @return [Pages]
   def self.load(file) = Marshal.load(File.binread(file))
 
   def initialize(pid)

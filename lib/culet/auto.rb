@@ -14,7 +14,6 @@ module Culet
   # of a failure.
   module Trim
     # @api private
-    # @param settings [Settings]
     # @return [Array<String>] warnings, a sentence each
     def self.begin(settings)
       problems = settings.problems.dup

@@ -79,7 +79,6 @@ module Culet
       # A forked process begins a file of its own.
       #
       # @api private
-      # @return [void]
       def begin_in_child
         @file&.close
         @file = nil
@@ -92,7 +91,6 @@ module Culet
       # The processes that were forked are those of another process now.
       #
       # @api private
-      # @return [void]
       def forget_children
         @missing = {}
         @children = []
@@ -104,8 +102,6 @@ module Culet
       # The program has waited for a process. May be called in a signal handler.
       #
       # @api private
-      # @param status [Process::Status]
-      # @return [void]
       def ended(status)
         @statuses[status.pid] = status.termsig.to_i if @children.include?(status.pid)
       end
@@ -113,8 +109,6 @@ module Culet
       # Looks from time to time whether a forked process has been killed.
       #
       # @api private
-      # @param pid [Integer]
-      # @return [void]
       def watch(pid)
         return unless running?
 

@@ -114,7 +114,6 @@ module Culet
       # For servers whose workers decide for themselves.
       #
       # @api private
-      # @param seconds [Numeric]
       # @return [Boolean] whether no process that shares this one's limit has restarted for so long; then this one may
       def claim_restart(seconds) = claim((seconds * 1000).to_i)
 
@@ -134,7 +133,6 @@ module Culet
       # The process that a restart ends: itself, or a worker. Those forked from this one see it.
       #
       # @api private
-      # @param pid [Integer]
       def ending=(pid)
         self.ending_process = pid
       end
@@ -167,7 +165,6 @@ module Culet
       # Starts as CULET_LIMIT says.
       #
       # @api private
-      # @param settings [Settings]
       # @return [Array<String>] warnings, a sentence each
       def begin(settings)
         return [settings.problem] if settings.problem
@@ -183,7 +180,6 @@ module Culet
       # Before and after a fork, in the parent.
       #
       # @api private
-      # @return [void]
       def forking
         note_fork
         monitor&.wake if cluster
@@ -192,7 +188,6 @@ module Culet
       # In a forked child: the parent's threads are gone.
       #
       # @api private
-      # @return [void]
       def forked
         @boundary = @throttle = @ends = nil
         @restart = @cluster = @threads = nil # they belong to the process that was told so
@@ -205,7 +200,6 @@ module Culet
       # The workers of this process, which the limit is for too.
       #
       # @api private
-      # @param cluster [Cluster]
       def cluster=(cluster)
         @cluster = cluster
         @clustered = true

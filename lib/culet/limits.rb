@@ -74,7 +74,6 @@ module Culet
     #
     # @api private
     # @param growth [MemoryGrowth]
-    # @return [void]
     def self.warn_of(growth)
       return if @warned || growth.restriction.nil?
 

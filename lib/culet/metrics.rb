@@ -130,7 +130,6 @@ module Culet
       # In a forked child: the parent's threads are gone.
       #
       # @api private
-      # @return [void]
       def forked
         @report = @readings = nil
         @server&.abandon
@@ -142,7 +141,6 @@ module Culet
       # The process goes on as its own child, without threads.
       #
       # @api private
-      # @return [void]
       def daemonized
         @collector = @collector&.restart
         @forked = @forked&.join

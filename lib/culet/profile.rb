@@ -71,7 +71,6 @@ module Culet
       # Starts as CULET_PROFILE says.
       #
       # @api private
-      # @param settings [Settings]
       # @return [String, nil] a sentence if that is impossible
       def begin(settings)
         return settings.problem unless settings.sample_bytes

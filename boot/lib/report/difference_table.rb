@@ -14,7 +14,6 @@ module Culet
                  ["code kB", "iseq_bytes", 1e3]].freeze
       private_constant :COLUMNS
 
-      # @param difference [Difference]
       # @param lines [Integer] rows of each list
       # @param options [Hash] as for Text::View
       def initialize(difference, lines: 15, **options)

@@ -13,7 +13,6 @@ module Culet
       def self.none = new(0.0, 0.0, 0, 0, 0, 0, 0, 0)
 
       # @param list [Array<Numeric>, nil] as the recorder writes them
-      # @return [Cost]
       # @raise [TypeError, ArgumentError] when it is something else
       def self.read(list)
         list = Array(list)
@@ -36,9 +35,6 @@ module Culet
       def +(other) = self.class.new(*to_a.zip(other.to_a).map(&:sum))
 
       # Figures of threads that work at the same time can overlap: nothing is below zero.
-      #
-      # @param other [Cost]
-      # @return [Cost]
       def -(other) = self.class.new(*to_a.zip(other.to_a).map { |mine, its| [mine - its, mine * 0].max })
     end
 

@@ -19,7 +19,6 @@ module Culet
       private_constant :VERSION, :MOST_BYTES
 
       # @param path [String] a file from the recorder
-      # @return [Log]
       # @raise [Culet::Error] when the file is not a recording
       def self.read(path) = new(ForeignFile.read(path, most_bytes: MOST_BYTES), name: path)
 

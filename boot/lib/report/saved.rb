@@ -64,7 +64,6 @@ module Culet
 
       module_function
 
-      # @param path [String]
       # @param kind [String] what the document says that it is
       # @param shape [Hash] as for Shape
       # @param writer [String] the command that writes such documents, for messages

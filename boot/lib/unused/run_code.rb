@@ -26,7 +26,6 @@ module Culet
       private_constant :Piece
 
       # @param pid [Integer] the process's number
-      # @param parent_pid [Integer]
       # @param since [String] when recording started: "start", "asked", or "now" (not yet)
       def initialize(pid: Process.pid, parent_pid: Process.ppid, since: "start")
         @pid = pid

@@ -15,9 +15,7 @@ module Culet
       # name: "jemalloc"; settings: {"narenas" => "2"}, the allocator's own in the order given; trim: a Trim
       attr_reader :name, :settings, :trim
 
-      # @param definition [Definition]
       # @param settings [Hash{String => String}] checked by Allocators.parse
-      # @param trim [Trim]
       # @param locator [Locator] finds the library
       # @param file [String, nil] path of the library, where the user chose one
       def initialize(definition:, settings:, trim: Trim.new, locator: Locator.new, file: nil)

@@ -6,7 +6,6 @@ module Culet
     # environment variable (or glibc tunable) it becomes, and the values it takes.
     Setting = Struct.new(:key, :variable, :values, :about, :tunable, keyword_init: true) do
       # @param text [String] the value as the user wrote it
-      # @return [Boolean]
       def accepts?(text) = values.is_a?(Array) ? values.include?(text) : values.match?(text)
 
       # @return [String] what to write, for an error message
@@ -131,7 +130,6 @@ module Culet
 
     # An allocator that only a path names.
     #
-    # @param name [String]
     # @return [Definition] without settings, and without a call that returns memory
     def self.by_path(name)
       Definition.new(name: name, patterns: [], packages: [], variables: /(?!)/, settings: {}.freeze, untrimmable: true)

@@ -13,10 +13,8 @@ module Culet
       # musl's one file is both loader and C library: ld-musl-x86_64.so.1, or libc.so in a directory of musl's.
       MUSL = %r{/ld-musl-[^/]*\z|-musl/libc\.so\z|/libc\.musl-[^/]*\z}
 
-      # @return [Processes::Live]
       attr_reader :live
 
-      # @param live [Processes::Live]
       def initialize(live)
         @live = live
       end

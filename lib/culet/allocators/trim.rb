@@ -28,7 +28,6 @@ module Culet
       def self.setting?(word) = word[/\A[^=]*/] == KEY
 
       # @param words [Array<String>] the settings of one candidate that are this one
-      # @return [Trim]
       # @raise [UsageError] when it is given twice, or has no such value
       def self.parse(words)
         raise UsageError, "#{KEY} is given twice; give it once" if words.size > 1

@@ -13,7 +13,6 @@ module Culet
       # A server runs as long as the load, so its CPU time counts per request.
       COMPARED_FOR_SERVERS = Benchmark::METRICS.reject { |metric| metric.kind == :time }.map(&:key).freeze
 
-      # @param plan [Plan]
       def initialize(plan)
         @plan = plan
         @runs = Hash.new { |runs, key| runs[key] = [] }
@@ -33,19 +32,16 @@ module Culet
       # @param workload [#name] of the plan
       # @param choice [#spec] of the plan
       # @param run [Integer, nil] the failed run; nil before the first
-      # @param exclusion [Exclusion]
       def exclude(workload, choice, run, exclusion)
         @runs.delete([workload.name, choice.spec])
         @excluded[[workload.name, choice.spec]] ||=
           { **about(workload, choice), "run" => run, "reason" => exclusion.message, "remedy" => exclusion.remedy }
       end
 
-      # @return [Boolean]
       def excluded?(workload, choice) = @excluded.key?([workload.name, choice.spec])
 
       # @param complete [Boolean] false after an interruption
       # @param environment [Hash] of Machine
-      # @return [Hash]
       def to_h(complete:, environment:)
         { "culet" => VERSION, "complete" => complete, **head(environment),
           "results" => results, "comparisons" => comparisons, "excluded" => excluded }

@@ -16,7 +16,6 @@ module Culet
       RUBY_VARIABLES = /\A(?:RUBYOPT|RUBY_\w+)\z/
       private_constant :RUBY_VARIABLES
 
-      # @param plan [Plan]
       # @param ruby [String] path of the Ruby that runs the built-in workloads
       def initialize(plan:, ruby: RbConfig.ruby)
         @plan = plan

@@ -28,8 +28,6 @@ module Culet
 
       # An allocator with a setting is dashed: a second cue beside the colour. With the trim alone as its setting it
       # has the colour of the allocator without it.
-      #
-      # @return [Boolean]
       def dashed?(allocator) = !@solid.fetch(allocator)
 
       private

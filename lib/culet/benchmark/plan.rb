@@ -18,8 +18,6 @@ module Culet
       attr_reader :workloads, :choices, :baseline, :runs, :seed, :timeout_seconds, :duration_seconds, :connections,
                   :scale, :command_line
 
-      # @param workloads [Array<Workload>]
-      # @param choices [Array<Allocators::Choice>]
       # @param baseline [String] spec of the choice that the others are compared with
       # @param runs [Integer] rounds per workload
       # @param seed [Integer] of the order and the bootstrap

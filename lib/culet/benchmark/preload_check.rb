@@ -17,7 +17,6 @@ module Culet
       EARLY_CHECKS = 100
       private_constant :OWN, :REGULAR_CHECKS, :EARLY_CHECKS
 
-      # @param choice [Allocators::Choice]
       def initialize(choice)
         @choice = choice
         @expected = choice.name
@@ -30,8 +29,6 @@ module Culet
 
       # Examines each process at its first, second, fourth, eighth ... call: often at the start, when libraries are
       # loaded. After an exec it starts anew.
-      #
-      # @param pids [Array<Integer>]
       def examine(pids)
         pids.each do |pid|
           forget(pid) if executed_another?(pid)

@@ -42,7 +42,6 @@ module Culet
       # @param workload [String]
       # @param allocator [String]
       # @param run [Integer, nil]
-      # @param exclusion [Exclusion]
       def excluded(workload, allocator, run, exclusion)
         say("#{workload}, #{allocator}#{", run #{run}" if run}: excluded: #{exclusion.message}")
       end

@@ -21,7 +21,6 @@ module Culet
           @comparisons = comparisons.to_h { |comparison| [comparison["metric"], comparison] }
         end
 
-        # @param metric [Metric]
         # @return [Numeric, nil] in bytes, seconds or per second
         def median(metric) = @summary.dig(metric.key, "median")
 
@@ -67,7 +66,6 @@ module Culet
         # @return [Array<Metric>] with a median of at least one candidate
         def metrics = METRICS.select { |metric| candidates.any? { |candidate| candidate.median(metric) } }
 
-        # @return [Boolean]
         def server? = metrics.any?(&:server)
 
         # @return [Candidate, nil]

@@ -16,10 +16,6 @@ module Culet
   module Benchmark
     # Makes the runs of a plan, one at a time, and collects the results.
     class Runner
-      # @param plan [Plan]
-      # @param interruption [Interruption]
-      # @param progress [Progress]
-      # @param document [Document]
       def initialize(plan:, interruption:, progress:, document: Document.new(plan))
         @plan = plan
         @interruption = interruption

@@ -26,8 +26,6 @@ module Culet
       # @return [String] its words: "report", "cow experiment"
       attr_reader :name
 
-      # @param name [String]
-      # @param command [Command]
       def initialize(name, command)
         @name = name
         @command = command

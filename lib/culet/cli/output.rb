@@ -10,7 +10,6 @@ module Culet
       # The reader closed the pipe early, as `head` does.
       class Unread < StandardError; end
 
-      # @param io [IO]
       def initialize(io)
         super
         @reader_gone = reader_gone?(io)

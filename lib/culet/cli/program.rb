@@ -16,7 +16,6 @@ module Culet
       attr_reader :path
 
       # @param word [String] a path, or a name to look for on PATH
-      # @return [Program]
       # @raise [Culet::Error] when there is no such program (exit status 127), or it may not be run (126)
       def self.find(word)
         path = Executables.find(word)

@@ -128,7 +128,6 @@ module Culet
         nil
       end
 
-      # @return [Culet::Retention::Growth]
       def growth(source)
         profile = Culet::Profile::Inquiry.new(source, verb: "retain")
         sampled = profile.running?

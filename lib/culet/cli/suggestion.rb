@@ -6,7 +6,6 @@ module Culet
     module Suggestion
       module_function
 
-      # @param word [String]
       # @param known [Array<String>]
       # @return [String, nil] "did you mean `report`?"; nil where nothing is like it
       def for(word, known)

@@ -23,7 +23,6 @@ module Culet
       @least = least
     end
 
-    # @return [Boolean]
     def grows? = probability <= LEVEL
 
     # @return [Float] of so many growing steps, or more, in a figure that does not grow

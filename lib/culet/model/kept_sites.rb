@@ -44,7 +44,6 @@ module Culet
     MOST_OF_IT = 0.95
     private_constant :MOST_OF_IT
 
-    # @param data [Profile::Data]
     # @param analyses [Array<Retention::Analysis>] of its processes, with samples
     def initialize(data, analyses)
       @sampled = data.recordings.flat_map do |recording|

@@ -31,7 +31,6 @@ module Culet
       path.match?(STANDARD) ? RUBY : APPLICATION
     end
 
-    # @param path [String]
     # @param gem [String] of `of`
     # @return [String] the path relative to its gem
     def self.short(path, gem)

@@ -13,7 +13,6 @@ module Culet
     # @return [Integer] resident bytes of Ruby pages inside malloc blocks, where Ruby could not map them itself
     attr_reader :ruby_in_malloc_bytes
 
-    # @param snapshot [Scope::Snapshot]
     def initialize(snapshot)
       @snapshot = snapshot
       @malloc_bytes = @ruby_in_malloc_bytes = 0
@@ -21,7 +20,6 @@ module Culet
       walk
     end
 
-    # @param mapping [Scope::Mapping]
     # @return [Integer] its resident bytes outside every region
     def rest_bytes(mapping) = [mapping.rss_bytes - @covered[mapping.id], 0].max
 

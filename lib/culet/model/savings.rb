@@ -56,7 +56,6 @@ module Culet
     AVOIDABLE = [0.42, 0.2, 0.7].freeze
     private_constant :SHARES, :FREE_ALONG, :CERTAIN, :COPIED, :AVOIDABLE
 
-    # @param parts [Array<Part>]
     # @param of [Integer] bytes of all these processes
     # @param watched [Hash{Diagnosis::Reuse => Part}] what some of them did over time, and each as it is at the end
     def initialize(parts, of:, watched: {})
@@ -65,7 +64,6 @@ module Culet
       @watched = watched
     end
 
-    # @param remedy [Remedy]
     # @param bytes [Integer, nil] that it could save, where the levels do not tell
     # @return [Remedy] with what it saves; as it is, where that is unknown
     def predict(remedy, bytes = nil)
@@ -77,12 +75,10 @@ module Culet
     end
 
     # @param remedy [Remedy] of `predict`
-    # @return [Gain]
     def gain(remedy) = Gain.new(remedy.saves_bytes.to_i, of: @whole)
 
     # What one line does is one remedy. Its parts overlap, so that the least of it is the largest part alone.
     #
-    # @param remedies [Array<Remedy>]
     # @param at_stake [Hash{String => Integer}] name => bytes that it could save, where the levels do not tell
     # @return [Array<Remedy>] with what they save
     def predict_all(remedies, at_stake = {})
@@ -93,7 +89,6 @@ module Culet
       end
     end
 
-    # @param remedies [Array<Remedy>]
     # @return [Array<Remedy>] those that are worth the change, with what they save
     def worth(remedies) = predict_all(remedies).select { |one| gain(one).worth? }
 

@@ -22,13 +22,11 @@ module Culet
     ANONYMOUS = "anonymous memory"
     private_constant :LEVEL_OF_USE, :TOLERANCE, :ANONYMOUS
 
-    # @param mapping [Scope::Mapping]
     # @return [String] its title
     def self.title(mapping) = [mapping.label, mapping.path].find { |text| text && !text.empty? } || ANONYMOUS
 
     attr_reader :snapshot
 
-    # @param snapshot [Scope::Snapshot]
     def initialize(snapshot)
       @snapshot = snapshot
     end
@@ -62,7 +60,6 @@ module Culet
       sums.reject { |_, bytes,| bytes.zero? }.sort_by { |name, bytes,| [-bytes, name] }
     end
 
-    # @param mapping [Scope::Mapping]
     # @return [String] the level of its pages outside every region
     def level_of(mapping) = LEVEL_OF_USE.fetch(snapshot.rest_use(mapping), "other")
 

@@ -43,7 +43,6 @@ module Culet
 
     # The distribution function of the binomial distribution.
     #
-    # @param count [Integer]
     # @param trials [Integer]
     # @param probability [Float] of success, between 0 and 1
     # @return [Float] probability of so many successes, or fewer

@@ -44,7 +44,6 @@ module Culet
 
     # @param used [Integer, nil] bytes of the limit that are in use; nil: unknown
     # @param limit [Integer] bytes
-    # @return [Boolean]
     def self.close_to_limit?(used, limit) = !used.nil? && used >= CLOSE_TO_LIMIT * limit
   end
 end

@@ -36,7 +36,6 @@ module Culet
 
       # Yields its pages in address order, in runs of one state.
       #
-      # @param page_bytes [Integer]
       # @yieldparam first [Integer] address
       # @yieldparam past [Integer] address
       # @yieldparam bits [Integer] their state
@@ -50,8 +49,6 @@ module Culet
       end
 
       # Yields the runs that are in memory, likewise.
-      #
-      # @param page_bytes [Integer]
       def each_resident(page_bytes)
         each_run(page_bytes) { |first, past, bits| yield first, past if Mapping.resident?(bits) }
       end
@@ -60,7 +57,6 @@ module Culet
       # @return [Boolean] whether it takes memory
       def self.resident?(bits) = bits & (PRESENT | ZERO) == PRESENT
 
-      # @param page_bytes [Integer]
       # @raise [Malformed] when its pages go beyond its end
       def check(page_bytes)
         raise Malformed, "mapping #{id} has pages beyond its end" if page_runs.sum(&:first) * page_bytes > bytes

@@ -39,7 +39,6 @@ module Culet
         @notes = notes
       end
 
-      # @return [Snapshot]
       # @raise [Culet::Error] when the process cannot be read; the message says why and the way round it
       def snapshot = packed.snapshot
 

@@ -13,7 +13,6 @@ module Culet
       # @return [String, nil] why it stopped early, in words
       attr_reader :early
 
-      # @param reader [Reader]
       # @param every_seconds [Float, nil] from one to the next; nil: only one
       # @param for_seconds [Float, nil] how long; nil: until it is stopped
       # @param interruption [Interruption] asks it to stop

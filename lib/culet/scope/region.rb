@@ -57,7 +57,6 @@ module Culet
       # @return [Runs] stretches in address order: bytes, bytes of each of its blocks (or NO_BLOCKS, LARGE_BLOCKS)
       def slabs = @slabs ||= Runs.new(slabs_payload)
 
-      # @param page_bytes [Integer]
       # @raise [Malformed] when its pages go beyond its end, or have more in use than there is
       def check(page_bytes)
         pages = ((self.end - 1) / page_bytes) - (start / page_bytes) + 1

@@ -10,7 +10,6 @@ module Culet
     # slots: how many; live: a String with one bit for each, the lowest of each byte first.
     RubyPage = Struct.new(:address, :slot_bytes, :first_slot, :slots, :live, keyword_init: true) do
       # @param payload [String] of an R record
-      # @return [RubyPage]
       # @raise [Malformed] when it is too short
       def self.parse(payload)
         at = 0

@@ -101,7 +101,6 @@ module Culet
       # or all of Ruby's pages (of a collector loaded as a library none may be), what lies beside them in the same
       # mapping is somebody else's. The heap by brk has no neighbours.
       #
-      # @param mapping [Mapping]
       # @return [Boolean] whether what no region tells of in it belongs to none of the regions' owners
       def neighbour?(mapping)
         case mapping.use
@@ -111,7 +110,6 @@ module Culet
         end
       end
 
-      # @param mapping [Mapping]
       # @return [String] the use of what no region tells of in it
       def rest_use(mapping) = neighbour?(mapping) ? "other" : mapping.use
     end

@@ -30,7 +30,6 @@ module Culet
 
       module_function
 
-      # @param path [String]
       # @return [Array<PackedSnapshot>] one, or those of a series in the order they were taken
       # @raise [Culet::Error] when there is no such file, or it is foreign, newer, cut off or damaged
       def packed_snapshots(path)
@@ -44,7 +43,6 @@ module Culet
         end
       end
 
-      # @param path [String]
       # @return [Array<Snapshot>] of all of them
       # @raise [Culet::Error] as `packed_snapshots`
       def load(path) = packed_snapshots(path).map(&:snapshot)

@@ -65,7 +65,6 @@ module Culet
       # @return [IO]
       attr_reader :io
 
-      # @param io [IO]
       def initialize(io)
         @io = io
         io.binmode

@@ -69,7 +69,6 @@ module Culet
     # @return [Integer] bytes of the file that were read so far
     attr_reader :bytes_read
 
-    # @param path [String]
     # @param follow [Boolean] whether the path may end in a link
     # @raise [Invalid] when it is not an ELF file
     # @raise [SystemCallError] when it cannot be read
@@ -124,7 +123,6 @@ module Culet
       @needed ||= dynamic.select { |tag, _| tag == DT_NEEDED }.first(MOST_NEEDED).map { |_, value| string(value) }
     end
 
-    # @param name [String]
     # @return [Elf::Symbol, nil] the symbol of that name that this file defines for others
     def symbol(name)
       return unless entry(DT_SYMTAB)
@@ -134,7 +132,6 @@ module Culet
       end
     end
 
-    # @return [Boolean]
     def defines?(name) = !symbol(name).nil?
 
     # @param symbol [Elf::Symbol] of a variable whose first value is in the file

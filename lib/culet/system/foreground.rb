@@ -22,7 +22,6 @@ module Culet
       @answered = nil
     end
 
-    # @param status [Process::Status]
     # @return [Integer] the exit status, as in a shell
     def self.exit_status(status) = status.signaled? ? 128 + status.termsig : status.exitstatus
 

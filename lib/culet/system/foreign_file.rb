@@ -15,9 +15,7 @@ module Culet
 
     module_function
 
-    # @param path [String]
     # @param owners [Array<Integer>, nil] user numbers, one of which the file must belong to; nil: any
-    # @param most_bytes [Integer]
     # @param follow [Boolean] as of `open`
     # @return [String] its content, in bytes
     # @raise [Culet::Error] when it is something else, or too large
@@ -32,7 +30,6 @@ module Culet
       raise Error, "cannot read #{path}: #{e.message.sub(/ @ .*/, "").downcase}"
     end
 
-    # @param path [String]
     # @param owners [Array<Integer>, nil] as of `read`
     # @param follow [Boolean] whether the path may end in a link, such as one of /proc/PID/fd
     # @yieldparam file [File] a regular file, in bytes
@@ -49,7 +46,6 @@ module Culet
       end
     end
 
-    # @param path [String]
     # @param follow [Boolean] whether a link at its end is followed
     # @yieldparam found [File] for `reopen`
     # @yieldparam stat [File::Stat] of the same file

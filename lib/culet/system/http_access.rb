@@ -28,7 +28,6 @@ module Culet
     #
     # @param one [String]
     # @param other [String]
-    # @return [Boolean]
     def same_secret?(one, other) = Digest::SHA256.digest(one) == Digest::SHA256.digest(other)
   end
 end

@@ -14,7 +14,6 @@ module Culet
   module InputFile
     module_function
 
-    # @param path [String]
     # @param what [String] what the file should be, for messages: "a snapshot"
     # @param pipe [Boolean] whether a pipe will do
     # @yieldparam file [File] at its start, in bytes
@@ -35,7 +34,6 @@ module Culet
       raise Error, "cannot read #{path}: #{e.message.sub(/ @ .*/, "").downcase}"
     end
 
-    # @param path [String]
     # @param what [String] as of `open`
     # @param most_bytes [Integer] limit of its size
     # @param pipe [Boolean] as of `open`

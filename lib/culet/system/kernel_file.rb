@@ -15,7 +15,6 @@ module Culet
 
     module_function
 
-    # @param path [String]
     # @return [String] its content; of a file that another process has put there, no more than is bounded
     # @raise [SystemCallError]
     def read(path)
@@ -26,7 +25,6 @@ module Culet
       end
     end
 
-    # @param path [String]
     # @return [String, nil] its content without white space around it; nil if it is missing or unreadable
     def content(path)
       read(path).strip
@@ -34,7 +32,6 @@ module Culet
       nil
     end
 
-    # @param path [String]
     # @param folder [String] a folder above it that exists whenever the file system is mounted
     # @return [Boolean] whether the kernel lacks the file; false if that is unknown
     def absent?(path, folder:)

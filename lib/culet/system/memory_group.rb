@@ -191,7 +191,6 @@ module Culet
     # @return [String] the file with what they consist of
     def stat_file = file("memory.stat")
 
-    # @param name [String]
     # @return [String] the path of a file of this group
     def file(name) = File.join(folder, name)
 

@@ -47,7 +47,6 @@ module Culet
         text.size
       end
 
-      # @param text [String]
       # @return [String] without ANSI colours
       def uncolored(text) = text.gsub(COLORS, "")
 
@@ -106,7 +105,6 @@ module Culet
         sentences.map { |sentence| wrap("note: #{printable(sentence)}", indent: 2) }.join("\n")
       end
 
-      # @param names [Array<String>]
       # @return [String] "a", "a and b", "a, b and c"
       def list(names) = names.size < 2 ? names.first.to_s : "#{names[0..-2].join(", ")} and #{names.last}"
     end

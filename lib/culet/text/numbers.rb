@@ -30,7 +30,6 @@ module Culet
         text.match?(/\A-[0.]+\z/) ? text.delete_prefix("-") : text
       end
 
-      # @param count [Integer]
       # @param noun [String] singular
       # @param plural [String]
       # @return [String] "1 run", "5 runs"

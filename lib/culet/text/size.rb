@@ -43,7 +43,6 @@ module Culet
         end
       end
 
-      # @param bytes [Numeric]
       # @return [String] as `human`, with a sign
       def signed(bytes) = "#{"+" if bytes.round.positive?}#{human(bytes)}"
 

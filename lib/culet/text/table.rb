@@ -77,8 +77,6 @@ module Culet
 
       # A path keeps its end, any other text its beginning.
       #
-      # @param text [String]
-      # @param columns [Integer]
       # @param unicode [Boolean]
       # @return [String] of at most that many columns
       def cut(text, columns, unicode)

@@ -24,7 +24,6 @@ module Culet
     # @param source [Dump, Live]
     # @param top [Integer] number of groups
     # @param content [Boolean] whether to show texts
-    # @return [Findings]
     # @raise [Culet::Error] when the source cannot be read
     def self.findings(source, top:, content: true)
       raise Error, Native.missing_reason("culet.so") unless Culet.native?

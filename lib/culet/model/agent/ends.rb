@@ -25,7 +25,6 @@ module Culet
       # Receives processes until `stop`.
       #
       # @yieldparam pid [Integer] of a process that waits until the block returns
-      # @return [void]
       # @raise [Culet::Error] when the path is too long
       def start(&look)
         @server = listen
@@ -34,8 +33,6 @@ module Culet
       end
 
       # Processes that still wait see the end of the stream.
-      #
-      # @return [void]
       def stop
         @ending&.close
         @thread&.join

@@ -27,7 +27,6 @@ module Culet
         [place, address - mapping.start + place.start]
       end
 
-      # @param mapping [Recording::Mapping]
       # @return [Recording::Mapping] its place here; the same object for the same part of the same file
       def place(mapping)
         @mappings[mapping] ||= begin

@@ -51,7 +51,6 @@ module Culet
         @dropped = dropped
       end
 
-      # @param other [Births]
       # @return [Births] of both
       def +(other)
         Births.new(periods.zip(other.periods).map { |one, two| one + two }, born + other.born, dropped + other.dropped)

@@ -20,7 +20,6 @@ module Culet
       BESIDE = { line: :application_frame, place: :ruby_frame }.freeze
       private_constant :IN_USE, :SHARING, :BESIDE
 
-      # @return [Array<Recording>]
       attr_reader :recordings
 
       # @param recordings [Array<Recording>] at least one

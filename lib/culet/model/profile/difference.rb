@@ -16,7 +16,6 @@ module Culet
         end
 
         # @param other [Estimate]
-        # @return [Change]
         def +(other)
           sum = super
           Change.new(sum, Estimate.new)

@@ -6,7 +6,6 @@ module Culet
   module Profile
     # A profile as one JSON object.
     class Document
-      # @param data [Data]
       # @param view [Symbol, String] one of VIEWS
       # @param by [Symbol, String, nil] one of KINDS: rows instead of sites
       # @param top [Integer, nil] number of rows or sites; nil: all

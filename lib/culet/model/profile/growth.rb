@@ -23,7 +23,6 @@ module Culet
       #   not sampled grows)
       attr_reader :reason
 
-      # @param data [Data]
       # @param levels [Hash{String => Integer}, nil] by how much each level (Levels) has grown since the base
       def initialize(data, levels: nil)
         @data = data

@@ -74,7 +74,6 @@ module Culet
       # @param name [String] of its source
       # @param state [Symbol, nil] as of Stream
       # @param ended_at [Time, nil] as of Stream
-      # @return [Recording]
       # @raise [Culet::Error] when it is damaged
       def self.parse(text, name:, state: nil, ended_at: nil) = new(text, name, state, ended_at)
 
@@ -82,7 +81,6 @@ module Culet
       attr_reader :name
       # @return [Symbol, nil] what became of the process, as of Stream
       attr_reader :state
-      # @return [Integer]
       attr_reader :pid
       # @return [Integer] mean distance of samples in bytes
       attr_reader :sample_bytes
@@ -127,8 +125,6 @@ module Culet
       #   them counts
       attr_reader :large_bytes, :large_resident_bytes
 
-      # @param text [String]
-      # @param name [String]
       # @param state [Symbol, nil]
       # @param ended_at [Time, nil]
       def initialize(text, name, state = nil, ended_at = nil)
@@ -400,7 +396,6 @@ module Culet
         new(path, nil, InputFile.read(path, what: "a file of `culet profile --save`", most_bytes: STREAM_BYTES))
       end
 
-      # @return [Recording]
       # @raise [Culet::Error] when it is damaged
       def recording = Recording.parse(text, name: source, state: state, ended_at: ended_at)
 

@@ -12,7 +12,6 @@ module Culet
       # @return [Estimate] of what was allocated before a fork, and is in no process of these that allocated it
       attr_reader :inherited
 
-      # @param recordings [Array<Recording>]
       def initialize(recordings)
         @common = Estimate.new
         @inherited = Estimate.new
@@ -22,7 +21,6 @@ module Culet
         recordings.sort_by(&:generation).each { |recording| @duplicates[recording] = count(recording) }
       end
 
-      # @param recording [Recording]
       # @return [Hash{Integer => Estimate}] number of a site => what counts elsewhere; 0 where there is none
       def duplicates(recording) = @duplicates.fetch(recording, {})
 

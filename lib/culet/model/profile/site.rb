@@ -39,13 +39,11 @@ module Culet
       attr_reader :class_name
       # @return [Hash{String => String}]
       attr_reader :labels
-      # @return [Estimate]
       attr_reader :estimate
       # @return [Births, nil] of the view growth; nil: not known
       attr_reader :births
 
       # @param key [Array] frames, kind, class name, labels
-      # @param estimate [Estimate]
       # @param births [Births, nil]
       def initialize(key, estimate, births = nil)
         @key = key

@@ -51,21 +51,17 @@ module Culet
       private_constant :MARK, :MARKS, :EXTENSION, :LIBRARIES, :PASSING, :REPLACED, :PROGRAM, :HOOK,
                        :HOOK_FRAMES, :WRAPPERS, :VARIANT, :CFUNC, :DEFERRED, :UNKNOWN
 
-      # @param frames [Array<Frame>]
       # @return [Boolean] whether culet itself has allocated there
       def self.own?(frames) = frames.last.equal?(OWN)
 
-      # @param frames [Array<Frame>]
       # @return [Boolean] whether it is deferred work of Ruby, which the code that ran has not asked for
       def self.deferred?(frames) = frames.any? { |frame| frame.remark && frame.method == MARKS.fetch(7) }
 
-      # @param frames [Array<Frame>]
       # @return [Boolean] whether Ruby itself allocated it for its heap: growth there follows from other growth
       def self.collector?(frames)
         deferred?(frames) || frames.any? { |frame| frame.remark && frame.method == MARKS.fetch(2) }
       end
 
-      # @param recording [Recording]
       # @param files [Hash] symbol tables that several recordings share
       def initialize(recording, files = {})
         @recording = recording

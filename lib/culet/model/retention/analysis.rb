@@ -165,7 +165,6 @@ module Culet
         OfClass.new(*fields.values_at("class", "objects", "bytes"), kept, paths)
       end
 
-      # @param recording [Profile::Recording]
       # @return [Boolean] whether it has the samples of that profile
       def samples_of?(recording)
         found = @document["samples"] or return false

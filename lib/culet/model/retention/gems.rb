@@ -17,7 +17,6 @@ module Culet
       # bytes: retained; holders: how many of them
       Row = Struct.new(:name, :bytes, :objects, :holders)
 
-      # @param analysis [Analysis]
       def initialize(analysis)
         @analysis = analysis
       end
@@ -33,7 +32,6 @@ module Culet
         found.values.sort_by { |row| [-row.bytes, row.name] }
       end
 
-      # @param holder [Holder]
       # @return [String] as of Origin.of
       def self.of(holder)
         return Origin.of(holder.file) if holder.file

@@ -87,7 +87,6 @@ module Culet
         all.select(&:known?).max_by { |one| [one.rows.sum(&:growth_bytes), one.native_growth_bytes] }
       end
 
-      # @return [Array<Look>]
       attr_reader :looks
       # @return [KeptSites, nil] which sites of the process's profile the holders of the last look have objects of
       attr_accessor :sites
@@ -133,7 +132,6 @@ module Culet
         @rows ||= all.select { |row| grows?(row) }.sort_by { |row| -row.growth_bytes }
       end
 
-      # @param row [Row]
       # @return [KeptSites::Origin, nil] where most of what it keeps was allocated; nil: not known
       def origin(row) = sites&.origin { |keeper| key(keeper) == row.key }
 

@@ -30,8 +30,6 @@ module Culet
       end
 
       # Takes them, one after the other.
-      #
-      # @return [void]
       def call
         start = Clock.now
         until problem || @taken.size == Growth::LOOKS

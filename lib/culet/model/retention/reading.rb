@@ -72,7 +72,6 @@ module Culet
       # @param file [File] receives the snapshot
       # @param content [Boolean] whether contents and keys of strings are written
       # @param limit_seconds [Float] as of of_process, as the others
-      # @return [void]
       # @raise [Culet::Error] as of_process
       def heapsnapshot_of_process(pid, file, content: false, limit_seconds: SNAPSHOT_SECONDS,
                                   limit_bytes: LIMIT_BYTES, wait_seconds: WAIT_SECONDS)
@@ -99,7 +98,6 @@ module Culet
 
       # @param path [String] as of of_dump
       # @param file [File] receives the snapshot
-      # @return [void]
       # @raise [Culet::Error] as of_dump
       def heapsnapshot_of_dump(path, file, content: false, limit_seconds: DUMP_SECONDS, limit_bytes: LIMIT_BYTES)
         file.flush

@@ -28,7 +28,6 @@ module Culet
       # @return [Float] when `ask` was last called, of CLOCK_MONOTONIC
       attr_reader :asked_at
 
-      # @param pid [Integer]
       def initialize(pid)
         @pid = pid
         @born = Clock.now

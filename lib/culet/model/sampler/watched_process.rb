@@ -26,8 +26,7 @@ module Culet
       RUBY = %r{/(?:libruby|ruby)[^/]*\z}
       private_constant :COUNTS, :UNKNOWN, :TITLE_SECONDS, :RATE_SECONDS, :AGENT_SECONDS, :QUESTIONS, :RUBY
 
-      # @return [Integer]
-      attr_reader :pid
+      attr_reader :pid, :title
 
       # @return [Processes::Stat::Reading]
       attr_reader :stat
@@ -35,10 +34,6 @@ module Culet
       # @return [AgentConnection]
       attr_reader :agent
 
-      # @return [String]
-      attr_reader :title
-
-      # @param pid [Integer]
       # @param root [String] the folder that has /proc
       # @return [WatchedProcess, nil] nil when there is no such process, none that has memory, or a forked copy
       def self.find(pid, root: "/")
@@ -53,7 +48,6 @@ module Culet
         nil
       end
 
-      # @param pid [Integer]
       # @param root [String] the folder that has /proc
       # @raise [SystemCallError] when there is no such process
       def initialize(pid, root: "/")

@@ -9,8 +9,6 @@ module Culet
   module Cow
     # Bytes in use between two addresses of a region: prefix sums over the runs of pages with equal use.
     class FillIndex
-      # @param region [Scope::Region]
-      # @param page_bytes [Integer]
       def initialize(region, page_bytes:)
         @base = region.start - (region.start % page_bytes)
         @page_bytes = page_bytes
@@ -30,7 +28,6 @@ module Culet
 
       # @param first [Integer] address of a page, or the region's start
       # @param past [Integer] address behind a page, or the region's end
-      # @return [Integer]
       def used_bytes(first, past)
         up_to((past - @base + @page_bytes - 1) / @page_bytes) - up_to((first - @base) / @page_bytes)
       end
@@ -50,7 +47,6 @@ module Culet
     # Sharing of a process by use of the memory. A page is shared as a whole: its bytes are divided between used and
     # free memory in proportion to its use.
     class Breakdown
-      # @param snapshot [Scope::Snapshot]
       # @param relative [Scope::Snapshot, nil] of its parent or one of its children
       def initialize(snapshot, relative: nil)
         @snapshot = snapshot

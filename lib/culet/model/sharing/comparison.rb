@@ -26,7 +26,6 @@ module Culet
       # @return [Array<Array(Integer, Integer)>] start and end of each range of present pages
       attr_reader :present
 
-      # @param snapshot [Scope::Snapshot]
       # @raise [Culet::Error] as Memory.open
       def initialize(snapshot)
         @pid = snapshot.pid

@@ -9,7 +9,6 @@ module Culet
     module PageRanges
       module_function
 
-      # @param snapshot [Scope::Snapshot]
       # @yieldparam bits [Integer] state of the pages, see Scope::Mapping
       # @yieldreturn [Boolean] whether to include them
       # @return [Array<Array(Integer, Integer)>] start and end of each range, sorted; adjacent ranges are joined
@@ -35,10 +34,8 @@ module Culet
       def self.none = new(0, 0, 0, 0)
 
       # @param sharing [Symbol] one of the members
-      # @param bytes [Integer]
       def add(sharing, bytes) = self[sharing] += bytes
 
-      # @param other [SharingBytes]
       # @return [SharingBytes] the sum
       def +(other) = SharingBytes.new(*to_a.zip(other.to_a).map(&:sum))
 
@@ -66,7 +63,6 @@ module Culet
       Mapping = Scope::Mapping
       private_constant :Mapping
 
-      # @param snapshot [Scope::Snapshot]
       # @param relative [Scope::Snapshot, nil]
       def initialize(snapshot, relative: nil)
         @snapshot = snapshot

@@ -13,7 +13,6 @@ module Culet
       SPECIAL = { Scope::Region::NO_BLOCKS => EMPTY, Scope::Region::LARGE_BLOCKS => LARGE }.freeze
       private_constant :SPECIAL
 
-      # @param regions [Array<Scope::Region>]
       def initialize(regions)
         @shares = Hash.new { |shares, name| shares[name] = SharingBytes.none }
         return if regions.all? { |region| region.slabs_payload.empty? }

@@ -44,7 +44,6 @@ module Culet
       def add(mask, bytes) = @bytes[mask] += bytes
 
       # @param holdings [Hash{String => Holding}] `holdings` or `classes`
-      # @param name [String]
       # @param bytes [Array<Integer>] in the order of Holding's members
       def hold(holdings, name, bytes) = holdings[name] = Holding.new(*holdings[name].to_a.zip(bytes).map(&:sum))
 

@@ -25,7 +25,6 @@ module Culet
       attr_reader :path, :header_bytes, :stride, :chunks, :forked_at, :lost, :pid, :parent_pid, :parent, :allocator,
                   :machine, :command, :started_at
 
-      # @param path [String]
       # @return [Boolean] whether the file is readable and starts like a trace
       def self.trace?(path)
         ForeignFile.open(path, follow: true) { |file| file.read(MAGIC.bytesize) } == MAGIC
@@ -33,8 +32,6 @@ module Culet
         false
       end
 
-      # @param path [String]
-      # @return [Header]
       # @raise [Culet::Error] when it is not a trace, or truncated in its header
       def self.read(path)
         bytes = InputFile.open(path, what: "a trace") { |file| file.read(BYTES) }.to_s
@@ -49,7 +46,6 @@ module Culet
         new(path, bytes)
       end
 
-      # @param path [String]
       # @param bytes [String] the first 4,096 of the file
       def initialize(path, bytes)
         @path = path

@@ -42,7 +42,6 @@ module Culet
       def used_bytes(cell) = (@low.getbyte(cell) | (@high.getbyte(cell) << 8)) * UNIT_BYTES
 
       # @param from [Integer] the first cell
-      # @param count [Integer]
       # @param kind [Integer]
       # @param flags [Integer]
       def put(from, count, kind, flags) = run(@states, from, count, kind | flags)
@@ -52,14 +51,12 @@ module Culet
       def change(cell, kind) = @states.setbyte(cell, (@states.getbyte(cell) & ~KIND) | kind)
 
       # @param from [Integer] the first cell
-      # @param count [Integer]
       # @param flags [Integer] added to the existing ones
       def flag(from, count, flags)
         (from...(from + count)).each { |cell| @states.setbyte(cell, @states.getbyte(cell) | flags) }
       end
 
       # @param from [Integer] the first cell
-      # @param count [Integer]
       # @param bytes [Integer] in use in each
       def use(from, count, bytes)
         units = bytes / UNIT_BYTES

@@ -33,7 +33,6 @@ module Culet
 
       # Yields every pixel of a text.
       #
-      # @param text [String]
       # @yieldparam column [Integer] from the start
       # @yieldparam row [Integer] from the baseline, down
       # @yieldparam cover [Integer] 1 to FULL
@@ -47,7 +46,6 @@ module Culet
         end
       end
 
-      # @param text [String]
       # @return [Integer] its width in pixels
       def width(text) = text.each_char.sum { |character| self[character].advance }.ceil
 

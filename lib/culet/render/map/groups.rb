@@ -9,8 +9,6 @@ module Culet
     # regions: each Scope::Region in it, in address order; mapping: the Scope::Mapping of a span outside the regions,
     # else nil.
     Span = Struct.new(:first, :past, :regions, :mapping, keyword_init: true) do
-      # @param region [Scope::Region]
-      # @param page_bytes [Integer]
       # @return [Span] all pages of the region
       def self.of(region, page_bytes)
         new(first: region.start / page_bytes * page_bytes, past: -(-region.end / page_bytes) * page_bytes,
@@ -24,7 +22,6 @@ module Culet
       def joins?(other) = other.first <= past && regions.last.holds != "heap" && other.regions.first.holds != "heap"
 
       # @param other [Span] the next one
-      # @return [Span]
       def +(other) = Span.new(first: first, past: [past, other.past].max, regions: regions + other.regions)
     end
 
@@ -53,7 +50,6 @@ module Culet
       ABSENT_SHOWN = 65_536
       ABSENT_SHOWN_ELSEWHERE = 4
 
-      # @param snapshot [Scope::Snapshot]
       # @param states [PageStates]
       def initialize(snapshot, states)
         @snapshot = snapshot

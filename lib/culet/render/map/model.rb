@@ -31,7 +31,6 @@ module Culet
       # sections: Array of Section; columns: cells in a row; rows: in all, headings included; cells: Cells
       attr_reader :snapshot, :sections, :columns, :rows, :cells
 
-      # @param snapshot [Scope::Snapshot]
       # @param unshared [Array<Array(Integer, Integer)>] start and end of each range of unshared pages
       # @raise [Scope::Malformed] for an inconsistent snapshot
       # @raise [Culet::Error] with more pages than MOST_CELLS
@@ -64,7 +63,6 @@ module Culet
         piece.cell + page if page < piece.pages
       end
 
-      # @param section [Section]
       # @return [Hash{Integer => Integer}] kind => bytes of the section's cells
       def tally(section)
         section.strips.each_with_object(Hash.new(0)) do |strip, sum|

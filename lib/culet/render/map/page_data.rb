@@ -11,7 +11,6 @@ module Culet
   module Map
     # The data elements of one snapshot for the page's scripts: facts, cells, blocks and slots.
     class PageData
-      # @param snapshot [Scope::Snapshot]
       # @param unshared [Array<Array(Integer, Integer)>, nil] start and end of each range of unshared pages; nil: a
       #   single process
       # @param caption [String, nil] its name in a series

@@ -7,7 +7,6 @@ module Culet
       NOWHERE = 0
 
       # @param mappings [Array<Scope::Mapping>] in address order
-      # @param page_bytes [Integer]
       def initialize(mappings, page_bytes:)
         @mappings = mappings
         @page_bytes = page_bytes

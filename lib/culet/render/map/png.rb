@@ -11,7 +11,6 @@ module Culet
   module Map
     # The colours of a model's cells.
     class CellColours
-      # @param model [Model]
       def initialize(model)
         @model = model
         @cells = model.cells
@@ -22,7 +21,6 @@ module Culet
         end
       end
 
-      # @param strip [Model::Strip]
       # @param row [Integer] of the strip
       # @return [Array<Integer>] a colour for each cell of the row
       def row(strip, row)
@@ -63,7 +61,6 @@ module Culet
       GROUND = Raster.colour(*Palette.rgb(Palette::KINDS.first.full))
       private_constant :MARGIN, :LINE, :CELLS_WIDTH, :LARGEST_CELL, :SWATCH, :COLUMN, :MUTED, :GROUND
 
-      # @param snapshot [Scope::Snapshot]
       # @param widest [Integer] largest number of cells in a row with a pixel each
       # @raise [Scope::Malformed] for an inconsistent snapshot
       def initialize(snapshot, widest: 2048)

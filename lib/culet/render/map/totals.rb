@@ -27,7 +27,6 @@ module Culet
                 "culet" => { "tcache_bytes" => nil }, "musl" => { "tcache_bytes" => nil, "trim_bytes" => nil } }.freeze
       private_constant :TERMS
 
-      # @param snapshot [Scope::Snapshot]
       def initialize(snapshot)
         @snapshot = snapshot
       end

@@ -13,7 +13,6 @@ module Culet
       FOLDER_MODE = 0o700
       private_constant :MODE, :FOLDER_MODE
 
-      # @return [String]
       attr_reader :path
 
       # @param path [String] an absolute path

@@ -16,7 +16,6 @@ module Culet
       module_function
 
       # @param files [Array<String, nil>] of MemoryGroup.files
-      # @return [String]
       def text(files)
         values = process.merge("group_used" => files[0], "group_limit" => files[1], "group_kills" => files[3])
         lines = values.filter_map { |name, value| "#{name} #{clean(value)}\n" if value }

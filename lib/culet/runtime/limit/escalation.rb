@@ -16,11 +16,8 @@ module Culet
       CRITICAL = 0.93
       CHANGE = 0.03
 
-      # @return [Array<Steps::Step>]
       attr_reader :steps
 
-      # @param steps [Array<Steps::Step>]
-      # @param history [History]
       # @param used [#call] bytes in use, or nil
       # @param limit [#call] bytes
       # @param own [#call] bytes of this process alone, by which the steps are judged

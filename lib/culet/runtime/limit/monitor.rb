@@ -25,8 +25,6 @@ module Culet
           "headroom_bytes" => nil, "steps" => [] }
       end
 
-      # @param settings [Settings]
-      # @param source [Source]
       # @param history [History, nil]
       # @param forked [Boolean] whether this is the monitor of a forked child
       def initialize(settings, source, history: nil, forked: false)

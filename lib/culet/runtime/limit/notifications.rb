@@ -17,7 +17,6 @@ module Culet
       # @return [Array<String>] names of the notifications in use
       attr_reader :names
 
-      # @param source [Source]
       # @param alarm_bytes [Integer, nil] usage from which a control group of version 1 is to report; nil: it is not to,
       #   because the kernel takes 10 to 30 ms to register that, too long for each forked process
       # @param event_descriptor [#call] makes an eventfd

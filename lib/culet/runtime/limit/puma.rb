@@ -84,7 +84,6 @@ module Culet
         new(launcher).install
       end
 
-      # @param launcher [Puma::Launcher]
       def initialize(launcher)
         @launcher = launcher
       end

@@ -30,7 +30,6 @@ module Culet
           @above_since = nil
         end
 
-        # @return [Boolean]
         def due?(used_share)
           @above_since = used_share >= @critical ? @above_since || Clock.now : nil
           return false unless @above_since && Clock.now - @last >= @interval
@@ -41,7 +40,6 @@ module Culet
         # @return [void]
         def relieved = @above_since = nil
 
-        # @return [Boolean]
         def frees? = false
 
         # @return [void]

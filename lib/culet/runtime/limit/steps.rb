@@ -12,10 +12,8 @@ module Culet
     module Steps
       # What all steps share.
       class Step
-        # @return [String]
         attr_reader :name
 
-        # @param name [String]
         def initialize(name)
           @name = name
           @backoff = Backoff.new
@@ -65,7 +63,6 @@ module Culet
           @log = log
         end
 
-        # @return [Boolean]
         def due?(used_share) = @blocks.any? && super
 
         # @return [String]
@@ -90,7 +87,6 @@ module Culet
         # How long to wait for a boundary, in seconds.
         PATIENCE = 0.25
 
-        # @param boundary [Boundary]
         def initialize(boundary)
           super("collection")
           @boundary = boundary

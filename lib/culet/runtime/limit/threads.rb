@@ -27,7 +27,6 @@ module Culet
         end
 
         # @param used_share [Float]
-        # @return [Boolean]
         def due?(used_share)
           @below_since = nil
           used_share >= LEVEL && @pool.max_threads > 1 && Clock.now - @changed >= SETTLE
@@ -36,7 +35,6 @@ module Culet
         # @return [Boolean] whether threads are to be given back
         def pending? = @sizes.any?
 
-        # @return [Boolean]
         def frees? = false
 
         # @return [void]

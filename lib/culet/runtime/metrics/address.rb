@@ -13,7 +13,6 @@ module Culet
       private_constant :HOST, :PORT
 
       # @param text [String, Integer]
-      # @return [Address]
       # @raise [ArgumentError] for another text
       def self.parse(text)
         path = text.to_s[%r{\Aunix:(/.+)\z}m, 1]

@@ -57,7 +57,6 @@ module Culet
 
       # A process that is forked meanwhile has the socket too, so the end of a text is not the end of the stream.
       #
-      # @param text [String]
       # @return [String] the text after its size, as `text` receives it
       def self.pack(text) = [text.bytesize].pack("Q>") << text.b
 

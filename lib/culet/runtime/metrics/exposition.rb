@@ -13,7 +13,6 @@ module Culet
       end
 
       # @param processes [Array<Array(Hash{String => String}, Array)>] labels of a process, and its samples
-      # @return [String]
       def text(processes)
         lines = FAMILIES.transform_values { [] }
         processes.each do |common, samples|

@@ -8,7 +8,6 @@ module Culet
         @last = {}
       end
 
-      # @param name [String]
       # @param labels [Hash{String => String}]
       # @param value [Numeric]
       # @return [Numeric] the difference to the last value, at first to zero

@@ -17,7 +17,6 @@ module Culet
         @rollups = Processes::Rollups.new(root: root)
       end
 
-      # @param pids [Array<Integer>]
       # @return [Hash{Integer => Array}] samples of those that live
       def call(pids)
         stats = pids.to_h { |pid| [pid, stat(pid)] }.compact

@@ -35,10 +35,8 @@ module Culet
         new(Address.parse(address), token: token, hosts: hosts, seconds: seconds).tap(&:start)
       end
 
-      # @param address [Address]
       # @param token [String, nil]
       # @param hosts [Array<String>]
-      # @param seconds [Numeric]
       def initialize(address, token:, hosts:, seconds:)
         raise ArgumentError, "the token (CULET_METRICS_TOKEN) is empty" if token && token.strip.empty?
 

@@ -32,8 +32,6 @@ module Culet
 
       class << self
         # Registers the at_exit handler: as the first one, it runs after those of the program.
-        #
-        # @param settings [Settings]
         def install(settings)
           @settings = settings
           @starter = ::Process.pid

@@ -14,7 +14,6 @@ module Culet
 
       # Runs a step and records it, unless it returns nil (nothing to do).
       #
-      # @param name [String]
       # @return [Object] what the block returned
       def of(name)
         began = Clock.now

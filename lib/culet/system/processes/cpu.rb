@@ -21,7 +21,6 @@ module Culet
 
       # User and system time of the process and of those of its children that it has waited for.
       #
-      # @param pid [Integer]
       # @return [Float, nil] seconds; nil when the process has ended
       def seconds(pid)
         fields = stat(pid)
@@ -30,31 +29,26 @@ module Culet
 
       # When the process started. Together with its number it tells a process from a later one with the same number.
       #
-      # @param pid [Integer]
       # @return [Integer, nil] clock ticks since the machine started; nil when the process has ended
       def start_ticks(pid) = stat(pid)&.[](:start)&.to_i
 
-      # @param pid [Integer]
       # @return [Float, nil] seconds since the process was forked; nil when it has ended
       def age_seconds(pid)
         ticks = start_ticks(pid)
         ticks && (::Process.clock_gettime(::Process::CLOCK_BOOTTIME) - ticks.fdiv(TICKS_PER_SECOND))
       end
 
-      # @param pid [Integer]
       # @return [Integer, nil] the parent's number; nil when the process has ended
       def parent(pid) = stat(pid)&.[](:parent)&.to_i
 
       # Asked of the other threads only once the main thread has ended, which it may do at any time.
       #
-      # @param pid [Integer]
       # @return [String, nil] the state's letter, "Z" for a process that has ended and not been waited for
       def state(pid)
         own = thread_state(pid)
         own == "Z" ? thread_state(LivingThread.of(pid)) : own
       end
 
-      # @param pid [Integer]
       # @return [Boolean] whether it is there, and has not ended
       def alive?(pid) = !ENDED.include?(state(pid))
 

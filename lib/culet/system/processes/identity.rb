@@ -21,10 +21,8 @@ module Culet
       MOST_BYTES = 4096
       private_constant :INTERPRETER, :WITH_VALUE, :UNPRINTED, :TITLE_COLUMNS, :MOST_BYTES
 
-      # @return [Integer]
       attr_reader :pid
 
-      # @param pid [Integer]
       def initialize(pid)
         @pid = pid
       end

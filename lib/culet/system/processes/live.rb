@@ -12,10 +12,8 @@ module Culet
       # @return [Integer]
       def bytes = past - first
 
-      # @return [Boolean]
       def file? = inode.positive? && path.to_s.start_with?("/")
 
-      # @return [Boolean]
       def executable? = permissions.include?("x")
 
       # @return [Boolean] whether the file was removed or replaced after it was mapped
@@ -43,7 +41,6 @@ module Culet
       attr_reader :pid
 
       # @param text [String, Integer] a process number
-      # @return [Live]
       # @raise [Culet::UsageError] when it is not a number
       # @raise [Culet::Error] when the process does not exist, or has no memory
       def self.find(text)
@@ -52,7 +49,6 @@ module Culet
         new(text.to_i).tap(&:check)
       end
 
-      # @param pid [Integer]
       def initialize(pid)
         @pid = pid
       end

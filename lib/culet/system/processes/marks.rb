@@ -16,7 +16,6 @@ module Culet
 
       module_function
 
-      # @param pid [Integer]
       # @return [Boolean] whether it has loaded culet/profile; false where it has ended or may not be read
       def profile?(pid)
         File.read("/proc/#{LivingThread.of(pid)}/maps").include?(PROFILE)
@@ -24,7 +23,6 @@ module Culet
         false
       end
 
-      # @param pid [Integer]
       # @return [String, nil] the kernel's link to the file of its black box, whose path may be one of another mount
       #   namespace; nil where it has none, has ended or may not be read
       def black_box(pid)
@@ -43,7 +41,6 @@ module Culet
       end
       private_class_method :target
 
-      # @param pid [Integer]
       # @return [String, nil] how `culet/auto` trims: "background" or "now", as in CULET_TRIM; nil where it is not at
       #   work, or the process has ended or may not be read
       def trimming(pid)

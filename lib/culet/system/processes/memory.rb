@@ -16,7 +16,6 @@ module Culet
       # Resident bytes. Reads statm, the cheapest source: a few kernel counters, no walk of the page tables.
       # The kernel batches these counters per thread, so they may lag by some dozen pages.
       #
-      # @param pid [Integer]
       # @return [Integer, nil] nil when the process has ended
       def rss_bytes(pid)
         resident, = statm(File.read("/proc/#{pid}/statm"))
@@ -36,20 +35,17 @@ module Culet
 
       # The highest resident figure so far, in bytes, as the kernel counts it (VmHWM).
       #
-      # @param pid [Integer]
       # @return [Integer, nil] nil when the process has ended, also while it is a zombie
       def peak_rss_bytes(pid) = status_bytes(pid, "VmHWM")
 
       # Proportional set size: shared pages count by the share of each process. The kernel walks the page tables
       # under the lock that the process's own mmap calls need, so this disturbs a large process: ask seldom.
       #
-      # @param pid [Integer]
       # @return [Integer, nil] nil when the process has ended or may not be read
       def pss_bytes(pid) = rollup(pid)["pss_bytes"]
 
       # All figures of smaps_rollup; it costs what `pss_bytes` costs.
       #
-      # @param pid [Integer]
       # @param root [String] the folder that has /proc
       # @return [Hash{String => Integer}] e.g. "rss_bytes", "pss_bytes", "private_dirty_bytes", "shared_clean_bytes",
       #   and "private_bytes" and "shared_bytes", clean and dirty. Empty when the process has ended or may not be read

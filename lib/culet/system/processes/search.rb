@@ -76,7 +76,6 @@ module Culet
       end
 
       class << self
-        # @param pid [Integer]
         # @return [Array<Integer>] it, its parent, and so on
         def ancestors(pid)
           list = [pid]

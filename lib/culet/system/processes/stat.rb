@@ -24,7 +24,6 @@ module Culet
       MOST_BYTES = 2048
       private_constant :MOST_BYTES
 
-      # @param pid [Integer]
       # @param root [String] the folder that has /proc
       # @raise [SystemCallError] one of GONE_OR_FORBIDDEN
       def initialize(pid, root: "/")

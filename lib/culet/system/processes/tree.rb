@@ -50,7 +50,6 @@ module Culet
       # Children belong to the thread that forked them, hence the loop over threads. The `children` file needs a
       # kernel with CONFIG_PROC_CHILDREN; without it every process is asked for its parent.
       #
-      # @param pid [Integer]
       # @return [Array<Integer>, nil] nil when the process has ended
       def children(pid)
         threads = Dir.children("/proc/#{pid}/task")

@@ -71,16 +71,13 @@ module Culet
       # A limit or a step that was noted.
       Note = Struct.new(:at, :kind, :text, :bytes)
 
-      # @param path [String]
       # @param owners [Array<Integer>, nil] as of ForeignFile.read; by default any for root, else this user
       # @param follow [Boolean] as of ForeignFile.read
-      # @return [Box]
       # @raise [Culet::Error] when it cannot be read, or is no black box
       def self.load(path, owners: ([::Process.euid] unless ::Process.euid.zero?), follow: false)
         new(ForeignFile.read(path, owners: owners, most_bytes: BYTES, follow: follow), path)
       end
 
-      # @return [String]
       attr_reader :path
 
       # @param bytes [String] content of the file

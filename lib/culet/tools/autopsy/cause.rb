@@ -26,7 +26,6 @@ module Culet
       # @return [String] a clause: "was killed by the kernel ..."
       attr_reader :text
 
-      # @param box [Box]
       # @param alive [Boolean]
       # @param log [KernelLog]
       # @param count [Kills]

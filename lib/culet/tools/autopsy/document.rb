@@ -8,7 +8,6 @@ module Culet
   module Autopsy
     # Findings as one JSON object.
     class Document
-      # @param findings [Findings]
       def initialize(findings)
         @findings = findings
       end

@@ -8,16 +8,11 @@ module Culet
   module Autopsy
     # All that a black box says: cause, levels, sites, requests.
     class Findings
-      # @return [Box]
-      attr_reader :box
-
-      # @return [Cause]
-      attr_reader :cause
+      attr_reader :box, :cause
 
       # @return [KernelLog]
       attr_reader :log
 
-      # @param box [Box]
       # @param alive [Boolean] whether its process is alive
       # @param log [KernelLog]
       def initialize(box, alive:, log: KernelLog.read)

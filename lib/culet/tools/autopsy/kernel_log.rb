@@ -68,7 +68,6 @@ module Culet
         records.each { |record| add(record) }
       end
 
-      # @param pid [Integer]
       # @param since [Time]
       # @return [Kill, nil] of the process with this number
       def kill_of(pid, since:) = @kills.reverse.find { |kill| kill.pid == pid && kill.at >= since }

@@ -15,7 +15,6 @@ module Culet
         @root = root
       end
 
-      # @param box [Box]
       # @return [Integer, nil] nil: the group has ended with the process, or is that of another machine
       def of(box)
         return unless same_boot?(box)
@@ -26,7 +25,6 @@ module Culet
         nil
       end
 
-      # @param box [Box]
       # @return [Boolean] whether its numbers of processes and groups are those of this start of the machine
       def same_boot?(box) = box["boot"].nil? || box["boot"] == KernelFile.content("/proc/sys/kernel/random/boot_id")
     end

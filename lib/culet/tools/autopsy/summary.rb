@@ -13,7 +13,6 @@ module Culet
       FEW = 3
       private_constant :FEW
 
-      # @param findings [Findings]
       def initialize(findings)
         @findings = findings
       end

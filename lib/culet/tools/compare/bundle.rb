@@ -36,7 +36,6 @@ module Culet
         raise Error, "no home directory to install the workload's gems in; set XDG_CACHE_HOME to a directory"
       end
 
-      # @return [Boolean]
       def installed? = File.exist?(marker)
 
       # @return [Hash{String => String}] makes Bundler use these gems

@@ -38,7 +38,6 @@ module Culet
         file.close
       end
 
-      # @return [Boolean]
       def closed? = file.closed?
 
       # @param path [String] the file to copy it to

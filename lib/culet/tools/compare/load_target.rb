@@ -12,7 +12,6 @@ module Culet
       private_constant :LOOPBACK
 
       # @param text [String] e.g. "http://127.0.0.1:3000/posts"
-      # @return [LoadTarget]
       # @raise [Culet::UsageError] for other addresses than HTTP on this machine
       def self.parse(text)
         uri = URI.parse(text)

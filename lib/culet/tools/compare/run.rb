@@ -25,10 +25,7 @@ module Culet
       SIGTERM = Signal.list.fetch("TERM")
       private_constant :POLL_SECONDS, :GRACE_SECONDS, :START_SECONDS, :REST_SECONDS, :POLL_START_SECONDS, :SIGTERM
 
-      # @param workload [Workload]
-      # @param choice [Allocators::Choice]
       # @param plan [Benchmark::Plan] timeout and load
-      # @param interruption [Interruption]
       def initialize(workload:, choice:, plan:, interruption:)
         @workload = workload
         @choice = choice

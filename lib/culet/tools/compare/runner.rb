@@ -11,9 +11,6 @@ module Culet
   module Compare
     # Makes the runs of a plan and measures each by a Run.
     class Runner
-      # @param plan [Benchmark::Plan]
-      # @param interruption [Interruption]
-      # @param progress [Benchmark::Progress]
       # @param ruby [String] that runs the built-in workloads
       def initialize(plan:, interruption:, progress:, ruby: RbConfig.ruby)
         @plan = plan

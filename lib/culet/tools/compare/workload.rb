@@ -39,7 +39,6 @@ module Culet
         # @return [Array<String>] names of the built-in workloads
         def names = BUILT_IN.keys
 
-        # @param name [String]
         # @param scale [Float] factor for the amount of work
         # @param ruby [String] path of the Ruby that runs it
         # @return [Workload]
@@ -72,7 +71,6 @@ module Culet
         def unbundled = defined?(Bundler) ? Bundler.unbundled_env : ENV.to_h
       end
 
-      # @param name [String]
       # @param about [String] one line
       # @param command [Array<String>]
       # @param environment [Hash{String => String}] beyond `base`
@@ -91,10 +89,8 @@ module Culet
         @bundle = bundle
       end
 
-      # @return [Boolean]
       def server? = @server || !@url.nil?
 
-      # @return [Boolean]
       def built_in? = BUILT_IN.key?(name)
 
       # @return [Boolean] whether gems must be installed first
@@ -110,7 +106,6 @@ module Culet
       # @return [Array<String>]
       def command = @bundle ? [@command.first, "-rbundler/setup", *@command.drop(1)] : @command
 
-      # @param choice [Allocators::Choice]
       # @param port [Integer, nil] for a built-in server
       # @param directory [String] a scratch directory for a built-in program
       # @return [Hash{String => String}] the complete environment of a run

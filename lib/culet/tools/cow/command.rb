@@ -20,7 +20,6 @@ module Culet
       # @return [ProcessTree, nil] nil when the command ended before the first reading
       attr_reader :tree
 
-      # @return [History]
       attr_reader :history
 
       # @return [Process::Status] of the command

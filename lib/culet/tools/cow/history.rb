@@ -18,7 +18,6 @@ module Culet
           processes.select { |one| pids.include?(one["parent_pid"]) }
         end
 
-        # @param pid [Integer]
         # @return [Hash, nil]
         def worker(pid) = workers.find { |one| one["pid"] == pid }
 
@@ -32,7 +31,6 @@ module Culet
         end
       end
 
-      # @return [Array<Sample>]
       attr_reader :samples
 
       # @param pids [Array<Integer>] the roots of the process trees

@@ -14,7 +14,6 @@ module Culet
       WORKERS = 8
       private_constant :ROWS, :WORKERS
 
-      # @param history [History]
       # @param width [Integer, nil] columns of the terminal; nil: no plot
       # @param options [Hash] as for Text::View
       def initialize(history, width: nil, **options)

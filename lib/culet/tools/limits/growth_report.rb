@@ -21,7 +21,6 @@ module Culet
 
       # @param objects [Array<KeptMemory::Row>]
       # @param blocks [Array<KeptMemory::Row>, nil] nil: it cannot be known here
-      # @return [String]
       def text(objects:, blocks:)
         [headline, *figures, *list("objects that are kept:", objects), *list("blocks of malloc that are kept:", blocks),
          *(advice if blocks.nil?)].join("\n")

@@ -45,8 +45,6 @@ module Culet
       end
 
       # Calls the block until the verdict is clear.
-      #
-      # @return [Boolean]
       def grows?
         series(WARM_UP_BATCHES, @warm_up)
         @first = series(BATCHES, @calls)

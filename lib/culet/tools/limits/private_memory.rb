@@ -6,7 +6,6 @@ module Culet
   module Limits
     # The private memory of a process.
     class PrivateMemory
-      # @param pid [Integer]
       # @raise [Culet::Error] when the process cannot be read
       def initialize(pid)
         @snapshot = PrivateMemory.snapshot(pid)
@@ -24,8 +23,6 @@ module Culet
           "#{PrivateMemory.rows(SnapshotLevels.new(@snapshot).levels)}"
       end
 
-      # @param pid [Integer]
-      # @return [Scope::Snapshot]
       # @raise [Culet::Error]
       def self.snapshot(pid)
         return Scope::Reader.new(pid, chunks: 0).snapshot unless pid == ::Process.pid

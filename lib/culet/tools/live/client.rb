@@ -24,7 +24,6 @@ module Culet
         @socket.setsockopt(Socket::SOL_SOCKET, Socket::SO_SNDBUF, BUFFER_BYTES)
       end
 
-      # @param text [String]
       # @raise [Lost]
       def write(text)
         at = 0
@@ -62,7 +61,6 @@ module Culet
       RETRY = 1000
       private_constant :BEAT_SECONDS, :RETRY
 
-      # @param history [History]
       # @param number [Integer] of the last frame that the page has; 0: none
       def initialize(history, number)
         @history = history
@@ -70,8 +68,6 @@ module Culet
       end
 
       # Writes until the page has gone, there are no more frames, or the history is stopped.
-      #
-      # @param client [Client]
       def call(client)
         client.write("retry: #{RETRY}\n\n")
         while (frames = @history.after(@number, BEAT_SECONDS))

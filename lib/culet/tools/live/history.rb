@@ -41,7 +41,6 @@ module Culet
       MOST_BYTES = 16 << 20
 
       # @param most_frames [Integer]
-      # @param most_bytes [Integer]
       def initialize(most_frames: MOST_FRAMES, most_bytes: MOST_BYTES)
         @most_frames = most_frames
         @most_bytes = most_bytes

@@ -15,7 +15,6 @@ module Culet
       # @return [Integer] frames written
       attr_reader :frames
 
-      # @return [String]
       attr_reader :path
 
       # @param path [String] of a file that does not exist
@@ -34,7 +33,6 @@ module Culet
         raise unwritable(e)
       end
 
-      # @param frame [Encoder::Frame]
       # @raise [Culet::Error]
       def add(frame)
         @file.syswrite("#{frame.text}\n")

@@ -34,7 +34,6 @@ module Culet
       # @return [Array<String>] sentences about what is not shown
       attr_reader :notes
 
-      # @param path [String]
       # @param most_moments [Integer] limit of the moments in the history
       # @raise [Culet::Error] when it cannot be read, or is no recording
       def initialize(path, most_moments: MOST_MOMENTS)

@@ -68,11 +68,8 @@ module Culet
       END_SECONDS = 0.2
       private_constant :ADDRESS, :MOST_CONNECTIONS, :MOST_THREADS, :REQUEST_SECONDS, :END_SECONDS
 
-      # @return [Integer]
       attr_reader :port
 
-      # @param history [History]
-      # @param page [Page]
       # @param port [Integer] 0: one that the kernel chooses
       # @param notes [#puts] gets a line for each error
       # @param stall_seconds [Float] see Client

@@ -9,7 +9,6 @@ module Culet
     # Takes moments at a fixed distance, and hands them to the history and to the recorder.
     class Ticker
       # @param sampler [#call] a moment, or nil once all processes have ended
-      # @param history [History]
       # @param recorder [Recorder, nil]
       # @param every_seconds [Float] from one moment to the next
       def initialize(sampler, history:, every_seconds:, recorder: nil)

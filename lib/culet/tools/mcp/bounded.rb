@@ -12,7 +12,6 @@ module Culet
       private_constant :MOST_CHARACTERS
 
       # @param document [Hash, Array] as JSON.parse makes it
-      # @param most_bytes [Integer]
       def initialize(document, most_bytes: MOST_BYTES)
         @document = shortened(document.is_a?(Hash) ? document : { "list" => document })
         @most_bytes = most_bytes

@@ -4,7 +4,6 @@ module Culet
   module Profile
     # One line per stack, outermost frame first, and its bytes: the input of flamegraph.pl and many others.
     class Collapsed
-      # @param data [Data]
       # @param view [Symbol, String] one of VIEWS
       def initialize(data, view: :live)
         @data = data

@@ -92,8 +92,6 @@ module Culet
       end
 
       # Waits until the time is over or the command has ended.
-      #
-      # @param seconds [Float]
       def wait(seconds, **)
         deadline = Clock.now + seconds
         until ended? || (left = deadline - Clock.now) <= 0 || @thread.join([left, LOOK_SECONDS].min)

@@ -16,7 +16,6 @@ module Culet
       # @return [Integer] intervals written
       attr_reader :intervals
 
-      # @param session [Session]
       # @param destinations [Array<#write, #close>]
       # @param every_seconds [Float] length of an interval
       # @param for_seconds [Float, nil] length of the whole; nil: until the session ends

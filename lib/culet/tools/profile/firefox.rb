@@ -16,7 +16,6 @@ module Culet
       NO_SAMPLES = { "length" => 0, "stack" => [], "time" => [], "weight" => nil, "weightType" => "samples" }.freeze
       private_constant :FORMAT_VERSION, :PROCESSED_VERSION, :NO_MARKERS, :NO_SAMPLES
 
-      # @param data [Data]
       # @param view [Symbol, String] the thread that comes first
       def initialize(data, view: :live)
         @data = data
@@ -124,7 +123,6 @@ module Culet
         @numbers = {}.compare_by_identity
       end
 
-      # @param site [Site]
       # @return [Integer] number of its stack
       def stack(site)
         numbers = site.frames.reverse_each.map { |frame| @numbers[frame] ||= frame(frame) }

@@ -16,7 +16,6 @@ module Culet
       # @return [Stream, nil] nil: the process has not answered yet
       attr_reader :stream
 
-      # @param live [Live]
       def initialize(live)
         @live = live
         @due = Clock.now + FIRST_SECONDS

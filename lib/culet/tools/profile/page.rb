@@ -22,7 +22,6 @@ module Culet
       Card = Struct.new(:key, :title, :meaning, :bytes, :interval, :change)
       private_constant :VIEWS, :TOP, :Card
 
-      # @param data [Data]
       # @param view [Symbol, String] the view that the page opens with: live, allocated, peak or growth
       # @param base [Data, nil] the earlier profile of a comparison
       def initialize(data, view:, base: nil)

@@ -40,7 +40,6 @@ module Culet
       end
       private_constant :KINDS, :RUBY_LIBRARY, :UNNAMED, :DIGITS, :MOST_CELLS, :Table
 
-      # @param data [Data]
       # @param view [Symbol] the view that the page opens with
       # @param base [Data, nil] the earlier profile of a comparison
       def initialize(data, view:, base: nil)

@@ -32,7 +32,6 @@ module Culet
       end
 
       # @param field [Integer]
-      # @param text [String]
       # @return [Protobuf] itself
       def bytes(field, text)
         varint((field << 3) | BYTES).varint(text.bytesize)
@@ -80,7 +79,6 @@ module Culet
       SHARED_LIBRARY = /\.so(?:\.|\z)/
       private_constant :TYPES, :ALLOCATED, :Location, :SHARED_LIBRARY
 
-      # @param data [Data]
       # @param view [Symbol, String] what is "in use"; :allocated: the default type is alloc_space
       # @param from [Time, nil] start of the period; nil: that of the profile
       # @param to [Time, nil] its end

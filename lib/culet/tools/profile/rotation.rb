@@ -40,8 +40,6 @@ module Culet
       end
 
       # Nothing is left to do at the end.
-      #
-      # @param _seconds [Numeric]
       def close(_seconds) = nil
 
       private

@@ -70,7 +70,6 @@ module Culet
 
       # Waits until the time is over, the session is to end, or all processes have ended.
       #
-      # @param seconds [Float]
       # @param lasting [Boolean] whether to wait on when all processes have ended
       def wait(seconds, lasting: false)
         deadline = Clock.now + seconds
@@ -80,8 +79,6 @@ module Culet
       end
 
       # Waits likewise, and reads the processes now and then: what one held that ends meanwhile is part of the report.
-      #
-      # @param seconds [Float]
       def follow(seconds)
         deadline = Clock.now + seconds
         until stopped? || Clock.now >= deadline || ended?

@@ -10,7 +10,6 @@ module Culet
       SCHEMA = "https://www.speedscope.app/file-format-schema.json"
       private_constant :SCHEMA
 
-      # @param data [Data]
       # @param view [Symbol, String] the profile that is shown first
       def initialize(data, view: :live)
         @data = data

@@ -18,7 +18,6 @@ module Culet
       MOST_NAMED = 12
       private_constant :TITLES, :HEADINGS, :TOP, :PATH, :NAMED, :MOST_NAMED
 
-      # @param data [Data]
       # @param view [Symbol, String] one of VIEWS
       # @param by [Symbol, String, nil] one of KINDS
       # @param top [Integer, nil] number of sites or rows

@@ -19,7 +19,6 @@ module Culet
       end
 
       # @param path [String] the trace
-      # @param options [Options]
       def initialize(path, options: Options.new)
         @path = path
         @options = options

@@ -16,7 +16,6 @@ module Culet
     class TraceFile
       attr_reader :path, :header
 
-      # @param path [String]
       # @raise [Culet::Error] when it is not a trace
       def initialize(path)
         @path = path
@@ -43,9 +42,6 @@ module Culet
     # Replays a trace with every allocator of a plan; the result has the form of a comparison's document.
     class Runner
       # @param plan [Benchmark::Plan] with a TraceFile as its only workload
-      # @param options [Program::Options]
-      # @param interruption [Interruption]
-      # @param progress [Benchmark::Progress]
       def initialize(plan:, options:, interruption:, progress:)
         @plan = plan
         @options = options

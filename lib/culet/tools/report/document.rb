@@ -6,7 +6,6 @@ module Culet
   module Report
     # A report as one JSON object.
     class Document
-      # @param snapshot [Scope::Snapshot]
       def initialize(snapshot)
         @snapshot = snapshot
         @memory = SnapshotLevels.new(snapshot)

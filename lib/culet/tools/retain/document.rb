@@ -10,7 +10,6 @@ module Culet
       TOP = 100
       private_constant :TOP
 
-      # @param analysis [Retention::Analysis]
       # @param top [Integer, nil] holders, sets and classes
       # @param growth [Retention::Growth, nil]
       def initialize(analysis, top: nil, growth: nil)

@@ -13,7 +13,6 @@ module Culet
       TOP = 10
       private_constant :TOP
 
-      # @param growth [Retention::Growth]
       # @param classes [Boolean] whether classes are listed that no row has
       # @param top [Integer, nil] lines of each list
       # @param options [Hash] as for Text::View

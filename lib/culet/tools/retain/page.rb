@@ -20,7 +20,6 @@ module Culet
       TOP = 50
       private_constant :TOP
 
-      # @param analysis [Retention::Analysis]
       def initialize(analysis)
         super()
         @analysis = analysis

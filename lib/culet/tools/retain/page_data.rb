@@ -24,13 +24,11 @@ module Culet
         # @return [Array<String>] in the order of their numbers
         def list = @numbers.keys
 
-        # @param text [String]
         # @return [Integer]
         def number(text) = @numbers[text] ||= @numbers.size
       end
       private_constant :Strings
 
-      # @param analysis [Retention::Analysis]
       def initialize(analysis)
         @analysis = analysis
         @strings = Strings.new

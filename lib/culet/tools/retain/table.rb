@@ -23,7 +23,6 @@ module Culet
       DEAD = 0.05
       private_constant :TOP, :SETS, :ROWS, :NAMED, :CONTENT, :DEAD
 
-      # @param analysis [Retention::Analysis]
       # @param by [Symbol] :holder, :class or :gem
       # @param classes [Boolean] whether the instances of each class are listed, too
       # @param top [Integer, nil] lines of each list

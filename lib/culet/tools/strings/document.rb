@@ -6,7 +6,6 @@ module Culet
   module Strings
     # The findings as one JSON object.
     class Document
-      # @param findings [Findings]
       # @param top [Integer] number of groups, gems, files and lines
       def initialize(findings, top:)
         @findings = findings

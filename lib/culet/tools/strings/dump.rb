@@ -24,10 +24,8 @@ module Culet
 
       # A file that may be a pipe, and how much of it was read.
       class Source
-        # @return [Integer]
         attr_reader :bytes
 
-        # @param file [File]
         # @param start [String] what was read of it already
         def initialize(file, start)
           @file = file
@@ -57,7 +55,6 @@ module Culet
       # @return [Integer] bytes of the file that were read
       attr_reader :file_bytes
 
-      # @param path [String]
       def initialize(path)
         @path = path
         @problems = []

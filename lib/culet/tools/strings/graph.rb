@@ -46,7 +46,6 @@ module Culet
         ERB::Util.html_escape(text.to_s.gsub(/[^\t\n\r -\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]/, "?"))
       end
 
-      # @param findings [Findings]
       def initialize(findings)
         @findings = findings
       end

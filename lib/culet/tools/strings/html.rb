@@ -12,7 +12,6 @@ module Culet
     class Html < HtmlPage
       FOLDER = File.expand_path("html", __dir__)
 
-      # @param findings [Findings]
       # @param top [Integer] number of groups, gems, files and lines
       def initialize(findings, top:)
         super()

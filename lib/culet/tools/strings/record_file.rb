@@ -27,7 +27,6 @@ module Culet
       # @return [File]
       attr_reader :io
 
-      # @param file [File]
       def initialize(file)
         @io = file
       end
@@ -40,7 +39,6 @@ module Culet
 
       # Takes the end off the file.
       #
-      # @param bytes [Integer]
       # @return [String] the end; the whole content of a smaller file
       def cut(bytes)
         io.flush

@@ -20,7 +20,6 @@ module Culet
       # Characters that fit.
       FITTING = 82
 
-      # @param group [Group]
       # @param top [Integer] its top edge
       # @param all [String, nil] the sum over all groups of its kind
       def initialize(group, top:, all: nil)

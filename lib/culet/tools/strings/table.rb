@@ -17,7 +17,6 @@ module Culet
       SMALL_BYTES = 100_000
       private_constant :LINES, :NAME_COLUMNS, :FEW, :LEAST_BYTES, :SMALL_BYTES
 
-      # @param findings [Findings]
       # @param top [Integer, nil] number of groups, gems and files, however small; nil: LINES of the relevant ones
       # @param options [Hash] as for Text::View
       def initialize(findings, top: nil, **options)

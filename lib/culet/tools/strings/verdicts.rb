@@ -9,7 +9,6 @@ module Culet
   module Strings
     # Conclusions from the findings, in sentences.
     class Verdicts
-      # @param findings [Findings]
       def initialize(findings)
         @findings = findings
       end

@@ -29,7 +29,6 @@ module Culet
       end
 
       # @param state [State, nil] nil: the moment is printed once
-      # @return [Array<Line>]
       def lines(state = nil) = [first(state), totals, limit]
 
       private

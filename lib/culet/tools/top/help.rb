@@ -27,7 +27,6 @@ module Culet
       module_function
 
       # @param width [Integer] columns of the terminal
-      # @return [Array<Line>]
       def lines(width)
         names = ABOUT.map { |keys, _| keys.size }.max
         [Line.new.add("Keys", :bold), *list(ABOUT, names, width), Line.new,

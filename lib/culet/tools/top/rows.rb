@@ -10,7 +10,6 @@ module Culet
       Row = Struct.new(:process, :branches, keyword_init: true)
 
       # @param processes [Array<Hash>] of a moment
-      # @param state [State]
       def initialize(processes, state)
         @processes = processes
         @state = state

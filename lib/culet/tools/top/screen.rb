@@ -24,7 +24,6 @@ module Culet
       MOST_EVENTS = 10
       private_constant :NOTES_ROWS, :HEADER_ROWS, :EVENTS, :LONG_NOTES_ROWS, :MOST_NOTE_LINES, :MOST_EVENTS
 
-      # @param state [State]
       # @param color [Boolean] whether to use styles
       # @param unicode [Boolean] whether the terminal shows characters beyond ASCII
       def initialize(state, color:, unicode: Encoding.default_external == Encoding::UTF_8)
@@ -39,7 +38,6 @@ module Culet
       # @param moment [Hash]
       # @param rows [Integer] of the terminal
       # @param columns [Integer] of the terminal
-      # @param history [History]
       # @param notes [Array<String>]
       # @return [Array<String>] so many lines as the terminal has rows, none wider than it
       def frame(moment, rows:, columns:, history:, notes:)

@@ -17,7 +17,6 @@ module Culet
       attr_reader :columns
 
       # @param moment [Hash]
-      # @param state [State]
       # @param width [Numeric] columns of the terminal; Float::INFINITY: no limit
       # @param unicode [Boolean] whether the terminal shows characters beyond ASCII
       def initialize(moment, state, width:, unicode:)

@@ -56,7 +56,6 @@ module Culet
       end
       private_class_method :create
 
-      # @param path [String]
       # @param file [IO] zeros, of the full size
       def initialize(path, file)
         @path = path

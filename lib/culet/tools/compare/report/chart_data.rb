@@ -16,8 +16,6 @@ module Culet
                   .map { |key| Benchmark::METRIC.fetch(key) }.freeze
 
         # @param model [Benchmark::Results]
-        # @param palette [Benchmark::Palette]
-        # @param findings [Findings]
         def initialize(model, palette:, findings:)
           @model = model
           @palette = palette

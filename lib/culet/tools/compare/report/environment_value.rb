@@ -15,7 +15,6 @@ module Culet
 
         # @param key [String] its key in the document; one that ends in `_bytes` is a size
         # @param value [Object]
-        # @return [String]
         def text(key, value)
           case value
           when nil, {}, [] then "none"
@@ -27,8 +26,6 @@ module Culet
         end
 
         # The name, without the unit that the value has.
-        #
-        # @return [String]
         def name(key) = key.sub(/_(bytes|seconds)\z/, "").tr("_", " ")
 
         # @return [String] an Integer of the environment, a size in bytes with its unit

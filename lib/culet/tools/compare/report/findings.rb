@@ -29,7 +29,6 @@ module Culet
           [*(subject ? subject_lead : lowest_lead), runs_sentence, interruption].compact
         end
 
-        # @param workload [Benchmark::Results::Workload]
         # @return [Array<String>] what this workload shows
         def workload(workload)
           return ["No allocator completed a run on #{workload.title}."] if workload.candidates.empty?

@@ -54,9 +54,6 @@ module Culet
 
       # Executes the runs of a plan and makes the document.
       class Engine
-        # @param plan [Plan]
-        # @param interruption [Interruption]
-        # @param progress [Progress]
         def initialize(plan:, interruption:, progress:)
           @plan = plan
           @interruption = interruption

@@ -21,7 +21,6 @@ module Culet
         # @return [String]
         def name = "#{VARIANTS.fetch(key)}#{", warmed up before the fork" if warm}"
 
-        # @return [Boolean]
         def unprepared? = false
       end
 
@@ -38,8 +37,6 @@ module Culet
         # @return [Integer]
         attr_reader :strings
 
-        # @param contenders [Array<Contender>]
-        # @param variants [Array<Variant>]
         # @param millions [Float] of strings, in millions
         # @param options [Hash] runs:, seed: and timeout_seconds: of Benchmark::Plan; the last is for one phase of a run
         def initialize(contenders:, variants:, millions: DEFAULT_MILLIONS, **options)

@@ -21,11 +21,8 @@ module Culet
         STEP_SECONDS = 0.2
         private_constant :PHASES, :LINE, :STEP_SECONDS
 
-        # @param contender [Contender]
-        # @param variant [Variant]
         # @param strings [Integer] number of strings
         # @param timeout_seconds [Float] for one phase
-        # @param interruption [Interruption]
         def initialize(contender:, variant:, strings:, timeout_seconds:, interruption:)
           @contender = contender
           @variant = variant
