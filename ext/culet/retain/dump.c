@@ -313,25 +313,15 @@ struct question {
     void *data;
 };
 
-static void defer(struct question *question, uint32_t id)
+/* Whether the object is to get a holder of its own, which it gets once. */
+static bool defer(struct question *question, uint32_t id)
 {
     struct culet_dump_object *object = &question->dump->objects.items[id];
 
     if (!question->collecting || (object->flags & DUMP_DEFERRED))
-        return;
+        return false;
     object->flags |= DUMP_DEFERRED;
-    (void)culet_numbers_add(question->dump->graph.memory, &question->dump->loose, id);
-}
-
-static void meet_closure(struct question *question, uint32_t id)
-{
-    struct culet_dump_object *object = &question->dump->objects.items[id];
-
-    if (!question->collecting || (object->flags & DUMP_DEFERRED))
-        return;
-    object->flags |= DUMP_DEFERRED;
-    culet_graph_add_holder(&question->dump->graph, HOLDER_CLOSURE, LAYER_DURABLE, question->id, 0);
-    culet_graph_add_target(&question->dump->graph, id);
+    return true;
 }
 
 /* The rules of live.c. */
@@ -354,11 +344,13 @@ static void see(struct question *question, uint32_t id)
     if (to->type == DUMP_THREAD)
         return;
     if (from->type == DUMP_CACHE || (to->type == DUMP_CODE && question->layer < LAYER_CODE)) {
-        defer(question, id);
+        if (defer(question, id))
+            (void)culet_numbers_add(dump->graph.memory, &dump->loose, id);
         return;
     }
     if (from->type == DUMP_METHOD && to->type == DUMP_PROC && question->named_owner) {
-        meet_closure(question, id);
+        if (defer(question, id))
+            culet_graph_add_single(&dump->graph, HOLDER_CLOSURE, LAYER_DURABLE, question->id, 0, id);
         return;
     }
     question->edge(question->data, id);
@@ -418,27 +410,22 @@ static bool is_leaf(struct culet_graph *graph, uint32_t id)
 
 /* ---- holders ---- */
 
-static void add_target(struct culet_dump *dump, uint32_t id)
+/* Whether the object needs a holder. A thread has one of its own, and so has a class with a name, which is met here. */
+static bool needs_holder(struct culet_dump *dump, uint32_t id)
 {
-    if (id == UINT32_MAX)
-        return;
-    if (is_named_class(&dump->objects.items[id]))
-        meet_class(dump, id);
-    else if (dump->objects.items[id].type != DUMP_THREAD)
-        culet_graph_add_target(&dump->graph, id);
+    if (id == UINT32_MAX || dump->objects.items[id].type == DUMP_THREAD)
+        return false;
+    if (!is_named_class(&dump->objects.items[id]))
+        return true;
+    meet_class(dump, id);
+    return false;
 }
 
-static void add_single(struct culet_dump *dump, enum culet_holder_kind kind, enum culet_layer layer, uint64_t object,
-                       uint32_t id)
+static void add_targets(struct culet_dump *dump, uint32_t first, uint32_t past)
 {
-    if (id == UINT32_MAX)
-        return;
-    if (is_named_class(&dump->objects.items[id])) {
-        meet_class(dump, id);
-    } else if (dump->objects.items[id].type != DUMP_THREAD) {
-        culet_graph_add_holder(&dump->graph, kind, layer, object, id);
-        culet_graph_add_target(&dump->graph, id);
-    }
+    for (uint32_t i = first; i < past; i++)
+        if (needs_holder(dump, dump->references.items[i]))
+            culet_graph_add_target(&dump->graph, dump->references.items[i]);
 }
 
 /* Whether a class has it for its methods: code, tables, inclusions of modules. Else a constant or variable has it. */
@@ -464,8 +451,8 @@ static void add_class(struct culet_dump *dump, uint32_t class)
         const struct culet_dump_object *object = &dump->objects.items[one];
         for (uint32_t i = object[0].first; i < object[1].first; i++) {
             uint32_t id = dump->references.items[i];
-            if (id != UINT32_MAX && !is_of_methods(dump, id))
-                add_single(dump, HOLDER_OTHER, LAYER_DURABLE, class, id);
+            if (id != UINT32_MAX && !is_of_methods(dump, id) && needs_holder(dump, id))
+                culet_graph_add_single(&dump->graph, HOLDER_OTHER, LAYER_DURABLE, class, id, id);
         }
     }
     culet_graph_add_holder(&dump->graph, HOLDER_METHOD, LAYER_CODE, class, 0);
@@ -474,8 +461,8 @@ static void add_class(struct culet_dump *dump, uint32_t class)
         culet_graph_add_target(&dump->graph, one);
         for (uint32_t i = object[0].first; i < object[1].first; i++) {
             uint32_t id = dump->references.items[i];
-            if (id != UINT32_MAX && is_of_methods(dump, id))
-                add_target(dump, id);
+            if (id != UINT32_MAX && is_of_methods(dump, id) && needs_holder(dump, id))
+                culet_graph_add_target(&dump->graph, id);
         }
     }
 }
@@ -512,23 +499,21 @@ static void add_root(struct culet_dump *dump, const struct culet_dump_root *root
 
     if (root->category == ROOT_STACK) {
         culet_graph_add_holder(&dump->graph, HOLDER_STACK, LAYER_STACK, UINT32_MAX, 0);
-        for (uint32_t i = root->first; i < root->past; i++)
-            add_target(dump, dump->references.items[i]);
+        add_targets(dump, root->first, root->past);
         return;
     }
     for (uint32_t i = root->first; i < root->past; i++)
-        add_single(dump, kinds[root->category].kind, kinds[root->category].layer, UINT32_MAX,
-                   dump->references.items[i]);
+        if (needs_holder(dump, dump->references.items[i]))
+            culet_graph_add_single(&dump->graph, kinds[root->category].kind, kinds[root->category].layer, UINT32_MAX,
+                                   dump->references.items[i], dump->references.items[i]);
 }
 
 static void add_thread(struct culet_dump *dump, uint32_t id)
 {
     const struct culet_dump_object *thread = &dump->objects.items[id];
 
-    culet_graph_add_holder(&dump->graph, HOLDER_STACK, LAYER_STACK, id, 0);
-    culet_graph_add_target(&dump->graph, id);
-    for (uint32_t i = thread[0].first; i < thread[1].first; i++)
-        add_target(dump, dump->references.items[i]);
+    culet_graph_add_single(&dump->graph, HOLDER_STACK, LAYER_STACK, id, 0, id);
+    add_targets(dump, thread[0].first, thread[1].first);
 }
 
 static void add_roots(struct culet_dump *dump)

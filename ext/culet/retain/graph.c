@@ -17,6 +17,13 @@ void culet_graph_add_target(struct culet_graph *graph, uint32_t target)
         graph->holders.items[graph->holders.count - 1].targets++;
 }
 
+void culet_graph_add_single(struct culet_graph *graph, enum culet_holder_kind kind, enum culet_layer layer,
+                            uint64_t object, uint64_t name, uint32_t target)
+{
+    culet_graph_add_holder(graph, kind, layer, object, name);
+    culet_graph_add_target(graph, target);
+}
+
 const char *culet_holder_kind_name(int kind)
 {
     static const char *const names[] = {

@@ -107,6 +107,10 @@ void culet_graph_add_holder(struct culet_graph *graph, enum culet_holder_kind ki
 /* Adds a target to the last holder. */
 void culet_graph_add_target(struct culet_graph *graph, uint32_t target);
 
+/* Adds a holder with one target. */
+void culet_graph_add_single(struct culet_graph *graph, enum culet_holder_kind kind, enum culet_layer layer,
+                            uint64_t object, uint64_t name, uint32_t target);
+
 /* The name of a kind, as in the analysis. */
 const char *culet_holder_kind_name(int kind);
 

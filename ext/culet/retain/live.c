@@ -25,24 +25,18 @@ struct question {
     void *data;
 };
 
+/* Whether the object is to get a holder of its own, which it gets once. */
+static bool defer(struct question *question, uint32_t id)
+{
+    return question->collecting && !culet_bits_set(&question->live->deferred, id);
+}
+
 static void defer_code(struct question *question, uint32_t id, VALUE path)
 {
     struct culet_live *live = question->live;
 
-    if (!question->collecting || culet_bits_set(&live->deferred, id))
-        return;
-    (void)culet_notes_add(live->graph.memory, &live->loose, (struct culet_noted){path, id});
-}
-
-/* A method that is a block: the class keeps the block, and what it captured. */
-static void meet_closure(struct question *question, uint32_t id)
-{
-    struct culet_graph *graph = &question->live->graph;
-
-    if (!question->collecting || culet_bits_set(&question->live->deferred, id))
-        return;
-    culet_graph_add_holder(graph, HOLDER_CLOSURE, LAYER_DURABLE, question->object, 0);
-    culet_graph_add_target(graph, id);
+    if (defer(question, id))
+        (void)culet_notes_add(live->graph.memory, &live->loose, (struct culet_noted){path, id});
 }
 
 /* Whether the reference is left out; its class, thread or code has a holder then. */
@@ -71,7 +65,9 @@ static bool is_left_out(struct question *question, VALUE child, uint32_t id)
             return true;
         if (question->internal != INTERNAL_METHOD || !question->named_owner || !rb_obj_is_proc(child))
             return false;
-        meet_closure(question, id);
+        /* A method that is a block: the class keeps the block, and what it captured. */
+        if (defer(question, id))
+            culet_graph_add_single(&live->graph, HOLDER_CLOSURE, LAYER_DURABLE, question->object, 0, id);
         return true;
     default:
         return false;

@@ -31,8 +31,7 @@ static void add_single(struct culet_live *live, enum culet_holder_kind kind, enu
     }
     if (culet_live_is_thread(live, target))
         return;
-    culet_graph_add_holder(&live->graph, kind, layer, object, name);
-    culet_graph_add_target(&live->graph, id);
+    culet_graph_add_single(&live->graph, kind, layer, object, name, id);
 }
 
 /* ---- classes ---- */
@@ -222,8 +221,7 @@ static void add_block(VALUE child, void *data)
         owner->first = false;
         owner->own = culet_live_is_named(owner->live, child);
     } else if (owner->own && type == T_DATA && rb_obj_is_proc(child) && !culet_bits_set(&owner->live->deferred, id)) {
-        culet_graph_add_holder(&owner->live->graph, HOLDER_CLOSURE, LAYER_DURABLE, owner->method, 0);
-        culet_graph_add_target(&owner->live->graph, id);
+        culet_graph_add_single(&owner->live->graph, HOLDER_CLOSURE, LAYER_DURABLE, owner->method, 0, id);
     }
 }
 
@@ -396,8 +394,7 @@ static void add_thread(struct culet_live *live, VALUE thread, const struct root_
 {
     add_locals(live, thread);
     add_variables(live, thread);
-    culet_graph_add_holder(&live->graph, HOLDER_STACK, LAYER_STACK, thread, 0);
-    culet_graph_add_target(&live->graph, culet_live_id(live, thread));
+    culet_graph_add_single(&live->graph, HOLDER_STACK, LAYER_STACK, thread, 0, culet_live_id(live, thread));
     live->reachable(thread, add_stack_value, live);
     for (size_t i = 0; thread == rb_thread_current() && i < list->roots.count; i++)
         if (list->roots.items[i].value == ROOT_STACK)
