@@ -19,22 +19,20 @@ class FlameColours {
 
 // Shows a picture: a WeighedTree with name(node) and figure(node), the text of a box, describe(node), the lines of its
 // tooltip, and perhaps failed, 1 for each box with a mark.
-class Flame {
+class Flame extends NodeCanvas {
   // options: tip, up (the root at the bottom), onTell(lines), onZoom(node), onOpen(node)
   constructor(scroller, colours, options) {
-    Object.assign(this, { scroller, colours, options });
-    this.spacer = element("div", { className: "spacer" });
-    this.canvas = element("canvas");
-    this.spacer.append(this.canvas);
-    scroller.append(this.spacer);
-    this.context = this.canvas.getContext("2d");
-    this.found = null;
-    this.zoomed = 0;
-    this.selected = 0;
-    this.hovered = -1;
-    this.widths = new Map();
-    this.listen();
+    const spacer = element("div", { className: "spacer" });
+    super(scroller, spacer, options);
+    Object.assign(this, { scroller, spacer, colours, widths: new Map() });
+    scroller.append(spacer);
+    scroller.addEventListener("scroll", () => this.draw());
+    this.canvas.addEventListener("dblclick", (event) => this.open(this.under(event)));
   }
+
+  get nodes() { return this.picture; }
+
+  parent(node) { return this.picture.parents[node]; }
 
   show(picture, zoomed = 0) {
     this.picture = picture;
@@ -53,12 +51,6 @@ class Flame {
     if (this.options.onZoom) this.options.onZoom(node);
   }
 
-  // found: 1 for each node that the search has found; null without a search
-  mark(found) {
-    this.found = found;
-    this.draw();
-  }
-
   // The graph's height follows the levels of the zoomed part. Of its callers the nearest ones are shown.
   resize() {
     if (!this.picture) return;
@@ -66,13 +58,10 @@ class Flame {
     this.hidden = Math.max(0, this.picture.depths[this.zoomed] - 1 - CALLERS);
     this.levels = this.picture.deepest(this.zoomed, this.picture.weights[this.zoomed] * LEAST_PIXELS / Math.max(1, this.width)) + 1 - this.hidden;
     this.spacer.style.height = `${this.levels * ROW}px`;
-    const ratio = window.devicePixelRatio || 1;
     this.height = Math.min(this.levels * ROW, this.scroller.clientHeight || this.levels * ROW);
     this.canvas.style.width = `${this.width}px`;
     this.canvas.style.height = `${this.height}px`;
-    this.canvas.width = Math.round(this.width * ratio);
-    this.canvas.height = Math.round(this.height * ratio);
-    this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    this.fit();
     this.draw();
   }
 
@@ -213,51 +202,23 @@ class Flame {
     return node;
   }
 
-  listen() {
-    const { scroller, canvas } = this;
-    const position = (event) => {
-      const box = canvas.getBoundingClientRect();
-      return this.at(event.clientX - box.left, event.clientY - box.top);
-    };
-    scroller.addEventListener("scroll", () => this.draw());
-    scroller.addEventListener("focus", () => this.draw());
-    scroller.addEventListener("blur", () => this.draw());
-    canvas.addEventListener("pointermove", (event) => this.hover(position(event), event));
-    canvas.addEventListener("pointerleave", () => this.hover(-1));
-    canvas.addEventListener("click", (event) => {
-      const node = position(event);
-      if (node < 0) return;
-      this.selected = node;
-      this.zoom(node);
-    });
-    canvas.addEventListener("dblclick", (event) => {
-      const node = position(event);
-      if (node >= 0 && this.options.onOpen) this.options.onOpen(node);
-    });
-    scroller.addEventListener("keydown", (event) => this.press(event));
+  click(node) {
+    if (node < 0) return;
+    this.selected = node;
+    this.zoom(node);
   }
 
-  hover(node, event) {
-    if (node !== this.hovered) {
-      this.hovered = node;
-      this.canvas.style.cursor = node < 0 ? "default" : "pointer";
-      this.draw();
-    }
-    this.options.tip.show(node < 0 ? null : this.picture.describe(node), event);
+  open(node) {
+    if (node >= 0 && this.options.onOpen) this.options.onOpen(node);
   }
 
-  // Arrow keys move the selection, Enter zooms, Escape and Backspace zoom out.
-  press(event) {
-    if (!this.picture || event.ctrlKey || event.metaKey || event.altKey) return;
-    const keys = { ArrowUp: this.options.up ? "inward" : "outward", ArrowDown: this.options.up ? "outward" : "inward", ArrowLeft: "before", ArrowRight: "after" };
-    if (keys[event.key]) this.move(keys[event.key]);
-    else if (event.key === "Enter" || event.key === " ") this.zoom(this.selected);
-    else if (event.key === "Escape" || event.key === "Home") this.zoom(0);
-    else if (event.key === "Backspace") this.zoom(Math.max(0, this.picture.parents[this.zoomed]));
-    else if (event.key === "f" && this.options.onOpen) this.options.onOpen(this.selected);
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
+  step(key) {
+    const { up, onOpen } = this.options;
+    const keys = { ArrowUp: up ? "inward" : "outward", ArrowDown: up ? "outward" : "inward", ArrowLeft: "before", ArrowRight: "after" };
+    if (keys[key]) this.move(keys[key]);
+    else if (key === "f" && onOpen) onOpen(this.selected);
+    else return false;
+    return true;
   }
 
   move(direction) {

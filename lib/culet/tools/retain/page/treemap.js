@@ -53,27 +53,18 @@ function squarify(sizes, left, top, width, height) {
   return places;
 }
 
-class Treemap {
+class Treemap extends NodeCanvas {
   // options: tip, onSelect(node), onZoom(node)
   constructor(root, heap, options) {
-    Object.assign(this, { root, heap, options });
-    this.colours = new Colours();
-    this.canvas = element("canvas");
-    root.append(this.canvas);
-    this.context = this.canvas.getContext("2d");
-    [this.zoomed, this.selected, this.hovered, this.found] = [0, 0, -1, null];
-    this.boxes = [];
-    this.listen();
+    super(root, root, options);
+    Object.assign(this, { heap, nodes: heap, colours: new Colours(), boxes: [] });
     this.resize();
   }
 
   resize() {
-    const ratio = window.devicePixelRatio || 1;
     this.width = this.root.clientWidth;
     this.height = this.root.clientHeight;
-    this.canvas.width = Math.round(this.width * ratio);
-    this.canvas.height = Math.round(this.height * ratio);
-    this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    this.fit();
     this.arrange();
   }
 
@@ -190,58 +181,24 @@ class Treemap {
     this.options.onSelect(node);
   }
 
-  // found: 1 for each node that the search has found; null without a search
-  mark(found) {
-    this.found = found;
-    this.draw();
+  parent(node) { return this.heap.parent(node); }
+
+  click(node) {
+    if (node >= 0 && node === this.selected) this.zoom(node === this.zoomed ? Math.max(0, this.parent(node)) : node);
+    else if (node >= 0) this.select(node);
   }
 
-  listen() {
-    const { root, canvas } = this;
-    const position = (event) => {
-      const box = canvas.getBoundingClientRect();
-      return this.at(event.clientX - box.left, event.clientY - box.top);
-    };
-    root.addEventListener("focus", () => this.draw());
-    root.addEventListener("blur", () => this.draw());
-    root.addEventListener("keydown", (event) => this.press(event));
-    canvas.addEventListener("pointermove", (event) => this.hover(position(event), event));
-    canvas.addEventListener("pointerleave", () => this.hover(-1));
-    canvas.addEventListener("click", (event) => {
-      const node = position(event);
-      if (node >= 0 && node === this.selected) this.zoom(node === this.zoomed ? Math.max(0, this.heap.parent(node)) : node);
-      else if (node >= 0) this.select(node);
-    });
-  }
-
-  hover(node, event) {
-    if (node !== this.hovered) {
-      this.hovered = node;
-      this.canvas.style.cursor = node < 0 ? "default" : "pointer";
-      this.draw();
-    }
-    this.options.tip.show(node < 0 ? null : this.heap.describe(node), event);
-  }
-
-  press(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
+  step(key) {
     const { heap } = this;
     const moves = { ArrowUp: () => heap.parent(this.selected), ArrowDown: () => heap.children[this.selected][0] ?? -1, ArrowLeft: () => this.neighbour(-1), ArrowRight: () => this.neighbour(1) };
-    if (moves[event.key]) {
-      const next = moves[event.key]();
-      if (next >= 0) this.select(next);
-    } else if (event.key === "Enter" || event.key === " ") this.zoom(this.selected);
-    else if (event.key === "Escape" || event.key === "Home") this.zoom(0);
-    else if (event.key === "Backspace") this.zoom(Math.max(0, heap.parent(this.zoomed)));
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
+    if (!moves[key]) return false;
+    const next = moves[key]();
+    if (next >= 0) this.select(next);
+    return true;
   }
 
   neighbour(step) {
-    const parent = this.heap.parent(this.selected);
-    if (parent < 0) return -1;
-    const siblings = this.heap.children[parent];
+    const siblings = this.heap.children[this.heap.parent(this.selected)] || [];
     return siblings[siblings.indexOf(this.selected) + step] ?? -1;
   }
 }
