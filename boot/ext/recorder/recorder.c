@@ -233,13 +233,10 @@ static VALUE write_compiled(VALUE tracepoint)
 static void on_compiled(VALUE tracepoint, void *unused)
 {
     struct culet_counters now = culet_counters_pause();
-    int failure = 0;
 
     if (culet_frames_top != NULL)
         culet_frames_top->before_run = now;
-    rb_protect(write_compiled, tracepoint, &failure);
-    if (failure)
-        rb_set_errinfo(Qnil);
+    (void)culet_try(write_compiled, tracepoint);
     culet_counters_resume();
 }
 
@@ -269,16 +266,13 @@ static void at_end(VALUE unused)
 {
     struct culet_counters now;
     struct culet_buffer buffer = {NULL, 0, 0, 0};
-    int failure = 0;
 
     if (!culet_recorder_file_begun())
         return;
     now = culet_counters_pause();
     culet_buffer_format(&buffer, "{\"kind\":\"last\",\"at\":%.6f}\n", now.seconds - culet_recording.start_seconds);
     culet_frames_write(&buffer, culet_frames_top);
-    rb_protect(write_retained, Qnil, &failure);
-    if (failure)
-        rb_set_errinfo(Qnil);
+    (void)culet_try(write_retained, Qnil);
     culet_counters_resume();
 }
 

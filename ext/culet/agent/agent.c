@@ -97,14 +97,14 @@ static VALUE describe(VALUE error)
     return rb_str_plus(rb_sprintf("the request failed with %s: ", rb_obj_classname(error)), message);
 }
 
-/* Copies the exception's message, if it has one. Control characters would end the line. */
-static void error_message(VALUE error, char *message, size_t size)
+/* Takes the exception, and copies its message, if it has one. Control characters would end the line. */
+static void take_error(char *message, size_t size)
 {
-    int failure = 0;
-    VALUE buffer = rb_protect(describe, error, &failure);
+    VALUE error = rb_errinfo(), buffer;
 
-    if (failure || !RB_TYPE_P(buffer, T_STRING)) {
-        rb_set_errinfo(Qnil);
+    rb_set_errinfo(Qnil);
+    buffer = culet_try(describe, error);
+    if (!RB_TYPE_P(buffer, T_STRING)) {
         snprintf(message, size, "the request failed with an exception without message");
         return;
     }
@@ -140,8 +140,7 @@ static void answer_by_copy(const struct culet_request *request)
     rb_protect(start_copy, (VALUE)&copying, &failure);
     culet_listener_no_child(0);
     if (failure) {
-        error_message(rb_errinfo(), message, sizeof(message));
-        rb_set_errinfo(Qnil);
+        take_error(message, sizeof(message));
         copying.error = message;
     }
     if (copying.error != NULL)
@@ -152,8 +151,7 @@ static void answer_by_copy(const struct culet_request *request)
     rb_protect(culet_copy_tasks_follow, (VALUE)request, &failure);
     if (!failure)
         return;
-    error_message(rb_errinfo(), message, sizeof(message));
-    rb_set_errinfo(Qnil);
+    take_error(message, sizeof(message));
     rb_warn("culet: cannot follow which code runs: %s", message);
 }
 
@@ -172,9 +170,7 @@ static VALUE answer_uninterrupted(RB_BLOCK_CALL_FUNC_ARGLIST(unused, data))
     }
     rb_protect(write_report, (VALUE)&report, &failure);
     if (failure) {
-        VALUE error = rb_errinfo();
-        rb_set_errinfo(Qnil);
-        error_message(error, message, sizeof(message));
+        take_error(message, sizeof(message));
         culet_buffer_free(&report.buffer);
     }
     culet_main_request_answer(&report.buffer, failure ? message : NULL);

@@ -1,4 +1,4 @@
-/* common/values.h - Symbols, and Hashes with Symbols as keys. */
+/* common/values.h - Symbols, Hashes with Symbols as keys, and calls that may raise. */
 #pragma once
 
 #include <ruby.h>
@@ -18,4 +18,15 @@ static inline void culet_hash_set(VALUE hash, const char *name, VALUE value)
 static inline void culet_hash_set_number(VALUE hash, const char *name, uint64_t number)
 {
     culet_hash_set(hash, name, ULL2NUM(number));
+}
+
+/* The function's value; Qundef: it has raised, and nothing more is to become of that. */
+static inline VALUE culet_try(VALUE (*function)(VALUE data), VALUE data)
+{
+    int failure = 0;
+    VALUE value = rb_protect(function, data, &failure);
+
+    if (failure)
+        rb_set_errinfo(Qnil);
+    return failure ? Qundef : value;
 }

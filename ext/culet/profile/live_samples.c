@@ -3,6 +3,7 @@
 #include <ruby.h>
 
 #include "common/pages.h"
+#include "common/values.h"
 #include "profile/objects.h"
 
 #define MOST 65536
@@ -31,7 +32,7 @@ static VALUE find_addresses(VALUE data)
 static bool set_objects(struct culet_profile_samples *samples)
 {
     struct addresses addresses = {NULL, 1};
-    int failure = 0;
+    bool found;
 
     for (size_t i = 0; i < samples->count; i++)
         if (samples->list[i].number >= addresses.count)
@@ -39,14 +40,12 @@ static bool set_objects(struct culet_profile_samples *samples)
     addresses.list = culet_pages_grow(NULL, 0, addresses.count * sizeof(VALUE));
     if (addresses.list == NULL)
         return false;
-    rb_protect(find_addresses, (VALUE)&addresses, &failure);
+    found = culet_try(find_addresses, (VALUE)&addresses) != Qundef;
     for (size_t i = 0; i < samples->count; i++)
         if (samples->list[i].kind == CULET_PROFILE_OBJECT)
             samples->list[i].block = (const void *)addresses.list[samples->list[i].number];
     munmap(addresses.list, addresses.count * sizeof(VALUE));
-    if (failure)
-        rb_set_errinfo(Qnil);
-    return !failure;
+    return found;
 }
 
 bool culet_live_samples_take(struct culet_profile_samples *samples)

@@ -34,13 +34,9 @@ static VALUE read_info(VALUE key)
 
 static VALUE supported_key(VALUE (*read)(VALUE), const char *name)
 {
-    VALUE key = culet_symbol(name), answer;
-    int failure = 0;
+    VALUE key = culet_symbol(name), answer = culet_try(read, key); /* ArgumentError: unknown key */
 
-    answer = rb_protect(read, key, &failure);
-    if (failure)
-        rb_set_errinfo(Qnil); /* ArgumentError: unknown key */
-    return failure || NIL_P(answer) ? 0 : key;
+    return answer == Qundef || NIL_P(answer) ? 0 : key;
 }
 
 VALUE culet_ruby_stat_key(const char *name)

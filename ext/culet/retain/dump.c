@@ -24,7 +24,7 @@ enum culet_dump_type {
     DUMP_INTERNAL /* of a class: its methods and inclusions */
 };
 
-enum culet_dump_flags { DUMP_NAMED = 1, DUMP_SINGLETON = 2, DUMP_MET = 4, DUMP_DEFERRED = 8, DUMP_ROOT = 16 };
+enum culet_dump_flags { DUMP_NAMED = 1, DUMP_SINGLETON = 2, DUMP_MET = 4, DUMP_DEFERRED = 8 };
 
 static struct culet_dump *dump_of(struct culet_graph *graph)
 {

@@ -5,12 +5,14 @@
 #include <string.h>
 
 #include "common/imemo.h"
+#include "common/values.h"
 #include "retain/internals.h"
 
 #define NAME_BYTES 256 /* of a reference, at most */
 #define KEY_TAG 6      /* of keys that are no class: its lowest bits are never those of an object */
 #define KEY_SHIFT 3
 #define KEY_INTERNAL 32 /* added to the kind of a T_IMEMO */
+#define NAMELESS "(class without a name)"
 
 /* ---- classes ---- */
 
@@ -49,9 +51,12 @@ static const char *hidden_name(int type)
     }
 }
 
-static void write_text(struct culet_buffer *text, const char *words)
+static void write_string(struct culet_buffer *text, VALUE string, const char *otherwise)
 {
-    culet_buffer_add(text, words, strlen(words));
+    if (RB_TYPE_P(string, T_STRING))
+        culet_buffer_add(text, RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
+    else
+        culet_buffer_text(text, otherwise);
 }
 
 /* A T_IMEMO of a kind. */
@@ -59,32 +64,26 @@ static void write_internal(struct culet_buffer *text, int kind)
 {
     const char *name = culet_imemo_name((unsigned)kind);
 
-    write_text(text, "(internal");
+    culet_buffer_text(text, "(internal");
     if (name != NULL) {
-        write_text(text, " ");
-        write_text(text, name);
+        culet_buffer_text(text, " ");
+        culet_buffer_text(text, name);
     }
-    write_text(text, ")");
+    culet_buffer_text(text, ")");
 }
 
 void culet_live_write_class(struct culet_graph *graph, uint64_t key, struct culet_buffer *text)
 {
-    VALUE name;
-
     (void)graph;
     if ((key & ((1u << KEY_SHIFT) - 1)) == KEY_TAG) {
         int type = (int)(key >> KEY_SHIFT);
         if (type >= KEY_INTERNAL)
             write_internal(text, type - KEY_INTERNAL);
         else
-            write_text(text, hidden_name(type));
+            culet_buffer_text(text, hidden_name(type));
         return;
     }
-    name = rb_mod_name((VALUE)key);
-    if (RB_TYPE_P(name, T_STRING))
-        culet_buffer_add(text, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
-    else
-        write_text(text, "(class without a name)");
+    write_string(text, rb_mod_name((VALUE)key), NAMELESS);
 }
 
 static void write_module(struct culet_buffer *text, VALUE module)
@@ -100,22 +99,14 @@ static void write_module(struct culet_buffer *text, VALUE module)
     } else {
         name = rb_mod_name(module);
     }
-    if (RB_TYPE_P(name, T_STRING))
-        culet_buffer_add(text, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
-    else
-        write_text(text, "(class without a name)");
+    write_string(text, name, NAMELESS);
 }
 
 /* ---- holders ---- */
 
 static void write_id(struct culet_buffer *text, uint64_t id)
 {
-    VALUE name = rb_id2str((ID)id);
-
-    if (RB_TYPE_P(name, T_STRING))
-        culet_buffer_add(text, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
-    else
-        write_text(text, "?");
+    write_string(text, rb_id2str((ID)id), "?");
 }
 
 static void write_code_place(VALUE code, struct culet_buffer *file, long *line)
@@ -124,7 +115,7 @@ static void write_code_place(VALUE code, struct culet_buffer *file, long *line)
 
     if (path == 0 || !RB_TYPE_P(path, T_STRING))
         return;
-    culet_buffer_add(file, RSTRING_PTR(path), (size_t)RSTRING_LEN(path));
+    write_string(file, path, "");
     (void)culet_internals_code_label(code, line);
 }
 
@@ -145,16 +136,11 @@ static VALUE constant_place(VALUE data)
 static void write_constant_place(VALUE class, ID name, struct culet_buffer *file, long *line)
 {
     struct place place = {class, ID2SYM(name)};
-    int failure = 0;
-    VALUE found = rb_protect(constant_place, (VALUE)&place, &failure);
+    VALUE found = culet_try(constant_place, (VALUE)&place);
 
-    if (failure) {
-        rb_set_errinfo(Qnil);
-        return;
-    }
     if (!RB_TYPE_P(found, T_ARRAY) || RARRAY_LEN(found) != 2 || !RB_TYPE_P(rb_ary_entry(found, 0), T_STRING))
         return;
-    culet_buffer_add(file, RSTRING_PTR(rb_ary_entry(found, 0)), (size_t)RSTRING_LEN(rb_ary_entry(found, 0)));
+    write_string(file, rb_ary_entry(found, 0), "");
     if (FIXNUM_P(rb_ary_entry(found, 1)))
         *line = FIX2LONG(rb_ary_entry(found, 1));
 }
@@ -180,11 +166,8 @@ static void write_class_place(VALUE class, struct culet_buffer *file, long *line
     for (const char *rest = NIL_P(path) ? NULL : RSTRING_PTR(path); rest != NULL;) {
         const char *end = strstr(rest, "::");
         struct place place = {around, end != NULL ? rb_str_new(rest, end - rest) : rb_str_new_cstr(rest)};
-        int failure = 0;
-        VALUE found = rb_protect(read_module, (VALUE)&place, &failure);
-        if (failure)
-            rb_set_errinfo(Qnil);
-        if (failure || found == 0)
+        VALUE found = culet_try(read_module, (VALUE)&place);
+        if (found == Qundef || found == 0)
             return;
         if (end == NULL && found == class)
             write_constant_place(around, rb_intern_str(place.name), file, line);
@@ -222,15 +205,13 @@ static void write_method(struct culet_live *live, VALUE method, struct culet_buf
 {
     struct method_names names = {0};
     const VALUE *words = (const VALUE *)method;
-    VALUE name = words[3] != 0 ? rb_id2str((ID)words[3]) : 0;
 
     live->reachable(method, note_owner, &names);
     if (names.owner == 0)
         return;
     write_module(text, names.owner);
-    write_text(text, culet_live_is_singleton(names.owner) ? "." : "#");
-    if (name != 0 && RB_TYPE_P(name, T_STRING))
-        culet_buffer_add(text, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
+    culet_buffer_text(text, culet_live_is_singleton(names.owner) ? "." : "#");
+    write_string(text, words[3] != 0 ? rb_id2str((ID)words[3]) : Qnil, "");
 }
 
 static void write_closure(struct culet_live *live, const struct culet_holder *holder, struct culet_buffer *text,
@@ -241,7 +222,7 @@ static void write_closure(struct culet_live *live, const struct culet_holder *ho
     if (holder->object != 0)
         write_method(live, (VALUE)holder->object, text);
     else
-        write_text(text, holder->kind == HOLDER_FINALIZER ? "define_finalizer" : "at_exit");
+        culet_buffer_text(text, holder->kind == HOLDER_FINALIZER ? "define_finalizer" : "at_exit");
     if (proc != 0)
         write_code_place(culet_internals_proc_code(proc), file, line);
 }
@@ -270,15 +251,8 @@ static VALUE find_global(VALUE data)
 static void write_global(VALUE value, struct culet_buffer *text)
 {
     struct global_search search = {value, rb_f_global_variables()};
-    int failure = 0;
-    VALUE name = rb_protect(find_global, (VALUE)&search, &failure);
 
-    if (failure)
-        rb_set_errinfo(Qnil);
-    if (!failure && RB_TYPE_P(name, T_STRING))
-        culet_buffer_add(text, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
-    else
-        write_text(text, "(global variable)");
+    write_string(text, culet_try(find_global, (VALUE)&search), "(global variable)");
 }
 
 static void write_library(const void *function, struct culet_buffer *text)
@@ -289,8 +263,8 @@ static void write_library(const void *function, struct culet_buffer *text)
     if (function == NULL || dladdr(function, &info) == 0 || info.dli_fname == NULL)
         return;
     slash = strrchr(info.dli_fname, '/');
-    write_text(text, slash != NULL ? slash + 1 : info.dli_fname);
-    write_text(text, " ");
+    culet_buffer_text(text, slash != NULL ? slash + 1 : info.dli_fname);
+    culet_buffer_text(text, " ");
 }
 
 /* The library whose function marks the object's references, and its class. */
@@ -302,7 +276,7 @@ static void write_native(struct culet_graph *graph, VALUE object, struct culet_b
         void *mark = RTYPEDDATA_P(object) ? (void *)RTYPEDDATA_TYPE(object)->function.dmark : NULL;
         write_library(mark != NULL ? mark : RTYPEDDATA_P(object) ? (const void *)RTYPEDDATA_TYPE(object) : NULL, text);
     } else {
-        write_text(text, "C variable ");
+        culet_buffer_text(text, "C variable ");
     }
     culet_live_write_class(graph, culet_live_class_of(graph, id), text);
 }
@@ -311,10 +285,10 @@ static void write_thread(VALUE thread, struct culet_buffer *text)
 {
     VALUE name = rb_thread_main() == thread ? Qnil : rb_attr_get(thread, rb_intern("@__name__"));
 
-    write_text(text, rb_thread_main() == thread ? "main thread" : "thread");
+    culet_buffer_text(text, rb_thread_main() == thread ? "main thread" : "thread");
     if (RB_TYPE_P(name, T_STRING)) {
-        write_text(text, " ");
-        culet_buffer_add(text, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
+        culet_buffer_text(text, " ");
+        write_string(text, name, "");
     }
 }
 
@@ -324,8 +298,8 @@ static void write_vm(struct culet_graph *graph, VALUE object, struct culet_buffe
 
     culet_live_write_class(graph, culet_live_class_of(graph, id), text);
     if (RB_BUILTIN_TYPE(object) == T_DATA && RTYPEDDATA_P(object)) {
-        write_text(text, " ");
-        write_text(text, RTYPEDDATA_TYPE(object)->wrap_struct_name);
+        culet_buffer_text(text, " ");
+        culet_buffer_text(text, RTYPEDDATA_TYPE(object)->wrap_struct_name);
     }
 }
 
@@ -339,7 +313,7 @@ void culet_live_write_holder(struct culet_graph *graph, const struct culet_holde
     case HOLDER_CONSTANT:
         if (object != rb_cObject) {
             write_module(text, object);
-            write_text(text, "::");
+            culet_buffer_text(text, "::");
         }
         write_id(text, holder->name);
         write_constant_place(object, (ID)holder->name, file, line);
@@ -347,17 +321,17 @@ void culet_live_write_holder(struct culet_graph *graph, const struct culet_holde
     case HOLDER_CLASS_VARIABLE:
     case HOLDER_INSTANCE_VARIABLE:
         write_module(text, object);
-        write_text(text, " ");
+        culet_buffer_text(text, " ");
         write_id(text, holder->name);
         write_class_place(object, file, line);
         return;
     case HOLDER_THREAD_LOCAL:
     case HOLDER_FIBER_LOCAL:
         write_thread(object, text);
-        write_text(text, holder->kind == HOLDER_FIBER_LOCAL ? "[:" : " variable :");
+        culet_buffer_text(text, holder->kind == HOLDER_FIBER_LOCAL ? "[:" : " variable :");
         write_id(text, holder->name);
         if (holder->kind == HOLDER_FIBER_LOCAL)
-            write_text(text, "]");
+            culet_buffer_text(text, "]");
         return;
     case HOLDER_CLOSURE:
     case HOLDER_FINALIZER:
@@ -367,13 +341,13 @@ void culet_live_write_holder(struct culet_graph *graph, const struct culet_holde
         write_global(object, text);
         return;
     case HOLDER_SYMBOL_TABLE:
-        write_text(text, "symbols");
+        culet_buffer_text(text, "symbols");
         return;
     case HOLDER_NATIVE:
         write_native(graph, object, text);
         return;
     case HOLDER_STACK:
-        write_text(text, "stack of the ");
+        culet_buffer_text(text, "stack of the ");
         write_thread(object, text);
         return;
     case HOLDER_METHOD:
@@ -381,18 +355,18 @@ void culet_live_write_holder(struct culet_graph *graph, const struct culet_holde
             write_module(text, object);
             write_class_place(object, file, line);
         } else if (holder->name != 0 && RB_TYPE_P((VALUE)holder->name, T_STRING)) {
-            write_text(text, "code of ");
-            culet_buffer_add(text, RSTRING_PTR(holder->name), (size_t)RSTRING_LEN(holder->name));
-            culet_buffer_add(file, RSTRING_PTR(holder->name), (size_t)RSTRING_LEN(holder->name));
+            culet_buffer_text(text, "code of ");
+            write_string(text, (VALUE)holder->name, "");
+            write_string(file, (VALUE)holder->name, "");
         } else {
-            write_text(text, "inline caches");
+            culet_buffer_text(text, "inline caches");
         }
         return;
     case HOLDER_VM:
         write_vm(graph, object, text);
         return;
     case HOLDER_OTHER:
-        write_text(text, "root");
+        culet_buffer_text(text, "root");
         return;
     }
 }
@@ -405,7 +379,6 @@ struct naming {
     void *data;
     long index;
     const char *name;
-    VALUE proc_names;
 };
 
 static bool is_wanted(const struct naming *naming, VALUE value)
@@ -500,14 +473,9 @@ static VALUE struct_members(VALUE object)
 
 static void emit_members(const struct naming *naming, VALUE object)
 {
-    int failure = 0;
-    VALUE members = rb_protect(struct_members, object, &failure);
+    VALUE members = culet_try(struct_members, object);
 
-    if (failure) {
-        rb_set_errinfo(Qnil);
-        return;
-    }
-    for (long i = 0; i < RARRAY_LEN(members); i++) {
+    for (long i = 0; members != Qundef && i < RARRAY_LEN(members); i++) {
         VALUE value = RSTRUCT_GET(object, (int)i), name = rb_sym2str(RARRAY_AREF(members, i));
         emit(naming, value, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
     }
@@ -548,7 +516,7 @@ void culet_live_named_references(struct culet_graph *graph, uint32_t id, culet_n
     struct culet_live *live = (struct culet_live *)graph;
     VALUE object = culet_live_object(graph, id);
     struct naming naming = {.graph = graph, .edge = edge, .data = data, .name = name_of_others(object)};
-    int type = RB_BUILTIN_TYPE(object), failure = 0;
+    int type = RB_BUILTIN_TYPE(object);
 
     if ((type == T_CLASS || type == T_MODULE) && culet_live_is_named(live, object))
         return;
@@ -558,7 +526,7 @@ void culet_live_named_references(struct culet_graph *graph, uint32_t id, culet_n
         break;
     case T_HASH:
         naming.index = (long)object;
-        rb_protect(emit_pairs, (VALUE)&naming, &failure);
+        (void)culet_try(emit_pairs, (VALUE)&naming);
         break;
     case T_STRUCT:
         emit_members(&naming, object);
@@ -566,8 +534,6 @@ void culet_live_named_references(struct culet_graph *graph, uint32_t id, culet_n
     default:
         break;
     }
-    if (failure)
-        rb_set_errinfo(Qnil);
     if (type != T_IMEMO && type != T_NODE && type != T_ICLASS && type != T_ZOMBIE)
         rb_ivar_foreach(object, emit_variable, (st_data_t)&naming);
     live->reachable(object, emit_other, &naming);

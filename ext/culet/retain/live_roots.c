@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/active_malloc.h"
+#include "common/values.h"
 #include "retain/internals.h"
 #include "retain/root_category.h"
 
@@ -117,19 +118,12 @@ static VALUE all_constants(VALUE class)
 
 static void add_constants(struct class_walk *walk)
 {
-    int failure = 0;
-    VALUE names = rb_protect(all_constants, walk->class, &failure);
+    VALUE names = culet_try(all_constants, walk->class);
 
-    if (failure) {
-        rb_set_errinfo(Qnil);
-        return;
-    }
-    for (long i = 0; i < RARRAY_LEN(names); i++) {
+    for (long i = 0; names != Qundef && i < RARRAY_LEN(names); i++) {
         struct constant constant = {walk->class, rb_ary_entry(names, i)};
-        VALUE value = rb_protect(read_constant, (VALUE)&constant, &failure);
-        if (failure)
-            rb_set_errinfo(Qnil);
-        else if (value != Qundef)
+        VALUE value = culet_try(read_constant, (VALUE)&constant);
+        if (value != Qundef)
             add_reference(walk, HOLDER_CONSTANT, SYM2ID(constant.name), value);
     }
 }
