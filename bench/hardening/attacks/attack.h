@@ -81,6 +81,13 @@ static inline void release(void *block)
     hide(block);
 }
 
+/* For start_thread. */
+static inline void *release_body(void *block)
+{
+    release(block);
+    return NULL;
+}
+
 /* A block that the attack cannot do without. */
 static inline unsigned char *need(size_t bytes)
 {

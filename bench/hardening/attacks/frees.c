@@ -39,12 +39,6 @@ static void twice_reused(size_t bytes, size_t distance)
     own_and_use(NEXT, bytes);
 }
 
-static void *release_body(void *block)
-{
-    release(block);
-    return NULL;
-}
-
 static void twice_by_threads(size_t bytes, size_t distance)
 {
     unsigned char *block = surrounded(bytes);

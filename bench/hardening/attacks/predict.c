@@ -12,12 +12,6 @@ static void succeed_if_predicted(int hits)
 
 /* ---- reuse ---- */
 
-static void *release_body(void *block)
-{
-    release(block);
-    return NULL;
-}
-
 /* A freed block is returned by one of the next `count` allocations of `bytes`. */
 static int reuses(size_t freed_bytes, size_t bytes, size_t count, bool by_thread)
 {
