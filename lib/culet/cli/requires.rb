@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "json"
 require_relative "command"
 require_relative "command_run"
 require_relative "../../../boot/lib/report"

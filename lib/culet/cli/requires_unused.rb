@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "json"
 require "tmpdir"
 require_relative "command"
 require_relative "command_run"

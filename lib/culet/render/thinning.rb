@@ -11,13 +11,12 @@ module Culet
     # Keeps the first and last points, and the minimum and maximum of each stretch of equal size.
     #
     # @param points [Array<Array(Numeric, Numeric)>] time and value, ordered by time
-    # @param maximum [Integer] number of remaining points, at least 4
-    # @return [Array<Array(Numeric, Numeric)>]
-    def thin(points, maximum: MAXIMUM)
-      return points if points.size <= maximum
+    # @return [Array<Array(Numeric, Numeric)>] MAXIMUM of them at most
+    def thin(points)
+      return points if points.size <= MAXIMUM
 
       inner = points[1...-1]
-      size = (inner.size / ((maximum - 2) / 2).to_f).ceil
+      size = (inner.size / ((MAXIMUM - 2) / 2).to_f).ceil
       kept = inner.each_slice(size).flat_map do |stretch|
         stretch.each_with_index.minmax_by { |(_, value), _| value }.uniq.sort_by(&:last).map(&:first)
       end

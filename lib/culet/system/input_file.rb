@@ -36,11 +36,10 @@ module Culet
 
     # @param what [String] as of `open`
     # @param most_bytes [Integer] limit of its size
-    # @param pipe [Boolean] as of `open`
     # @return [String] its content, in bytes
     # @raise [Culet::Error] as `open`, and when it is larger
-    def read(path, what:, most_bytes:, pipe: true)
-      open(path, what: what, pipe: pipe) do |file|
+    def read(path, what:, most_bytes:)
+      open(path, what: what, pipe: true) do |file|
         # By its size first: a sparse file takes no disk, but memory once it is read.
         content = file.read(most_bytes + 1).to_s unless file.size > most_bytes
         next content if content && content.bytesize <= most_bytes

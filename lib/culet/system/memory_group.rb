@@ -75,11 +75,10 @@ module Culet
         nil
       end
 
-      # @param root [String] as above
       # @return [Integer] bytes that this process can take before the machine or the tightest group has none left
-      def available_bytes(root: "/")
-        group, = tightest(root: root)
-        machine = KernelFile.read(File.join(root, "proc/meminfo"))[/^MemAvailable:\s+(\d+) kB/, 1].to_i * 1024
+      def available_bytes
+        group, = tightest
+        machine = KernelFile.read("/proc/meminfo")[/^MemAvailable:\s+(\d+) kB/, 1].to_i * 1024
         [machine, *([group.limit_bytes - (group.used_bytes || 0), 0].max if group)].min
       end
 

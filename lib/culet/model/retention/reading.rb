@@ -71,13 +71,11 @@ module Culet
       # @param pid [Integer, String] a process number
       # @param file [File] receives the snapshot
       # @param content [Boolean] whether contents and keys of strings are written
-      # @param limit_seconds [Float] as of of_process, as the others
       # @raise [Culet::Error] as of_process
-      def heapsnapshot_of_process(pid, file, content: false, limit_seconds: SNAPSHOT_SECONDS,
-                                  limit_bytes: LIMIT_BYTES, wait_seconds: WAIT_SECONDS)
+      def heapsnapshot_of_process(pid, file, content: false)
         conversation = Agent::Conversation.new(pid, verb: "retain", most_bytes: MOST_SNAPSHOT_BYTES)
-        question = request(content: content, heapsnapshot: true, limit_bytes: limit_bytes)
-        conversation.ask_copy(question, limit_seconds: limit_seconds, wait_seconds: wait_seconds, into: file)
+        question = request(content: content, heapsnapshot: true)
+        conversation.ask_copy(question, limit_seconds: SNAPSHOT_SECONDS, wait_seconds: WAIT_SECONDS, into: file)
         file.flush
       end
 
@@ -99,10 +97,9 @@ module Culet
       # @param path [String] as of of_dump
       # @param file [File] receives the snapshot
       # @raise [Culet::Error] as of_dump
-      def heapsnapshot_of_dump(path, file, content: false, limit_seconds: DUMP_SECONDS, limit_bytes: LIMIT_BYTES)
+      def heapsnapshot_of_dump(path, file, content: false)
         file.flush
-        read_dump(path, file, content: content, heapsnapshot: true, limit_seconds: limit_seconds,
-                              limit_bytes: limit_bytes)
+        read_dump(path, file, content: content, heapsnapshot: true, limit_seconds: DUMP_SECONDS)
       end
 
       def check(text, name) = Shape.check(ForeignJson.parse(text, max_nesting: NESTING), SHAPE, name: name)

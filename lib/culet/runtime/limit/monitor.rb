@@ -25,12 +25,11 @@ module Culet
           "headroom_bytes" => nil, "steps" => [] }
       end
 
-      # @param history [History, nil]
       # @param forked [Boolean] whether this is the monitor of a forked child
-      def initialize(settings, source, history: nil, forked: false)
+      def initialize(settings, source, forked: false)
         @settings = settings
         @source = source
-        @history = history || History.new(Limit.log)
+        @history = History.new(Limit.log)
         @counts = {}
         @stopping = false
         @forked = forked

@@ -20,12 +20,11 @@ module Culet
       # @param alarm_bytes [Integer, nil] usage from which a control group of version 1 is to report; nil: it is not to,
       #   because the kernel takes 10 to 30 ms to register that, too long for each forked process
       # @param event_descriptor [#call] makes an eventfd
-      # @param environment [Hash, ENV]
-      def initialize(source, alarm_bytes:, event_descriptor:, environment: ENV)
+      def initialize(source, alarm_bytes:, event_descriptor:)
         @ios = []
         @names = []
         @kept = []
-        add("systemd") { systemd(environment) }
+        add("systemd") { systemd }
         add("pressure") { pressure(source.group.file("memory.pressure")) } if source.group&.version == 2
         return unless alarm_bytes && source.group&.version == 1
 
@@ -48,11 +47,11 @@ module Culet
       end
 
       # systemd's memory pressure protocol: a file, FIFO or socket, and what is to be written into it.
-      def systemd(environment)
-        path = environment["MEMORY_PRESSURE_WATCH"]
+      def systemd
+        path = ENV.fetch("MEMORY_PRESSURE_WATCH", nil)
         return if path.nil? || path.empty? || path == NOTHING
 
-        text = environment["MEMORY_PRESSURE_WRITE"]&.unpack1("m0")
+        text = ENV.fetch("MEMORY_PRESSURE_WRITE", nil)&.unpack1("m0")
         return connect(path, text) if File.socket?(path)
 
         File.open(path, (text ? File::RDWR : File::RDONLY) | File::NONBLOCK | File::NOCTTY).tap do |file|

@@ -12,15 +12,14 @@ module Culet
       private_constant :MOST_CHARACTERS
 
       # @param document [Hash, Array] as JSON.parse makes it
-      def initialize(document, most_bytes: MOST_BYTES)
+      def initialize(document)
         @document = shortened(document.is_a?(Hash) ? document : { "list" => document })
-        @most_bytes = most_bytes
         @left_out = Hash.new(0)
       end
 
       # @return [String] JSON
       def to_s
-        while (text = JSON.generate(complete)).bytesize > @most_bytes
+        while (text = JSON.generate(complete)).bytesize > MOST_BYTES
           name, list = largest(Array) || largest(Hash)
           break unless list
 
