@@ -9,18 +9,13 @@ module Culet
     # manager starts it again. With subprocesses, the one with the most private memory ends, and the supervisor starts
     # another one.
     module GoodJob
-      # Jobs that take longer are interrupted by GoodJob's own shutdown, in seconds.
-      PATIENCE = 600
-      ENDS = "takes no more jobs, and ends when those it has are done"
-      private_constant :PATIENCE, :ENDS
-
       class << self
         # In a process that executes a job. In a web server (execution mode async) the server decides.
         def begin_process
           return unless ::GoodJob::CLI.within_exe?
-          return Worker.begin(ENDS) { finish } if subprocess?
+          return Worker.begin(Worker::AFTER_JOBS) { finish } if subprocess?
 
-          Limit.restarts_by { Worker.finish("this process #{ENDS}") { finish } }
+          Limit.restarts_by { Worker.finish("this process #{Worker::AFTER_JOBS}") { finish } }
         end
 
         private
@@ -32,7 +27,7 @@ module Culet
 
         def finish
           BackgroundThread.start("culet-limit-end") do
-            ::GoodJob.shutdown(timeout: PATIENCE)
+            ::GoodJob.shutdown(timeout: Worker::PATIENCE) # which interrupts jobs that take longer
             ::Process.kill(:TERM, ::Process.pid)
           end
         end

@@ -8,11 +8,6 @@ module Culet
     # takes no more jobs, finishes those it has and ends (TERM), and the supervisor starts another one. In mode async
     # the supervisor is the process that ends, unless it is a thread of Puma's.
     module SolidQueue
-      # Solid Queue gives running jobs back to the queue after five seconds. A restart for the limit waits longer.
-      PATIENCE = 600
-      ENDS = "takes no more jobs, and ends when those it has are done"
-      private_constant :PATIENCE, :ENDS
-
       class << self
         # @return [void]
         def install
@@ -32,18 +27,19 @@ module Culet
         def begin_supervisor(supervisor)
           return unless supervisor.respond_to?(:standalone?) && supervisor.standalone? && supervisor.mode.async?
 
-          Limit.restarts_by { Worker.finish("this process #{ENDS}") { finish } }
+          Limit.restarts_by { Worker.finish("this process #{Worker::AFTER_JOBS}") { finish } }
         end
 
         # A thread of its supervisor's process does not end that.
         def begin_process(process)
           return if process.respond_to?(:supervisor) && process.supervisor&.pid == ::Process.pid
 
-          Worker.begin(ENDS) { finish }
+          Worker.begin(Worker::AFTER_JOBS) { finish }
         end
 
+        # Solid Queue gives running jobs back to the queue after five seconds. A restart for the limit waits longer.
         def finish
-          ::SolidQueue.shutdown_timeout = [::SolidQueue.shutdown_timeout, PATIENCE].max
+          ::SolidQueue.shutdown_timeout = [::SolidQueue.shutdown_timeout, Worker::PATIENCE].max
           ::Process.kill(:TERM, ::Process.pid)
         end
       end

@@ -10,6 +10,9 @@ module Culet
       # A worker whose memory is this part of the largest may end: the largest may have no boundary for a long time.
       SHARE = 0.9
       private_constant :SHARE
+      # How a process with jobs ends, and how long these have, in seconds.
+      AFTER_JOBS = "takes no more jobs, and ends when those it has are done"
+      PATIENCE = 600
 
       class << self
         # In a worker that was forked, when it begins.
