@@ -109,8 +109,6 @@ class NativeBuild
   end
 
   # Builds nothing and records why.
-  #
-  # @param reason [String]
   def refuse(reason)
     record(PARTS.reject { |file| ready?(file) }.to_h { |file| [file, platform_lacks || reason] })
   end

@@ -14,7 +14,6 @@ module AllocatorBench
 
     # @param built [String] the folder of the built C probes
     # @param tiny [Boolean] whether to run it with its smallest parameters
-    # @return [Array<String>] the command
     def command(built:, tiny: false)
       start = ruby? ? [RbConfig.ruby, File.join(PROBES, program)] : [File.join(built, program)]
       start + (tiny ? merged(arguments, self.tiny) : arguments)

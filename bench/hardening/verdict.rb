@@ -28,7 +28,6 @@ module HardeningBench
     # @return [Boolean] whether no attempt succeeded
     def stopped? = kind != :succeeded
 
-    # @return [Integer]
     def attempts = @endings.size
 
     # @return [String, nil] the diagnostic or signal

@@ -12,7 +12,6 @@ module Limits
     PATIENCE = 10
     private_constant :JOIN, :PATIENCE
 
-    # @return [String]
     attr_reader :folder
 
     # @param bytes [Integer] the limit

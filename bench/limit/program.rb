@@ -27,7 +27,6 @@ module Limits
       end
     end
 
-    # @param seconds [Integer]
     # @return [Float] processor time of these threads, in percent of one processor
     def cpu_percent(seconds)
       before = thread_seconds

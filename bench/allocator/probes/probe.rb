@@ -18,10 +18,8 @@ module Probe
   end
 
   # @param key [String] of /proc/self/smaps_rollup, e.g. "Private_Dirty"
-  # @return [Integer] bytes
   def smaps_bytes(key) = File.read("/proc/self/smaps_rollup")[/^#{key}:\s+(\d+) kB/, 1].to_i * 1024
 
-  # @return [Integer] bytes
   def peak_rss_bytes = File.read("/proc/self/status")[/^VmHWM:\s+(\d+) kB/, 1].to_i * 1024
 
   # @return [Array(Float, Float)] seconds by the clock and of CPU since the machine's and the process's start

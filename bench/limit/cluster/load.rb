@@ -30,7 +30,6 @@ module Limits
       @failures = []
     end
 
-    # @param seconds [Integer]
     def run(seconds)
       @deadline = Culet::Clock.now + seconds
       clients = Array.new(CLIENTS) { Thread.new { client } }

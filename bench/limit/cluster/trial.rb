@@ -25,7 +25,6 @@ module Limits
     # @param kind [String]
     # @param contender [String]
     # @param bytes [Integer] the limit
-    # @param seconds [Integer]
     # @param interval [Integer] seconds between restarts
     def initialize(kind:, contender:, bytes:, seconds:, interval:)
       @kind = kind

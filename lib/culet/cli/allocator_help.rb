@@ -49,7 +49,6 @@ module Culet
 
       module_function
 
-      # @param parser [OptionParser]
       # @param anywhere [Boolean] whether to leave out what is installed here
       def add(parser, anywhere: false)
         parser.separator("")
@@ -64,8 +63,6 @@ module Culet
       end
 
       # The setting that is not an allocator's own.
-      #
-      # @param parser [OptionParser]
       def add_trim(parser)
         untrimmable = Allocators.definitions.select(&:untrimmable).map(&:name)
         parser.separator("One more setting, of all but #{untrimmable.join(" and ")}, for Ruby programs, " \

@@ -54,7 +54,6 @@ module Culet
 
       # @param flag [String] of an option
       # @param text [String] its value
-      # @return [Integer] bytes
       # @raise [Culet::UsageError] for what is no size
       def bytes(flag, text)
         Text::Size.parse(text) || raise(UsageError, "#{flag} takes a size, e.g. 80MB or 64MiB, not #{shortened(text)}")
@@ -73,7 +72,6 @@ module Culet
 
       # @param flag [String] the option, for the sentence
       # @param text [String] e.g. "10s", "5m", "1h", "0.5"; without a unit, seconds
-      # @return [Float] seconds
       # @raise [Culet::UsageError] when it is no length of time, none at all, or more than a year
       def seconds(flag, text)
         match = TEXT.match(text)

@@ -18,7 +18,6 @@ module Culet
       def self.of(memory) = new(snapshot: memory.snapshot, levels: memory.levels)
 
       # @param names [Array<String>] of levels
-      # @return [Integer] bytes
       def bytes(*names) = levels.values_at(*names).compact.sum
 
       # Of memory that is shared with the parent, a trim of the parent returns it: these are the pages that were free at

@@ -22,6 +22,7 @@ module Culet
     ANONYMOUS = "anonymous memory"
     private_constant :LEVEL_OF_USE, :TOLERANCE, :ANONYMOUS
 
+    # @param mapping [Scope::Mapping]
     # @return [String] its title
     def self.title(mapping) = [mapping.label, mapping.path].find { |text| text && !text.empty? } || ANONYMOUS
 

@@ -59,7 +59,6 @@ module Culet
         # @yieldreturn [Boolean] whether it is as it should be
         def lists(*names, meaning, &each) = keys(names, meaning) { |value| value.is_a?(Array) && value.all?(&each) }
 
-        # @param value [Object]
         # @return [Boolean] whether it can be a count, a size or an address
         def number?(value) = value.is_a?(Integer) && value.between?(0, MOST)
 

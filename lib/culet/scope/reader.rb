@@ -52,7 +52,6 @@ module Culet
       # What the program writes goes to a file without a name, not through a pipe: so it never waits for us while it
       # holds the process.
       #
-      # @return [String] the stream
       # @raise [Culet::Error] as `snapshot`
       def stream
         with_file do |out|

@@ -20,7 +20,6 @@ module Culet
 
     # Catches the signals during the block and restores the previous handlers.
     #
-    # @yield
     # @return the block's value
     def watch
       before = SIGNALS.to_h { |name| [name, trap(name) { note(name) }] }

@@ -157,7 +157,6 @@ module Culet
     # @return [Integer, nil] nil: it has none
     attr_reader :limit_bytes
 
-    # @param folder [String]
     # @param version [Integer] 1 or 2
     # @param limit_bytes [Integer, nil]
     def initialize(folder, version, limit_bytes)

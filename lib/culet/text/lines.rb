@@ -97,7 +97,6 @@ module Culet
         end.join("\n")
       end
 
-      # @param sentences [Array<String>]
       # @return [String, nil] a line for each; nil where there is none
       def notes(sentences)
         return if sentences.empty?

@@ -31,7 +31,6 @@ module Culet
       end
 
       # @param noun [String] singular
-      # @param plural [String]
       # @return [String] "1 run", "5 runs"
       def count(count, noun, plural = "#{noun}s") = "#{grouped(count)} #{count == 1 ? noun : plural}"
 

@@ -28,7 +28,6 @@ module Culet
         new(1, weight, weight * size, weight * [weight - 1, 0].max * size * size)
       end
 
-      # @return [Integer] samples
       attr_reader :samples
       # @return [Float] estimated blocks
       attr_reader :blocks

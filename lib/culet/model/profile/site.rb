@@ -8,19 +8,14 @@ module Culet
     module Estimated
       # @return [Integer]
       def samples = estimate.samples
-
       # @return [Float]
       def bytes = estimate.bytes
-
       # @return [Float]
       def low_bytes = estimate.low_bytes
-
       # @return [Float]
       def high_bytes = estimate.high_bytes
-
       # @return [Float]
       def blocks = estimate.blocks
-
       # @return [Float]
       def variance = estimate.variance
     end
@@ -87,7 +82,6 @@ module Culet
       # The names that the site counts for, in a table by `kind`.
       #
       # @param kind [Symbol] one of KINDS
-      # @return [Array<String>]
       def names(kind)
         return [Stacks::OWN.method] if own?
 

@@ -47,7 +47,6 @@ module Culet
       # @param bytes [Array<Integer>] in the order of Holding's members
       def hold(holdings, name, bytes) = holdings[name] = Holding.new(*holdings[name].to_a.zip(bytes).map(&:sum))
 
-      # @param other [Writes]
       # @return [Writes] the sum
       def +(other) = Writes.new.take(self).take(other)
 

@@ -62,8 +62,6 @@ module Culet
       def text_width(text, style: :text) = Font.all.fetch(style).width(text)
 
       # A higher compression level takes ten times as long without a gain: cells are uniform or look like noise.
-      #
-      # @return [String] the PNG
       def to_png
         canvas = ChunkyPNG::Canvas.new(@width, @height, @pixels)
         Packing.interruptible { canvas.to_blob(color_mode: ChunkyPNG::COLOR_TRUECOLOR, compression: Zlib::BEST_SPEED) }

@@ -17,7 +17,6 @@ module Culet
       REQUEST = "protocol.http.request"
       private_constant :QUIET, :FINISHED, :REQUEST
 
-      # @param application [#call]
       def initialize(application)
         @application = application
         @running = 0

@@ -27,7 +27,6 @@ module Culet
       #   "freed_bytes"
       attr_reader :steps
 
-      # @param step [String]
       # @param freed [Integer, nil] bytes; nil: the step frees nothing by itself
       # @param used [Integer] bytes, after the step
       # @param limit [Integer] bytes

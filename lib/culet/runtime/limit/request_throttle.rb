@@ -19,7 +19,6 @@ module Culet
 
       # A Rack middleware that holds requests back.
       class Rack
-        # @param app [#call]
         def initialize(app)
           @app = app
         end

@@ -23,7 +23,6 @@ module Culet
           Limit.restarts_by(interval: 0) { restart(how, &finish) }
         end
 
-        # @param how [String]
         # @param others [Array<Integer>] the processes that this one is compared with
         # @param bytes [#call] given a process number, its memory
         # @yield ends this process gracefully
@@ -40,7 +39,6 @@ module Culet
 
         # Once: a process that ends may take a while.
         #
-        # @param detail [String]
         # @yield ends this process gracefully
         # @return [String, Symbol] as of `restarts_by`
         def finish(detail)

@@ -29,7 +29,6 @@ module Culet
       # @return [void]
       def close = @socket.close
 
-      # @param message [String]
       # @param other [UNIXSocket] is closed here
       # @raise [SystemCallError] if there is no collector any more
       def pass(message, other)

@@ -36,7 +36,6 @@ module Culet
       end
 
       # @param token [String, nil]
-      # @param hosts [Array<String>]
       def initialize(address, token:, hosts:, seconds:)
         raise ArgumentError, "the token (CULET_METRICS_TOKEN) is empty" if token && token.strip.empty?
 

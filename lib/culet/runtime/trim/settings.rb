@@ -20,7 +20,6 @@ module Culet
       # @return [String] "off", "background" or "now"
       attr_reader :mode
 
-      # @return [Integer] bytes
       attr_reader :minimum_bytes
 
       # @return [Float, nil] seconds; nil: the default

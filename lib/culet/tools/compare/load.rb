@@ -27,8 +27,6 @@ module Culet
       end
 
       # @param target [LoadTarget]
-      # @param seconds [Integer]
-      # @param connections [Integer]
       # @param prefix [Array<String>] a command that runs wrk, such as taskset with its arguments
       def initialize(target:, seconds:, connections:, prefix: [])
         @prefix = prefix

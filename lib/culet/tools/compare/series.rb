@@ -32,8 +32,6 @@ module Culet
       def size = @samples.size
 
       # The largest sampled sum or VmHWM of a process: both are lower bounds of the tree's peak.
-      #
-      # @return [Integer] bytes
       def peak_rss_bytes = [@samples.map(&:rss).max || 0, @process_peaks.each_value.max || 0].max
 
       # @return [Integer, nil] bytes; nil when PSS could not be read

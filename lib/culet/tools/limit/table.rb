@@ -9,7 +9,6 @@ module Culet
     # The answer of `culet limit` for a terminal.
     class Table < Text::View
       # @param document [Hash{String => Object}] as Inquiry returns it
-      # @param problems [Array<String>]
       # @param title [String] of the process
       def initialize(document, problems:, title:, **options)
         super(**options)

@@ -9,7 +9,6 @@ module Culet
       SLOT_BYTES = 40
       private_constant :SLOT_BYTES
 
-      # @return [String] the allocator
       attr_reader :allocator
 
       def initialize

@@ -19,7 +19,6 @@ module Culet
         # @return [Float, nil] the pause that the server asks for, in seconds
         attr_reader :pause
 
-        # @param message [String]
         # @param pause [Float, nil]
         def initialize(message, pause = nil)
           super(message)

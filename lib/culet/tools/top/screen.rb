@@ -38,7 +38,6 @@ module Culet
       # @param moment [Hash]
       # @param rows [Integer] of the terminal
       # @param columns [Integer] of the terminal
-      # @param notes [Array<String>]
       # @return [Array<String>] so many lines as the terminal has rows, none wider than it
       def frame(moment, rows:, columns:, history:, notes:)
         lines = @state.help? ? help(rows, columns) : view(moment, rows, columns, history, notes)

@@ -16,7 +16,6 @@ module Culet
 
       # Catches the signals during the block.
       #
-      # @yield
       # @return the block's value
       def watch
         @io, @writer = IO.pipe

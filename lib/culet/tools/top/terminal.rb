@@ -34,7 +34,6 @@ module Culet
 
       # Shows the view during the block, and leaves the terminal as it was.
       #
-      # @yield
       # @return the block's value
       def open
         enter

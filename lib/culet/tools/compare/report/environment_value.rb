@@ -14,7 +14,6 @@ module Culet
         def rows(environment) = environment.except("command").map { |key, value| [name(key), text(key, value)] }
 
         # @param key [String] its key in the document; one that ends in `_bytes` is a size
-        # @param value [Object]
         def text(key, value)
           case value
           when nil, {}, [] then "none"
