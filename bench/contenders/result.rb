@@ -14,9 +14,6 @@ module Bench
       @skipped = nil
     end
 
-    # @return [Hash{String => String}] excluded contenders, with the reason
-    attr_reader :reasons
-
     # @return [String, nil] why the subject was not run
     attr_accessor :skipped
 
