@@ -28,6 +28,8 @@ module Culet
     Map = Struct.new(:keys, :values)
     Either = Struct.new(:specs)
     # The first difference. path: where it is, added from its end, since most documents have none; text: completes it.
+    #
+    # @private
     Fault = Struct.new(:path, :text) do
       def within(step) = tap { path.prepend(step) }
 

@@ -67,6 +67,8 @@ module Culet
       end
 
       # Holders or sets beyond the listed ones.
+      #
+      # @private
       Rest = Struct.new(:title, :bytes) do
         def name = title
 
