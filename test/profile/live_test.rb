@@ -57,7 +57,7 @@ class ProfileLiveTest < Minitest::Test
             "puts :kept; $stdout.flush; gets"].join("\n")
     with_profiled(code, { "CULET_PROFILE" => SAMPLE.to_s }) do |pid, ask|
       ask.call
-      of = ->(view) { rows(profile(pid.to_s, "--by", "line", "--view", view)).to_h { |row| [row["name"][/\d+\z/].to_i, row["bytes"]] } }
+      of = ->(view) { rows(profile(pid.to_s, "--by", "line", "--view", view)).to_h { |row| [row["name"][/app\.rb:(\d+)\z/, 1].to_i, row["bytes"]] } }
       assert_operator of.call("live").fetch(6, 0), :<, 8_000_000
       assert_operator of.call("live").fetch(7), :>, 8_900_000
       assert_operator of.call("allocated").fetch(6), :>, 20_000_000
