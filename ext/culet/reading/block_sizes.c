@@ -6,8 +6,9 @@
 
 #define STEP_BYTES ((uint64_t)16)
 #define SMALL_BYTES (CULET_BLOCK_STEPS * STEP_BYTES)
-#define SMALL_BITS 10 /* SMALL_BYTES is two to the power of this */
-#define STEP_BITS 6   /* and so is CULET_BLOCK_STEPS */
+/* Logarithms of SMALL_BYTES and of CULET_BLOCK_STEPS, to the base of two. */
+#define SMALL_BITS 10
+#define STEP_BITS 6
 
 typedef size_t usable_function(void *block);
 
@@ -22,7 +23,7 @@ void culet_block_sizes_init(struct culet_block_sizes *sizes)
         return;
     AS_FUNCTION(usable_function, usable, pointer);
     sizes->usable = usable;
-    /* glibc counts the sizes of chunks: that of the next one lies in between (malloc/malloc.c). */
+    /* What glibc counts as in use are chunks, with the field for their size (malloc/malloc.c). */
     if (culet_malloc_function(&library, "gnu_get_libc_version") != NULL)
         sizes->header_bytes = sizeof(size_t);
 }

@@ -10,13 +10,13 @@ enum { CULET_BLOCK_STEPS = 64, CULET_BLOCK_DOUBLINGS = 20 };
 
 struct culet_block_sizes {
     size_t (*usable)(void *block); /* NULL: malloc does not tell; each request counts as it is */
-    size_t header_bytes;           /* that a block has besides */
-    uint64_t
-        bytes[CULET_BLOCK_STEPS * (1 + CULET_BLOCK_DOUBLINGS)]; /* of the largest request of a step; 0: not asked */
+    size_t header_bytes;           /* of a block, beside the usable ones */
+    /* Of the block for the largest request of a step; 0: not asked yet. */
+    uint64_t bytes[CULET_BLOCK_STEPS * (1 + CULET_BLOCK_DOUBLINGS)];
 };
 
 void culet_block_sizes_init(struct culet_block_sizes *sizes);
 
-/* Bytes of the block for a request of so many bytes: of the first request of a step it asks malloc, so in the forked copy
- * of a process. */
+/* Bytes of the block for a request of so many bytes. For the first request of each step it allocates a block and frees it,
+ * so it is for the forked copy of a process. */
 uint64_t culet_block_bytes(struct culet_block_sizes *sizes, uint64_t request);

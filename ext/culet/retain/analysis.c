@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "reading/block_sizes.h"
+
 #define CLOCK_EVERY 0xffff /* objects between two looks at the clock, less one */
 
 static uint32_t holders_of(const struct culet_analysis *analysis)
@@ -115,6 +117,12 @@ static void add_to_class(struct culet_analysis *analysis, uint32_t id, uint32_t 
 
 /* ---- sums ---- */
 
+static void add_block(struct culet_analysis *analysis, uint64_t bytes)
+{
+    if (analysis->graph->block_sizes != NULL)
+        analysis->objects_block_bytes += culet_block_bytes(analysis->graph->block_sizes, bytes);
+}
+
 static void add_object(struct culet_analysis *analysis, uint32_t id, uint32_t entry)
 {
     uint32_t group = culet_analysis_group(analysis, id);
@@ -125,7 +133,7 @@ static void add_object(struct culet_analysis *analysis, uint32_t id, uint32_t en
     analysis->objects++;
     analysis->slot_bytes += sizes.slot;
     analysis->beyond_bytes += beyond;
-    analysis->objects_block_bytes += sizes.block;
+    add_block(analysis, sizes.malloc);
     analysis->of_group.items[group].bytes += bytes;
     analysis->of_group.items[group].objects++;
     analysis->of_node.items[number].bytes += bytes;
@@ -144,7 +152,7 @@ static void add_unreachable(struct culet_analysis *analysis, uint32_t id)
     sizes = analysis->graph->functions->sizes(analysis->graph, id);
     analysis->unreachable_objects++;
     analysis->unreachable_bytes += sizes.slot + sizes.malloc + sizes.elsewhere;
-    analysis->objects_block_bytes += sizes.block;
+    add_block(analysis, sizes.malloc);
 }
 
 static void add_objects(struct culet_analysis *analysis)

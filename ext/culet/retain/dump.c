@@ -531,7 +531,7 @@ static struct culet_sizes sizes(struct culet_graph *graph, uint32_t id)
 {
     const struct culet_dump_object *object = &dump_of(graph)->objects.items[id];
 
-    return (struct culet_sizes){object->slot_size, object->memsize - object->slot_size, 0, 0};
+    return (struct culet_sizes){object->slot_size, object->memsize - object->slot_size, 0};
 }
 
 static bool is_used(struct culet_graph *graph, uint32_t id)

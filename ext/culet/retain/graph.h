@@ -47,10 +47,9 @@ typedef void culet_named_edge_function(void *data, uint32_t target, const char *
 
 struct culet_graph;
 
-/* Bytes of an object: its slot; what it has of malloc; what it has elsewhere, in Ruby's transient heap; the block that
- * malloc takes for what it has of it, 0 where that is not known. */
+/* Bytes of an object: its slot; what it has of malloc; what it has elsewhere, in Ruby's transient heap. */
 struct culet_sizes {
-    uint64_t slot, malloc, elsewhere, block;
+    uint64_t slot, malloc, elsewhere;
 };
 
 struct culet_graph_functions {
@@ -89,6 +88,7 @@ struct culet_graph {
     struct culet_numbers queues[CULET_LAYERS]; /* holders to walk */
     int layer;                                 /* which is walked now; CULET_LAYERS: the walk is over */
     bool show_contents;                        /* of strings, in names */
+    struct culet_block_sizes *block_sizes;     /* of the process's malloc; NULL: nobody asks for the objects' blocks */
     struct culet_numbers wanted;               /* bits by id: whose references get names */
 };
 

@@ -178,10 +178,9 @@ static struct culet_sizes sizes(struct culet_graph *graph, uint32_t id)
     struct culet_object_bytes bytes;
 
     if (culet_bits_has(&live->embedded, id))
-        return (struct culet_sizes){slot_bytes, 0, 0, 0};
+        return (struct culet_sizes){slot_bytes, 0, 0};
     bytes = culet_object_bytes(culet_live_object(graph, id), slot_bytes);
-    return (struct culet_sizes){bytes.slot, bytes.malloc, bytes.transient,
-                                culet_block_bytes(&live->block_sizes, bytes.malloc)};
+    return (struct culet_sizes){bytes.slot, bytes.malloc, bytes.transient};
 }
 
 static bool is_used(struct culet_graph *graph, uint32_t id)
@@ -296,7 +295,6 @@ bool culet_live_open(struct culet_live *live, struct culet_memory *memory)
     live->graph.functions = &functions;
     live->graph.memory = memory;
     live->reachable = reachable_function();
-    culet_block_sizes_init(&live->block_sizes);
     if (culet_heap_walk(add_run, live) != 0 || memory->failed || !culet_heap_index_make(memory, &live->index) ||
         !reserve_bits(live))
         return false;

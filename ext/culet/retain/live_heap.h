@@ -3,7 +3,6 @@
 
 #include <ruby.h>
 
-#include "reading/block_sizes.h"
 #include "retain/graph.h"
 #include "retain/heap_index.h"
 
@@ -21,7 +20,6 @@ typedef void culet_reachable_function(VALUE object, void (*found)(VALUE, void *)
 struct culet_live {
     struct culet_graph graph;
     struct culet_heap_index index;
-    struct culet_block_sizes block_sizes;
     struct culet_numbers used; /* bits by id: it was an object at the start */
     /* bits by id: not a class, module, T_IMEMO or T_DATA: only references of inline caches to it are left out */
     struct culet_numbers plain;

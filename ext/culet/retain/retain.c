@@ -8,6 +8,7 @@
 #include "common/io.h"
 #include "common/object_bytes.h"
 #include "profile/liveness.h"
+#include "reading/block_sizes.h"
 #include "reading/clock.h"
 #include "reading/malloc_stats.h"
 #include "retain/dump.h"
@@ -78,6 +79,7 @@ const char *culet_retain_process(const struct culet_retain_options *options,
                                        .fork_seconds = fork_seconds,
                                        .sampled = options->samples ? &sampled : NULL,
                                        .cpu_start = culet_clock_seconds(CLOCK_PROCESS_CPUTIME_ID)};
+    struct culet_block_sizes block_sizes;
     struct culet_live live;
     const char *problem;
     uint64_t in_use;
@@ -86,6 +88,10 @@ const char *culet_retain_process(const struct culet_retain_options *options,
         facts.malloc_in_use = &in_use;
     if ((problem = open_live(&live, &memory)) != NULL)
         return problem;
+    if (facts.malloc_in_use != NULL) {
+        culet_block_sizes_init(&block_sizes);
+        live.graph.block_sizes = &block_sizes;
+    }
     if (options->samples)
         culet_sampled_find(&sampled, &live);
     problem = analyse(&live.graph, options, &facts, output);
