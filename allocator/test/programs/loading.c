@@ -115,31 +115,54 @@ TEST(a_hundred_libraries_loaded_one_by_one)
     load_at_all_sizes(false);
 }
 
-/* In a forked child, after small blocks of all classes and a huge one. */
+/* Frees blocks of many classes, and large ones whose pages a small heap returns at once. */
+static void use_small_heap(void)
+{
+    void *large[4];
+
+    for (size_t bytes = 16; bytes < 100000; bytes += bytes / 2)
+        free(malloc(bytes));
+    for (size_t i = 0; i < 4; i++)
+        fill(large[i] = malloc(700000), 1, 700000);
+    for (size_t i = 0; i < 4; i++)
+        free(large[i]);
+}
+
 static size_t threads_of_a_child(void)
 {
     int status;
     pid_t child = fork();
 
     if (child == 0) {
-        for (size_t bytes = 16; bytes < 1 << 20; bytes += bytes / 2)
-            fill(malloc(bytes), 1, bytes);
+        use_small_heap();
         free(malloc(9 << 20));
-        free(malloc(1000));
+        use_small_heap();
         _exit((int)own_threads());
     }
     CHECK(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status), "fork");
     return (size_t)WEXITSTATUS(status);
 }
 
-/* A thread may be what a child of a program with threads cannot have (see "Not handled" in allocator/DESIGN.md). */
-TEST(a_child_of_a_small_heap_starts_no_thread)
+/* Forked beside a dlopen, it may be unable to start one (allocator/DESIGN.md, "libc's locks"). */
+static void fork_from_a_small_heap(void)
+{
+    CHECK_EQUAL(own_threads(), on_culet() ? 2 : 1);
+    CHECK_EQUAL(threads_of_a_child(), 1);
+}
+
+TEST(a_child_of_a_small_heap_that_returned_pages_starts_no_thread)
+{
+    for (unsigned i = 0; i < 20; i++)
+        use_small_heap();
+    fork_from_a_small_heap();
+}
+
+TEST(a_child_of_a_small_heap_that_freed_huge_blocks_starts_no_thread)
 {
     for (unsigned i = 0; i < 4; i++)
         free(malloc(9 << 20));
-    free(malloc(1000));
-    CHECK_EQUAL(own_threads(), on_culet() ? 2 : 1);
-    CHECK_EQUAL(threads_of_a_child(), 1);
+    use_small_heap();
+    fork_from_a_small_heap();
 }
 
 TEST(a_child_of_a_large_heap_starts_a_scavenger)
