@@ -20,7 +20,7 @@ static inline void culet_hash_set_number(VALUE hash, const char *name, uint64_t 
     culet_hash_set(hash, name, ULL2NUM(number));
 }
 
-/* The function's value; Qundef: it has raised, and nothing more is to become of that. */
+/* The function's value; Qundef if it raised: the exception is dropped. */
 static inline VALUE culet_try(VALUE (*function)(VALUE data), VALUE data)
 {
     int failure = 0;

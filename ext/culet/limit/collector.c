@@ -12,7 +12,8 @@
 #include "reading/ruby_stats.h"
 #include "trim/gc_watch.h"
 
-/* Each takes the count as far as Ruby's limit, of 16 MB or more. */
+/* By which the count is raised above zero. Each adds Ruby's limit, of 16 MB or more, so that together they make up for a
+ * sweep that has freed a gigabyte. */
 #define MOST_STEPS 64
 
 static struct culet_limit_state *const state = &culet_limit_state;

@@ -18,8 +18,8 @@ module Culet
       LEAST_SHARE = 0.005
       # Of the test of native memory, where all memory in use rises as well.
       LEVEL_OF_BOTH = 0.05
-      # Of what objects have: some have several blocks, and some classes of extensions do not tell their size.
-      UNKNOWN = 0.125
+      # Of the memory of objects: some have several blocks, and some classes of extensions do not report their size.
+      UNREPORTED = 0.125
       # Where no look tells what is garbage.
       LEAST_SHARE_ALONE = 0.03
       # Spans of time whose lowest readings stand for what is in use after a collection.
@@ -40,7 +40,7 @@ module Culet
       LEAST_HOLDER_SHARE = 0.1
       # Threads that a watch adds, at least, to be more than a pool's next one: one between two looks.
       LEAST_THREADS = Retention::Growth::LOOKS - 1
-      private_constant :LEAST_BYTES, :LEAST_SHARE, :LEVEL_OF_BOTH, :UNKNOWN, :LEAST_SHARE_ALONE, :FLOORS, :LASTING,
+      private_constant :LEAST_BYTES, :LEAST_SHARE, :LEVEL_OF_BOTH, :UNREPORTED, :LEAST_SHARE_ALONE, :FLOORS, :LASTING,
                        :MOST_LOAD, :BLOCKS_PER_OBJECT, :MOST_BLOCK_BYTES, :COLLECTED, :LEAST_SLOTS_SHARE, :HOLDERS,
                        :LEAST_HOLDER_SHARE, :LEAST_THREADS
 
@@ -184,15 +184,15 @@ module Culet
         native = observation.native or return :none
         both = native.probability <= LEVEL_OF_BOTH && looked_at && trend_of(looked_at).rising?
         return :none unless (native.rising? || both) && large?(native, LEAST_SHARE)
-        return :none if without_unknown(native).probability > LEVEL_OF_BOTH
+        return :none if without_unreported(native).probability > LEVEL_OF_BOTH
 
         lasting?(native) ? :native : :undecided
       end
 
-      # Native memory seems to grow while objects do, of whose memory Ruby does not know all.
-      def without_unknown(native)
+      # Native memory seems to grow while objects do, since Ruby does not report all of their memory.
+      def without_unreported(native)
         pairs = native.points.zip(observation.objects.points)
-        Trend.new(pairs.map { |(at, bytes), (_, objects)| [at, bytes - (UNKNOWN * objects)] })
+        Trend.new(pairs.map { |(at, bytes), (_, objects)| [at, bytes - (UNREPORTED * objects)] })
       end
 
       def grew?(trend, share) = trend.rising? && large?(trend, share)
