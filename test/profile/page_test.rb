@@ -33,8 +33,9 @@ class ProfilePageTest < Minitest::Test
   end
 
   def test_frames_have_a_kind
-    kinds = { frame("A#b", "/srv/app/a.rb", 3) => 0, frame("B#c", "#{GEMS}/b-1.0/lib/b.rb", 3, gem: "b 1.0") => 1, frame("Set#add", "/usr/lib/ruby/3.1.0/set.rb", 3) => 2,
-              frame("Array#map") => 2, frame("ar_set", library: "libruby-3.1.so.3.1.2") => 2, frame("sqlite3_exec", library: "libsqlite3.so.0") => 3,
+    kinds = { frame("A#b", "/srv/app/a.rb", 3) => 0, frame("B#c", "#{GEMS}/b-1.0/lib/b.rb", 3, gem: "b 1.0") => 1,
+              frame("Set#add", "/usr/lib/ruby/3.1.0/set.rb", 3, gem: Culet::Origin::RUBY) => 2, frame("Array#map") => 2,
+              frame("ar_set", library: "libruby-3.1.so.3.1.2") => 2, frame("sqlite3_exec", library: "libsqlite3.so.0") => 3,
               frame("(garbage collection)", remark: true) => 5, frame("??") => 5 }
     found = facts(Made.new({ live: [site(kinds.keys, 3, class_name: "String")] }))
     names = found["frames"]["method"].map { |at| found["strings"][at] }

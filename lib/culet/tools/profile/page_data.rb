@@ -114,9 +114,9 @@ module Culet
         return :unknown if frame.remark
         return frame.library.match?(RUBY_LIBRARY) ? :ruby : :library if frame.library
         return frame.method == UNNAMED ? :unknown : :ruby unless frame.file
-        return :gem if frame.gem
+        return :application unless frame.gem
 
-        Origin.of(frame.file) == Origin::RUBY ? :ruby : :application
+        frame.gem == Origin::RUBY ? :ruby : :gem
       end
 
       def frame_columns
