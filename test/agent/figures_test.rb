@@ -21,6 +21,21 @@ class AgentFiguresTest < Minitest::Test
     end
   end
 
+  %w[culet jemalloc tcmalloc].each do |name|
+    define_method(:"test_#{name}_tells_what_is_in_use") do
+      require "culet/allocators"
+      environment = Culet::Allocators.parse(name).environment({})
+      with_agent("$kept = Array.new(30_000) { 'x' * 1000 }; #{SAY_UP}; sleep", env: environment) do |pid|
+        socket = endpoint(pid)
+        used, free = question(socket).values_at("malloc_used_bytes", "malloc_free_bytes")
+        assert_includes 30_000_000..50_000_000, used
+        assert_operator free, :<, 30_000_000
+      ensure
+        socket&.close
+      end
+    end
+  end
+
   def test_figures_follow_a_busy_process
     with_agent("#{SAY_UP}; loop { Array.new(1000) { +'' } }") do |pid|
       socket = endpoint(pid)

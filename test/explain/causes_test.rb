@@ -44,6 +44,21 @@ class ExplainCausesTest < Minitest::Test
     assert_equal %w[peak_bytes usual_bytes total_bytes], found.evidence.map(&:name)
   end
 
+  # Memory is added evenly: garbage until a collection, unless the looks show what is in use.
+  def test_looks_that_rise_and_fall_show_work_that_peaks
+    slowly = [*40..140].each_slice(10).map(&:first) * 2
+    verdicts = [[5, 90, 5, 5, 5, 90, 5], [5, 80, 95, 95, 95, 95, 95]].map do |kept|
+      diagnosis(in_use: slowly, look: { kept: kept.map { |megabytes| megabytes * MEGABYTE } }).verdict
+    end
+    assert_equal %w[bloat ruby_heap], verdicts
+  end
+
+  def test_an_agent_tells_what_is_in_use_where_the_malloc_cannot_be_read
+    assert_equal "bloat", diagnosis(counted: [40, 41, 140, 42, 40, 41]).verdict
+    assert_equal "none", diagnosis(counted: [40, 41, 42, 42, 40, 41]).verdict
+    assert_equal "none", diagnosis(counted: [nil, nil, nil, 140, 40, 41]).verdict
+  end
+
   def test_the_job_that_runs_at_the_peaks_is_named
     jobs = [["job=Export", 2, 3], ["job=Small", 0, 6], ["job=Other", 4, 5]]
     assert_match(/, while job=Export runs\z/, diagnosis(in_use: [40, 41, 140, 42, 40, 41], jobs: jobs).sentence)
@@ -159,29 +174,36 @@ class ExplainCausesTest < Minitest::Test
   # @param in_use [Array<Integer>] megabytes, one a second
   # @param free [Array<Integer>] megabytes of malloc_free, one a second
   # @param resident [Array<Integer>] megabytes, one a second
+  # @param counted [Array<Integer, nil>, nil] megabytes in use that the agent tells, one a second; nil: the blocks are known
   # @param turns [Boolean] whether what is free at a reading is in use at the next one
   # @param levels [Hash{String => Integer}] megabytes of the process at the end
   # @param arenas [Array<Integer>] megabytes free in each
   # @param garbage [Integer, nil] megabytes at each look
-  # @param look [Hash, nil] what each look has found; kept: bytes of a holder
+  # @param look [Hash, nil] what each look has found; kept: bytes of a holder, at all looks or at each
   # @param jobs [Array<Array(String, Integer, Integer)>, nil] label, and when it began and ended, as of the black box
-  def diagnosis(in_use: [40] * 6, free: [0] * in_use.size, resident: [], turns: false, levels: {}, arenas: [], garbage: nil, look: nil, unused: nil, limit: nil, jobs: nil)
-    process = observed(in_use, free, turns, levels, arenas)
+  def diagnosis(in_use: [40] * 6, free: [0] * in_use.size, resident: [], counted: nil, turns: false, levels: {}, arenas: [], garbage: nil, look: nil, unused: nil, limit: nil, jobs: nil)
+    process = observed(in_use, free, turns, levels, arenas, known: counted.nil?)
+    resident = [80] * counted.size if counted
     moments = [0, *resident].each_with_index.map do |megabytes, at|
       { "at" => [at - 1, 0].max.to_f, "total" => {}, "processes" => at.zero? ? [] : [{ "pid" => 1, "rss_bytes" => megabytes * MEGABYTE, "cpu_seconds" => 0 }], "limit" => limit }
     end
+    counted&.each_with_index { |megabytes, at| tell(moments[at + 1]["processes"].first, megabytes) }
     look ||= { unreachable_bytes: garbage * MEGABYTE } if garbage
     observation = Culet::Diagnosis::Observation.new(seconds: 60.0, moments: moments, processes: [process], tree: Tree.new(200 * MEGABYTE),
-                                                    retention: look && looks(look), problems: [])
+                                                    retention: look && looks(**look), problems: [])
     part = Culet::Savings::Part.new(snapshot: process.snapshot, levels: bytes(levels))
     observation.define_singleton_method(:parts) { [part] }
     observation.history = history(process, jobs) if jobs
     Culet::Diagnosis.new(observation, unused: unused)
   end
 
-  def observed(in_use, free, turns, levels, arenas)
+  def tell(process, megabytes)
+    process["figures"] = { "levels" => bytes({ "ruby_objects" => 0, "malloc_used" => megabytes }.compact) }
+  end
+
+  def observed(in_use, free, turns, levels, arenas, known:)
     process = Observed.new(1, "program")
-    process.instance_variable_set(:@snapshot, Snapshot.new(true, arenas.map { |megabytes| Arena.new(megabytes * MEGABYTE) }))
+    process.instance_variable_set(:@snapshot, Snapshot.new(known, arenas.map { |megabytes| Arena.new(megabytes * MEGABYTE) }))
     in_use.zip(free).each_with_index do |(used, unused), at|
       found = Hash.new(0).merge(bytes({ "malloc_used" => used, "malloc_free" => unused, **levels.except("malloc_free") }))
       process.readings << Observed::Reading.new(at.to_f, found, 0, 0)
@@ -199,8 +221,11 @@ class ExplainCausesTest < Minitest::Test
     Culet::Diagnosis::History.new.tap { |history| history.add_box(process, Struct.new(:readings, :events).new([], events)) }
   end
 
-  def looks(fields)
-    found = analysis(holders: [holder(0, "KEPT", fields.fetch(:kept, 100_000))], sets: [], pid: 1, **fields.except(:kept))
-    Culet::Retention::Growth.new(Array.new(7) { |at| Culet::Retention::Growth::Look.new(at.to_f, found) })
+  def looks(kept: 100_000, **fields)
+    found = Array(kept).cycle.first(7).each_with_index.map do |bytes, at|
+      kept_now = analysis(holders: [holder(0, "KEPT", bytes)], sets: [], pid: 1, **fields)
+      Culet::Retention::Growth::Look.new(at.to_f, kept_now)
+    end
+    Culet::Retention::Growth.new(found)
   end
 end

@@ -29,12 +29,12 @@ typedef struct mallinfo mallinfo_function(void);
 #endif
 typedef int culet_stats_function(struct culet_stats *, size_t);
 
-/* What the active malloc says of itself: culet's own statistics, or glibc's mallinfo2 (see mallinfo(3)), which is also
- * culet's answer while it is dormant. */
+/* What the active malloc says of itself: culet's own statistics; or glibc's mallinfo2 (see mallinfo(3)), which is also
+ * culet's answer while it is dormant; or the sums alone, of jemalloc and tcmalloc. */
 struct answer {
-    enum { NOBODY, CULET, GLIBC } from;
+    enum { NOBODY, CULET, GLIBC, SUMS } from;
     bool with_arenas;         /* whether glibc's arenas are to be counted */
-    bool with_sums;           /* whether `sums` are to be made */
+    bool with_sums;           /* whether `sums` are to be made of what culet or glibc says */
     struct culet_stats stats; /* of CULET; an older library fills less */
     struct info info;         /* of GLIBC, as `arenas`; 0: unknown */
     uint64_t arenas;
@@ -194,6 +194,42 @@ static struct culet_malloc_sums sums_of(const struct answer *answer)
     return answer->from == CULET ? sums_of_culet(&answer->stats) : sums_of_glibc(&answer->info);
 }
 
+static uint64_t above(size_t all, size_t part)
+{
+    return all > part ? all - part : 0;
+}
+
+/* jemalloc(3): setting the epoch updates the statistics. */
+static bool read_jemalloc(const struct active_malloc *library, struct culet_malloc_sums *sums)
+{
+    void *pointer = culet_malloc_function(library, "mallctl");
+    size_t used, resident, metadata, size = sizeof(used);
+    uint64_t epoch = 1;
+
+    AS_FUNCTION(culet_mallctl_function, mallctl, pointer);
+    if (pointer == NULL || mallctl("epoch", NULL, NULL, &epoch, sizeof(epoch)) != 0 ||
+        mallctl("stats.allocated", &used, &size, NULL, 0) != 0 ||
+        mallctl("stats.resident", &resident, &size, NULL, 0) != 0 ||
+        mallctl("stats.metadata", &metadata, &size, NULL, 0) != 0)
+        return false;
+    *sums = (struct culet_malloc_sums){used, above(resident, used + metadata), metadata};
+    return true;
+}
+
+/* gperftools/malloc_extension_c.h. What all threads' caches have is free; its metadata is not told. */
+static bool read_tcmalloc(const struct active_malloc *library, struct culet_malloc_sums *sums)
+{
+    void *pointer = culet_malloc_function(library, "MallocExtension_GetNumericProperty");
+    size_t used, heap, unmapped;
+
+    AS_FUNCTION(culet_tc_property_function, property, pointer);
+    if (pointer == NULL || !property("generic.current_allocated_bytes", &used) ||
+        !property("generic.heap_size", &heap) || !property("tcmalloc.pageheap_unmapped_bytes", &unmapped))
+        return false;
+    *sums = (struct culet_malloc_sums){used, above(heap, used + unmapped), 0};
+    return true;
+}
+
 /* In any thread. Counts a large heap, or walks its lists of free chunks and its pages, which takes milliseconds. */
 static void *ask(void *data)
 {
@@ -206,9 +242,11 @@ static void *ask(void *data)
         answer->from = CULET;
     else if (read_info(&library, &answer->info))
         answer->from = GLIBC;
+    else if (read_jemalloc(&library, &answer->sums) || read_tcmalloc(&library, &answer->sums))
+        answer->from = SUMS;
     if (answer->from == GLIBC && answer->with_arenas)
         answer->arenas = count_arenas(&library);
-    if (answer->from != NOBODY && answer->with_sums)
+    if ((answer->from == CULET || answer->from == GLIBC) && answer->with_sums)
         answer->sums = sums_of(answer);
     return NULL;
 }
@@ -238,6 +276,22 @@ culet_stats_of_malloc(VALUE self)
     return answer.from == GLIBC ? hash_of_info(&answer.info, answer.arenas) : Qnil;
 }
 
+/* Of the answer of somebody: returned and untouched pages included. */
+static uint64_t used_by_program(const struct answer *answer)
+{
+    if (answer->from == SUMS)
+        return answer->sums.used;
+    return answer->from == CULET ? answer->stats.used_bytes + answer->stats.large_bytes
+                                 : answer->info.uordblks + answer->info.hblkhd;
+}
+
+static uint64_t free_bytes(const struct answer *answer)
+{
+    if (answer->from == SUMS)
+        return answer->sums.free;
+    return answer->from == CULET ? answer->stats.free_bytes : answer->info.fordblks;
+}
+
 static VALUE number_or_nil(bool known, uint64_t number)
 {
     return known ? ULL2NUM(number) : Qnil;
@@ -248,7 +302,6 @@ culet_malloc_totals(VALUE self)
 {
     struct answer answer = {.with_arenas = true, .with_sums = true};
     const struct culet_stats *stats = &answer.stats;
-    const struct info *info = &answer.info;
     const struct culet_malloc_sums *sums = &answer.sums;
     bool culet;
 
@@ -256,12 +309,11 @@ culet_malloc_totals(VALUE self)
     if (answer.from == NOBODY)
         return Qnil;
     culet = answer.from == CULET;
-    return rb_ary_new_from_args(
-        9, ULL2NUM(culet ? stats->used_bytes + stats->large_bytes : info->uordblks + info->hblkhd),
-        ULL2NUM(culet ? stats->free_bytes : info->fordblks), number_or_nil(culet, stats->free_returned_bytes),
-        number_or_nil(culet, stats->cached_bytes), number_or_nil(culet, stats->returned_bytes),
-        number_or_nil(culet || answer.arenas > 0, culet ? stats->arenas : answer.arenas), ULL2NUM(sums->used),
-        ULL2NUM(sums->free), ULL2NUM(sums->metadata));
+    return rb_ary_new_from_args(9, ULL2NUM(used_by_program(&answer)), ULL2NUM(free_bytes(&answer)),
+                                number_or_nil(culet, stats->free_returned_bytes),
+                                number_or_nil(culet, stats->cached_bytes), number_or_nil(culet, stats->returned_bytes),
+                                number_or_nil(culet || answer.arenas > 0, culet ? stats->arenas : answer.arenas),
+                                ULL2NUM(sums->used), ULL2NUM(sums->free), ULL2NUM(sums->metadata));
 }
 
 int culet_malloc_sums(struct culet_malloc_sums *sums)
@@ -275,45 +327,17 @@ int culet_malloc_sums(struct culet_malloc_sums *sums)
     return 1;
 }
 
-/* jemalloc(3): setting the epoch updates the statistics. */
-static bool read_jemalloc(const struct active_malloc *library, size_t *used)
-{
-    void *pointer = culet_malloc_function(library, "mallctl");
-    uint64_t epoch = 1;
-    size_t size = sizeof(*used);
-
-    AS_FUNCTION(culet_mallctl_function, mallctl, pointer);
-    return pointer != NULL && mallctl("epoch", NULL, NULL, &epoch, sizeof(epoch)) == 0 &&
-           mallctl("stats.allocated", used, &size, NULL, 0) == 0;
-}
-
-/* gperftools/malloc_extension_c.h: less what all threads' caches have. */
-static bool read_tcmalloc(const struct active_malloc *library, size_t *used)
-{
-    void *pointer = culet_malloc_function(library, "MallocExtension_GetNumericProperty");
-
-    AS_FUNCTION(culet_tc_property_function, property, pointer);
-    return pointer != NULL && property("generic.current_allocated_bytes", used);
-}
-
 int culet_malloc_in_use_bytes(uint64_t *bytes)
 {
+    struct answer answer = {.with_arenas = false};
     struct active_malloc library;
-    struct culet_stats stats;
-    struct info info;
-    size_t used;
 
-    if (!culet_find_active_malloc(&library))
+    if (culet_find_active_malloc(&library))
+        culet_settle_thread_cache(&library);
+    (void)ask(&answer);
+    if (answer.from == NOBODY)
         return 0;
-    culet_settle_thread_cache(&library);
-    if (read_culet(&library, &stats))
-        *bytes = stats.used_bytes + stats.large_bytes;
-    else if (read_info(&library, &info))
-        *bytes = info.uordblks + info.hblkhd;
-    else if (read_jemalloc(&library, &used) || read_tcmalloc(&library, &used))
-        *bytes = used;
-    else
-        return 0;
+    *bytes = used_by_program(&answer);
     return 1;
 }
 

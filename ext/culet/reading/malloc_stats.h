@@ -16,13 +16,15 @@
  * nil under an allocator without such a call. */
 VALUE culet_stats_of_malloc(VALUE self);
 
-/* Resident bytes of the active malloc: in blocks that the program holds; free; of its own (culet alone). Where the kernel
- * does not tell what is resident, what may be. Blocks of glibc with a mapping of their own count as resident. */
+/* Resident bytes of the active malloc: in blocks that the program holds; free; of its own (culet and jemalloc). Where the
+ * kernel does not tell what is resident, what may be. Blocks of glibc with a mapping of their own count as resident, and
+ * blocks of jemalloc and tcmalloc. */
 struct culet_malloc_sums {
     uint64_t used, free, metadata;
 };
 
-/* In any thread. Takes milliseconds in a large heap. Returns 0 under an allocator without such a call. */
+/* In any thread, under culet, glibc, jemalloc and tcmalloc. Takes milliseconds in a large heap. Returns 0 under other
+ * allocators. */
 int culet_malloc_sums(struct culet_malloc_sums *sums);
 
 /* The totals alone, for readers that allocate little: an Array of the bytes that the program uses, with large blocks;

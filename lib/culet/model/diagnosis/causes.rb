@@ -87,17 +87,17 @@ module Culet
       end
 
       # @return [Array<Swing>] of the memory in use
-      def swings = @swings ||= large_swings { |process| process.in_use if process.blocks? }
+      def swings = @swings ||= large_swings { |process| @observation.in_use_of(process) }
 
-      # Whether pieces of work make a swing. The looks tell, if what is in use differs between them, or garbage alone in
-      # a program whose collector is held back; else the rise does.
+      # Whether pieces of work make a swing. The looks tell, if what is in use rises and falls between them, or garbage
+      # alone in a program whose collector is held back; else the rise does.
       def work?(swing)
-        looks = @observation.retention&.looks.to_a.map(&:analysis)
-        least = looks.map(&:total_bytes).min.to_i
+        looks = @observation.retention&.looks.to_a
         half = swing.bytes / 2
-        return true if looks.any? { |look| look.total_bytes >= least + half }
+        reachable = Swing.of(swing.process, Trend.new(looks.map { |look| [look.at, look.analysis.total_bytes] }))
+        return true if reachable && reachable.bytes >= half
 
-        swing.burst? && !(held_back? && range(looks.map(&:unreachable_bytes)) >= half)
+        swing.burst? && !(held_back? && range(looks.map { |look| look.analysis.unreachable_bytes }) >= half)
       end
 
       def range(values) = values.max.to_i - values.min.to_i

@@ -108,7 +108,7 @@ module Culet
       private
 
       def trend_of(process)
-        found = process.in_use
+        found = observation.in_use_of(process) || process.in_use
         found.points.size >= 2 * FLOORS ? found.floors(FLOORS) : found
       end
 
@@ -199,7 +199,7 @@ module Culet
 
       def large?(trend, share) = trend.rate * trend.seconds >= [LEAST_BYTES, share * in_use_bytes].max
 
-      def in_use_bytes = process ? process.in_use.points.last.last : 0
+      def in_use_bytes = process ? trend.points.last.last : 0
 
       def lasting?(trend) = steady?(trend) && !load_rises?
 

@@ -56,8 +56,7 @@ module Culet
       def key(process) = [process.pid, process.start_ticks]
 
       def add(key, at, levels)
-        values = levels.to_h.values_at(*IN_USE).compact
-        (@points[key] ||= []) << [at, values.sum] if values.size > 1
+        ObservedProcess.counted(levels)&.then { |bytes| (@points[key] ||= []) << [at, bytes] }
       end
     end
   end

@@ -35,6 +35,13 @@ module Culet
       # @return [Boolean, nil] whether enough looks have shown what keeps its memory
       attr_accessor :looked
 
+      # @param levels [Hash{String => Integer}, nil] as of Levels.counted
+      # @return [Integer, nil] bytes in use; nil: Ruby or malloc does not tell
+      def self.counted(levels)
+        values = levels.to_h.values_at(*IN_USE).compact
+        values.sum if values.size > 1
+      end
+
       # @param pid [Integer]
       # @param title [String]
       # @param start_ticks [Integer, nil] when it started
@@ -65,7 +72,7 @@ module Culet
       # @return [Trend] their sum over time
       def trend(*names) = Trend.new(readings.map { |one| [one.at, one.levels.values_at(*names).sum] })
 
-      # @return [Trend] of the memory that is in use, or of what malloc and Ruby have, where that is not known
+      # @return [Trend] of the memory that is in use, or of what malloc and Ruby have, unless `blocks?`
       def in_use = trend(*IN_USE)
 
       # @return [Trend] of the number of live objects, those included that were not collected yet
@@ -86,6 +93,15 @@ module Culet
       # @param process [ObservedProcess]
       # @return [Trend, nil] of its memory in use, from before the watch on; nil: no more is known than the watch tells
       def history_of(process) = history&.trend(process, seconds)
+
+      # @param process [ObservedProcess]
+      # @return [Trend, nil] of its memory in use, by its blocks, or by what its malloc tells the agent; nil: not known
+      def in_use_of(process)
+        return process.in_use if process.blocks?
+
+        counted = points_of(process.pid) { |one| ObservedProcess.counted(one.dig("figures", "levels")) }
+        Trend.new(counted) if 2 * counted.size > moments.size
+      end
 
       # @return [Boolean] whether an agent has answered
       def agent? = moments.any? { |moment| moment["processes"].any? { |one| one["figures"] } }
@@ -136,10 +152,7 @@ module Culet
       # @param pid [Integer]
       # @return [Trend] of its resident memory
       def resident_of(pid)
-        Trend.new(moments.filter_map do |moment|
-          found = moment["processes"].find { |one| one["pid"] == pid }
-          [moment["at"] - moments.first["at"], found["rss_bytes"]] if found
-        end)
+        Trend.new(points_of(pid) { |one| one["rss_bytes"] })
       end
 
       # Workers of one parent do the same, some more of it than others.
@@ -167,6 +180,18 @@ module Culet
         marks = (0..3).map { |third| sums[third * (sums.size - 1) / 3] }
         marks.each_cons(2).map { |(from, first), (to, last)| (last - first) / (to - from) }
       end
+
+      # @yieldparam one [Hash] the process in a moment
+      # @yieldreturn [Numeric, nil]
+      # @return [Array<Array(Float, Numeric)>] seconds since the first moment, and what the block returns
+      def points_of(pid)
+        moments.filter_map do |moment|
+          found = moment["processes"].find { |one| one["pid"] == pid }
+          value = yield found if found
+          [moment["at"] - moments.first["at"], value] if value
+        end
+      end
+      private :points_of
 
       def share_at_looks(figure, *names)
         looks = retention&.looks or return
