@@ -219,10 +219,12 @@ class ExplainVerbTest < Minitest::Test
     end
   end
 
-  def test_a_process_that_ended_is_told_of
-    with_program(RbConfig.ruby, "--disable-gems", "-e", "puts :up; $stdout.flush; loop { Process.wait(fork { sleep 1.5 }) }") do |pid|
-      found = Culet::Explain::Watch.new(pid, seconds: 4.0, interruption: Culet::Interruption.new).call
-      assert_equal 1, found.problems.grep(/\Aa process ended during|\A\d processes ended during/).size, found.problems
+  def test_a_ruby_process_that_ended_is_told_of_and_a_command_is_not
+    { "Process.wait(fork { sleep 1.5 })" => 1, "system('sleep 1.5')" => 0 }.each do |child, count|
+      with_program(RbConfig.ruby, "--disable-gems", "-e", "puts :up; $stdout.flush; loop { #{child} }") do |pid|
+        found = Culet::Explain::Watch.new(pid, seconds: 4.0, interruption: Culet::Interruption.new).call
+        assert_equal count, found.problems.grep(/\A(?:a Ruby process|\d Ruby processes) ended during/).size, found.problems
+      end
     end
   end
 

@@ -193,11 +193,15 @@ module Culet
           "environment keeps what `culet autopsy DIR` reports"
       end
 
+      # But for the commands that a program runs.
       def ended_processes
-        count = @moments.sum { |moment| moment["events"].count { |event| event["kind"] == "exit" } }
+        known = @moments.flat_map { |moment| moment["processes"] }.to_h { |one| one.values_at("pid", "ruby") }
+        ended = @moments.flat_map { |moment| moment["events"].select { |one| one["kind"] == "exit" } }
+        count = ended.count { |event| known[event["pid"]] }
         return [] if count.zero?
 
-        ["#{count == 1 ? "a process" : "#{count} processes"} ended during the watch: their growth is not measured"]
+        processes = count == 1 ? "a Ruby process" : "#{count} Ruby processes"
+        ["#{processes} ended during the watch: their growth is not measured"]
       end
 
       def look_problems
