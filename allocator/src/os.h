@@ -9,8 +9,7 @@ size_t culet_os_page_bytes(void);
 /* Processors that the process may use; at least 1. */
 unsigned culet_os_processors(void);
 
-/* Maps zeroed, private, readable and writable memory; NULL when the kernel refuses. bytes: a multiple of the kernel
- * page. */
+/* Maps whole pages of zeroed, private, readable and writable memory; NULL when the kernel refuses. */
 void *culet_os_map(size_t bytes);
 
 /* Maps zeroed, private, readable and writable memory at a multiple of `alignment` (a power of two, at least a kernel

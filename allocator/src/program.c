@@ -3,6 +3,7 @@
 
 #include "../../sampler/core/host.h"
 #include "harden.h"
+#include "os.h"
 #include "reclaim_policy.h"
 
 #include <errno.h>
@@ -189,19 +190,21 @@ static bool preload_without_us(const char *entry, char *rest)
     return to != from;
 }
 
+/* What replaces parts of the environment has pages of its own: malloc depends on this file. */
 static void leave_preload(void)
 {
     for (char **entry = environ; *entry; entry++) {
         if (strncmp(*entry, PRELOAD, sizeof PRELOAD - 1) != 0)
             continue;
-        char *rest = malloc(strlen(*entry) + 1);
+        size_t bytes = strlen(*entry) + 1;
+        char *rest = culet_os_map(bytes);
         if (!rest)
             return;
         if (preload_without_us(*entry, rest)) {
             *entry = rest;
             return;
         }
-        free(rest);
+        culet_os_unmap(rest, bytes);
         do
             entry[0] = entry[1];
         while (*entry++);
@@ -219,7 +222,7 @@ static void add_mark(void)
             return;
         count++;
     }
-    char **longer = malloc((count + 2) * sizeof *longer);
+    char **longer = culet_os_map((count + 2) * sizeof *longer);
     if (!longer)
         return;
     memcpy(longer, environ, count * sizeof *longer);
