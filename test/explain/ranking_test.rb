@@ -40,7 +40,7 @@ class RankingTest < Minitest::Test
   def test_each_holder_that_keeps_more_is_to_be_released
     row = Struct.new(:name, :rate) do
       def keeper = self
-      def title = "constant #{name}"
+      def keeps = "constant #{name} keeps"
       def place = "#{name.downcase}.rb:1"
     end
     found = list(leak: true, verdict: :ruby, rows: [row.new("CACHE", 2 * MEGABYTE), row.new("LIST", 3 * MEGABYTE)])

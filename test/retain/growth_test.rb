@@ -133,7 +133,8 @@ class RetainGrowthTest < Minitest::Test
 
   def test_two_registries_grow_together
     looks = [1, 2, 3, 4, 5].map { |step| analysis(sets: [set([1, 2], step * 100_000)]) }
-    assert_equal ["A::LIST and B::INDEX"], Growth.new(series(looks)).rows.map { |row| row.keeper.title }
+    assert_equal [["A::LIST and B::INDEX keep", "A::LIST and B::INDEX", nil]],
+                 Growth.new(series(looks)).rows.map { |row| [row.keeps, row.keeper.name, row.keeper.place] }
   end
 
   def test_holders_beyond_the_listed_ones_may_grow_too

@@ -136,7 +136,7 @@ module Culet
     def keepers
       where = " in the workers" if growth.worker_weight > 1
       found = growth.holders.map do |row|
-        "#{row.title} keeps #{human(growth.per_minute([row]).first)} more a minute#{where}#{growth.origin(row)}"
+        "#{row.keeps} #{human(growth.per_minute([row]).first)} more a minute#{where}#{growth.origin(row)}"
       end
       found.join("; ") if found.any?
     end

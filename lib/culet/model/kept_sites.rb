@@ -12,11 +12,7 @@ module Culet
     # share: of the site's bytes whose objects were found.
     Holding = Struct.new(:keeper, :path, :share) do
       # @return [String]
-      def name
-        return path.steps.first&.edge.to_s unless keeper
-
-        keeper.is_a?(Retention::HolderSet) ? keeper.title : keeper.name
-      end
+      def name = (keeper ? keeper.name : path.steps.first&.edge).to_s
 
       # @return [String, nil] as of Holder, or "set"; nil: not known
       def kind = keeper.is_a?(Retention::HolderSet) ? "set" : keeper&.kind

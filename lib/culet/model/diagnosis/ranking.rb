@@ -77,7 +77,7 @@ module Culet
 
         each = @growth.holders.map do |row|
           keeper = row.keeper
-          leak("release what #{row.title} keeps#{@growth.origin(row)}", keeper.name,
+          leak("release what #{row.keeps}#{@growth.origin(row)}", keeper.name,
                keeper.place || PROGRAM, nil, @growth.per_minute([row]))
         end
         each.sort_by { |one| -one.saves_bytes }

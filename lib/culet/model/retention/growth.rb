@@ -55,6 +55,9 @@ module Culet
 
         # @return [String] for a sentence
         def title = stacks? ? "a growing set of #{count} threads" : keeper.title
+
+        # @return [String] "constant Shop::CACHE keeps"
+        def keeps = "#{title} #{stacks? || keeper.is_a?(Holder) ? "keeps" : "keep"}"
       end
 
       # Changes of a class; bytes and objects in each of the looks.

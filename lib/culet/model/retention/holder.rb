@@ -21,7 +21,9 @@ module Culet
       STALE = "stack"
       # What a thread reaches while it serves a request.
       RUNNING = [STALE, "thread_local", "fiber_local"].freeze
-      private_constant :STALE, :RUNNING
+      # The file of TOPLEVEL_BINDING, as Ruby has it.
+      MAIN = "<main>"
+      private_constant :STALE, :RUNNING, :MAIN
 
       # @param fields [Hash{String => Object}] as in Analysis::SHAPE
       def initialize(fields)
@@ -76,12 +78,13 @@ module Culet
       def title
         words = KINDS.fetch(kind)
         words = name.downcase.start_with?(words) ? name : "#{words} #{name}".strip unless kind == "symbol_table"
-        notes = [(place unless name.include?(place.to_s)), ("may be stale" if stale?)].compact
+        notes = [(place unless name.include?(place.to_s)), ("may be stale" if stale?),
+                 ("local variables of the main program" if file == MAIN)].compact
         Text::Lines.printable(notes.empty? ? words : "#{words} (#{notes.join("; ")})")
       end
 
       # @return [String, nil] FILE:LINE
-      def place = file && [file, line].compact.join(":")
+      def place = file && file != MAIN ? [file, line].compact.join(":") : nil
     end
 
     # Holders that keep objects together: no one of them keeps these alone, and they stay until all have released them.
@@ -129,6 +132,10 @@ module Culet
 
         Text::Lines.list([*known, "#{more} more #{more == 1 ? "holder" : "holders"}"])
       end
+      alias name title
+
+      # @return [nil] several holders have no common place
+      def place = nil
     end
   end
 end
