@@ -322,6 +322,7 @@ void culet_live_close(struct culet_live *live)
     culet_values_free(memory, &live->met);
     culet_notes_free(memory, &live->loose);
     culet_notes_free(memory, &live->finalizers);
+    culet_notes_free(memory, &live->at_exit);
     culet_values_free(memory, &live->threads);
     culet_values_free(memory, &live->block_lists);
 }

@@ -33,6 +33,7 @@ struct culet_live {
     struct culet_values met;         /* classes whose holders are still to be added */
     struct culet_notes loose;        /* path of code (0: an inline cache) and id: references from other layers */
     struct culet_notes finalizers;   /* code of the last block (0: none) and id, of the blocks of an object */
+    struct culet_notes at_exit;      /* code and id of the blocks of at_exit */
     struct culet_values threads;     /* that are alive */
     struct culet_values block_lists; /* that look like those of finalizers */
     bool has_finalizers;             /* an object has one */

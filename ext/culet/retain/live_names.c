@@ -106,7 +106,7 @@ static void write_module(struct culet_buffer *text, VALUE module)
 
 static void write_id(struct culet_buffer *text, uint64_t id)
 {
-    write_string(text, rb_id2str((ID)id), "?");
+    write_string(text, id != 0 ? rb_id2str((ID)id) : Qnil, "*");
 }
 
 static void write_code_place(VALUE code, struct culet_buffer *file, long *line)
@@ -311,17 +311,20 @@ void culet_live_write_holder(struct culet_graph *graph, const struct culet_holde
 
     switch ((enum culet_holder_kind)holder->kind) {
     case HOLDER_CONSTANT:
-        if (object != rb_cObject) {
+        if (object != rb_cObject || holder->name == 0) {
             write_module(text, object);
             culet_buffer_text(text, "::");
         }
         write_id(text, holder->name);
-        write_constant_place(object, (ID)holder->name, file, line);
+        if (holder->name != 0)
+            write_constant_place(object, (ID)holder->name, file, line);
+        else
+            write_class_place(object, file, line);
         return;
     case HOLDER_CLASS_VARIABLE:
     case HOLDER_INSTANCE_VARIABLE:
         write_module(text, object);
-        culet_buffer_text(text, " ");
+        culet_buffer_text(text, holder->name != 0 ? " " : holder->kind == HOLDER_CLASS_VARIABLE ? " @@" : " @");
         write_id(text, holder->name);
         write_class_place(object, file, line);
         return;

@@ -16,23 +16,29 @@
 
 typedef void root_function(void (*found)(const char *category, VALUE object, void *data), void *data);
 
+/* Variables or constants of a class, beyond which they are one holder: a program that makes their names from data. */
+#define MOST_APART 200
+
 /* ---- helpers ---- */
 
-/* Adds a holder of one object. Numbers, nil, classes with a name and threads need none. */
+/* Numbers, nil, classes with a name and threads need no holder. */
+static bool needs_holder(struct culet_live *live, VALUE target)
+{
+    if (culet_live_id(live, target) == CULET_NO_ID || RB_BUILTIN_TYPE(target) == T_NONE)
+        return false;
+    if (culet_live_is_named(live, target)) {
+        culet_live_meet_class(live, target);
+        return false;
+    }
+    return !culet_live_is_thread(live, target);
+}
+
+/* Adds a holder of one object, if that needs one. */
 static void add_single(struct culet_live *live, enum culet_holder_kind kind, enum culet_layer layer, uint64_t object,
                        uint64_t name, VALUE target)
 {
-    uint32_t id = culet_live_id(live, target);
-
-    if (id == CULET_NO_ID || RB_BUILTIN_TYPE(target) == T_NONE)
-        return;
-    if (culet_live_is_named(live, target)) {
-        culet_live_meet_class(live, target);
-        return;
-    }
-    if (culet_live_is_thread(live, target))
-        return;
-    culet_graph_add_single(&live->graph, kind, layer, object, name, id);
+    if (needs_holder(live, target))
+        culet_graph_add_single(&live->graph, kind, layer, object, name, culet_live_id(live, target));
 }
 
 /* ---- classes ---- */
@@ -40,31 +46,52 @@ static void add_single(struct culet_live *live, enum culet_holder_kind kind, enu
 struct class_walk {
     struct culet_live *live;
     VALUE class;
+    struct culet_notes variables, class_variables, constants; /* name and id */
 };
 
-/* The local variables of the main program are the stack's as well: what constants or other variables have is theirs. */
-static bool is_of_main_program(const struct class_walk *walk, ID name)
+/* TOPLEVEL_BINDING has the local variables of the main program. They are the stack's as well: what constants or other
+ * variables have is theirs. */
+static VALUE main_binding(VALUE nothing)
 {
-    return walk->class == rb_cObject && name == rb_intern("TOPLEVEL_BINDING");
+    (void)nothing;
+    return rb_const_get_at(rb_cObject, rb_intern("TOPLEVEL_BINDING"));
 }
 
-static void add_reference(struct class_walk *walk, enum culet_holder_kind kind, ID name, VALUE value)
+static void note_reference(struct class_walk *walk, struct culet_notes *notes, ID name, VALUE value)
 {
+    struct culet_live *live = walk->live;
+
     if (RB_SPECIAL_CONST_P(value))
         return;
-    add_single(walk->live, kind, is_of_main_program(walk, name) ? LAYER_NATIVE : LAYER_DURABLE, walk->class, name,
-               value);
-    (void)culet_values_add(walk->live->graph.memory, &walk->live->values, value);
+    (void)culet_values_add(live->graph.memory, &live->values, value);
+    if (walk->class == rb_cObject && name == rb_intern("TOPLEVEL_BINDING"))
+        add_single(live, HOLDER_CONSTANT, LAYER_NATIVE, walk->class, name, value);
+    else if (needs_holder(live, value))
+        (void)culet_notes_add(live->graph.memory, notes, (struct culet_noted){name, culet_live_id(live, value)});
 }
 
-static int add_variable(ID name, VALUE value, st_data_t data)
+/* Adds holders of noted references: one each, or one without a name where there are many. Frees the list. */
+static void add_references(struct class_walk *walk, struct culet_notes *notes, enum culet_holder_kind kind)
+{
+    struct culet_graph *graph = &walk->live->graph;
+
+    for (size_t i = 0; i < notes->count; i++) {
+        if (notes->count <= MOST_APART || i == 0)
+            culet_graph_add_holder(graph, kind, LAYER_DURABLE, walk->class,
+                                   notes->count <= MOST_APART ? notes->items[i].object : 0);
+        culet_graph_add_target(graph, (uint32_t)notes->items[i].value);
+    }
+    culet_notes_free(graph->memory, notes);
+}
+
+static int note_variable(ID name, VALUE value, st_data_t data)
 {
     struct class_walk *walk = (struct class_walk *)data;
     const char *text = rb_id2name(name);
 
     if (text == NULL || text[0] != '@' || value == Qundef)
         return ST_CONTINUE;
-    add_reference(walk, text[1] == '@' ? HOLDER_CLASS_VARIABLE : HOLDER_INSTANCE_VARIABLE, name, value);
+    note_reference(walk, text[1] == '@' ? &walk->class_variables : &walk->variables, name, value);
     return ST_CONTINUE;
 }
 
@@ -116,7 +143,7 @@ static VALUE all_constants(VALUE class)
     return names;
 }
 
-static void add_constants(struct class_walk *walk)
+static void note_constants(struct class_walk *walk)
 {
     VALUE names = culet_try(all_constants, walk->class);
 
@@ -124,7 +151,7 @@ static void add_constants(struct class_walk *walk)
         struct constant constant = {walk->class, rb_ary_entry(names, i)};
         VALUE value = culet_try(read_constant, (VALUE)&constant);
         if (value != Qundef)
-            add_reference(walk, HOLDER_CONSTANT, SYM2ID(constant.name), value);
+            note_reference(walk, &walk->constants, SYM2ID(constant.name), value);
     }
 }
 
@@ -176,16 +203,19 @@ void culet_live_add_class(struct culet_live *live, VALUE class)
 
     values->count = 0;
     for (VALUE one = class; one != 0; one = singleton_of(one)) {
-        struct class_walk walk = {live, one};
-        rb_ivar_foreach(one, add_variable, (st_data_t)&walk);
-        add_constants(&walk);
+        struct class_walk walk = {.live = live, .class = one};
+        rb_ivar_foreach(one, note_variable, (st_data_t)&walk);
+        note_constants(&walk);
+        add_references(&walk, &walk.variables, HOLDER_INSTANCE_VARIABLE);
+        add_references(&walk, &walk.class_variables, HOLDER_CLASS_VARIABLE);
+        add_references(&walk, &walk.constants, HOLDER_CONSTANT);
     }
     if (values->count > 0)
         qsort(values->items, values->count, sizeof(*values->items), by_value);
     culet_graph_add_holder(&live->graph, HOLDER_METHOD, LAYER_CODE, class, 0);
     holder = live->graph.holders.count - 1;
     for (VALUE one = class; one != 0; one = singleton_of(one)) {
-        struct class_walk walk = {live, one};
+        struct class_walk walk = {.live = live, .class = one};
         culet_graph_add_target(&live->graph, culet_live_id(live, one));
         live->reachable(one, add_method, &walk);
     }
@@ -463,7 +493,9 @@ static void add_root(struct culet_live *live, const struct culet_noted *root)
         add_single(live, HOLDER_NATIVE, LAYER_NATIVE, root->object, 0, root->object);
         return;
     case ROOT_AT_EXIT:
-        add_single(live, HOLDER_CLOSURE, LAYER_DURABLE, 0, 0, root->object);
+        (void)culet_notes_add(
+            live->graph.memory, &live->at_exit,
+            (struct culet_noted){culet_internals_proc_code(root->object), culet_live_id(live, root->object)});
         return;
     case ROOT_GLOBAL:
         add_single(live, HOLDER_GLOBAL, LAYER_DURABLE, root->object, 0, root->object);
@@ -497,6 +529,7 @@ void culet_live_add_roots(struct culet_live *live)
 {
     struct root_list list = {.memory = live->graph.memory};
     void *pointer = dlsym(RTLD_DEFAULT, "rb_objspace_reachable_objects_from_root");
+    VALUE binding = culet_try(main_binding, Qnil); /* a root of Ruby's, too: the constant has the better name */
 
     AS_FUNCTION(root_function, each_root, pointer);
     each_root(note_root, &list);
@@ -504,10 +537,12 @@ void culet_live_add_roots(struct culet_live *live)
     list_threads(live, &list);
     list_stack_values(live);
     for (size_t i = 0; i < list.roots.count; i++)
-        if (i == 0 || by_object(&list.roots.items[i - 1], &list.roots.items[i]) != 0)
+        if (list.roots.items[i].object != binding &&
+            (i == 0 || by_object(&list.roots.items[i - 1], &list.roots.items[i]) != 0))
             add_root(live, &list.roots.items[i]);
     note_block_lists(live, &list);
     add_grouped(live, &live->finalizers, HOLDER_FINALIZER, LAYER_DURABLE);
+    add_grouped(live, &live->at_exit, HOLDER_CLOSURE, LAYER_DURABLE);
     for (size_t i = 0; i < live->threads.count; i++)
         add_thread(live, live->threads.items[i], &list);
     culet_notes_free(live->graph.memory, &list.roots);
