@@ -201,6 +201,15 @@ class ExplainVerbTest < Minitest::Test
   end
 
   # The copy of a look that was broken off.
+  def test_a_process_of_another_user_is_refused_before_the_watch
+    skip "only root can start programs of other users" unless Process.uid.zero?
+
+    with_program(RbConfig.ruby, "--disable-gems", "-e", WAITING) do |pid|
+      out, err, status = run_program("setpriv", "--reuid=65534", "--clear-groups", *culet_command, "explain", pid, env: NEUTRAL.merge("HOME" => "/tmp"))
+      assert_equal ["", "culet: process #{pid} belongs to root; run culet as that user or as root\n", 1], [out, err, status.exitstatus]
+    end
+  end
+
   def test_a_copy_that_has_not_ended_is_told_of
     with_program(RbConfig.ruby, "--disable-gems", "-e", "puts :up; $stdout.flush; sleep") do |pid|
       problems = lambda do

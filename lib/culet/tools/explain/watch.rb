@@ -182,7 +182,10 @@ module Culet
         tree = Cow::ProcessTree.new([@root], writes: forks? ? COMPARED : 0)
         add_last(tree)
         @looks.each { |process, looks| process.looked = looks.growth&.known? }
-        Diagnosis::Observation.new(seconds: elapsed, moments: @moments, processes: @processes.select(&:snapshot),
+        processes = @processes.select(&:snapshot)
+        raise Error, [*@problems, *tree.problems].first.to_s if processes.empty?
+
+        Diagnosis::Observation.new(seconds: elapsed, moments: @moments, processes: processes,
                                    tree: tree, collector: collector, retention: retention(profile),
                                    profile: profile, growth: growth,
                                    problems: @problems | look_problems | ended_processes | tree.problems)
