@@ -16,7 +16,7 @@ class AdviceAgreementTest < Minitest::Test
             "2.times { fork { $0 = 'puma: cluster worker'; all.each { |one| one.setbyte(0, 33) }; done.write('.'); sleep } }\n2.times { ready.read(1) }\n#{UP}".freeze
   LIB = "-I#{ROOT}/lib".freeze
   # What stands in a line => the remedy.
-  LINES = { /culet run -- COMMAND/ => "allocator", /culet lib auto/ => "trim", /MALLOC_ARENA_MAX=/ => "arenas", /Culet::Warmup\.requests/ => "requests",
+  LINES = { /culet run -- COMMAND/ => "allocator", /culet lib auto/ => "trim", /MALLOC_ARENA_MAX=/ => "arenas", /Culet::Warmup\.requests|Culet\.warmup\(requests/ => "requests",
             /Culet\.warmup in the code that runs before/ => "warmup", /plugin :culet in/ => "plugin",
             /Culet\.warmup in the code that ends/ => "compact", /unset RUBY_/ => "collector" }.freeze
 

@@ -48,6 +48,16 @@ class RankingTest < Minitest::Test
     assert_match(/\Arelease what constant LIST keeps, which adds this in an hour/, found.first.text)
   end
 
+  def test_requests_are_served_by_the_line_that_the_server_takes
+    line = lambda do |title|
+      setup = Culet::Setup.new(allocator: "glibc", paths: [], environment: nil, names: [title])
+      Culet::Remedies.new([setup], forks: true)["requests"]&.to_s
+    end
+    assert_equal "Culet::Warmup.requests = %w[/] in config/puma.rb", line.call("puma 8.0.2 (tcp://0.0.0.0:3000) [shop]")
+    assert_equal "Culet.warmup(requests: %w[/], app: APP) in the code that runs before the fork", line.call("shopd master")
+    assert_nil line.call("sidekiq 7.3.0 shop")
+  end
+
   def test_what_peaks_are_made_of_is_searched_by_the_profile
     peak = Struct.new(:bytes).new(50 * MEGABYTE)
     assert_equal "RUBYOPT=-r$(culet lib profile) COMMAND", first(work: peak).line

@@ -30,6 +30,8 @@ module Culet
     LOADERS = { "puma" => ["plugin :culet", "config/puma.rb"],
                 "sidekiq" => ["require \"culet/sidekiq\"", "config/initializers/sidekiq.rb"],
                 "pitchfork" => ["require \"culet/pitchfork\"", "config/pitchfork.rb"] }.freeze
+    # Beside the plugin.
+    SERVED = "Culet::Warmup.requests = %w[/]"
     # Name => what it does, what to write and where, its cost, how to undo it; LOADERS come first where a server is
     # named.
     ALL = {
@@ -43,8 +45,8 @@ module Culet
                    "Culet.warmup", "the code that runs before the fork", "a second at boot", "remove the line",
                    %w[puma pitchfork]],
       "requests" => ["serve requests before the fork, so that workers do not build what these build",
-                     "Culet::Warmup.requests = %w[/]", "the configuration of the server", "seconds at boot",
-                     "remove the line"],
+                     "Culet.warmup(requests: %w[/], app: APP)", "the code that runs before the fork",
+                     "seconds at boot", "remove the line"],
       "preload" => ["load the application once, before the fork", "preload_app! (Puma), or load it first",
                     "the code or configuration that forks", "none; connections must be opened after the fork",
                     "remove the line"],
@@ -60,7 +62,7 @@ module Culet
     }.freeze
     # Those that belong to no command of their own.
     NAMES = (ALL.keys - %w[limit]).freeze
-    private_constant :START, :SHELL, :GROWTH_FACTOR, :LOADERS, :ALL
+    private_constant :START, :SHELL, :GROWTH_FACTOR, :LOADERS, :SERVED, :ALL
 
     # @param remedies [Array<Remedy>] that are alternatives
     # @return [String, nil] what to write, and where; nil for none
@@ -85,6 +87,7 @@ module Culet
 
       text, line, file, cost, undo, servers = ALL.fetch(name)
       line, file = LOADERS.fetch(@server) if servers&.include?(@server)
+      line, file = SERVED, LOADERS.fetch(@server).last if name == "requests" && @server
       line = "unset #{keeping.join(" ")}" if name == "collector"
       Remedy.new(name: name, text: text, line: line, file: file, cost: cost, undo: undo)
     end
@@ -103,7 +106,8 @@ module Culet
       when "allocator" then @setups.all?(&:culet?)
       when "trim" then @setups.none?(&:keeps_free_memory?)
       when "arenas" then @setups.none? { |one| one.allocator == "glibc" } || @setups.any?(&:arena_limit)
-      when "warmup", "requests" then !@forks || (name == "warmup" && @setups.any?(&:warmed_up?))
+      when "warmup" then !@forks || @setups.any?(&:warmed_up?)
+      when "requests" then !@forks || @server == "sidekiq"
       when "compact" then keeps_slots? || @setups.any?(&:warmed_up?)
       when "collector" then keeping.empty?
       when "growth" then @setups.any? { |one| one.collector.list.any? { |set| set.name == GROWTH_FACTOR } }
