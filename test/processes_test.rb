@@ -32,6 +32,13 @@ class ProcessesTest < Minitest::Test
     end
   end
 
+  def test_the_copy_of_an_agent_is_no_program_of_that_name
+    with_program(RbConfig.ruby, "-e", "$0 = 'copied program'; File.write('/proc/self/comm', 'culet-retain'); #{WAITING}") do |pid|
+      assert_raises(Processes::Search::Absent) { Processes::Search.new("copied").families }
+      refute_includes Processes::Search.ruby_roots, pid
+    end
+  end
+
   def test_a_process_that_has_ended_has_no_figures
     pid = spawn("true")
     Process.wait(pid)

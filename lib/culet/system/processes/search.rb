@@ -102,7 +102,7 @@ module Culet
           return false unless [identity.executable, identity.program, identity.comm].any? { |name| name&.match?(RUBY) }
 
           File.open("/proc/#{pid}/smaps_rollup").close
-          Cpu.state(pid) != "Z" && identity.script != "culet"
+          Cpu.state(pid) != "Z" && identity.script != "culet" && !identity.copy?
         rescue *GONE_OR_FORBIDDEN
           false
         end
@@ -112,7 +112,7 @@ module Culet
 
       def identities
         (Search.pids - @own).map { |pid| Identity.new(pid) }.reject do |one|
-          OWN.include?(one.script || one.program) || one.command_line.empty? || Cpu.state(one.pid) == "Z"
+          OWN.include?(one.script || one.program) || one.copy? || one.command_line.empty? || Cpu.state(one.pid) == "Z"
         end
       end
 
