@@ -211,20 +211,14 @@ class ExplainVerbTest < Minitest::Test
   end
 
   def test_a_copy_that_has_not_ended_is_told_of
-    with_program(RbConfig.ruby, "--disable-gems", "-e", "puts :up; $stdout.flush; sleep") do |pid|
-      problems = lambda do
-        Culet::Explain::Watch.new(pid, seconds: 0.1, interruption: Culet::Interruption.new).call.problems.grep(/forked copy/)
+    { "shop" => 1, "another program" => 0 }.each do |title, times|
+      copy = "$0 = '#{title}'; File.write('/proc/self/comm', 'culet-retain'); puts Process.pid; $stdout.flush; sleep"
+      with_started(RbConfig.ruby, "--disable-gems", "-e", "$0 = 'shop'; Process.wait(fork { fork { #{copy} }; exit! }); sleep") do |pid, out|
+        pid_of_copy = Integer(out.gets)
+        problems = Culet::Explain::Watch.new(pid, seconds: 0.1, interruption: Culet::Interruption.new).call.problems
+        assert_equal times, problems.grep(/forked copy/).size, title
+        assert_nil Culet::Live::WatchedProcess.find(pid_of_copy)
       end
-      Dir.mktmpdir do |folder|
-        FileUtils.cp("/bin/sleep", "#{folder}/culet-retain")
-        copy = spawn("#{folder}/culet-retain", "600", pgroup: Process.getpgid(pid))
-        assert_equal 1, problems.call.size
-        assert_nil Culet::Live::WatchedProcess.find(copy)
-      ensure
-        Process.kill(:KILL, copy)
-        Process.wait(copy)
-      end
-      assert_empty problems.call
     end
   end
 

@@ -93,16 +93,17 @@ module Culet
         @problems << "a forked copy has not ended yet: memory that it shares is counted in part"
       end
 
-      # @return [Array<Integer>] those that run; a copy is in the group of its process
+      # @return [Array<Integer>] those that run
       def copies
-        groups = @processes.filter_map { |process| group(process.pid) }
+        inherited = @processes.filter_map { |process| inherited(process.pid) }
         Processes::Search.pids.select do |pid|
-          Processes::Identity.new(pid).copy? && groups.include?(group(pid)) && Processes::Cpu.alive?(pid)
+          Processes::Identity.new(pid).copy? && inherited.include?(inherited(pid)) && Processes::Cpu.alive?(pid)
         end
       end
 
-      def group(pid)
-        Process.getpgid(pid)
+      # What a copy has of its process: the group and the command line.
+      def inherited(pid)
+        [Process.getpgid(pid), Processes::Identity.new(pid).command_line]
       rescue Errno::ESRCH
         nil
       end
