@@ -14,6 +14,8 @@ module Culet
     RUBY_HEAP = %w[ruby_objects ruby_free_slots ruby_page_overhead].freeze
     # Levels that a process shares with its children alone, not with other programs.
     OWN = (Levels::TITLES.keys - %w[libraries_and_files other unexplained]).freeze
+    # Counts by an agent, at least, that tell peaks from garbage.
+    LEAST_COUNTS = 12
 
     # What was read of one process while it was watched: its levels again and again, and its whole memory at the end.
     class ObservedProcess
@@ -94,13 +96,17 @@ module Culet
       # @return [Trend, nil] of its memory in use, from before the watch on; nil: no more is known than the watch tells
       def history_of(process) = history&.trend(process, seconds)
 
+      # The agent counts in proportion to what a count costs; figures in between have the last one.
+      #
       # @param process [ObservedProcess]
       # @return [Trend, nil] of its memory in use, by its blocks, or by what its malloc tells the agent; nil: not known
       def in_use_of(process)
         return process.in_use if process.blocks?
 
-        counted = points_of(process.pid) { |one| ObservedProcess.counted(one.dig("figures", "levels")) }
-        Trend.new(counted) if 2 * counted.size > moments.size
+        figures = points_of(process.pid) { |one| one["figures"] if one.dig("figures", "malloc_used_bytes") }
+        counts = figures.chunk { |_, one| one["malloc_used_bytes"] }.map { |_, same| same.first }
+        points = counts.filter_map { |at, one| ObservedProcess.counted(one["levels"])&.then { |bytes| [at, bytes] } }
+        Trend.new(points) if points.size >= LEAST_COUNTS
       end
 
       # @return [Boolean] whether an agent has answered
