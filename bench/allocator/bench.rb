@@ -1,10 +1,9 @@
 # frozen_string_literal: true
 
 # Benchmarks of the allocator alone: small programs (probes) that each put one pattern to an allocator, run under every
-# contender in turn, and their figures beside the goals.
+# contender in turn.
 #
 #   run --> Session --> Trial (one run of one probe under one contender)
-#       --> Tables  <-- Result (one probe: every contender's figures, verdicts)
 module AllocatorBench
   # The folder of the probes.
   PROBES = File.expand_path("probes", __dir__)
@@ -13,6 +12,6 @@ module AllocatorBench
 end
 
 require_relative "../contenders"
-%w[goal probe catalogue trial result session tables instructions].each do |name|
+%w[probe catalogue trial session instructions].each do |name|
   require_relative name
 end

@@ -17,8 +17,6 @@ module AllocatorBench
 
     private
 
-    def result_of(probe) = Result.new(probe, @contenders)
-
     def one(probe, contender)
       Trial.new(command: probe.command(built: @built, tiny: @tiny), contender: contender, timeout: probe.timeout).run
     end

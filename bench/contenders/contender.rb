@@ -39,7 +39,7 @@ module Bench
       @choice.library
     end
 
-    # @return [Boolean] whether it is culet, whose figures have goals
+    # @return [Boolean] whether it is culet
     def culet? = File.basename(library.to_s) == "libculet.so"
 
     # @return [String, nil] path of the library; nil for libc

@@ -24,33 +24,8 @@ module Bench
     # @return [Boolean] whether one of its runs failed
     def out?(contender) = @reasons.key?(contender.name)
 
-    # @return [Numeric, nil] the median over the runs
-    def value(figure, name)
-      return if @reasons.key?(name)
-
-      values = @runs.fetch(name).filter_map { |figures| figures[figure.key] }
-      Culet::Statistics.median(values) if values.any?
-    end
-
-    # @return [Hash{String => Numeric}] of the contenders except culet
-    def others(figure)
-      @contenders.reject(&:culet?).filter_map do |contender|
-        (value = value(figure, contender.name)) && [contender.name, value]
-      end.to_h
-    end
-
     # @return [Array<Contender>] culet, or several builds of it
     def candidates = @contenders.select(&:culet?)
-
-    # @return [String, nil] the best contender except culet
-    def best_other(figure) = others(figure).key(figure.best(others(figure).values))
-
-    # @return [Float, nil] culet's figure over that of the best other contender
-    def ratio(figure, name)
-      own = value(figure, name)
-      best = figure.best(others(figure).values)
-      own.to_f / best if own && best&.positive?
-    end
 
     # @return [Array<Bench::Row>] for --out
     def rows

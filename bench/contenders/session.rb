@@ -15,7 +15,7 @@ module Bench
     # @param subject [#name, #runs, #figures]
     # @return [Result]
     def measure(subject)
-      result = result_of(subject)
+      result = Result.new(subject, @contenders)
       (@runs || subject.runs).times do |round|
         @contenders.rotate(round).each do |contender|
           break if (result.skipped = obstacle(subject))
@@ -29,8 +29,6 @@ module Bench
     end
 
     private
-
-    def result_of(subject) = Result.new(subject, @contenders)
 
     # @return [String, nil] why the subject cannot run at all
     def obstacle(_subject) = nil

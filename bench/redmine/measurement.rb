@@ -35,12 +35,6 @@ class Measurement
     self
   end
 
-  # @return [Hash] all figures of all runs
-  def to_h
-    { "contenders" => @contenders.map(&:name), "ruby" => RUBY_DESCRIPTION, "options" => @options,
-      "results" => @results, "failures" => @failures }
-  end
-
   def rows
     done.flat_map do |contender|
       Bench::Row.of_runs(@results[contender.name], METRICS, subject: contender.subject,

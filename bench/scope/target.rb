@@ -7,24 +7,17 @@ module ScopeBench
     # To fill a heap, on a busy machine.
     FILL_SECONDS = 900
 
-    # heap: :ruby, or a KIND of heap.c; goal_gigabytes: GB of heap for a second of CPU time while it is paused;
-    # pauses: whether the goal for pauses applies; preload: whether it runs on culet
-    Kind = Struct.new(:name, :about, :heap, :threads, :goal_gigabytes, :pauses, :preload, keyword_init: true)
+    # heap: :ruby, or a KIND of heap.c; preload: whether it runs on culet
+    Kind = Struct.new(:name, :about, :heap, :threads, :preload, keyword_init: true)
 
     KINDS = [
-      Kind.new(name: "mixed", about: "blocks of 1 byte to 300 KB, a fifth free", heap: "mixed", threads: 8,
-               goal_gigabytes: 5.0, pauses: true),
-      Kind.new(name: "ruby", about: "a Ruby program's strings, hashes and arrays", heap: :ruby, threads: 4,
-               goal_gigabytes: 5.0, pauses: true),
-      Kind.new(name: "small", about: "blocks of 32 bytes", heap: "small", threads: 1,
-               goal_gigabytes: 2.5, pauses: true),
-      Kind.new(name: "holes", about: "most blocks free, much of it returned", heap: "holes", threads: 8,
-               goal_gigabytes: 5.0, pauses: true),
-      Kind.new(name: "busy", about: "8 threads replace blocks meanwhile", heap: "busy", threads: 8, pauses: true),
-      Kind.new(name: "culet", about: "as mixed, on culet", heap: "mixed", threads: 8,
-               goal_gigabytes: 5.0, pauses: true, preload: true),
-      Kind.new(name: "culet-small", about: "as small, on culet", heap: "small", threads: 1,
-               goal_gigabytes: 2.5, pauses: true, preload: true)
+      Kind.new(name: "mixed", about: "blocks of 1 byte to 300 KB, a fifth free", heap: "mixed", threads: 8),
+      Kind.new(name: "ruby", about: "a Ruby program's strings, hashes and arrays", heap: :ruby, threads: 4),
+      Kind.new(name: "small", about: "blocks of 32 bytes", heap: "small", threads: 1),
+      Kind.new(name: "holes", about: "most blocks free, much of it returned", heap: "holes", threads: 8),
+      Kind.new(name: "busy", about: "8 threads replace blocks meanwhile", heap: "busy", threads: 8),
+      Kind.new(name: "culet", about: "as mixed, on culet", heap: "mixed", threads: 8, preload: true),
+      Kind.new(name: "culet-small", about: "as small, on culet", heap: "small", threads: 1, preload: true)
     ].freeze
 
     # @param built [String] folder of the C programs

@@ -8,7 +8,6 @@
 #             +-- Builder (the programs of the collection) or Preparation (gems and databases of those in Ruby)
 #             +-- Journal (the runs so far, for a command that goes on)
 #       --> Files (what --out writes)
-#       --> Tables
 module StandardBench
   # Where a checkout of the collection comes from.
   SOURCE = "https://github.com/daanx/mimalloc-bench"
@@ -17,6 +16,6 @@ module StandardBench
 end
 
 require_relative "../contenders"
-%w[program catalogue ruby_programs builder preparation malloc trial journal session files tables].each do |name|
+%w[program catalogue ruby_programs builder preparation malloc trial journal session files].each do |name|
   require_relative name
 end
