@@ -77,7 +77,7 @@ class CliWordsTest < Minitest::Test
   def test_completion_in_bash
     { "culet rep" => %w[report replay].sort, "culet help sna" => %w[snapshot], "culet report --st" => %w[--stop], "culet requires --sort f" => %w[failed],
       "culet replay t --touch " => %w[none page line all check].sort, "culet compare thr" => %w[threads], "culet cow exp" => %w[experiment], "culet cow experiment --var" => %w[--variants],
-      "culet requires --unused --s" => %w[--svg], "culet completion " => %w[bash fish zsh], "culet report --no" => %w[--no-color], "culet run -- bas" => ["bash"] }.each do |line, expected|
+      "culet requires --unused --t" => %w[--top], "culet completion " => %w[bash fish zsh], "culet report --no" => %w[--no-color], "culet run -- bas" => ["bash"] }.each do |line, expected|
       found = completed(line)
       expected == ["bash"] ? assert_includes(found, "bash") : assert_equal(expected, found.sort, line)
     end

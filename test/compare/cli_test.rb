@@ -54,15 +54,14 @@ class CompareCliTest < Minitest::Test
     assert_includes File.read(page), "<code>#{copy}</code>"
   end
 
-  def test_table_html_and_markdown
+  def test_table_and_html
     directory = new_folder
-    html, markdown = %w[report.html report.md].map { |name| File.join(directory, name) }
-    out, err = assert_culet_success("compare", *QUICK, "--html", html, "--markdown", markdown, "--", RbConfig.ruby, "-e", "sleep 0.1")
+    html = File.join(directory, "report.html")
+    out, err = assert_culet_success("compare", *QUICK, "--html", html, "--", RbConfig.ruby, "-e", "sleep 0.1")
     assert_match(/^glibc .*baseline/, out)
     assert_match(/^jemalloc /, out)
     assert_match(/<html/i, File.read(html))
-    assert_match(/\| *jemalloc/, File.read(markdown))
-    assert_equal %w[report.html report.md], Dir.children(directory).sort
+    assert_equal %w[report.html], Dir.children(directory)
     assert_match(/wrote #{Regexp.escape(html)}/, err)
   end
 

@@ -132,6 +132,6 @@ class ReportHtmlTest < Minitest::Test
     empty = new_folder
     out, = assert_success(RbConfig.ruby, "-I#{ROOT}/lib", "-e", program, stdin: COMPARE_DOCUMENT,
                           env: { "GEM_HOME" => empty, "GEM_PATH" => empty, "RUBYOPT" => nil, "BUNDLE_GEMFILE" => nil })
-    assert_equal "the HTML report needs the gem vega, which comes with culet-cli; run `gem install culet-cli`, or use --json or --markdown\n", out
+    assert_equal "the HTML report needs the gem vega, which comes with culet-cli; run `gem install culet-cli`, or use --json\n", out
   end
 end

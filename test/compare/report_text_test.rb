@@ -3,11 +3,10 @@
 require "test_helper"
 require "pty"
 require "culet/tools/compare/report/table"
-require "culet/tools/compare/report/markdown"
 require "culet/benchmark/plots"
 require_relative "report_documents"
 
-# The reports for a terminal and for GitHub.
+# The reports for a terminal.
 class ReportTextTest < Minitest::Test
   include Culet::Benchmark
   include Culet::Compare::Report
@@ -89,7 +88,6 @@ class ReportTextTest < Minitest::Test
 
   def test_an_interrupted_comparison_says_so
     assert_match(/\AThe comparison was interrupted/, table(ReportDocuments.edges["incomplete"]))
-    assert_includes Markdown.new(ReportDocuments.edges["incomplete"]).to_s, "The comparison was interrupted"
   end
 
   def test_documents_that_lack_something_are_shown_without_it
@@ -98,7 +96,6 @@ class ReportTextTest < Minitest::Test
       refute_empty text.strip, name
       refute_match(/NaN|Infinity|\bnil\b/, text, name)
       refute_includes Plots.new(document, width: 80).to_s, "\e", name
-      refute_match(/NaN|Infinity|\bnil\b/, Markdown.new(document).to_s, name)
     end
     assert_includes table(ReportDocuments.edges["nothing"]), "No allocator completed a run"
     assert_includes table(ReportDocuments.edges["all excluded"]), "excluded: culet: it crashed."
@@ -110,7 +107,6 @@ class ReportTextTest < Minitest::Test
   def test_no_control_sequence_of_a_name_reaches_the_terminal
     document = ReportDocuments.hostile
     refute_includes table(document, color: false, width: 100), "\e"
-    refute_includes Markdown.new(document).to_s, "\e"
     refute_includes Plots.new(document).to_s, "\e"
   end
 
@@ -153,28 +149,5 @@ class ReportTextTest < Minitest::Test
       refute Culet::Text::Plot.supported?(io: terminal, env: {})
     end
     File.open(File::NULL) { |file| refute Culet::Text::Plot.supported?(io: file, env: utf8) }
-  end
-
-  def test_markdown_has_tables_the_command_and_the_environment
-    text = Markdown.new(ReportDocuments.fixture).to_s
-    assert_match(/^\| culet \| 5 \| \d+ \(\d+–\d+\) \|/, text)
-    assert_match(/^\| culet \| smaller: 0\.48 \(/, text)
-    assert_match(/^\| tcmalloc \| 5 \| \*\*\d+ \(/, text)
-    assert_includes text, "```sh\nculet compare threads window rack --runs 5 --seed 42\n```"
-    assert_includes text, "| memory | 16.8 GB |"
-    assert_includes text, "| page size | 4 KiB |"
-    assert_includes text, "| timeout | 300.0 s |"
-    assert_includes text, "| ruby variables | none |"
-    assert_includes text, "| rack | mimalloc | all | its library libmimalloc.so was not found."
-    text.split("\n\n").select { |block| block.start_with?("|") }.each do |block|
-      assert_equal 1, block.lines.map { |line| line.scan(/(?<!\\)\|/).size }.uniq.size, block
-    end
-  end
-
-  def test_markdown_does_not_take_names_for_markup
-    text = Markdown.new(ReportDocuments.hostile).to_s
-    outside = text.gsub(/^(`{3,})sh\n.*?^\1$/m, "")
-    refute_match(/<(script|img)/, outside)
-    refute_match(/(?<!\\)`/, outside)
   end
 end

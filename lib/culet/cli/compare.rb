@@ -41,7 +41,7 @@ module Culet
         return list if options[:list]
         raise Error, "culet compare needs Linux: it reads /proc" unless File.exist?("/proc/self/statm")
 
-        check_destinations(:html, :markdown)
+        check_destinations(:html)
         plan = plan(workloads(words, command))
         report(measure(plan) { |about| engine::Runner.new(ruby: ruby, **about) })
       end
@@ -53,7 +53,6 @@ module Culet
         define_how(parser)
         parser.separator("")
         option(parser, "--html FILE", "write an HTML report with curves and all numbers")
-        option(parser, "--markdown FILE", "write the tables as Markdown")
         return unless help_asked?
 
         parser.separator("")
@@ -126,8 +125,7 @@ module Culet
 
       def report(document)
         deliver(options[:json] ? JSON.generate(document) : text(document))
-        write(:html, "html", :Html, document)
-        write(:markdown, "markdown", :Markdown, document)
+        write_file(options[:html], presentation("html", :Html).new(document).to_s) if options[:html]
         conclude(document, "no allocator completed a run")
       end
 
@@ -139,12 +137,6 @@ module Culet
 
         require_relative "../benchmark/plots"
         [table, Culet::Benchmark::Plots.new(document, width: width, color: color?).to_s].join("\n")
-      end
-
-      def write(option, file, constant, document)
-        path = options[option] or return
-
-        write_file(path, presentation(file, constant).new(document).to_s)
       end
 
       # The reports, and the gems they need, are loaded when one is asked for.

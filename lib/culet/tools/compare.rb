@@ -11,7 +11,7 @@ module Culet
   #   Runner     makes the runs of a Benchmark::Plan; the result is a Benchmark::Document
   #   Run        one run of one candidate, measured by a Sampler
   #   Workload   a program to run; Bundle: its gems; Load: requests to it
-  #   Report     the document as a table, Markdown and a page
+  #   Report     the document as a table and a page
   module Compare
   end
 end

@@ -7,7 +7,7 @@ require_relative "../../../benchmark/results"
 
 module Culet
   module Compare
-    # The forms of a comparison's result: a table, Markdown and a page.
+    # The forms of a comparison's result: a table and a page.
     module Report
       # The result in sentences, including culet's losses and the comparisons without a difference.
       class Findings

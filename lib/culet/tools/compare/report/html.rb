@@ -3,8 +3,8 @@
 require_relative "../../../render/html_page"
 require_relative "../../../text/lines"
 require_relative "../../../text/numbers"
+require_relative "../../../text/size"
 require_relative "chart_data"
-require_relative "environment_value"
 
 module Culet
   module Compare
@@ -38,7 +38,7 @@ module Culet
           gem = Gem.loaded_specs["vega"] || Gem::Specification.find_by_name("vega")
           File.join(gem.full_gem_path, "vendor/assets/javascripts")
         rescue Gem::MissingSpecError
-          raise MissingGem.new("the HTML report", "vega", instead: "--json or --markdown")
+          raise MissingGem.new("the HTML report", "vega", instead: "--json")
         end
 
         # In a script element the HTML parser reacts to its end and to the start of a comment. JavaScript has both in
@@ -136,7 +136,31 @@ module Culet
           Text::Numbers.significant(distances.sort[distances.size / 2] * 1000)
         end
 
-        def environment = EnvironmentValue.rows(model.environment)
+        # @return [Array<Array(String, String)>] name, without the unit that the value has, and text of each entry
+        def environment
+          model.environment.except("command").map do |key, value|
+            [key.sub(/_(bytes|seconds)\z/, "").tr("_", " "), environment_value(key, value)]
+          end
+        end
+
+        # @param key [String] its key in the document; one that ends in `_bytes` is a size
+        def environment_value(key, value)
+          case value
+          when nil, {}, [] then "none"
+          when Numeric then number(key, value)
+          when Array then value.map { |one| environment_value(key, one) }.join(", ")
+          when Hash then value.map { |name, one| "#{name}=#{environment_value(name, one)}" }.join(", ")
+          else value.to_s
+          end
+        end
+
+        # Pages have a size in KiB.
+        def number(key, value)
+          return "#{value} s" if key.end_with?("_seconds")
+          return value.to_s unless key.end_with?("_bytes")
+
+          key.start_with?("page_") ? "#{value / 1024} KiB" : Text::Size.human(value)
+        end
       end
     end
   end
