@@ -3,7 +3,7 @@
 # The program of bench/require/cost: boots the Rails application of the workloads and serves 1,000 requests, with the
 # gems that `culet compare rails` installed.
 #
-#   culet requires --unused --svg code.svg -- ruby bench/require/requests.rb
+#   culet requires --unused -- ruby bench/require/requests.rb
 #   CULET_UNUSED_FROM=asked culet requires --unused -- ruby bench/require/requests.rb     without what ran at the boot
 #   culet requires --html boot.html -- ruby bench/require/requests.rb 0
 require "fileutils"

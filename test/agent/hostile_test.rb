@@ -3,7 +3,6 @@
 require "agent/agent_helper"
 require_relative "../../boot/lib/report/unused"
 require_relative "../../boot/lib/report/unused_table"
-require_relative "../../boot/lib/report/code_picture"
 require "culet/tools/strings"
 
 # Processes that answer as agents do, and mean no good: whatever they say is a report or a sentence, in bounded room.
@@ -208,7 +207,6 @@ class AgentHostileTest < Minitest::Test
   def shown(document)
     JSON.generate(document)
     Culet::Boot::UnusedTable.new(document).to_s
-    Culet::Boot::CodePicture.new(document, lines: 5).to_s
     :report
   end
 end

@@ -2,7 +2,6 @@
 
 require_relative "requires_helper"
 require_relative "../../boot/lib/report/unused_table"
-require_relative "../../boot/lib/report/code_picture"
 require_relative "../../boot/lib/report/unused"
 
 # Which code never ran: told at the end of a command, of a running process, of forked workers.
@@ -178,24 +177,21 @@ class RequiresUnusedTest < Minitest::Test
   end
 
   def test_a_document_is_read_back
-    out, = run_culet("requires", "--unused", "--json", "--out", path("unused.json"), "--svg", path("code.svg"), "--", *ruby("-e", "require 'code'"), env: TestHelper::NEUTRAL)
+    out, = run_culet("requires", "--unused", "--json", "--out", path("unused.json"), "--", *ruby("-e", "require 'code'"), env: TestHelper::NEUTRAL)
     assert_empty out
-    assert_picture(File.read(path("code.svg")), JSON.parse(File.read(path("unused.json"))))
     out, = assert_culet_success("requires", "--unused", path("unused.json"))
     assert_match(/of compiled code never ran/, out)
   end
 
-  # One share of one figure is the same wherever it stands, and a group of processes has no one's title.
-  def test_figures_and_names_in_table_and_picture
+  # A group of processes has no one's title.
+  def test_figures_and_names_of_several_processes
     processes = [4242, 4243].map { |pid| { "pid" => pid, "program" => "puma: cluster worker #{pid}" } }
     gem = { "gem" => "a gem", "files" => 1, "iseq_bytes" => 3_000_000, "unused_bytes" => 2_000_001, "untold_bytes" => 0, "unseen_bytes" => 0 }
     document = { "program" => "puma: cluster worker 4242", "since" => "start", "processes" => processes, "problems" => [], "gems" => [gem], "files" => [],
                  **gem.slice("iseq_bytes", "unused_bytes", "untold_bytes", "unseen_bytes"), "evaluated_bytes" => 0 }
     text = Culet::Boot::UnusedTable.new(document).to_s
-    picture = Culet::Boot::CodePicture.new(document).to_s
     assert_equal "2 processes: 2.00 of 3.00 MB of compiled code never ran (67 %)", text.lines.first.chomp
-    assert_includes picture, "2.00 of 3.00 MB of compiled code never ran (67 %)"
-    assert_equal ["67 %"], [text, picture].flat_map { |one| one.scan(/\d+ %/) }.uniq
+    assert_equal ["67 %"], text.scan(/\d+ %/).uniq
     assert_equal "2 processes of puma", Culet::Boot::Unused.subject(document.merge("processes" => processes.map { |one| one.merge("program" => "puma") }))
     assert_equal "job.rb (process 4242)", Culet::Boot::Unused.subject(document.merge("program" => "job.rb", "processes" => processes.first(1)))
   end
@@ -243,16 +239,6 @@ class RequiresUnusedTest < Minitest::Test
   end
 
   def private_bytes(pid) = File.read("/proc/#{pid}/smaps_rollup").scan(/^Private_(?:Clean|Dirty):\s+(\d+)/).flatten.sum(&:to_i) * 1024
-
-  # The bars' widths are in proportion to the bytes.
-  def assert_picture(svg, document)
-    gem = document["gems"].max_by { |one| one["iseq_bytes"] }
-    widths = svg.scan(/<rect [^>]*width="([\d.]+)" height="16"><title>/).map { |match| match.first.to_f }
-    assert_equal 3 * document["gems"].size, widths.size
-    widths = widths.first(3)
-    assert_in_delta gem["unused_bytes"].fdiv(gem["iseq_bytes"]), widths.last / widths.sum, 0.01
-    assert_includes svg, gem["gem"].gsub("'", "&#39;")
-  end
 
   def unused(*words)
     out, = assert_culet_success("requires", "--unused", "--json", *words, env: TestHelper::NEUTRAL)

@@ -37,9 +37,8 @@ module Culet
       # @return [Integer] exit status
       def execute(words, command)
         check_subject(words, command, "`culet requires --unused PID`")
-        check_destinations(:svg)
+        check_destinations
         document = document(words, command)
-        draw(document) if options[:svg]
         deliver(formatted(document) do
           Culet::Boot::UnusedTable.new(document, lines: options.fetch(:top, LINES), color: color?)
         end)
@@ -53,7 +52,6 @@ module Culet
                           "loaded before culet/unused, and code evaluated from strings, is listed apart.")
         define_names(parser)
         option(parser, "--unused", "select this report")
-        option(parser, "--svg FILE", "also write a picture of the code by gem")
         number(parser, "--top N", "lines of each list (default: #{LINES})", most: Numbers::MOST_LINES)
       end
 
@@ -62,12 +60,6 @@ module Culet
         return Culet::Boot::Unused.load(words.first) if words.size == 1 && file?(words.first)
 
         Culet::Boot::Unused.new(all_named(words).map { |word| Culet::Boot::UnusedInquiry.new(word).call }).to_h
-      end
-
-      def draw(document)
-        require_relative "../../../boot/lib/report/code_picture"
-        picture = Culet::Boot::CodePicture.new(document, lines: options.fetch(:top, LINES))
-        write_file(options[:svg], picture.to_s)
       end
 
       # @return [Array<Hash>] of each process that ended in its own time
