@@ -200,15 +200,20 @@ static void check_found(struct found found)
     CHECK(found.sites > 1, "%u sites", found.sites);
 }
 
-TEST(the_profile_is_written_when_the_program_exits)
+static void expect_file(const char *profile)
 {
     char messages[1000];
 
-    set_up("out");
-    start("exit", "16k", file, messages, sizeof messages);
+    start("exit", profile, file, messages, sizeof messages);
     CHECK(!messages[0], "%s", messages);
     check_found(read_stream(file));
     CHECK(clear() == 1, "other files are left");
+}
+
+TEST(the_profile_is_written_when_the_program_exits)
+{
+    set_up("out");
+    expect_file("16k");
 }
 
 TEST(each_process_writes_a_file_of_its_own)
@@ -226,52 +231,43 @@ TEST(each_process_writes_a_file_of_its_own)
 
 TEST(a_former_file_is_replaced)
 {
-    char messages[1000];
-
     set_up("out");
     int former = open(file, O_WRONLY | O_CREAT, 0644);
     CHECK(former >= 0 && write(former, "former\n", 7) == 7 && close(former) == 0, "no file");
-    start("exit", "16K", file, messages, sizeof messages);
-    CHECK(!messages[0], "%s", messages);
-    check_found(read_stream(file));
-    CHECK(clear() == 1, "other files are left");
+    expect_file("16K");
+}
+
+/* `shown`: how the message names the file */
+static void expect_failure(const char *what, const char *name, const char *shown, int error)
+{
+    char messages[1000], expected[PATH_MAX + 100];
+
+    start(what, "16k", name, messages, sizeof messages);
+    snprintf(expected, sizeof expected, "culet: cannot write the profile to %s: %s\n", shown, strerror(error));
+    CHECK(strcmp(messages, expected) == 0, "'%s' instead of '%s'", messages, expected);
+    CHECK(clear() == 0, "a file is left");
 }
 
 TEST(a_file_that_cannot_be_written_is_reported)
 {
-    char messages[1000], expected[PATH_MAX + 100];
-
     set_up("none/out");
-    start("exit", "16k", file, messages, sizeof messages);
-    snprintf(expected, sizeof expected, "culet: cannot write the profile to %s: No such file or directory\n", file);
-    CHECK(strcmp(messages, expected) == 0, "'%s' instead of '%s'", messages, expected);
-    CHECK(clear() == 0, "a file is left");
+    expect_failure("exit", file, file, ENOENT);
 }
 
 TEST(a_file_that_ends_early_is_removed)
 {
-    char messages[1000], expected[PATH_MAX + 100];
-
     set_up("out");
-    start("limit", "16k", file, messages, sizeof messages);
-    snprintf(expected, sizeof expected, "culet: cannot write the profile to %s: File too large\n", file);
-    CHECK(strcmp(messages, expected) == 0, "'%s' instead of '%s'", messages, expected);
-    CHECK(clear() == 0, "a file is left");
+    expect_failure("limit", file, file, EFBIG);
 }
 
 TEST(a_name_that_is_too_long_is_reported)
 {
-    char messages[1000], name[5001];
+    char name[5001];
 
     set_up("");
     memset(name, 'x', 5000);
     name[5000] = 0;
-    start("exit", "16k", name, messages, sizeof messages);
-    char expected[200];
-    snprintf(expected, sizeof expected, "culet: cannot write the profile to CULET_PROFILE_OUT: %s\n",
-             strerror(ENAMETOOLONG));
-    CHECK(strcmp(messages, expected) == 0, "%s", messages);
-    CHECK(clear() == 0, "a file is left");
+    expect_failure("exit", name, "CULET_PROFILE_OUT", ENAMETOOLONG);
 }
 
 static void expect_no_file(const char *what, const char *profile, const char *name)

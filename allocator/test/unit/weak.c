@@ -231,6 +231,12 @@ static void land(uint16_t jump)
     code[writing][jump].target = length[writing];
 }
 
+static void land_all(const uint16_t *jumps, unsigned count)
+{
+    while (count)
+        land(jumps[--count]);
+}
+
 /* ---- arena.c ---- */
 
 /* The arena's lock, tried by a thread that takes the arena. Returns the jump of a failure. */
@@ -309,8 +315,7 @@ static uint16_t write_take(uint8_t arena)
     land(lost);
     if (!left_out[HOLDER_CLEARED])
         EMIT(STORE, HOLDER + arena - 1, 0, RELAXED);
-    for (unsigned i = 0; i < 3; i++)
-        land(failures[i]);
+    land_all(failures, 3);
     if (purging)
         land(purging);
     write_unlock(LOCKED + arena - 1, 0, ARENA_LOCKED);
@@ -353,8 +358,7 @@ static void write_enter(uint8_t first, uint8_t second)
         land(none);
     }
     EMIT(STOP);
-    while (ways)
-        land(in[--ways]);
+    land_all(in, ways);
 }
 
 /* culet_arena_try_lock and culet_arena_unlock, by a thread that is inside another arena. */
@@ -370,8 +374,7 @@ static void write_adopt(uint8_t arena)
     EMIT(TOUCH, DATA + arena - 1);
     EMIT(PAUSE);
     EMIT(TOUCH, DATA + arena - 1);
-    for (unsigned i = 0; i < 3; i++)
-        land(failures[i]);
+    land_all(failures, 3);
     write_unlock(LOCKED + arena - 1, 0, ARENA_LOCKED);
     land(locked);
     EMIT(FORGET);
@@ -478,8 +481,7 @@ static void write_freeze(void)
             uint16_t again = EMIT(WAIT_NOT_INSIDE, BUSY - 1, .by = INDEX(R_HOLDER), RELAXED);
             write_revoke(arena, failures);
             uint16_t revoked = EMIT(JUMP);
-            for (unsigned i = 0; i < 3; i++)
-                land(failures[i]);
+            land_all(failures, 3);
             EMIT(JUMP, .target = again);
             land(revoked);
         }
@@ -513,21 +515,25 @@ static void write_get(void)
     EMIT(GET, .with = R_WORD);
 }
 
+/* A double free is noticed if the register has the bit. */
+static void write_notice(uint8_t with, uint8_t bit)
+{
+    uint16_t fine = EMIT(JUMP_CLEAR, .with = with, .other = with, .value = bit);
+    EMIT(NOTICE);
+    land(fine);
+}
+
 /* free_inside of a block of the first unit. */
 static void write_free_inside(uint8_t bit)
 {
     EMIT(TOUCH, CONTENT + (bit == 2));
     EMIT(DROP, .value = bit);
     EMIT(LOAD, FREE, .with = R_WORD, RELAXED);
-    uint16_t fine = EMIT(JUMP_CLEAR, .with = R_WORD, .other = R_WORD, .value = bit);
-    EMIT(NOTICE);
-    land(fine);
+    write_notice(R_WORD, bit);
     EMIT(SET_BITS, .with = R_WORD, .value = bit);
     EMIT(STORE_REGISTER, FREE, .with = R_WORD, RELAXED);
     EMIT(LOAD, REMOTE, .with = R_RESULT, RELAXED);
-    fine = EMIT(JUMP_CLEAR, .with = R_RESULT, .other = R_RESULT, .value = bit);
-    EMIT(NOTICE);
-    land(fine);
+    write_notice(R_RESULT, bit);
 }
 
 /* culet_bin_free_remote. `again`: the block has been freed by another thread too. */
@@ -537,15 +543,10 @@ static void write_free_remote(uint8_t unit, uint8_t bit, bool again)
         EMIT(TOUCH, CONTENT + (unit ? 2 : bit == 2));
     EMIT(DROP, .value = unit ? 4 : bit);
     EMIT(LOAD, FREE + unit, .with = R_WORD, RELAXED);
-    uint16_t fine = EMIT(JUMP_CLEAR, .with = R_WORD, .other = R_WORD, .value = bit);
-    EMIT(NOTICE);
-    land(fine);
+    write_notice(R_WORD, bit);
     EMIT(ADD, REMOTE + unit, bit, .with = R_WORD, .order = order[FREE_REMOTE]);
-    if (!left_out[REMOTE_COMPARES]) {
-        fine = EMIT(JUMP_CLEAR, .with = R_WORD, .other = R_WORD, .value = bit);
-        EMIT(NOTICE);
-        land(fine);
-    }
+    if (!left_out[REMOTE_COMPARES])
+        write_notice(R_WORD, bit);
     uint16_t marked = EMIT(JUMP_UNLESS, .with = R_WORD, .value = 0), in_other = 0;
     EMIT(TOUCH, DESCRIPTOR + writing);
     if (moves)
@@ -568,16 +569,22 @@ static void write_free_remote(uint8_t unit, uint8_t bit, bool again)
     EMIT(FORGET);
 }
 
+/* A unit, if its mark is in R_TARGET. */
+static void write_collect_unit(uint8_t unit)
+{
+    uint16_t unmarked = EMIT(JUMP_CLEAR, .with = R_TARGET, .other = R_TARGET, .value = (uint8_t)(1 << unit));
+    EMIT(EXCHANGE, REMOTE + unit, 0, .with = R_RESULT, .order = order[COLLECT_UNIT]);
+    EMIT(LOAD, FREE + unit, .with = R_WORD, RELAXED);
+    EMIT(JOIN, .with = R_WORD, .other = R_RESULT);
+    EMIT(STORE_REGISTER, FREE + unit, .with = R_WORD, RELAXED);
+    land(unmarked);
+}
+
 /* The marks and the first unit of a slab that was on a stack. */
 static void write_collect_slab(void)
 {
     EMIT(EXCHANGE, MARKS, 0, .with = R_TARGET, .order = order[COLLECT_MARKS]);
-    uint16_t unmarked = EMIT(JUMP_CLEAR, .with = R_TARGET, .other = R_TARGET, .value = 1);
-    EMIT(EXCHANGE, REMOTE, 0, .with = R_RESULT, .order = order[COLLECT_UNIT]);
-    EMIT(LOAD, FREE, .with = R_WORD, RELAXED);
-    EMIT(JOIN, .with = R_WORD, .other = R_RESULT);
-    EMIT(STORE_REGISTER, FREE, .with = R_WORD, RELAXED);
-    land(unmarked);
+    write_collect_unit(0);
 }
 
 /* culet_bin_collect. Inside the arena. `destroys`: a slab without a live block is destroyed, and the thread ends. */
@@ -595,14 +602,8 @@ static void write_collect(uint8_t units, bool destroys)
         EMIT(EXCHANGE, MARKS, 0, .with = R_TARGET, .order = order[COLLECT_MARKS]);
     if (left_out[NEXT_FIRST])
         EMIT(TOUCH, NEXT);
-    for (uint8_t unit = 0; unit < units; unit++) {
-        uint16_t unmarked = EMIT(JUMP_CLEAR, .with = R_TARGET, .other = R_TARGET, .value = (uint8_t)(1 << unit));
-        EMIT(EXCHANGE, REMOTE + unit, 0, .with = R_RESULT, .order = order[COLLECT_UNIT]);
-        EMIT(LOAD, FREE + unit, .with = R_WORD, RELAXED);
-        EMIT(JOIN, .with = R_WORD, .other = R_RESULT);
-        EMIT(STORE_REGISTER, FREE + unit, .with = R_WORD, RELAXED);
-        land(unmarked);
-    }
+    for (uint8_t unit = 0; unit < units; unit++)
+        write_collect_unit(unit);
     if (left_out[MARKS_FIRST])
         EMIT(EXCHANGE, MARKS, 0, .with = R_TARGET, .order = order[COLLECT_MARKS]);
     land(none);
@@ -615,8 +616,7 @@ static void write_collect(uint8_t units, bool destroys)
     }
     EMIT(DESTROY);
     EMIT(END);
-    for (uint8_t unit = 0; unit < units; unit++)
-        land(live[unit]);
+    land_all(live, units);
 }
 
 /* ---- purge.c ---- */
@@ -1323,64 +1323,6 @@ static void holds(struct state *start, unsigned t, uint8_t arena)
     start->message[HOLDER + arena - 1][0].value = (uint8_t)(t + 1);
 }
 
-static void one_takes_over(struct state *start)
-{
-    holds(start, 0, A);
-    begin(0);
-    write_round(A, A);
-    write_round(A, NONE);
-    begin(1);
-    write_round(A, A);
-}
-
-static void two_take_over(struct state *start)
-{
-    holds(start, 0, A);
-    begin(0);
-    write_round(A, NONE);
-    begin(1);
-    write_round(A, NONE);
-    begin(2);
-    write_round(A, NONE);
-}
-
-/* The first thread loses one arena, takes the other, and may lose that. */
-static void two_take_over_two(struct state *start)
-{
-    holds(start, 0, A);
-    begin(0);
-    write_round(B, NONE);
-    write_round(B, NONE);
-    begin(1);
-    write_round(A, NONE);
-    begin(2);
-    write_round(B, NONE);
-}
-
-static void two_hold_and_one_takes_over(struct state *start)
-{
-    holds(start, 0, A);
-    holds(start, 1, B);
-    begin(0);
-    write_round(B, A);
-    begin(1);
-    write_round(A, NONE);
-    begin(2);
-    write_round(A, B);
-}
-
-static void two_exchange(struct state *start)
-{
-    holds(start, 0, A);
-    holds(start, 1, B);
-    begin(0);
-    write_round(B, A);
-    write_round(B, NONE);
-    begin(1);
-    write_round(A, B);
-    write_round(A, NONE);
-}
-
 static void a_thread_ends(struct state *start)
 {
     holds(start, 0, A);
@@ -1610,18 +1552,6 @@ static void one_adopts(struct state *start)
 
 /* Larger ones. */
 
-static void three_share_two(struct state *start)
-{
-    holds(start, 0, A);
-    begin(0);
-    write_round(B, NONE);
-    write_round(B, A);
-    begin(1);
-    write_round(A, B);
-    begin(2);
-    write_round(B, A);
-}
-
 static void purge_beside_two_rounds(struct state *start)
 {
     start->held = 5;
@@ -1737,44 +1667,59 @@ static void a_remote_free_beside_the_scavenger(struct state *start)
     write_notify(0);
 }
 
-static const struct {
+static const struct scene {
     const char *name;
-    void (*write)(struct state *start);
     unsigned scenes;
+    void (*write)(struct state *start);
+    /* Or else the first threads hold an arena each, and by thread the arenas that it tries in each of its rounds. */
+    unsigned holders;
+    uint8_t rounds[THREADS][2][2];
     bool is_long; /* with WEAK_ALL in the environment only */
 } scenes[] = {
-    {"notify and sleep", notify_and_sleep, WAKE, false},
-    {"a free beside the scavenger", a_free_beside_the_scavenger, WAKE, false},
-    {"a remote free beside the scavenger", a_remote_free_beside_the_scavenger, WAKE, false},
-    {"freed by the holder and another", freed_by_the_holder_and_another, MISUSE, false},
-    {"freed by two others", freed_by_two_others, MISUSE, false},
-    {"two free in a unit", two_free_in_a_unit, REMOTES, false},
-    {"two free in two units", two_free_in_two_units, REMOTES, false},
-    {"collected and given out", collected_and_given_out, REMOTES, false},
-    {"a slab moves", a_slab_moves, REMOTES, false},
-    {"two free three blocks", two_free_three_blocks, REMOTES, false},
-    {"one takes over", one_takes_over, TAKE_OVER, false},
-    {"one adopts", one_adopts, TAKE_OVER, false},
-    {"two share and one adopts", two_share_and_one_adopts, TAKE_OVER, false},
-    {"two exchange", two_exchange, TAKE_OVER, false},
-    {"two take over", two_take_over, TAKE_OVER, false},
-    {"two take over two", two_take_over_two, TAKE_OVER, false},
-    {"two hold and one takes over", two_hold_and_one_takes_over, TAKE_OVER, false},
-    {"a thread ends", a_thread_ends, END_OF_THREAD, false},
-    {"a thread ends beside two", a_thread_ends_beside_two, END_OF_THREAD, false},
-    {"purge beside the holder", purge_beside_holder, PURGE, false},
-    {"purge beside two", purge_beside_two, PURGE, false},
-    {"fork beside a holder", fork_beside_holder, FORK, false},
-    {"fork beside a taker", fork_beside_taker, FORK, false},
-    {"fork beside a release", fork_beside_release, FORK, false},
-    {"three share two", three_share_two, TAKE_OVER, true},
-    {"purge beside two rounds", purge_beside_two_rounds, PURGE, true},
-    {"three free and collect", three_free_and_collect, REMOTES, true},
+    {"notify and sleep", WAKE, .write = notify_and_sleep},
+    {"a free beside the scavenger", WAKE, .write = a_free_beside_the_scavenger},
+    {"a remote free beside the scavenger", WAKE, .write = a_remote_free_beside_the_scavenger},
+    {"freed by the holder and another", MISUSE, .write = freed_by_the_holder_and_another},
+    {"freed by two others", MISUSE, .write = freed_by_two_others},
+    {"two free in a unit", REMOTES, .write = two_free_in_a_unit},
+    {"two free in two units", REMOTES, .write = two_free_in_two_units},
+    {"collected and given out", REMOTES, .write = collected_and_given_out},
+    {"a slab moves", REMOTES, .write = a_slab_moves},
+    {"two free three blocks", REMOTES, .write = two_free_three_blocks},
+    {"one takes over", TAKE_OVER, .holders = 1, .rounds = {{{A, A}, {A}}, {{A, A}}}},
+    {"one adopts", TAKE_OVER, .write = one_adopts},
+    {"two share and one adopts", TAKE_OVER, .write = two_share_and_one_adopts},
+    {"two exchange", TAKE_OVER, .holders = 2, .rounds = {{{B, A}, {B}}, {{A, B}, {A}}}},
+    {"two take over", TAKE_OVER, .holders = 1, .rounds = {{{A}}, {{A}}, {{A}}}},
+    /* The first thread loses one arena, takes the other, and may lose that. */
+    {"two take over two", TAKE_OVER, .holders = 1, .rounds = {{{B}, {B}}, {{A}}, {{B}}}},
+    {"two hold and one takes over", TAKE_OVER, .holders = 2, .rounds = {{{B, A}}, {{A}}, {{A, B}}}},
+    {"a thread ends", END_OF_THREAD, .write = a_thread_ends},
+    {"a thread ends beside two", END_OF_THREAD, .write = a_thread_ends_beside_two},
+    {"purge beside the holder", PURGE, .write = purge_beside_holder},
+    {"purge beside two", PURGE, .write = purge_beside_two},
+    {"fork beside a holder", FORK, .write = fork_beside_holder},
+    {"fork beside a taker", FORK, .write = fork_beside_taker},
+    {"fork beside a release", FORK, .write = fork_beside_release},
+    {"three share two", TAKE_OVER, .holders = 1, .rounds = {{{B}, {B, A}}, {{A, B}}, {{B, A}}}, .is_long = true},
+    {"purge beside two rounds", PURGE, .write = purge_beside_two_rounds, .is_long = true},
+    {"three free and collect", REMOTES, .write = three_free_and_collect, .is_long = true},
 };
 #define SCENES (sizeof scenes / sizeof *scenes)
 static size_t states; /* of all scenes */
 
-static void explore_scene(void (*write)(struct state *start))
+static void write_rounds(struct state *start, const struct scene *scene)
+{
+    for (uint8_t t = 0; t < THREADS; t++) {
+        if (t < scene->holders)
+            holds(start, t, (uint8_t)(A + t));
+        begin(t);
+        for (unsigned n = 0; n < 2 && scene->rounds[t][n][0]; n++)
+            write_round(scene->rounds[t][n][0], scene->rounds[t][n][1]);
+    }
+}
+
+static void explore_scene(const struct scene *scene)
 {
     struct state start;
 
@@ -1782,7 +1727,10 @@ static void explore_scene(void (*write)(struct state *start))
     start.held = BLOCKS;
     memset(length, 0, sizeof length);
     double_free = grows = moves = false;
-    write(&start);
+    if (scene->write)
+        scene->write(&start);
+    else
+        write_rounds(&start, scene);
     explore(&start);
     states += seen_count;
 }
@@ -1795,7 +1743,7 @@ static const char *explore_all(unsigned kinds)
     for (size_t i = 0; i < SCENES && !wrong; i++) {
         if (!(scenes[i].scenes & kinds) || (scenes[i].is_long && !getenv("WEAK_ALL")))
             continue;
-        explore_scene(scenes[i].write);
+        explore_scene(&scenes[i]);
         if (getenv("WEAK_VERBOSE"))
             printf("# %s: %zu states%s%s\n", scenes[i].name, seen_count, wrong ? ", " : "", wrong ? wrong : "");
     }
@@ -1864,7 +1812,7 @@ TEST(a_double_free_is_not_noticed_once_the_block_is_given_out)
 {
     as_in_the_code();
     wrong = NULL;
-    explore_scene(freed_twice_and_given_out);
+    explore_scene(&(struct scene){.write = freed_twice_and_given_out});
     CHECK(wrong && strcmp(wrong, "a block is given out twice") == 0, "%s", wrong ? wrong : "nothing is wrong");
 }
 
