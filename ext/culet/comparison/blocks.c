@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "common/search.h"
+
 /* average number of blocks per entry of the index */
 #define BLOCKS_PER_ENTRY 4
 #define MAX_NUMBER_BYTES 10
@@ -111,19 +113,10 @@ int culet_comparison_blocks_add(struct comparison_blocks *blocks, uint64_t first
 /* The first run that ends after an address. */
 static size_t run_after(const struct comparison_blocks *blocks, uint64_t address)
 {
-    size_t low = 0, high = blocks->run_count;
-
-    if (high > 0 && blocks->runs[blocks->last_run].past > address &&
+    if (blocks->run_count > 0 && blocks->runs[blocks->last_run].past > address &&
         (blocks->last_run == 0 || blocks->runs[blocks->last_run - 1].past <= address))
         return blocks->last_run;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (blocks->runs[middle].past > address)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
+    return CULET_FIRST_WHERE(i, 0, blocks->run_count, blocks->runs[i].past > address);
 }
 
 uint32_t culet_comparison_block_at(struct comparison_blocks *blocks, uint64_t address)
@@ -132,7 +125,7 @@ uint32_t culet_comparison_block_at(struct comparison_blocks *blocks, uint64_t ad
     const struct comparison_run *run = &blocks->runs[found];
     uint64_t offset;
     const uint32_t *entry;
-    uint32_t low, high;
+    size_t second;
 
     if (found == blocks->run_count || run->first > address)
         return COMPARISON_NONE;
@@ -140,16 +133,8 @@ uint32_t culet_comparison_block_at(struct comparison_blocks *blocks, uint64_t ad
     offset = (address - run->first) / CULET_BLOCK_UNIT;
     entry = &blocks->index[run->index + (offset >> run->shift)];
     /* The last block that starts at or before the offset; the run's first one starts at 0. */
-    low = entry[0] > 0 ? entry[0] - 1 : 0;
-    high = entry[1];
-    while (high - low > 1) {
-        uint32_t middle = low + (high - low) / 2;
-        if (blocks->starts[run->at + middle] <= offset)
-            low = middle;
-        else
-            high = middle;
-    }
-    return run->at + low;
+    second = entry[0] > 0 ? entry[0] : 1;
+    return run->at + (uint32_t)CULET_FIRST_WHERE(i, second, entry[1], blocks->starts[run->at + i] > offset) - 1;
 }
 
 uint32_t culet_comparison_block_after(struct comparison_blocks *blocks, uint64_t address)
@@ -166,16 +151,8 @@ void culet_comparison_block_bounds(struct comparison_blocks *blocks, uint32_t bl
     const struct comparison_run *run = &blocks->runs[blocks->last_run];
 
     if (block < run->at || block - run->at >= run->count) {
-        size_t low = 0, high = blocks->run_count;
-        while (high - low > 1) {
-            size_t middle = low + (high - low) / 2;
-            if (blocks->runs[middle].at <= block)
-                low = middle;
-            else
-                high = middle;
-        }
-        blocks->last_run = low;
-        run = &blocks->runs[low];
+        blocks->last_run = CULET_FIRST_WHERE(i, 1, blocks->run_count, blocks->runs[i].at > block) - 1;
+        run = &blocks->runs[blocks->last_run];
     }
     *first = run->first + (uint64_t)blocks->starts[block] * CULET_BLOCK_UNIT;
     *past = block - run->at + 1 < run->count ? run->first + (uint64_t)blocks->starts[block + 1] * CULET_BLOCK_UNIT

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/search.h"
 #include "reader/layouts/ruby_slot.h"
 
 /* A heap page, as packed by Culet::Cow::Comparison. */
@@ -15,14 +16,7 @@ struct comparison_heap_page {
 static inline const struct comparison_heap_page *culet_heap_page_at(const struct comparison_heap_page *pages,
                                                                     size_t count, uint64_t page_bytes, uint64_t address)
 {
-    size_t low = 0, high = count;
+    size_t next = CULET_FIRST_WHERE(i, 0, count, pages[i].address > address);
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (pages[middle].address <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low > 0 && address - pages[low - 1].address < page_bytes ? &pages[low - 1] : NULL;
+    return next > 0 && address - pages[next - 1].address < page_bytes ? &pages[next - 1] : NULL;
 }

@@ -5,20 +5,12 @@
 #include <string.h>
 
 #include "common/io.h"
+#include "common/search.h"
 
 /* The first extent that ends after an address; `extents` if there is none. */
 static size_t extent_after(const struct comparison_memory *memory, uint64_t address)
 {
-    size_t low = 0, high = memory->extents;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (memory->present[middle].past > address)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
+    return CULET_FIRST_WHERE(i, 0, memory->extents, memory->present[i].past > address);
 }
 
 int culet_comparison_present(const struct comparison_memory *memory, uint64_t first, uint64_t past)

@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/search.h"
+
 #define HEAVIEST_STEPS 12
 #define MOST_VISITS 200000 /* of shared nodes, on the way back to a holder */
 #define UNNAMED "(several references)"
@@ -175,21 +177,6 @@ static void write_steps(struct culet_analysis *analysis, const struct steps *ste
     culet_buffer_text(out, "]");
 }
 
-/* The first crossing to a target. Crossings are sorted by target. */
-static size_t first_crossing(const struct culet_crossings *crossings, uint32_t to)
-{
-    size_t low = 0, high = crossings->count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (crossings->items[middle].to < to)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* A node below the root that was met on the way back, and the crossing that led on from it. */
 struct met {
     uint32_t to;       /* as in a crossing */
@@ -258,7 +245,8 @@ static void go_back(struct way_back *way, uint32_t at)
     const struct culet_walk *walk = &way->analysis->walk;
     uint32_t to = way->mets.items[at].to;
 
-    for (size_t i = first_crossing(&walk->crossings, to);
+    /* Crossings are sorted by target. */
+    for (size_t i = CULET_FIRST_WHERE(n, 0, walk->crossings.count, walk->crossings.items[n].to >= to);
          i < walk->crossings.count && walk->crossings.items[i].to == to && (int)way->holders.count < way->most; i++) {
         uint32_t top = walk->top.items[walk->crossings.items[i].from], object = walk->objects.items[top];
         if (object & CULET_IS_HOLDER) {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/search.h"
 #include "reading/clock.h"
 #include "retain/duplicates.h"
 #include "retain/paths.h"
@@ -135,16 +136,8 @@ static void sort_pairs(struct report *report)
 
 static size_t first_pair(const struct report *report, uint32_t group)
 {
-    size_t low = 0, high = report->pairs.count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (pair_at(report, report->pairs.items[middle])->group_class >> 32 < group)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return CULET_FIRST_WHERE(i, 0, report->pairs.count,
+                             pair_at(report, report->pairs.items[i])->group_class >> 32 >= group);
 }
 
 static void write_class_row(struct report *report, uint64_t key, const struct culet_retained *sum)

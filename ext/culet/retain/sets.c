@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/search.h"
+
 #define MOST_SETS 1000000 /* further ones count as many */
 
 /* ---- sets, each once ---- */
@@ -220,16 +222,7 @@ bool culet_sets_make(struct culet_walk *walk, struct culet_sets *sets)
 
 uint32_t culet_sets_of_leaf(const struct culet_sets *sets, uint32_t id)
 {
-    size_t low = 0, high = sets->leaves.count;
-
-    while (low + 1 < high) {
-        size_t middle = low + (high - low) / 2;
-        if (sets->leaves.items[middle].id <= id)
-            low = middle;
-        else
-            high = middle;
-    }
-    return sets->leaves.items[low].set;
+    return sets->leaves.items[CULET_FIRST_WHERE(i, 1, sets->leaves.count, sets->leaves.items[i].id > id) - 1].set;
 }
 
 void culet_sets_free(struct culet_memory *memory, struct culet_sets *sets)

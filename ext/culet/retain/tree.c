@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/search.h"
 #include "retain/paths.h"
 
 #define MOST_NODES 20000
@@ -100,17 +101,11 @@ static void take_name(void *data, uint32_t target, const char *name, size_t leng
 {
     struct children *children = data;
     struct tree *tree = children->tree;
-    size_t low = children->first, high = children->past;
+    size_t at =
+        CULET_FIRST_WHERE(i, children->first, children->past, tree->nodes.items[tree->order.items[i]].id >= target);
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (tree->nodes.items[tree->order.items[middle]].id < target)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low < children->past) {
-        struct tree_node *node = &tree->nodes.items[tree->order.items[low]];
+    if (at < children->past) {
+        struct tree_node *node = &tree->nodes.items[tree->order.items[at]];
         if (node->id != target || node->name != 0)
             return;
         node->name = (uint32_t)tree->texts.length + 1;

@@ -62,33 +62,17 @@ void culet_glibc_candidates_sort(struct culet_glibc_candidates *candidates)
 struct culet_glibc_candidate_range culet_glibc_candidates_of(const struct culet_glibc_candidates *candidates,
                                                              uint64_t address)
 {
-    size_t from = 0, to = candidates->range_count;
+    size_t at = CULET_FIRST_WHERE(i, 0, candidates->range_count, candidates->ranges[i].end > address);
 
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-        if (candidates->ranges[middle].end <= address)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    if (from < candidates->range_count && candidates->ranges[from].start <= address)
-        return candidates->ranges[from];
+    if (at < candidates->range_count && candidates->ranges[at].start <= address)
+        return candidates->ranges[at];
     return (struct culet_glibc_candidate_range){0};
 }
 
 size_t culet_glibc_candidates_from(const struct culet_glibc_candidates *candidates,
                                    const struct culet_glibc_candidate_range *range, uint64_t address)
 {
-    size_t from = range->first, to = range->past;
-
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-        if (culet_glibc_candidate_chunk(&candidates->all[middle]) < address)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from;
+    return CULET_FIRST_WHERE(i, range->first, range->past, culet_glibc_candidate_chunk(&candidates->all[i]) >= address);
 }
 
 struct culet_glibc_candidate *culet_glibc_candidates_at(const struct culet_glibc_candidates *candidates, uint64_t chunk)

@@ -46,16 +46,7 @@ static void sort_lengths(struct lengths *lengths)
 /* Index of the first length that is not shorter. */
 static size_t lower_bound(const struct lengths *lengths, uint64_t length)
 {
-    size_t from = 0, to = lengths->count;
-
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-        if (lengths->all[middle] < length)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from;
+    return CULET_FIRST_WHERE(i, 0, lengths->count, lengths->all[i] >= length);
 }
 
 static size_t count_equal(const struct lengths *lengths, uint64_t length)

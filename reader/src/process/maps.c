@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "process/maps.h"
 
+#include "base/bytes.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -95,16 +96,9 @@ bool culet_maps_read(struct culet_maps *maps, pid_t pid, bool sized)
 
 struct culet_mapping *culet_maps_at(const struct culet_maps *maps, uint64_t address)
 {
-    size_t from = 0, to = maps->count;
+    size_t at = CULET_FIRST_WHERE(i, 0, maps->count, maps->all[i].end > address);
 
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-        if (maps->all[middle].end <= address)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from < maps->count && maps->all[from].start <= address ? &maps->all[from] : NULL;
+    return at < maps->count && maps->all[at].start <= address ? &maps->all[at] : NULL;
 }
 
 bool culet_mapping_is_heap_like(const struct culet_mapping *mapping)

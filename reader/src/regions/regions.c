@@ -1,5 +1,7 @@
 #include "regions/regions.h"
 
+#include "base/bytes.h"
+
 #include <string.h>
 
 static uint64_t pages_of(const struct culet_regions *regions, uint64_t start, uint64_t end)
@@ -10,16 +12,7 @@ static uint64_t pages_of(const struct culet_regions *regions, uint64_t start, ui
 /* Index of the first region that ends after the address. */
 static size_t find(const struct culet_regions *regions, uint64_t address)
 {
-    size_t from = 0, to = regions->count;
-
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-        if (regions->all[middle]->end <= address)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from;
+    return CULET_FIRST_WHERE(i, 0, regions->count, regions->all[i]->end > address);
 }
 
 struct culet_region *culet_regions_next(const struct culet_regions *regions, uint64_t address)
