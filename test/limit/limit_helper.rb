@@ -4,12 +4,13 @@ require "test_helper"
 require "json"
 require "culet/errors"
 require "culet/system/memory_group"
+require "autopsy/cgroup_helper"
 
 # Control groups for tests: files of version 2 in a folder of their own, and real groups of version 1.
 module LimitHelper
+  include CgroupHelper
+
   MEBIBYTE = 1 << 20
-  # Runs a command in a real control group, whose folder is the next word.
-  JOIN = ["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"'].freeze
 
   # A root with /proc and a hierarchy of version 2.
   #
@@ -29,23 +30,11 @@ module LimitHelper
     end
   end
 
-  # A real control group below that of this process.
-  #
   # @param bytes [Integer] its limit
-  # @yield [String] its folder
-  def with_real_group(bytes)
-    path = File.read("/proc/self/cgroup")[/^\d+:(?:[^:]*,)?memory(?:,[^:]*)?:(.*)$/, 1]
-    skip "the memory controller of control groups, version 1, is not mounted" unless path
-    folder = File.join("/sys/fs/cgroup/memory", path, "culet-test-#{Process.pid}-#{object_id}")
-    begin
-      Dir.mkdir(folder)
-      File.write("#{folder}/memory.limit_in_bytes", bytes.to_s)
-    rescue SystemCallError => e
-      skip "control groups cannot be made: #{e.message}"
-    end
-    yield folder
-  ensure
-    remove_group(folder) if folder && Dir.exist?(folder)
+  # @yieldparam group [String] its folder
+  def with_real_group(bytes, &block)
+    skip "the memory controller of control groups, version 1, is not mounted" unless File.exist?(VERSION1)
+    with_cgroup(bytes, &block)
   end
 
   # A server in a real control group, of which the kernel kills no process.
@@ -53,7 +42,7 @@ module LimitHelper
   # @param mebibytes [Integer] its limit
   def with_limited_server(mebibytes, *command, **options)
     with_real_group(mebibytes * MEBIBYTE) do |folder|
-      with_server(*JOIN, folder, *command, **options) do |server|
+      with_server(*in_cgroup(folder, *command), **options) do |server|
         yield server
         assert_match(/^oom_kill 0$/, File.read("#{folder}/memory.oom_control"))
       end
@@ -64,20 +53,7 @@ module LimitHelper
   #
   # @return [Array(String, String, Process::Status)] stdout, stderr, status
   def run_in_group(folder, *words, env: {})
-    joins = "File.write(ARGV.shift + '/cgroup.procs', Process.pid.to_s); exec(*ARGV)"
-    run_program(RbConfig.ruby, "--disable-gems", "-e", joins, folder, RbConfig.ruby, "-w", "-I#{TestHelper::ROOT}/lib", *words,
+    run_program(*in_cgroup(folder, RbConfig.ruby, "-w", "-I#{TestHelper::ROOT}/lib", *words),
                 env: TestHelper::NEUTRAL.merge("CULET_LIMIT" => nil, "CULET_TRIM" => nil).merge(env))
-  end
-
-  private
-
-  # A killed process leaves its group a moment after it has been waited for.
-  def remove_group(folder)
-    100.times do
-      return Dir.rmdir(folder)
-    rescue Errno::EBUSY
-      sleep 0.05
-    end
-    flunk "#{folder} has processes: #{File.read("#{folder}/cgroup.procs")}"
   end
 end

@@ -58,7 +58,6 @@ class LimitVerbTest < Minitest::Test
   end
 
   def with_member(folder, *words, &block)
-    joins = "File.write(ARGV.shift + '/cgroup.procs', Process.pid.to_s); exec(*ARGV)"
-    with_program(RbConfig.ruby, "--disable-gems", "-e", joins, folder, RbConfig.ruby, "-I#{ROOT}/lib", *words, err: File::NULL, &block)
+    with_program(*in_cgroup(folder, RbConfig.ruby, "-I#{ROOT}/lib", *words), err: File::NULL, &block)
   end
 end
