@@ -64,8 +64,7 @@ module Soak
       sampler = Thread.new { sample(began) }
       load = Load.new(@server.target.to_s)
       while (left = @seconds - (Culet::Clock.now - began)) >= 1
-        answered = load.run([left.round, LOAD_SECONDS].min) { return "#{@server.ended} after #{(Culet::Clock.now - began).round} s" if @server.ended }
-        @requests += answered.requests
+        @requests += load.run([left.round, LOAD_SECONDS].min) { return "#{@server.ended} after #{(Culet::Clock.now - began).round} s" if @server.ended }
         tell(Culet::Clock.now - began)
       end
       nil
