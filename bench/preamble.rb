@@ -70,10 +70,10 @@ module Bench
   # Prints the results, and writes them to a result file.
   #
   # @param out [String, nil] of --out
-  # @param environment [Hash] besides the machine
-  def publish(rows, title:, out:, environment: {})
+  # @param about [Hash] title and the like, as of ResultFile.of
+  def publish(rows, out:, **about)
     puts RUBY_DESCRIPTION, Table.new(rows).by_metric
-    ResultFile.write(out, title: title, rows: rows, environment: environment)
+    ResultFile.write(out, rows: rows, **about)
   end
 
   # Runs contenders in turn, another one first in each round, so that a slow minute of the machine slows all of them.
