@@ -18,9 +18,8 @@ module Culet
 
       # @return [Symbol] :growth; :none; :unknown
       attr_reader :verdict
-      # @return [Symbol, nil] why the verdict is unknown: :difference, :old (a stream without births), :young (fewer
-      #   than three major collections), :spread (no line alone grows, but all together), :unsampled (memory that is
-      #   not sampled grows)
+      # @return [Symbol, nil] why the verdict is unknown: :difference, :young (fewer than three major collections),
+      #   :spread (no line alone grows, but all together), :unsampled (memory that is not sampled grows)
       attr_reader :reason
 
       # @param levels [Hash{String => Integer}, nil] by how much each level (Levels) has grown since the base
@@ -44,7 +43,7 @@ module Culet
       # @return [Integer, nil] by how much the sites have grown since the base, those of culet itself included; nil: not
       #   known
       def explained_bytes
-        @data.births.sum(&:net_bytes).round unless %i[difference old].include?(reason)
+        @data.births.sum(&:net_bytes).round unless reason == :difference
       end
 
       # @return [Integer, nil] bytes in use that grew and belong to no site, as far as the levels tell; else of what is
@@ -62,8 +61,8 @@ module Culet
         levels.except(*SAMPLED).reject { |_, bytes| bytes.zero? }.sort_by { |_, bytes| -bytes.abs }.to_h
       end
 
-      # @return [Float, nil] seconds from the base to the last sample that could survive; nil: not known
-      def span_seconds = @data.recordings.filter_map(&:span_seconds).max
+      # @return [Float] seconds from the base to the last sample that could survive; 0: none could
+      def span_seconds = @data.recordings.map(&:span_seconds).max
 
       # @return [Integer] a constant leak of so many bytes in this time is found in 95 of 100 cases
       def detectable_bytes = Births::DETECTABLE * @data.sample_bytes
@@ -72,7 +71,6 @@ module Culet
 
       def judge
         return %i[unknown difference] if @data.difference?
-        return %i[unknown old] unless @data.recordings.all?(&:span_seconds)
         return [:growth, nil] if @data.growing.any?
         return %i[unknown young] unless span_seconds.positive?
         return %i[unknown spread] if @data.births(own: false).reduce(Births.new, :+).grows?

@@ -92,7 +92,7 @@ module Culet
       attr_reader :epoch
       # @return [Integer] samples that found no room
       attr_reader :lost
-      # @return [Account, nil] nil in older streams
+      # @return [Account, nil] nil in a black box
       attr_reader :account
       # @return [Integer] resident bytes of the heap, and the largest of them
       attr_reader :rss_bytes, :peak_rss_bytes
@@ -100,7 +100,7 @@ module Culet
       attr_reader :object_scale
 
       # @return [Boolean] whether the bytes of objects have those of their buffers in the transient heap
-      def buffers? = @buffers || false
+      def buffers? = @buffers
 
       # @return [Array<Mapping>] sorted by address
       attr_reader :mappings
@@ -114,10 +114,7 @@ module Culet
       attr_reader :sites
       # @return [Array<Numeric>] SHARED fields for each live sample that other processes may have
       attr_reader :shared
-      # @return [Time, nil] growth is what was allocated later; nil in older streams
-      attr_reader :base_at
-      # @return [Float, nil] seconds from the base of growth until the last sample that could survive, 0: none could;
-      #   nil in older streams
+      # @return [Float] seconds from the base of growth until the last sample that could survive; 0: none could
       attr_reader :span_seconds
       # @return [Integer] resident bytes of the process at the base of growth, and at the end; 0: unknown
       attr_reader :base_rss_bytes, :taken_rss_bytes
@@ -142,6 +139,8 @@ module Culet
         @shared = []
         @rss_bytes = @peak_rss_bytes = @base_rss_bytes = @taken_rss_bytes = 0
         @object_scale = 1.0
+        @buffers = false
+        @span_seconds = 0.0
         @bytes = text.bytesize
         read(text.dup.force_encoding(Encoding::BINARY))
       end
@@ -244,19 +243,14 @@ module Culet
         @account = Account.new(*numbers(line, Account.members.size))
       end
 
-      # Older streams have two numbers.
       def objects(line)
-        allocated, estimated = numbers(line, 2)
+        allocated, estimated, buffers = numbers(line, 3)
         damaged("has objects that nothing estimates") if estimated.zero?
         @object_scale = allocated.fdiv(estimated)
-        @buffers = line.count(" ") > 2 && numbers(line, 3).last == 1
+        @buffers = buffers == 1
       end
 
-      # Older streams have the time alone.
       def base(line)
-        @base_at = time(*numbers(line, 1))
-        return unless line.count(" ") > 1
-
         _, span, @base_rss_bytes, @taken_rss_bytes = numbers(line, 4)
         @span_seconds = span / 1e9
       end

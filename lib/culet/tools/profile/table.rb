@@ -67,7 +67,6 @@ module Culet
       end
 
       UNKNOWN = {
-        old: "Whether it grows is not known: this profile is of an older version of culet.",
         young: "Whether it grows is not known: there were fewer than three major collections since the base. " \
                "--collect runs them.",
         spread: "Whether it grows is not known: no line alone has survivors from all parts of the time, but all " \
