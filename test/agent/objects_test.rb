@@ -31,7 +31,7 @@ class AgentObjectsTest < Minitest::Test
     with_agent("$kept = Array.new(50_000) { 'x' * 1000 }; #{SAY_UP}; sleep") do |pid|
       in_directory do |directory|
         out, err = assert_culet_success("snapshot", "--objects", pid, "--json", chdir: directory)
-        assert_match(/\Aculet: wrote culet-#{pid}\.snapshot \(\S+ kB\); \d+ objects counted in \S+ ms\n\z/, err)
+        assert_match(/\Aculet: wrote culet-#{pid}\.snapshot \(\S+ kB\); [\d,]+ objects counted in \S+ ms\n\z/, err)
         written = JSON.parse(out)
         path = File.join(directory, written["path"])
         assert_equal [0o600, true, 1], [File.stat(path).mode & 0o777, written["complete"], written["snapshots"]]

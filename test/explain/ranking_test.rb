@@ -76,6 +76,8 @@ class RankingTest < Minitest::Test
     sentences = %w[ruby_leak bloat].map { |verdict| Culet::Explain::PredictionCheck.new({ "verdict" => verdict }).sentence(result) }
     assert_match(/: \$list \(predicted 300 MB in an hour, 0 .* to 400 MB\), allocator \(predicted 300 MB, 0 /, sentences.first)
     refute_match(/an hour/, sentences.last)
+    larger = { "before_bytes" => 60 * MEGABYTE, "after_bytes" => 70 * MEGABYTE, "saved_bytes" => -10 * MEGABYTE, "applied" => [] }
+    assert_match(/\Afrom 60.0 MB to 70.0 MB: 10.0 MB more; nothing/, Culet::Explain::PredictionCheck.new({}).sentence(larger))
   end
 
   private

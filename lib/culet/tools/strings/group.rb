@@ -132,7 +132,10 @@ module Culet
         if kept.bytes.zero?
           return "a frozen literal (# frozen_string_literal: true) instead of an empty string each time"
         end
-        return "use the frozen string itself, without dup or +" if interned? && shared?
+        if interned? && shared?
+          return "some are copies of a frozen string: use that one, without dup or +, and with " \
+                 "# frozen_string_literal: true where it is a literal"
+        end
         return "one of them is interned: use a frozen literal, or -string" if interned?
 
         "deduplicate with -string where the string is created or stored (the result is frozen)"
