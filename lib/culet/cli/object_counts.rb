@@ -36,7 +36,8 @@ module Culet
       def counting(objects)
         return "it has no object counts: #{objects["why"]}" unless objects["why"].empty?
 
-        text = format("%s counted in %.1f ms", Text::Numbers.count(objects["count"], "object"), 1000 * objects["seconds"])
+        number = Text::Numbers.count(objects["count"], "object")
+        text = format("#{number} counted in %.1f ms", 1000 * objects["seconds"])
         objects["complete"] ? text : "#{text}; incomplete, because the time limit was reached"
       end
     end

@@ -87,7 +87,7 @@ module Culet
 
       text, line, file, cost, undo, servers = ALL.fetch(name)
       line, file = LOADERS.fetch(@server) if servers&.include?(@server)
-      line, file = SERVED, LOADERS.fetch(@server).last if name == "requests" && @server
+      line, file = [SERVED, LOADERS.fetch(@server).last] if name == "requests" && @server
       line = "unset #{keeping.join(" ")}" if name == "collector"
       Remedy.new(name: name, text: text, line: line, file: file, cost: cost, undo: undo)
     end

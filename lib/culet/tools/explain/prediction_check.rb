@@ -54,7 +54,8 @@ module Culet
       # @return [String] a sentence
       def sentence(result)
         sizes = result.values_at("before_bytes", "after_bytes", "saved_bytes").map { |bytes| human(bytes.abs) }
-        change = format("from %s to %s: %s #{result["saved_bytes"].negative? ? "more" : "saved"}", *sizes) + growing(result)
+        sign = result["saved_bytes"].negative? ? "more" : "saved"
+        change = format("from %s to %s: %s #{sign}", *sizes) + growing(result)
         return "#{change}; nothing of what was advised is in place" if result["applied"].empty?
 
         "#{change}; no longer advised: #{result["applied"].map { |one| predicted(one) }.join(", ")}"
