@@ -25,7 +25,7 @@ Gem::Specification.new do |spec|
               "sampler/{Makefile,core/*,preload/*}", "replay/{Makefile,format.h,interposer/*,recorder/*,player/*}",
               "reader/{Makefile,format.h,layouts/*.h,src/**/*}", "part.mk",
               "boot/syscall_counter/{Makefile,syscall_counter.h,src/*}", "boot/{ext,lib}/**/*",
-              "{README,CHANGELOG,SECURITY}.md", "LICENSE.txt", "docs/{README,json,limits,versioning}.md",
+              "{README,CHANGELOG,SECURITY}.md", "LICENSE.txt", "docs/{README,json,known-issues,versioning}.md",
               "docs/guide/*.md", "fleet/*", "skills/**/*", base: __dir__]
   # Sorted, so that the same files make the same gem. What is compiled is no source, but for the empty library by which
   # culet/require learns Ruby's search order. DESIGN.md is for who changes the code.
