@@ -46,7 +46,7 @@ module Culet
                    %w[puma pitchfork]],
       "requests" => ["serve requests before the fork, so that workers do not build what these build",
                      "Culet.warmup(requests: %w[/], app: APP)", "the code that runs before the fork",
-                     "seconds at boot", "remove the line"],
+                     "seconds at boot", "remove the line", %w[puma pitchfork]],
       "preload" => ["load the application once, before the fork", "preload_app! (Puma), or load it first",
                     "the code or configuration that forks", "none; connections must be opened after the fork",
                     "remove the line"],
@@ -87,7 +87,7 @@ module Culet
 
       text, line, file, cost, undo, servers = ALL.fetch(name)
       line, file = LOADERS.fetch(@server) if servers&.include?(@server)
-      line, file = [SERVED, LOADERS.fetch(@server).last] if name == "requests" && @server
+      line = SERVED if name == "requests" && @server
       line = "unset #{keeping.join(" ")}" if name == "collector"
       Remedy.new(name: name, text: text, line: line, file: file, cost: cost, undo: undo)
     end
