@@ -89,15 +89,21 @@ module Culet
       # @return [Array<Swing>] of the memory in use
       def swings = @swings ||= large_swings { |process| @observation.in_use_of(process) }
 
-      # Whether pieces of work make a swing. The looks tell, if what is in use rises and falls between them, or garbage
-      # alone in a program whose collector is held back; else the rise does.
+      # Whether pieces of work make a swing. The looks tell, if what is in use differs between them, or garbage alone in
+      # a program whose collector is held back; else the rise does.
       def work?(swing)
-        looks = @observation.retention&.looks.to_a
+        looks = @observation.retention&.looks.to_a.map(&:analysis)
         half = swing.bytes / 2
-        reachable = Swing.of(swing.process, Trend.new(looks.map { |look| [look.at, look.analysis.total_bytes] }))
-        return true if reachable && reachable.bytes >= half
+        return true if peak?(looks.map(&:total_bytes), half)
 
-        swing.burst? && !(held_back? && range(looks.map { |look| look.analysis.unreachable_bytes }) >= half)
+        swing.burst? && !(held_back? && range(looks.map(&:unreachable_bytes)) >= half)
+      end
+
+      # Whether values fall, or the last one alone is higher: traffic that rises does neither.
+      def peak?(values, bytes)
+        *before, last = values
+        values.each_index.any? { |at| values[at] - values.drop(at).min >= bytes } ||
+          (before.any? && last - before.max >= bytes)
       end
 
       def range(values) = values.max.to_i - values.min.to_i

@@ -77,7 +77,7 @@ module Culet
       end
 
       # @return [Numeric] as of Observation#worker_weight, of the process that grows
-      def worker_weight = @worker_weight ||= observation.worker_weight((looked_at || process).pid)
+      def worker_weight = @worker_weight ||= observation.worker_weight((observation.looked_at || process).pid)
 
       # @return [Float] bytes that were added in the watch
       def bytes = trend.rate * trend.seconds
@@ -172,16 +172,11 @@ module Culet
         kind
       end
 
-      # @return [ObservedProcess, nil] the one in which holders or native memory grow most, of those that were looked at
-      def looked_at
-        pid = observation.retention&.analysis&.pid or return
-        observation.processes.find { |one| one.pid == pid }
-      end
-
       # Where the looks show no holder that keeps more, memory in use that grows is garbage, or native. The looks are
       # few: all memory in use rises with what is native, too.
       def by_native
         native = observation.native or return :none
+        looked_at = observation.looked_at
         both = native.probability <= LEVEL_OF_BOTH && looked_at && trend_of(looked_at).rising?
         return :none unless (native.rising? || both) && large?(native, LEAST_SHARE)
         return :none if without_unreported(native).probability > LEVEL_OF_BOTH

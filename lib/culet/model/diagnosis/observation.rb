@@ -109,6 +109,12 @@ module Culet
         Trend.new(points) if points.size >= LEAST_COUNTS
       end
 
+      # @return [ObservedProcess, nil] the one in which holders or native memory grow most, of those that were looked at
+      def looked_at
+        pid = retention&.analysis&.pid
+        processes.find { |one| one.pid == pid }
+      end
+
       # @return [Boolean] whether an agent has answered
       def agent? = moments.any? { |moment| moment["processes"].any? { |one| one["figures"] } }
 
@@ -120,11 +126,13 @@ module Culet
 
       # @return [Float, nil] which part of the Ruby heap's pages is reachable, at the look where most is; nil: nobody
       #   looked
-      def reachable_share = share_at_looks(:slot_bytes, *RUBY_HEAP)
+      def reachable_share = share(at_each_look(:slot_bytes).max, *RUBY_HEAP)
 
-      # @return [Float, nil] which part of malloc's memory is in use, at the look where most is; nil: nobody looked, or
-      #   the levels tell
-      def used_share = share_at_looks(:malloc_in_use_bytes, "malloc_unsplit")&.clamp(0.0, 1.0)
+      # @return [Float, nil] which part of malloc's memory is in use when most is; nil: nobody looked, or levels tell
+      def used_share
+        counts = points_of(looked_at&.pid) { |one| one.dig("figures", "malloc_used_bytes") }.map(&:last)
+        share(at_each_look(:malloc_in_use_bytes).push(*counts).max, "malloc_unsplit")&.clamp(0.0, 1.0)
+      end
 
       # A child that ends before it is read has a part of its parent's PSS.
       #
@@ -199,14 +207,18 @@ module Culet
       end
       private :points_of
 
-      def share_at_looks(figure, *names)
-        looks = retention&.looks or return
-        process = processes.find { |one| one.pid == retention.analysis.pid } or return
-        bytes = looks.filter_map { |look| look.analysis.public_send(figure) }.max
-        whole = process.readings.last.levels.values_at(*names).compact.sum
-        bytes.fdiv(whole) if bytes && whole.positive?
+      def at_each_look(figure) = retention&.looks.to_a.filter_map { |look| look.analysis.public_send(figure) }
+      private :at_each_look
+
+      # @param bytes [Integer, nil]
+      # @return [Float, nil] which part they are of levels of the process that was looked at, at the end
+      def share(bytes, *levels)
+        return unless looked_at && bytes
+
+        whole = looked_at.readings.last.levels.values_at(*levels).compact.sum
+        bytes.fdiv(whole) if whole.positive?
       end
-      private :share_at_looks
+      private :share
 
       def at_looks
         looks = retention&.looks or return
