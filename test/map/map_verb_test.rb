@@ -95,7 +95,7 @@ class MapVerbTest < Minitest::Test
     assert_sentence(/there is no file/, "map", "no/such/file")
     assert_sentence(/is not a snapshot/, "map", __FILE__)
     with_snapshot_file(MapHelper.stream) do |path, folder|
-      assert_sentence(%r{cannot write #{folder}/none/a.html: No such file}, "map", path, "--html", "#{folder}/none/a.html")
+      assert_sentence(%r{cannot write #{folder}/none/a.html: the directory #{folder}/none does not exist}, "map", path, "--html", "#{folder}/none/a.html")
       assert_sentence(%r{cannot write /dev/full: No space left}, "map", path, "--png", "/dev/full")
       File.binwrite(path, File.binread(path)[0..-40])
       Dir.chdir(folder) { assert_sentence(/is cut off/, "map", path) }

@@ -27,6 +27,7 @@ module Culet
           raise UsageError, "no process given; write `culet map PID`, `culet map puma` or `culet map FILE.snapshot`"
         end
 
+        check_destinations(:html, :png)
         show(words.map { |word| one_named(word) })
         EXIT_OK
       end
