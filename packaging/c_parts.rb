@@ -43,7 +43,8 @@ module Packaging
     def complete(specification)
       gaps = RUBIES - @abis
       specification.required_rubygems_version = ">= 3.3.22"
-      specification.required_ruby_version = [">= #{RUBIES.first}", *("< #{RUBIES.last.succ}.dev" if gaps.empty?)]
+      newest = (RUBIES | @abis).max
+      specification.required_ruby_version = [">= #{RUBIES.first}", *("< #{newest.succ}.dev" if gaps.empty?)]
       # For the other Rubies the extensions are compiled when the gem is installed.
       specification.extensions = gaps.empty? ? [] : ["ext/ready_made/Rakefile"]
       sources = specification.files.grep(SOURCES)
