@@ -17,7 +17,7 @@ class IdleTest < Minitest::Test
       done = Queue.new
       threads = Array.new(4) do
         Thread.new do
-          Thread.current[:kept] = Array.new(50_000) { |i| "x" * (700 + i % 200) } # too long to be embedded in an object, on any Ruby
+          Thread.current[:kept] = Array.new(50_000) { |i| "x" * (#{LONG_STRING_BYTES} + i % 200) }
           done << true
           sleep
         end

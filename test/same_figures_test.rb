@@ -17,8 +17,8 @@ class SameFiguresTest < Minitest::Test
   include CgroupHelper
 
   # A process at rest. For each line it prints the metrics that it has of itself, given the folder.
-  PROGRAM = <<~RUBY
-    kept = Array.new(20_000) { |i| "x" * (700 + (i % 900)) }.each_slice(3).map(&:first)
+  PROGRAM = <<~RUBY.freeze
+    kept = Array.new(20_000) { |i| "x" * (#{LONG_STRING_BYTES} + (i % 900)) }.each_slice(3).map(&:first)
     4.times { GC.start }
     GC.disable
     own = Culet::Metrics::OwnReading.new(root: ARGV[0])

@@ -30,6 +30,9 @@ module TestHelper
   # Longer than any test's program may take; past it the program is ended and the test fails.
   PATIENCE_SECONDS = 120
 
+  # Bytes of a string that lies in a block of malloc, because no slot of this Ruby is so large.
+  LONG_STRING_BYTES = [GC::INTERNAL_CONSTANTS.fetch(:RVARGC_MAX_ALLOCATE_SIZE, 0), 640].max + 60
+
   # A test that asserted nothing could not fail.
   def after_teardown
     super

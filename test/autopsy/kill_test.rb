@@ -90,8 +90,8 @@ class AutopsyKillTest < Minitest::Test
   end
 
   # Memory in use and free, in arenas of threads too, some of it returned, and some never touched.
-  HEAP = <<~RUBY
-    fill = ->(count) { Array.new(count) { |i| "x" * (700 + (i % 900)) } }
+  HEAP = <<~RUBY.freeze
+    fill = ->(count) { Array.new(count) { |i| "x" * (#{LONG_STRING_BYTES} + (i % 900)) } }
     kept = Array.new(4) { Thread.new { fill.call(12_000).each_slice(3).map(&:first) } }.map(&:value)
     untouched = Array.new(24) { Thread.new { sleep } }
     objects = Array.new(200_000) { Object.new }.each_slice(2).map(&:first)

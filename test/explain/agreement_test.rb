@@ -6,9 +6,9 @@ require_relative "../test_helper"
 # What report, cow and doctor advise is what explain lists, or says is too small; and nobody advises what is in place.
 class AdviceAgreementTest < Minitest::Test
   # Free memory in the arenas of threads that live on, in holes and in whole pages.
-  ARENAS = "threads = Array.new(4) { Thread.new { all = Array.new(40_000) { |i| 'x' * (100 + i % 900) }\n  " \
+  ARENAS = "threads = Array.new(4) { Thread.new { all = Array.new(20_000) { |i| 'x' * (#{LONG_STRING_BYTES} + i % 900) }\n  " \
            "kept = all.each_slice(40).map(&:first); all = nil; Thread.current[:done] = true; sleep; kept } }\n" \
-           "Thread.pass until threads.all? { |one| one[:done] }\nGC.start; GC.start\n"
+           "Thread.pass until threads.all? { |one| one[:done] }\nGC.start; GC.start\n".freeze
   SLOTS = "all = Array.new(800_000) { Object.new }\nkept = all.each_slice(200).map(&:first); all = nil\nGC.start; GC.start\n"
   UP = "puts :up; $stdout.flush; sleep"
   # As of a server with two workers that write to what they inherited.

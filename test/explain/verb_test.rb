@@ -18,9 +18,9 @@ class ExplainVerbTest < Minitest::Test
   STEADY = "keep = Array.new(50_000) { |i| \"kept \#{i}\" * 3 }\nputs :up; $stdout.flush\n" \
            "loop { 100.times { |i| \"garbage \#{i}\" * 20 }; sleep 0.02 }"
   # Free memory in the arenas of threads that live on.
-  ARENAS = "threads = Array.new(4) { Thread.new { all = Array.new(60_000) { |i| 'x' * (100 + i % 900) }\n  " \
+  ARENAS = "threads = Array.new(4) { Thread.new { all = Array.new(25_000) { |i| 'x' * (#{LONG_STRING_BYTES} + i % 900) }\n  " \
            "kept = all.each_slice(40).map(&:first); all = nil; Thread.current[:done] = true; sleep; kept } }\n" \
-           "Thread.pass until threads.all? { |one| one[:done] }\nGC.start; GC.start\nputs :up; $stdout.flush; sleep"
+           "Thread.pass until threads.all? { |one| one[:done] }\nGC.start; GC.start\nputs :up; $stdout.flush; sleep".freeze
   SPARSE = "all = Array.new(2_000_000) { Object.new }\nkept = all.each_slice(400).map(&:first); all = nil\nGC.start; GC.start\nputs :up; $stdout.flush; sleep"
   # Workers that write to what they inherited.
   WRITERS = "all = Array.new(400_000) { |i| \"text \#{i}\" * 5 }\nGC.start\nready, done = IO.pipe\n" \

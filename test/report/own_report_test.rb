@@ -6,8 +6,7 @@ require_relative "../scope/scope_helper"
 class OwnReportTest < Minitest::Test
   include ScopeHelper
 
-  # No slot of any Ruby holds so long a string.
-  KEPT = "kept = Array.new(30_000) { |i| \"x\" * (700 + (i % 300)) }; GC.start; "
+  KEPT = "kept = Array.new(30_000) { |i| \"x\" * (#{LONG_STRING_BYTES} + (i % 300)) }; GC.start; ".freeze
 
   def test_the_levels_add_up_and_say_what_the_strings_hold
     report = own("#{KEPT}document = Culet.report")
