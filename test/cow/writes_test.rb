@@ -109,8 +109,8 @@ class CowWritesTest < Minitest::Test
     program = "KEPT = Array.new(30_000) { 'x' * #{LONG_STRING_BYTES} }; family(1) { GC.disable; KEPT.each { |one| one.setbyte(300, 121) } }"
     with_family(*RUBY, "-e", "#{FORKS}#{program}", env: on("glibc")) do |pid|
       told = Culet::Cow::Verdicts.new(family(pid, writes: 1)).list
-      assert_match(/\ACulet::Warmup\.requests /, told.find { |one| one.topic == "malloc" }.remedy)
-      refute_match(/culet run|Culet\.warmup/, told.filter_map(&:remedy).join(" "))
+      assert_match(/\ACulet\.warmup\(requests: /, told.find { |one| one.topic == "malloc" }.remedy)
+      refute_match(/culet run|Culet\.warmup in /, told.filter_map(&:remedy).join(" "))
     end
   end
 
@@ -136,11 +136,11 @@ class CowWritesTest < Minitest::Test
 
   # In the slot of an object, and in a string's own block. Both are old by then, and told by their type.
   def test_what_ruby_wrote
-    program = "class K; def initialize = @a = 1; def b = @a = 2; end; KEPT = Array.new(50_000) { K.new }; 4.times { GC.start }; " \
+    program = "class K; def initialize = @a = 1; def b = @a = 2; end; KEPT = Array.new(200_000) { K.new }; 4.times { GC.start }; " \
               "family(1) { GC.disable; KEPT.each(&:b) }"
     with_ruby(program, "glibc") do |writes|
-      assert_operator writes.only(:data), :>, 0.9 * writes.bytes
-      assert_in_delta 50_000 * SLOT_BYTES, writes.holdings["T_OBJECT"].old, 100_000
+      assert_operator writes.only(:data), :>, 0.9 * changed(writes)
+      assert_in_delta 200_000 * SLOT_BYTES, writes.holdings["T_OBJECT"].old, 100_000
     end
     program = "KEPT = Array.new(50_000) { |i| \"string number \#{i} of many, longer than any slot\" * 30 }; 4.times { GC.start }; " \
               "family(1) { GC.disable; KEPT.each { |one| one.setbyte(500, 65) } }"
@@ -154,11 +154,11 @@ class CowWritesTest < Minitest::Test
 
   # Of objects that are no T_OBJECT. Ruby 4.0 has them in slots of its own kind, whose number was a cache's before.
   def test_instance_variables_elsewhere
-    program = "KEPT = Array.new(60_000) { |i| (+'short').tap { |one| one.instance_variable_set(:@a, i) } }; 4.times { GC.start }; " \
+    program = "KEPT = Array.new(200_000) { |i| (+'short').tap { |one| one.instance_variable_set(:@a, i) } }; 4.times { GC.start }; " \
               "family(1) { GC.disable; KEPT.each { |one| one.instance_variable_set(:@a, 1) } }"
     with_ruby(program, "glibc") do |writes|
-      assert_operator writes.touched(:data), :>, 0.9 * writes.bytes
-      assert_operator writes.touched(:inline_caches), :<, 0.15 * writes.bytes
+      assert_operator writes.touched(:data), :>, 0.9 * changed(writes)
+      assert_operator writes.touched(:inline_caches), :<, 0.15 * changed(writes)
     end
   end
 
@@ -204,8 +204,8 @@ class CowWritesTest < Minitest::Test
     program = "KEPT = Array.new(100_000) { Object.new }; 50_000.times { |i| KEPT[i * 2] = nil }; GC.start; 4.times { GC.start }; " \
               "family(1) { $own = Array.new(40_000) { Object.new }; 20_000.times { |i| $own[i * 2] = nil }; GC.start }"
     with_ruby(program, "glibc") do |writes|
-      assert_operator writes.touched(:collector), :>, 0.6 * writes.bytes
-      assert_operator writes.touched(:reuse), :>, 0.6 * writes.bytes
+      assert_operator writes.touched(:collector), :>, 0.6 * changed(writes)
+      assert_operator writes.touched(:reuse), :>, 0.6 * changed(writes)
     end
   end
 
@@ -282,6 +282,9 @@ class CowWritesTest < Minitest::Test
   private
 
   def jemalloc = Culet::Allocators.parse("jemalloc").environment({})["LD_PRELOAD"]
+
+  # Ruby 4.1 also writes what is there already: the shape of an object, or that a slot is free.
+  def changed(writes) = writes.bytes - writes.only(:same)
 
   def others(writes, *kinds) = (KINDS - kinds).sum { |kind| writes.only(kind) }
 
