@@ -33,6 +33,9 @@ module TestHelper
   # Bytes of a string that lies in a block of malloc, because no slot of this Ruby is so large.
   LONG_STRING_BYTES = [GC::INTERNAL_CONSTANTS.fetch(:RVARGC_MAX_ALLOCATE_SIZE, 0), 640].max + 60
 
+  # A large heap at the start of Ruby, in the unit in which this one counts what its heap may grow by.
+  INITIAL_HEAP = GC.stat.key?(:heap_allocatable_bytes) ? { "RUBY_GC_HEAP_INIT_BYTES" => "36M" } : { "RUBY_GC_HEAP_INIT_SLOTS" => "900000" }
+
   # A test that asserted nothing could not fail.
   def after_teardown
     super

@@ -40,7 +40,7 @@ class AdviceAgreementTest < Minitest::Test
 
   def test_a_sparse_heap
     assert_includes agree(SLOTS + UP), "compact"
-    assert_includes agree(SLOTS + UP, env: { "RUBY_GC_HEAP_INIT_SLOTS" => "900000" }, in_place: %w[compact]), "collector"
+    assert_includes agree(SLOTS + UP, env: INITIAL_HEAP, in_place: %w[compact]), "collector"
     agree("require 'culet'; Culet.warmup(steps: [:collect]); #{SLOTS}#{UP}", options: [LIB], in_place: %w[compact])
   end
 

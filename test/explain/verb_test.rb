@@ -146,10 +146,10 @@ class ExplainVerbTest < Minitest::Test
       assert_equal "ruby_heap", found["verdict"], found
       assert_includes found["remedies"].map { |one| one["name"] }, "compact"
     end
-    with_ruby(SPARSE, env: { "RUBY_GC_HEAP_INIT_SLOTS" => "20000" }) do |pid|
+    with_ruby(SPARSE, env: INITIAL_HEAP) do |pid|
       found = explain(pid, "2s")
-      assert_includes found["sentence"], "RUBY_GC_HEAP_INIT_SLOTS is set"
-      assert_includes found["remedies"].map { |one| one["line"] }, "unset RUBY_GC_HEAP_INIT_SLOTS"
+      assert_includes found["sentence"], "#{INITIAL_HEAP.keys.first} is set"
+      assert_includes found["remedies"].map { |one| one["line"] }, "unset #{INITIAL_HEAP.keys.first}"
     end
   end
 

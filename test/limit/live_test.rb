@@ -21,6 +21,9 @@ class LiveTest < Minitest::Test
       document = JSON.parse(err.lines.last)
       assert_equal [28 * MEBIBYTE, "control group #{folder}"], document.values_at("limit_bytes", "source")
       assert_operator document["native"]["tightened"], :>, 10
+      # The Ruby thread is not woken where earlier collections alone were enough (Ruby 4.1).
+      next if document["native"].values_at("trims", "collections").sum.zero?
+
       assert_includes document["steps"].map { |step| step["step"] }, "tighten"
       assert_match(/^culet: limit 28 MiB: tighten \(Ruby collects after [\d.]+ .B of malloc\), [\d.]+ MB in use/, err)
     end
@@ -42,6 +45,7 @@ class LiveTest < Minitest::Test
 
   # Small objects need no malloc: Ruby's heap grows by 45 % in one step.
   def test_json_documents
+    skip "this Ruby's heap grows by less" if GC.stat.key?(:heap_allocatable_bytes)
     assert_lives_only_with_limit(34 * MEBIBYTE, "#{WORKLOADS}/documents.rb")
   end
 

@@ -12,6 +12,7 @@ class SamplerTest < Minitest::Test
   # Forks workers, then one more for each line of input. The master has the agent, and so do they.
   CLUSTER = <<~RUBY
     $stdout.sync = true
+    4.times { GC.start(full_mark: false) } # Ruby 4.1 starts without a collection
     def work
       fork do
         Process.setproctitle("worker of cluster") unless ARGV.include?("untitled")
@@ -40,14 +41,14 @@ class SamplerTest < Minitest::Test
 
   def test_levels_add_up_to_the_resident_memory
     with_cluster(*AGENT) do |_, sampler|
-      moment = settled(sampler) { |one| one["processes"].all? { |process| process.dig("figures", "live_slots") } }
+      moment = settled(sampler) { |one| one["processes"].all? { |process| process.dig("figures", "minor_gcs").to_i.positive? } }
       moment["processes"].each do |process|
         assert_equal process["rss_bytes"], process["figures"]["levels"].values.sum
         assert_operator process["figures"]["levels"]["ruby_objects"], :>, 100_000
       end
       worker = moment["processes"].last["figures"]
       assert_operator worker["malloc_used_bytes"], :>, 5_000_000
-      assert_operator worker["minor_gcs"], :>, 0
+      assert_operator worker["live_slots"], :>, 0
       refute worker["profile"]
     end
   end
