@@ -47,6 +47,16 @@ class ExplainGrowthTest < Minitest::Test
     assert_equal [[", allocated in page.rb:11"], ["", ""]], told
   end
 
+  # A buffer that doubles is no holder that grows at each look, and what grows until it is full is none.
+  def test_objects_that_take_more_without_such_a_holder_leave_the_verdict_open
+    leaps = [10, 10.1, 20, 20.1, 20, 40, 40.1].map { |one| (one * MEGABYTE).round }
+    found = growth(malloc: FLAT, kept: leaps)
+    assert_equal [:objects, false], [found.verdict, found.leak?]
+    { total_bytes: 100 * MEGABYTE, members: [] }.each { |name, value| found.observation.define_singleton_method(name) { value } }
+    assert_match(/\Acannot tell yet: what the objects of process 1 take grows by \d+ MB a minute, and no holder/, Culet::Diagnosis.new(found.observation).sentence)
+    assert_equal :none, growth(malloc: FLAT, kept: [3, 6, 9, 13, 15, 15, 15].map { |one| one * MEGABYTE }).verdict
+  end
+
   def test_native_memory_that_grows_beside_what_ruby_knows_of_is_a_native_leak
     assert_equal :native, growth(malloc: RISING, kept: [100_000] * 7, native: [1, 2, 3, 4, 5, 6, 7]).verdict
   end

@@ -49,7 +49,7 @@ module Culet
       return { ruby: "ruby_leak", native: "native_leak" }.fetch(growth.verdict, "unknown") if growing?
       return "limit" if close?
 
-      causes.list.first&.name || "none"
+      causes.list.first&.name || (short? ? "unknown" : "none")
     end
 
     # @return [String] the verdict in a sentence
@@ -84,7 +84,7 @@ module Culet
     # @return [String, nil] what to do to learn more, where the verdict is open
     def next_step
       return unless verdict == "unknown"
-      if growth.verdict == :undecided || observation.agent?
+      if short? || growth.verdict == :undecided || observation.agent?
         return "watch longer: culet explain #{root} --for #{longer}"
       end
 
@@ -94,6 +94,9 @@ module Culet
     private
 
     def ranking = @ranking ||= Ranking.new(observation, growth: growth, causes: causes)
+
+    # Too few readings for a trend.
+    def short? = observation.retention.nil? && growth.trend.points.size < Trend::LEAST_POINTS
 
     # A growth whose kind or end is open is the verdict where nothing else explains the size.
     def growing?
@@ -125,6 +128,9 @@ module Culet
       case growth.verdict
       when :ruby then "a leak of Ruby objects: #{keepers || subject}"
       when :native then "a leak of native memory: #{subject}#{growth.origin}, and no Ruby object keeps it"
+      when :objects
+        "cannot tell yet: what the objects of #{grower} take grows by #{human(growth.per_minute.first)} a minute, " \
+        "and no holder keeps more at each look"
       when :unclear then "cannot tell yet: #{subject} all the time, and whether Ruby objects keep it is not known"
       else "cannot tell yet: #{subject}, but more slowly, or at a rising load; a boot and a cache look like that"
       end
@@ -149,6 +155,8 @@ module Culet
     end
 
     def nothing
+      return "cannot tell yet: #{observation.seconds.round} s do not show whether memory grows" if short?
+
       total = observation.total_bytes
       saved = remedies.first&.saves_bytes.to_i
       return "nothing is wrong: the program needs #{human(total)}" if saved < Thresholds::CAUSE_SHARE * total

@@ -52,8 +52,9 @@ module Culet
         @observation = observation
       end
 
-      # @return [Symbol] :ruby, :native, :unclear (it grows, and of which kind is not known), :undecided (it may be a
-      #   boot, a cache that is being filled, or a higher load) or :none
+      # @return [Symbol] :ruby, :native, :objects (what objects keep grows, and no holder at each look), :unclear (it
+      #   grows, and of which kind is not known), :undecided (it may be a boot, a cache that is being filled, or a
+      #   higher load) or :none
       def verdict = @verdict ||= settled(by_holders || by_profile || by_trend)
 
       # @return [Boolean] whether it is a leak, of whichever kind
@@ -71,6 +72,7 @@ module Culet
       def per_minute(keeping = rows)
         found = if keeping.any? then kept(keeping)
                 elsif verdict == :native && observation.native then observation.native
+                elsif verdict == :objects then observation.reachable
                 else trend
                 end
         [found.rate, *found.interval].map { |bytes| bytes * 60 * worker_weight }
@@ -166,7 +168,9 @@ module Culet
 
       def by_trend
         found = by_native
-        return found if found == :native || process&.looked || !grew?(trend, LEAST_SHARE_ALONE)
+        return found if found == :native
+        return found == :none ? by_reachable : found if process&.looked
+        return found unless grew?(trend, LEAST_SHARE_ALONE)
         return :undecided unless lasting?(trend)
 
         kind
@@ -182,6 +186,13 @@ module Culet
         return :none if without_unreported(native).probability > LEVEL_OF_BOTH
 
         lasting?(native) ? :native : :undecided
+      end
+
+      # A buffer that doubles leaps at few looks, and a stack is no proof.
+      def by_reachable
+        kept = observation.reachable
+        grew = kept && kept.probability <= LEVEL_OF_BOTH && large?(kept, LEAST_SHARE_ALONE) && lasting?(kept)
+        grew ? :objects : :none
       end
 
       # Native memory seems to grow while objects do, since Ruby does not report all of their memory.

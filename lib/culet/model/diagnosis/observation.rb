@@ -121,6 +121,9 @@ module Culet
       # @return [Trend, nil] of what malloc has in use and no object has, at the looks; nil where malloc does not tell
       def native = at_looks(&:native_bytes)
 
+      # @return [Trend, nil] of what is reachable at the looks; nil: nobody looked
+      def reachable = at_looks(&:total_bytes)
+
       # @return [Trend, nil] of all objects at the looks, garbage included; nil: nobody looked
       def objects = at_looks { |analysis| analysis.total_bytes + analysis.unreachable_bytes }
 
