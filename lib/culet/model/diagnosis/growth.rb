@@ -26,6 +26,8 @@ module Culet
       FLOORS = 6
       # The rate of the second half, at least, as a part of that of the first; and the load at most.
       LASTING = 1 / 3.0
+      # Of what is reachable at few looks, which vary by what requests hold.
+      LASTING_REACHABLE = 3 / 4.0
       MOST_LOAD = 1.5
       # An object has a slot, and rarely more blocks of malloc than this.
       BLOCKS_PER_OBJECT = 4
@@ -41,8 +43,8 @@ module Culet
       # Threads that a watch adds, at least, to be more than a pool's next one: one between two looks.
       LEAST_THREADS = Retention::Growth::LOOKS - 1
       private_constant :LEAST_BYTES, :LEAST_SHARE, :LEVEL_OF_BOTH, :UNREPORTED, :LEAST_SHARE_ALONE, :FLOORS, :LASTING,
-                       :MOST_LOAD, :BLOCKS_PER_OBJECT, :MOST_BLOCK_BYTES, :COLLECTED, :LEAST_SLOTS_SHARE, :HOLDERS,
-                       :LEAST_HOLDER_SHARE, :LEAST_THREADS
+                       :LASTING_REACHABLE, :MOST_LOAD, :BLOCKS_PER_OBJECT, :MOST_BLOCK_BYTES, :COLLECTED,
+                       :LEAST_SLOTS_SHARE, :HOLDERS, :LEAST_HOLDER_SHARE, :LEAST_THREADS
 
       # @return [Observation]
       attr_reader :observation
@@ -191,7 +193,8 @@ module Culet
       # A buffer that doubles leaps at few looks, and a stack is no proof.
       def by_reachable
         kept = observation.reachable
-        grew = kept && kept.probability <= LEVEL_OF_BOTH && large?(kept, LEAST_SHARE_ALONE) && lasting?(kept)
+        grew = kept && kept.probability <= LEVEL_OF_BOTH && large?(kept, LEAST_SHARE_ALONE) &&
+               lasting?(kept, LASTING_REACHABLE)
         grew ? :objects : :none
       end
 
@@ -207,11 +210,11 @@ module Culet
 
       def in_use_bytes = process ? trend.points.last.last : 0
 
-      def lasting?(trend) = steady?(trend) && !load_rises?
+      def lasting?(trend, least = LASTING) = steady?(trend, least) && !load_rises?
 
-      def steady?(trend)
+      def steady?(trend, least = LASTING)
         first, second = trend.halves.map(&:rate)
-        second >= LASTING * first
+        second >= least * first
       end
 
       def load_rises?
