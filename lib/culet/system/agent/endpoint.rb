@@ -47,6 +47,8 @@ module Culet
         own = inodes
         found = sockets.select { |inode, name| pattern.match?(name) && (own.nil? || own.include?(inode)) }
         found.map(&:last).first(MOST_NAMES)
+      rescue Errno::ENOENT, Errno::ESRCH
+        [] # the process has ended
       end
 
       def pattern = %r{\A(?:@culet-agent/#{inner_pid}/|/.*/culet/agent-#{inner_pid}-\d+\z)}

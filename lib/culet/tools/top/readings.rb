@@ -51,7 +51,7 @@ module Culet
 
           # After a pause, such as a stop by Ctrl-Z, missed readings are not made up for.
           due = [due + @every, Clock.now].max
-          break if @waker.wait_readable(due - Clock.now)
+          break if @waker.wait_readable([due - Clock.now, 0].max)
         end
       rescue StandardError => e
         put(e)
