@@ -29,7 +29,8 @@ class AutopsyHoldersTest < Minitest::Test
     with_cgroup(LIMIT_BYTES) do |group|
       with_box(group, "3") do |program, path|
         grow(program, 150)
-        first = look(path) { |found| found }
+        # A look may fall between the string and its place in the constant: then the stack has it.
+        first = look(path) { |found| found.holders.first.kind == "constant" }
         assert_equal ["constant", "Shop::PAGES", nil], first.holders.first.to_h.values_at(:kind, :name, :growth_bytes)
         grow(program, 40)
         second = look(path, &:seconds)
