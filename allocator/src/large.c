@@ -58,9 +58,10 @@ static struct culet_large *take_descriptor(void)
         return block;
     }
     block = culet_meta_get(CULET_META_LARGE);
-    if (!block && culet_pages_release_spare())
-        block = culet_meta_get(CULET_META_LARGE);
-    return block;
+    if (block)
+        return block;
+    culet_pages_release_spare();
+    return culet_meta_get(CULET_META_LARGE);
 }
 
 /* [pages lock] */
@@ -188,7 +189,7 @@ static uintptr_t map_apart(size_t bytes, size_t alignment)
 }
 
 /* A mapping of `bytes` with an unmapped page behind it. If the kernel refuses it, spare memory is released, and it is
- * asked once more; 0 if it refuses again, or if there was none. */
+ * asked once more; 0 if it refuses again. */
 static uintptr_t map(size_t bytes, size_t alignment)
 {
     uintptr_t start = map_apart(bytes, alignment);
@@ -196,9 +197,9 @@ static uintptr_t map(size_t bytes, size_t alignment)
         return start;
 
     culet_lock(&culet_pages_lock);
-    bool released = culet_pages_release_spare();
+    culet_pages_release_spare();
     culet_unlock(&culet_pages_lock);
-    return released ? map_apart(bytes, alignment) : 0;
+    return map_apart(bytes, alignment);
 }
 
 /* Makes an extent a block; false if there is no memory for its pagemap entry. [pages lock] */
@@ -218,8 +219,10 @@ static bool move_extent(struct culet_extent *extent, size_t bytes)
 {
     void *target = (void *)map_apart(bytes, CULET_PAGE);
 
-    if (!target && culet_pages_release_spare())
+    if (!target) {
+        culet_pages_release_spare();
         target = (void *)map_apart(bytes, CULET_PAGE);
+    }
     if (!target)
         return false;
     if (!culet_pagemap_prepare((uintptr_t)target, 1) ||

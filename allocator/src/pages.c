@@ -870,15 +870,12 @@ size_t culet_pages_reclaim(size_t keep)
     return huge + returned;
 }
 
-bool culet_pages_release_spare(void)
+void culet_pages_release_spare(void)
 {
-    size_t before = stats.segments;
-    bool huge_cached = culet_huge_cache_purge(SIZE_MAX) != 0;
-
+    culet_huge_cache_purge(SIZE_MAX);
     for (uint32_t i = ceiling; i-- > 0;)
         if (segments[i] && segments[i]->free == CULET_SEGMENT_PAGES && !is_purged_now(i))
             drop_segment(i);
-    return huge_cached || stats.segments < before;
 }
 
 void *culet_pages_descriptor(enum culet_meta kind)
@@ -888,9 +885,9 @@ void *culet_pages_descriptor(enum culet_meta kind)
         return descriptor;
 
     culet_lock(&culet_pages_lock);
-    bool released = culet_pages_release_spare();
+    culet_pages_release_spare();
     culet_unlock(&culet_pages_lock);
-    return released ? culet_meta_get(kind) : NULL;
+    return culet_meta_get(kind);
 }
 
 void culet_pages_count_purged(size_t bytes)

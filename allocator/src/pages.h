@@ -69,9 +69,9 @@ size_t culet_pages_purge_huge_cache(size_t bytes);
 /* In a forked child: frees what another thread was purging. */
 void culet_pages_reset_after_fork(void);
 
-/* When the kernel refuses a mapping: unmaps the huge-block cache and every wholly free segment. False if there was
- * none. */
-bool culet_pages_release_spare(void);
+/* When the kernel refuses a mapping: unmaps the huge-block cache and every wholly free segment. Ask the kernel again in
+ * any case: another thread may have unmapped them since the refusal. */
+void culet_pages_release_spare(void);
 
 /* culet_meta_get, once more after culet_pages_release_spare where needed. No lock held. */
 void *culet_pages_descriptor(enum culet_meta kind);

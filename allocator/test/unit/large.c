@@ -3,7 +3,9 @@
 #include "check.h"
 #include "culet.h"
 #include "heap.h"
+#include "lock.h"
 #include "pagemap.h"
+#include "pages.h"
 #include "resident.h"
 
 #include <errno.h>
@@ -318,6 +320,32 @@ TEST(a_refused_growth_leaves_the_block_whole)
             culet_heap_check();
         }
     CHECK_EQUAL(culet_large_stats().huge + culet_large_stats().large, 0);
+}
+
+/* Another thread unmaps everything spare between the kernel's refusal and the moment when this thread has the lock. */
+static bool refuse_and_release(void)
+{
+    static bool refused;
+
+    if (refused)
+        return false;
+    refused = true;
+    culet_lock(&culet_pages_lock);
+    culet_pages_release_spare();
+    culet_unlock(&culet_pages_lock);
+    return true;
+}
+
+TEST(a_huge_block_is_found_in_what_another_thread_released)
+{
+    bool zeroed;
+
+    culet_os_refuse = refuse_and_release;
+    void *block = culet_large_get(5 << 20, CULET_ALIGNMENT, &zeroed);
+    culet_os_refuse = NULL;
+    CHECK(block, "out of memory although memory was released meanwhile");
+    culet_free(block);
+    culet_heap_check();
 }
 
 /* Takes every block of that size that needs no request to the kernel; chains them. */
