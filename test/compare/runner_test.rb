@@ -75,11 +75,25 @@ class CompareRunnerTest < Minitest::Test
     assert_equal ["glibc"], document["results"].map { |result| result["allocator"] }
   end
 
-  def test_a_preload_that_does_not_take_is_no_result
-    document = compare(["/bin/sh", "-c", "unset LD_PRELOAD; #{ruby(GROWING).map { |word| "'#{word.gsub("'", "'\\\\''")}'" }.join(" ")}"],
-                       allocators: %w[glibc jemalloc], runs: 1)
-    assert_equal ["glibc"], document["results"].map { |result| result["allocator"] }
-    assert_match(/jemalloc was not loaded/, document["excluded"].first["reason"])
+  def test_a_preload_that_does_not_take_is_noticed
+    choice = Allocators.parse("jemalloc")
+    command = ["/bin/sh", "-c", "unset LD_PRELOAD; exec \"$@\"", "sh", *ruby("$stdout.sync = true; puts 'ready'; gets")]
+    IO.popen({ "LD_PRELOAD" => choice.library }, command, "r+") do |program|
+      assert_equal "ready\n", program.gets
+      check = Culet::Benchmark::PreloadCheck.new(choice)
+      check.examine([program.pid])
+      assert_match(/jemalloc was not loaded/, check.failure(program.pid))
+      program.puts
+    end
+  end
+
+  # The memory of a process whose main thread has ended cannot be read.
+  def test_a_program_that_could_not_be_observed_has_no_result
+    script = "require 'fiddle'; Thread.new { sleep 1; exit!(0) }; number = RUBY_PLATFORM.include?('aarch64') ? 93 : 60; " \
+             "Fiddle::Function.new(Fiddle::Handle::DEFAULT['syscall'], [Fiddle::TYPE_LONG] * 2, Fiddle::TYPE_LONG).call(number, 0)"
+    document = compare([RbConfig.ruby, "-e", script], allocators: %w[glibc], runs: 1)
+    assert_match(/\Ano sample was taken in the last \d\.\d\d of its \d\.\d\d seconds\z/, document["excluded"].first["reason"])
+    assert_empty document["results"]
   end
 
   # One string in fifty is kept. glibc has 57 to 86 MB before the trim, by the number of arenas, and some 25 after it.

@@ -22,8 +22,11 @@ module Culet
       # Between the load and the reading of the remaining memory; built-in programs wait as long.
       REST_SECONDS = 1.0
       POLL_START_SECONDS = 0.02
+      # Of the run, at its end: without samples it says nothing of the program's memory.
+      UNOBSERVED_SHARE = 0.5
       SIGTERM = Signal.list.fetch("TERM")
-      private_constant :POLL_SECONDS, :GRACE_SECONDS, :START_SECONDS, :REST_SECONDS, :POLL_START_SECONDS, :SIGTERM
+      private_constant :POLL_SECONDS, :GRACE_SECONDS, :START_SECONDS, :REST_SECONDS, :POLL_START_SECONDS,
+                       :UNOBSERVED_SHARE, :SIGTERM
 
       # @param plan [Benchmark::Plan] timeout and load
       def initialize(workload:, choice:, plan:, interruption:)
@@ -73,6 +76,7 @@ module Culet
         @interruption.check
         series = sampler.stop(done_at: done_at)
         check_end(load)
+        check_samples(series)
         check_allocator(preload_check, series)
         metrics(series, load, rest)
       ensure
@@ -166,6 +170,16 @@ module Culet
       def check_end(load)
         failure = @child.failure(allowed: load ? [SIGTERM, 128 + SIGTERM] : [])
         raise Benchmark::Exclusion, "it #{failure}#{diagnostic}" if failure
+      end
+
+      # The samples of a program that starts another one, as a shell does, could all be of the first.
+      def check_samples(series)
+        total = @child.wall_seconds
+        unobserved = series.last_at_seconds && (total - series.last_at_seconds)
+        return unless unobserved && unobserved > total * UNOBSERVED_SHARE
+
+        reason = format("no sample was taken in the last %.2f of its %.2f seconds", unobserved, total)
+        raise Benchmark::Exclusion.new(reason, remedy: "compare while the machine does nothing else")
       end
 
       def diagnostic = @child.diagnostic&.then { |words| ": #{words}" }

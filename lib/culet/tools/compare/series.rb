@@ -31,6 +31,9 @@ module Culet
       # @return [Integer] number of samples
       def size = @samples.size
 
+      # @return [Float, nil] seconds from the start to the last sample
+      def last_at_seconds = @samples.last&.at
+
       # The largest sampled sum or VmHWM of a process: both are lower bounds of the tree's peak.
       def peak_rss_bytes = [@samples.map(&:rss).max || 0, @process_peaks.each_value.max || 0].max
 
