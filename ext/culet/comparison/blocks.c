@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "common/search.h"
+#include "reader/src/base/search.h"
 
 /* average number of blocks per entry of the index */
 #define BLOCKS_PER_ENTRY 4

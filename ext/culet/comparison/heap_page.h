@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/search.h"
+#include "reader/src/base/search.h"
 #include "reader/layouts/ruby_slot.h"
 
 /* A heap page, as packed by Culet::Cow::Comparison. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/io.h"
-#include "common/search.h"
+#include "reader/src/base/search.h"
 
 /* The first extent that ends after an address; `extents` if there is none. */
 static size_t extent_after(const struct comparison_memory *memory, uint64_t address)

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/search.h"
+#include "reader/src/base/search.h"
 
 #define HEAVIEST_STEPS 12
 #define MOST_VISITS 200000 /* of shared nodes, on the way back to a holder */

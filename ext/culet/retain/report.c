@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/search.h"
+#include "reader/src/base/search.h"
 #include "reading/clock.h"
 #include "retain/duplicates.h"
 #include "retain/paths.h"

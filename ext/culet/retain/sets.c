@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/search.h"
+#include "reader/src/base/search.h"
 
 #define MOST_SETS 1000000 /* further ones count as many */
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/search.h"
+#include "reader/src/base/search.h"
 #include "retain/paths.h"
 
 #define MOST_NODES 20000

@@ -1,6 +1,7 @@
 #include "glibc/glibc_candidates.h"
 
 #include "base/bytes.h"
+#include "base/search.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,7 @@
 #include "mappings/stacks.h"
 
 #include "base/bytes.h"
+#include "base/search.h"
 #include "base/text.h"
 #include "ruby/interpreter.h"
 

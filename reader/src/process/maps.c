@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "process/maps.h"
 
-#include "base/bytes.h"
+#include "base/search.h"
 #include "base/text.h"
 
 #include <errno.h>

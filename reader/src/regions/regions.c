@@ -1,6 +1,6 @@
 #include "regions/regions.h"
 
-#include "base/bytes.h"
+#include "base/search.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* common/search.h - binary search. */
+/* base/search.h - binary search. */
 #pragma once
 
 #include <stddef.h>
