@@ -47,7 +47,7 @@ class EnvTest < Minitest::Test
 
     _, err, status = run_culet("env", "--out", File.join(directory, "no/such/file"), env: NEUTRAL)
     assert_equal 1, status.exitstatus
-    assert_match(/\Aculet: cannot write .*No such file/, err)
+    assert_match(/\Aculet: cannot write .*: the directory .* does not exist/, err)
     assert_equal 1, err.lines.size
   end
 

@@ -154,7 +154,7 @@ module Culet
       rescue SystemCallError, NoMemoryError => e
         remove_file
         retry if FULL.include?(e.class) && @folder.make_room
-        @problem = "no black box can be kept in #{@folder.path} (#{e.message.sub(/ @ .*/, "")}); the program runs " \
+        @problem = "no black box can be kept in #{@folder.path} (#{Error.reason(e)}); the program runs " \
                    "without it"
         false
       end

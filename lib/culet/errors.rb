@@ -6,6 +6,10 @@ module Culet
     # @return [Integer] exit status of the command line
     attr_reader :exit_status
 
+    # @param error [SystemCallError, IOError]
+    # @return [String] what its message says, without the function and the file that Ruby names
+    def self.reason(error) = error.message.sub(/ [@-] .*/, "").downcase
+
     # @param message [String] one sentence
     # @param exit_status [Integer] exit status of the command line
     def initialize(message = nil, exit_status: 1)

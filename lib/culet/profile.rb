@@ -93,7 +93,7 @@ module Culet
         write_to(draft.io.fileno)
         draft.commit
       rescue SystemCallError, IOError => e
-        raise Error, "cannot write #{path}: #{e.message.sub(/ @ .*/, "")}"
+        raise AtomicFile.unwritable(path, e)
       ensure
         draft&.discard
       end

@@ -19,7 +19,7 @@ class CliOutputTest < Minitest::Test
   def test_a_full_device_is_an_error_of_out
     err, status = culet("lib", "--out", "/dev/full", out: File::NULL)
     assert_equal 1, status.exitstatus
-    assert_match(%r{\Aculet: cannot write /dev/full: No space left on device\n\z}, err)
+    assert_match(%r{\Aculet: cannot write /dev/full: no space left on device\n\z}, err)
   end
 
   def test_a_closed_output_is_an_error

@@ -96,7 +96,7 @@ class MapVerbTest < Minitest::Test
     assert_sentence(/is not a snapshot/, "map", __FILE__)
     with_snapshot_file(MapHelper.stream) do |path, folder|
       assert_sentence(%r{cannot write #{folder}/none/a.html: the directory #{folder}/none does not exist}, "map", path, "--html", "#{folder}/none/a.html")
-      assert_sentence(%r{cannot write /dev/full: No space left}, "map", path, "--png", "/dev/full")
+      assert_sentence(%r{cannot write /dev/full: no space left}, "map", path, "--png", "/dev/full")
       File.binwrite(path, File.binread(path)[0..-40])
       Dir.chdir(folder) { assert_sentence(/is cut off/, "map", path) }
       assert_equal ["some.snapshot"], Dir.children(folder)

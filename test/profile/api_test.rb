@@ -43,7 +43,7 @@ class ProfileApiTest < Minitest::Test
     assert_equal ["RuntimeError: the memory profile was not started", "false"], lines.shift(2)
     refused = [0, -1, 1.5, "512k", nil, (1 << 40) + 1].map { |bytes| "ArgumentError: sample_bytes: #{bytes.inspect} is not a number of bytes from 1 to #{1 << 40}" }
     assert_equal refused, lines.shift(6)
-    assert_equal ["Culet::Error: cannot write missing/stream: No such file or directory", "Culet::Error: cannot write .: Is a directory",
+    assert_equal ["Culet::Error: cannot write missing/stream: no such file or directory", "Culet::Error: cannot write .: is a directory",
                   "[\"program.rb\"]"], lines
   end
 
@@ -98,7 +98,7 @@ class ProfileApiTest < Minitest::Test
     in_folder("puts 1") do |folder, program|
       out, err, status = run_program(*RUBY, program, env: sampled("CULET_PROFILE" => "1", "CULET_PROFILE_OUT" => "#{folder}/missing/x"))
       assert_equal ["1\n", true], [out, status.success?]
-      assert_equal "culet: the memory profile cannot be written: cannot write #{folder}/missing/x: No such file or directory\n", err
+      assert_equal "culet: the memory profile cannot be written: cannot write #{folder}/missing/x: no such file or directory\n", err
     end
   end
 

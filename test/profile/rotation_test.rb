@@ -30,7 +30,7 @@ class ProfileRotationTest < Minitest::Test
     parent = new_folder
     file = File.join(parent, "file")
     File.write(file, "")
-    { file => /cannot make the directory #{file}: File exists/, File.join(parent, "a/b") => /cannot make the directory .*No such file/,
+    { file => /cannot make the directory #{file}: file exists/, File.join(parent, "a/b") => /cannot make the directory .*no such file/,
       "/proc" => %r{cannot write /proc/culet-profile-\d+T\d+Z\.pb\.gz: } }.each do |folder, sentence|
       error = assert_raises(Culet::Error) { Culet::Profile::Rotation.new(folder, keep: 1).write("x", START, START) }
       assert_match(/\A#{sentence}/, error.message)
@@ -46,7 +46,7 @@ class ProfileRotationTest < Minitest::Test
       rotation = Culet::Profile::Rotation.new(folder, keep: 5)
       rotation.write("x" * 20_000, START, START)
       error = assert_raises(Culet::Error) { 4.times { |number| rotation.write("x" * 20_000, START, START + 1 + number) } }
-      assert_match(/\Acannot write .*: No space left on device\z/, error.message)
+      assert_match(/\Acannot write .*: no space left on device\z/, error.message)
       sizes = Dir.children(folder).map { |name| File.size(File.join(folder, name)) }
       assert_includes 2..3, sizes.size
       assert_equal [20_000], sizes.uniq

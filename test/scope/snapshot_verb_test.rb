@@ -78,7 +78,7 @@ class SnapshotVerbTest < Minitest::Test
   def test_a_full_disk_and_places_that_cannot_be_written
     with_program(RbConfig.ruby, "-e", WAITING) do |pid|
       assert_sentence(%r{cannot write /dev/full: no space left}, "snapshot", pid.to_s, "--out", "/dev/full")
-      assert_sentence(%r{cannot write /nowhere/x: no such file or directory}, "snapshot", pid.to_s, "--out", "/nowhere/x")
+      assert_sentence(%r{cannot write /nowhere/x: the directory /nowhere does not exist}, "snapshot", pid.to_s, "--out", "/nowhere/x")
       assert_sentence(/is a directory; give a file/, "snapshot", pid.to_s, "--out", ROOT)
     end
   end

@@ -25,7 +25,7 @@ module Culet
       rescue Elf::Invalid => e
         raise UsageError, "#{e.message}; name the .so file of an allocator"
       rescue SystemCallError => e
-        raise UsageError, "cannot read #{name}: #{e.message.sub(/ @ .*/, "").downcase}; " \
+        raise UsageError, "cannot read #{name}: #{Error.reason(e)}; " \
                           "name the .so file of an allocator"
       end
 

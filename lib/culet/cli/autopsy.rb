@@ -46,7 +46,7 @@ module Culet
 
         options[:all] ? files : files.first(1)
       rescue SystemCallError => e
-        raise Error, "cannot read #{path}: #{e.message.sub(/ @ .*/, "").downcase}"
+        raise Error, "cannot read #{path}: #{Error.reason(e)}"
       end
 
       def find(path, log)

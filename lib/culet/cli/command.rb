@@ -49,6 +49,7 @@ module Culet
         return help if options[:help]
         raise UsageError, EMPTY if words.include?("")
 
+        check_destinations(:out)
         execute(words, command)
       rescue OptionParser::ParseError => e
         raise UsageError, [mistake(e), dashes(argv) || meant(e) || "see `culet #{verb} --help`"].join("; ")
@@ -239,7 +240,7 @@ module Culet
       # Before a long run, not after it.
       #
       # @param names [Array<Symbol>] options that name files
-      def check_destinations(*names) = options.values_at(*names, :out).compact.each { |path| AtomicFile.check(path) }
+      def check_destinations(*names) = options.values_at(*names).compact.each { |path| AtomicFile.check(path) }
 
       # @raise [Error] when a signal came; the report has been written
       def check_interruption(interruption)

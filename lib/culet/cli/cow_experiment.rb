@@ -37,7 +37,6 @@ module Culet
                             "give interpreters by --with"
         end
 
-        check_destinations
         document = measure(plan, Experiment::Progress) { |about| Experiment::Engine.new(**about) }
         deliver(formatted(document) { Experiment::Table.new(document, color: color?) })
         conclude(document, "no contender completed a run")

@@ -28,7 +28,7 @@ module Culet
 
         raise Error, "cannot write to standard output: it is closed"
       rescue SystemCallError, IOError => e
-        raise Error, "cannot write to standard output: #{e.message.sub(/ @ .*/, "").downcase}"
+        raise Error, "cannot write to standard output: #{Error.reason(e)}"
       end
 
       # For a descriptor that was closed when Ruby started, Ruby opens a pipe that has no reader. select(2) reports the

@@ -62,7 +62,7 @@ module Culet
         case error
         when Errno::ENOENT then "#{interpreter || "the loader it asks for"} does not exist"
         when Errno::ENOEXEC then "it is not a program, nor a script with a #! line"
-        else error.message.sub(/ - .*/, "").downcase
+        else Error.reason(error)
         end
       end
 

@@ -23,7 +23,6 @@ module Culet
           raise UsageError, "`culet report` does not run a command; give a process number, e.g. `culet report 4242`"
         end
 
-        check_destinations
         words = checked(watched(words))
         return watch(words) if options[:watch]
 

@@ -37,7 +37,6 @@ module Culet
       # @return [Integer] exit status
       def execute(words, command)
         check_subject(words, command, "`culet requires --unused PID`")
-        check_destinations
         document = document(words, command)
         deliver(formatted(document) do
           Culet::Boot::UnusedTable.new(document, lines: options.fetch(:top, LINES), color: color?)

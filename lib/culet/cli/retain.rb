@@ -209,7 +209,7 @@ module Culet
         draft.commit
         err.puts("culet: wrote #{path}")
       rescue SystemCallError, IOError => e
-        raise Error, "cannot write #{path}: #{e.message.sub(/ @ .*/, "")}"
+        raise AtomicFile.unwritable(path, e)
       ensure
         draft&.discard
       end

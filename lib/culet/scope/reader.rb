@@ -86,7 +86,7 @@ module Culet
       def nameless_file
         Tempfile.create("culet-scope", binmode: true).tap { |file| File.unlink(file.path) }
       rescue SystemCallError, ArgumentError => e
-        raise Error, "cannot make a temporary file (#{e.message.sub(/ @ .*/, "").downcase}); " \
+        raise Error, "cannot make a temporary file (#{Error.reason(e)}); " \
                      "name a folder that may be written to in TMPDIR"
       end
 
@@ -106,7 +106,7 @@ module Culet
       def spawn(*words, **redirections)
         ::Process.spawn(ENVIRONMENT, *words, **redirections, **(@notes ? { NOTES => @notes } : {}))
       rescue SystemCallError => e
-        raise Error, "cannot start #{words.first}: #{e.message.sub(/ - .*/, "").downcase}"
+        raise Error, "cannot start #{words.first}: #{Error.reason(e)}"
       end
 
       # @return [Process::Status, nil] how it ended; nil where that cannot be known

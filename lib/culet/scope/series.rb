@@ -39,7 +39,7 @@ module Culet
         @count += 1
       rescue SystemCallError => e
         @draft.io.truncate(whole_bytes) if @draft.file?
-        raise unwritable(e)
+        raise AtomicFile.unwritable(@path, e)
       end
 
       private
@@ -52,7 +52,7 @@ module Culet
         @draft.io.sync = true
         @draft.io.write(SnapshotFile::HEADER)
       rescue SystemCallError => e
-        raise unwritable(e)
+        raise AtomicFile.unwritable(@path, e)
       end
 
       def finish
@@ -60,10 +60,8 @@ module Culet
 
         @count.positive? ? @draft.commit : @draft.discard
       rescue SystemCallError => e
-        raise unwritable(e)
+        raise AtomicFile.unwritable(@path, e)
       end
-
-      def unwritable(error) = Error.new("cannot write #{@path}: #{error.message.sub(/ @ .*/, "").downcase}")
     end
   end
 end

@@ -132,6 +132,11 @@ module Culet
       raise unwritable(path, e)
     end
 
+    # @param path [String]
+    # @param error [SystemCallError, IOError]
+    # @return [Culet::Error] to be raised
+    def unwritable(path, error) = Error.new("cannot write #{path}: #{Error.reason(error)}")
+
     # @return [Integer, nil]
     def descriptor(path)
       match = DESCRIPTOR.match(path) or return
@@ -176,8 +181,5 @@ module Culet
       raise
     end
     private_class_method :open_special
-
-    def unwritable(path, error) = Error.new("cannot write #{path}: #{error.message.sub(/ @ .*/, "")}")
-    private_class_method :unwritable
   end
 end

@@ -62,7 +62,7 @@ module Culet
       end
       call(**options)
     rescue SystemCallError => e
-      raise Error.new("cannot run #{@program}: #{e.message.sub(/ - .*/, "").downcase}",
+      raise Error.new("cannot run #{@program}: #{Error.reason(e)}",
                       exit_status: e.is_a?(Errno::ENOENT) ? 127 : 126)
     ensure
       @requests.close

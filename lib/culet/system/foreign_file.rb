@@ -27,7 +27,7 @@ module Culet
         content.bytesize <= most_bytes ? content : raise(Error, "#{path} is too large")
       end
     rescue SystemCallError => e
-      raise Error, "cannot read #{path}: #{e.message.sub(/ @ .*/, "").downcase}"
+      raise Error, "cannot read #{path}: #{Error.reason(e)}"
     end
 
     # @param owners [Array<Integer>, nil] as of `read`

@@ -31,7 +31,7 @@ module Culet
     rescue Errno::ENOENT, Errno::ENOTDIR
       raise Error, "there is no file #{path}; give #{what}"
     rescue SystemCallError => e
-      raise Error, "cannot read #{path}: #{e.message.sub(/ @ .*/, "").downcase}"
+      raise Error, "cannot read #{path}: #{Error.reason(e)}"
     end
 
     # @param what [String] as of `open`

@@ -35,7 +35,7 @@ module Culet
       @path
     rescue SystemCallError => e
       FileUtils.rm_f(part) if part
-      raise Error, "cannot make the link #{@path}: #{e.message.sub(/ @ .*/, "").downcase}; " \
+      raise Error, "cannot make the link #{@path}: #{Error.reason(e)}; " \
                    "choose a folder that you may write"
     end
 

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../system/atomic_file"
 require_relative "header"
 
 module Culet
@@ -18,11 +19,11 @@ module Culet
       #
       # @raise [Culet::Error] when FILE cannot be written
       def prepare
-        refuse_unwritable
+        AtomicFile.check(path)
         refuse_foreign
         files.each { |file| File.unlink(file) }
       rescue SystemCallError => e
-        raise Error, "cannot replace #{path}: #{e.message.sub(/ @ .*/, "").downcase}"
+        raise Error, "cannot replace #{path}: #{Error.reason(e)}"
       end
 
       # @return [Array<String>] existing files, the command's first, then by process number
@@ -35,13 +36,6 @@ module Culet
       end
 
       private
-
-      def refuse_unwritable
-        directory = File.dirname(path)
-        raise Error, "#{path} is a directory; give a file" if File.directory?(path)
-        raise Error, "cannot write #{path}: the directory #{directory} does not exist" unless File.directory?(directory)
-        raise Error, "cannot write #{path}: the directory #{directory} is not writable" unless File.writable?(directory)
-      end
 
       # Other files than traces are not overwritten.
       def refuse_foreign

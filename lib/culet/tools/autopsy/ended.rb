@@ -50,7 +50,7 @@ module Culet
         write(box.path, { "reporter" => ::Process.pid, "kills" => Kills.new.of(box), **seen }.compact)
         Autopsy::Summary.new(Autopsy::Findings.new(Box.load(box.path, owners: [::Process.euid]), alive: false)).lines
       rescue SystemCallError, Error => e
-        ["the black box #{box.path} cannot be read or changed (#{e.message.sub(/ @ .*/, "")})"]
+        ["the black box #{box.path} cannot be read or changed (#{Error.reason(e)})"]
       end
 
       def write(path, values)

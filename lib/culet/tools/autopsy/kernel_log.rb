@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../../errors"
+
 module Culet
   module Autopsy
     # The kills for lack of memory in the kernel's log. Reading it takes root, or kernel.dmesg_restrict=0.
@@ -38,7 +40,7 @@ module Culet
         end
         [found, nil]
       rescue SystemCallError => e
-        [found, e.message.sub(/ @ .*/, "")]
+        [found, Error.reason(e)]
       end
 
       def self.next_record(file)

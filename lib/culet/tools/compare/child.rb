@@ -150,7 +150,7 @@ module Culet
       rescue SystemCallError => e
         @errors.close
         missing = e.is_a?(Errno::ENOENT)
-        raise Error.new("cannot run #{command.first}: #{missing ? "no such program" : e.message.sub(/ - .*/, "")}",
+        raise Error.new("cannot run #{command.first}: #{missing ? "no such program" : Error.reason(e)}",
                         exit_status: missing ? 127 : 126)
       end
 

@@ -2,6 +2,7 @@
 
 require "json"
 require_relative "../../errors"
+require_relative "../../system/atomic_file"
 require_relative "../../version"
 
 module Culet
@@ -30,7 +31,7 @@ module Culet
       rescue Errno::EEXIST
         raise Error, "there is a file #{path} already; choose another name for the recording, or remove it"
       rescue SystemCallError => e
-        raise unwritable(e)
+        raise AtomicFile.unwritable(path, e)
       end
 
       # @raise [Culet::Error]
@@ -38,7 +39,7 @@ module Culet
         @file.syswrite("#{frame.text}\n")
         @frames += 1
       rescue SystemCallError => e
-        raise unwritable(e)
+        raise AtomicFile.unwritable(path, e)
       end
 
       # @return [void]
@@ -47,8 +48,6 @@ module Culet
       private
 
       def write(head) = @file.syswrite("#{JSON.generate(head)}\n")
-
-      def unwritable(error) = Error.new("cannot write #{path}: #{error.message.sub(/ @ .*/, "")}")
     end
   end
 end

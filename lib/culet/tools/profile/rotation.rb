@@ -48,13 +48,13 @@ module Culet
         Dir.mkdir(@folder) unless File.directory?(@folder)
         AtomicFile.check(File.join(@folder, Time.now.getutc.strftime(TIME)))
       rescue SystemCallError => e
-        raise Error, "cannot make the directory #{@folder}: #{e.message.sub(/ @ .*/, "")}"
+        raise Error, "cannot make the directory #{@folder}: #{Error.reason(e)}"
       end
 
       def remove_oldest
         Dir.children(@folder).grep(NAME).sort[0...-@keep].to_a.each { |name| remove(File.join(@folder, name)) }
       rescue SystemCallError => e
-        raise Error, "cannot remove old profiles in #{@folder}: #{e.message.sub(/ @ .*/, "")}"
+        raise Error, "cannot remove old profiles in #{@folder}: #{Error.reason(e)}"
       end
 
       def remove(path)

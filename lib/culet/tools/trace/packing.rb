@@ -51,7 +51,7 @@ module Culet
         yield packed.io
         packed.commit
       rescue SystemCallError => e
-        raise Error, "cannot pack #{@path}: #{e.message.sub(/ @ .*/, "").downcase}; the file is unchanged"
+        raise Error, "cannot pack #{@path}: #{Error.reason(e)}; the file is unchanged"
       ensure
         packed&.discard
       end

@@ -59,7 +59,7 @@ module Culet
           @descendants = Descendants.new(root: @pid, mark: mark)
           @preload_check = Benchmark::PreloadCheck.new(@contender.choice)
         rescue SystemCallError => e
-          raise Error, "cannot run #{words&.first}: #{e.message.sub(/ - .*/, "").downcase}"
+          raise Error, "cannot run #{words&.first}: #{Error.reason(e)}"
         ensure
           [input, output].compact.each(&:close)
         end
