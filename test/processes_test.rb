@@ -47,6 +47,7 @@ class ProcessesTest < Minitest::Test
     assert_nil Processes::Memory.pss_bytes(pid)
     assert_nil Processes::Memory.peak_rss_bytes(pid)
     assert_nil Processes::Cpu.seconds(pid)
+    assert_nil Processes::Cpu.exact_seconds(pid)
     assert_nil Processes::Cpu.start_ticks(pid)
     assert_empty Processes::Tree.new(pid).pids
   end
@@ -56,6 +57,7 @@ class ProcessesTest < Minitest::Test
              "nil until Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - t > 0.3 }; Process.wait(pid); #{WAITING}"
     with_program(RbConfig.ruby, "-e", script) do |pid|
       assert_operator Processes::Cpu.seconds(pid), :>=, 0.3
+      assert_in_delta Processes::Cpu.seconds(pid), Processes::Cpu.exact_seconds(pid), 0.05
     end
   end
 

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "culet/tools/compare"
+require "minitest/mock"
+require_relative "sampled"
 require "culet/system/interruption"
 require "culet/benchmark/progress"
 require "stringio"
@@ -11,7 +12,7 @@ class CompareRunnerTest < Minitest::Test
   Compare = Culet::Compare
   Allocators = Culet::Allocators
 
-  GROWING = "x = Array.new(3_000) { 'x' * 2_000 }; sleep 0.15"
+  GROWING = "x = Array.new(3_000) { 'x' * 2_000 }; #{Sampled::STOP}".freeze
 
   def test_document_has_every_run_of_every_candidate
     document = compare(ruby(GROWING), allocators: %w[glibc jemalloc tcmalloc], runs: 2)
@@ -34,29 +35,33 @@ class CompareRunnerTest < Minitest::Test
   end
 
   def test_a_difference_of_programs_is_found_and_likeness_is_not_called_one
-    script = "x = 'a' * ((ENV['MALLOC_ARENA_MAX'] ? 40 : 10) << 20); sleep 0.1"
+    script = "x = 'a' * ((ENV['MALLOC_ARENA_MAX'] ? 40 : 10) << 20); #{Sampled::STOP}"
     document = compare(ruby(script), allocators: %w[glibc glibc:arena_max=2 glibc:tcache_count=7], runs: 5)
     verdicts = document["comparisons"].select { |one| one["metric"] == "peak_rss_bytes" }.to_h { |one| [one["allocator"], one["verdict"]] }
     assert_equal "larger", verdicts["glibc:arena_max=2"]
     assert_equal "no difference shown", verdicts["glibc:tcache_count=7"]
   end
 
-  def test_crash_hang_and_failure_exclude_with_the_reason
-    script = "case ENV['MALLOC_ARENA_MAX'] when '1' then Process.kill(:SEGV, $$); sleep; when '2' then fork { sleep 60 }; sleep 60; " \
-             "when '3' then abort('no luck'); else sleep 0.1; end"
-    document = compare(ruby(script), allocators: %w[glibc glibc:arena_max=1 glibc:arena_max=2 glibc:arena_max=3], runs: 2, timeout: 15.0)
+  def test_crash_and_failure_exclude_with_the_reason
+    script = "case ENV['MALLOC_ARENA_MAX'] when '1' then Process.kill(:SEGV, $$); sleep; when '2' then abort('no luck'); else #{Sampled::STOP}; end"
+    document = compare(ruby(script), allocators: %w[glibc glibc:arena_max=1 glibc:arena_max=2], runs: 2)
     assert_equal ["glibc"], document["results"].map { |result| result["allocator"] }
     reasons = document["excluded"].to_h { |entry| [entry["allocator"], entry["reason"]] }
     assert_match(/was killed by SIG(ABRT|SEGV): .*\[BUG\]/, reasons["glibc:arena_max=1"])
-    assert_equal "it did not end within 15.0 seconds", reasons["glibc:arena_max=2"]
-    assert_equal "it exited with status 1: no luck", reasons["glibc:arena_max=3"]
-    assert_equal [1, 1, 1], document["excluded"].map { |entry| entry["run"] }
+    assert_equal "it exited with status 1: no luck", reasons["glibc:arena_max=2"]
+    assert_equal [1, 1], document["excluded"].map { |entry| entry["run"] }
     assert_empty document["comparisons"]
+  end
+
+  def test_a_hang_excludes_with_the_reason
+    document = compare(ruby("fork { sleep }; sleep"), allocators: %w[glibc], runs: 2, timeout: 1.0)
+    assert_empty document["results"]
+    assert_equal [["it did not end within 1.0 seconds", 1]], document["excluded"].map { |entry| entry.values_at("reason", "run") }
   end
 
   def test_a_candidate_that_fails_later_loses_its_earlier_runs
     directory = new_folder
-    script = "File.exist?(ARGV[0]) ? abort('second time') : (File.write(ARGV[0], ''); sleep 0.1)"
+    script = "File.exist?(ARGV[0]) ? abort('second time') : (File.write(ARGV[0], ''); #{Sampled::STOP})"
     document = compare(ruby(script, File.join(directory, "mark")), allocators: %w[glibc], runs: 3)
     assert_empty document["results"]
     assert_equal [["glibc", 2]], document["excluded"].map { |entry| entry.values_at("allocator", "run") }
@@ -87,20 +92,42 @@ class CompareRunnerTest < Minitest::Test
     end
   end
 
-  # The memory of a process whose main thread has ended cannot be read.
+  # The memory of a process whose main thread has ended cannot be read: two thirds of its time.
+  UNREADABLE = <<~RUBY.freeze
+    require "fiddle"
+    clocks = -> { [Process::CLOCK_MONOTONIC, Process::CLOCK_PROCESS_CPUTIME_ID].map { |clock| Process.clock_gettime(clock) } }
+    began = [Float(ARGV[0]), 0]
+    #{Sampled::STOP}
+    Thread.new do
+      nil until File.read("/proc/self/stat").include?(") Z ")
+      read = clocks.call
+      nil until clocks.call.zip(read, began).all? { |now, last, first| now - last > 2 * (last - first) }
+      exit!(0)
+    end
+    number = RUBY_PLATFORM.include?("aarch64") ? 93 : 60
+    Fiddle::Function.new(Fiddle::Handle::DEFAULT["syscall"], [Fiddle::TYPE_LONG] * 2, Fiddle::TYPE_LONG).call(number, 0)
+  RUBY
+
   def test_a_program_that_could_not_be_observed_has_no_result
-    script = "require 'fiddle'; Thread.new { sleep 1; exit!(0) }; number = RUBY_PLATFORM.include?('aarch64') ? 93 : 60; " \
-             "Fiddle::Function.new(Fiddle::Handle::DEFAULT['syscall'], [Fiddle::TYPE_LONG] * 2, Fiddle::TYPE_LONG).call(number, 0)"
-    document = compare([RbConfig.ruby, "-e", script], allocators: %w[glibc], runs: 1)
-    assert_match(/\Ano sample was taken in the last \d\.\d\d of its \d\.\d\d seconds\z/, document["excluded"].first["reason"])
+    document = compare(ruby(UNREADABLE, Culet::Clock.now.to_s), allocators: %w[glibc], runs: 1)
+    assert_match(/\Ano sample was taken in the last \d+\.\d\d of its \d+\.\d\d seconds\z/, document["excluded"].first["reason"])
     assert_empty document["results"]
+  end
+
+  def test_a_program_whose_end_is_noticed_late_was_observed
+    late = Class.new(Compare::Child) { def wall_seconds = super + 60 }
+    Compare::Child.stub(:new, ->(**options) { late.allocate.tap { |child| child.send(:initialize, **options) } }) do
+      document = compare(ruby(Sampled::STOP), allocators: %w[glibc], runs: 1)
+      assert_empty document["excluded"]
+      assert_operator document["results"].first["runs"].first["wall_seconds"], :>, 60
+    end
   end
 
   # One string in fifty is kept. glibc has 57 to 86 MB before the trim, by the number of arenas, and some 25 after it.
   def test_a_candidate_that_trims_ends_smaller
     script = "fill = -> { Array.new(20_000) { 'x' * 1_000 }.each_slice(50).map(&:first) }; keep = Array.new(4) { Thread.new(&fill).value }; " \
-             "2.times { GC.start }; sleep 2.5; 600.times { Culet.trim_stats[:returned_bytes] < 25_000_000 ? sleep(0.1) : break } if defined?(Culet.trim_stats); " \
-             "sleep 0.5; keep"
+             "2.times { GC.start }; 600.times { Culet.trim_stats[:returned_bytes] < 25_000_000 ? sleep(0.1) : break } if defined?(Culet.trim_stats); " \
+             "#{Sampled::STOP}; sleep 0.25; #{Sampled::STOP}; keep" # between the two, the time of which the end is the median
     document = compare([RbConfig.ruby, "-e", script], allocators: %w[glibc glibc:trim glibc:trim=now], runs: 1)
     assert_empty document["excluded"]
     untrimmed, background, now = document["results"].map { |result| result["runs"].first["end_rss_bytes"] }
@@ -110,7 +137,7 @@ class CompareRunnerTest < Minitest::Test
   end
 
   def test_a_trim_that_does_not_take_is_no_result
-    document = compare(["sleep", "0.3"], allocators: %w[glibc glibc:trim], runs: 1)
+    document = compare(["sh", "-c", "kill -STOP $$"], allocators: %w[glibc glibc:trim], runs: 1)
     assert_equal ["glibc"], document["results"].map { |result| result["allocator"] }
     assert_match(%r{it did not load culet/auto although RUBYOPT requires it}, document["excluded"].first["reason"])
   end
@@ -118,7 +145,7 @@ class CompareRunnerTest < Minitest::Test
   def test_the_callers_own_trims_do_not_reach_candidates
     before = ENV.to_h
     ENV.update("RUBYOPT" => "-I#{ROOT}/lib -rculet/auto", "CULET_TRIM" => "now,minimum=1K")
-    script = "abort unless ENV['CULET_TRIM'] == ARGV[0] && !Culet.trim_stats[:active]; sleep 0.1"
+    script = "abort unless ENV['CULET_TRIM'] == ARGV[0] && !Culet.trim_stats[:active]; #{Sampled::STOP}"
     assert_empty compare([RbConfig.ruby, "-e", script, "off"], allocators: %w[glibc], runs: 1)["excluded"]
   ensure
     ENV.replace(before)
@@ -126,14 +153,14 @@ class CompareRunnerTest < Minitest::Test
 
   def test_an_allocator_that_the_program_brings_is_not_glibc
     library = Allocators.parse("jemalloc").library
-    document = compare(["/bin/sh", "-c", "LD_PRELOAD='#{library}' exec #{RbConfig.ruby} --disable-gems -e 'sleep 0.2'"],
+    document = compare(["/bin/sh", "-c", "LD_PRELOAD='#{library}' exec #{RbConfig.ruby} --disable-gems -e '#{Sampled::STOP}'"],
                        allocators: %w[glibc jemalloc], runs: 1)
     assert_equal ["jemalloc"], document["results"].map { |result| result["allocator"] }
     assert_match(/uses jemalloc/, document["excluded"].first["reason"])
   end
 
   def test_settings_in_the_callers_environment_do_not_reach_candidates
-    script = "abort(ENV.to_h.inspect) if ENV['MALLOC_ARENA_MAX'] || ENV['MALLOC_CONF']; sleep 0.1"
+    script = "abort(ENV.to_h.inspect) if ENV['MALLOC_ARENA_MAX'] || ENV['MALLOC_CONF']; #{Sampled::STOP}"
     before = ENV.to_h
     ENV.update("MALLOC_ARENA_MAX" => "1", "MALLOC_CONF" => "narenas:1", "LD_PRELOAD" => "")
     assert_equal 2, compare(ruby(script), allocators: %w[glibc jemalloc], runs: 1)["results"].size
@@ -164,7 +191,7 @@ class CompareRunnerTest < Minitest::Test
     assert_equal [1, 2], result["runs"].map { |run| run["run"] }
     result["runs"].each do |run|
       assert_operator run["peak_rss_bytes"], :>=, run["mean_rss_bytes"]
-      assert_operator run["wall_seconds"], :>, 0.15
+      assert_operator run["wall_seconds"], :>, run["samples"].last["at_seconds"] - 0.001
       assert_operator run["cpu_seconds"], :>, 0
       assert_operator run["samples"].size, :>=, 2
       assert_kind_of Integer, run["peak_pss_bytes"]

@@ -22,7 +22,7 @@ module Culet
       # Between the load and the reading of the remaining memory; built-in programs wait as long.
       REST_SECONDS = 1.0
       POLL_START_SECONDS = 0.02
-      # Of the run, at its end: without samples it says nothing of the program's memory.
+      # Of the run's time and of its CPU time, at its end: without samples it says nothing of the program's memory.
       UNOBSERVED_SHARE = 0.5
       SIGTERM = Signal.list.fetch("TERM")
       private_constant :POLL_SECONDS, :GRACE_SECONDS, :START_SECONDS, :REST_SECONDS, :POLL_START_SECONDS,
@@ -172,11 +172,13 @@ module Culet
         raise Benchmark::Exclusion, "it #{failure}#{diagnostic}" if failure
       end
 
-      # The samples of a program that starts another one, as a shell does, could all be of the first.
+      # The samples of a program that starts another one, as a shell does, could all be of the first. A program without
+      # CPU time only seems to run on: its end was noticed late.
       def check_samples(series)
         total = @child.wall_seconds
         unobserved = series.last_at_seconds && (total - series.last_at_seconds)
         return unless unobserved && unobserved > total * UNOBSERVED_SHARE
+        return if @child.cpu_seconds - series.sampled_cpu_seconds <= @child.cpu_seconds * UNOBSERVED_SHARE
 
         reason = format("no sample was taken in the last %.2f of its %.2f seconds", unobserved, total)
         raise Benchmark::Exclusion.new(reason, remedy: "compare while the machine does nothing else")

@@ -96,6 +96,7 @@ module Culet
       def sample
         at = Clock.now
         pids = counted(living(at))
+        cpu = pids.sum { |pid| Processes::Cpu.exact_seconds(pid) || 0.0 }
         # An exiting process has released its memory already.
         memory = pids.to_h { |pid| [pid, Processes::Memory.rss_bytes(pid)] }.select { |_, bytes| bytes&.positive? }
         return if memory.empty?
@@ -103,6 +104,7 @@ module Culet
         memory.each_key { |pid| raise_peak(pid) }
         rss = memory.values.sum
         @series.add(at: at - @started_at, rss: rss, pss: pss(memory.keys, rss, at), processes: memory.size)
+        @series.sampled_cpu_seconds = cpu
         @preload_check.examine(memory.keys)
       end
 

@@ -17,8 +17,12 @@ module Culet
       # @param value [Float, nil] seconds since the start when the work was done; nil: at the end of the program
       attr_writer :done_at
 
+      # @return [Float] CPU seconds of the sampled processes until the last sample
+      attr_accessor :sampled_cpu_seconds
+
       def initialize
         @samples = []
+        @sampled_cpu_seconds = 0.0
         @process_peaks = {}
       end
 

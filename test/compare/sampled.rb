@@ -1,0 +1,41 @@
+# frozen_string_literal: true
+
+require "culet/tools/compare"
+
+# A measured program that stops itself by SIGSTOP goes on once a sample has been taken of it as it stands there: its
+# result does not depend on when the sampler runs. A process that compares requires this file.
+module Sampled
+  # In a program written in Ruby.
+  STOP = "Process.kill(:STOP, Process.pid)"
+  # A program of which something is not found out does not stand there for ever.
+  MOST_SAMPLES = 60
+
+  # @param culet [Array<String>] the words that start the command line
+  # @return [Array<String>] the same for programs that stop themselves
+  def self.command(culet) = [*culet[0..-2], "-r#{__FILE__}", culet.last]
+
+  private
+
+  def sample
+    stopped = [@descendants.root, *@seen.keys].uniq.select { |pid| Culet::Processes::Cpu.state(pid) == "T" }
+    @measured = []
+    super
+    (stopped & @measured).each { |pid| Process.kill(:CONT, pid) if known?(pid) }
+  rescue Errno::ESRCH
+    nil # it was killed
+  end
+
+  def raise_peak(pid)
+    super
+    @measured << pid
+  end
+
+  # Mappings are not read at each sample.
+  def known?(pid)
+    @looks ||= Hash.new(0)
+    looks = @looks[pid] += 1
+    @series.size > 1 && (looks > MOST_SAMPLES || !@preload_check.failure(pid)&.match?(/before its allocator could be checked|did not load/))
+  end
+end
+
+Culet::Compare::Sampler.prepend(Sampled)
