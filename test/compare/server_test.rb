@@ -2,8 +2,12 @@
 
 require "test_helper"
 require "json"
+require "minitest/mock"
 require "socket"
-require "culet/tools/compare/load_target"
+require "culet/benchmark/progress"
+require "culet/system/executables"
+require "culet/system/interruption"
+require "culet/tools/compare"
 
 class CompareServerTest < Minitest::Test
   # A server of a few lines, to be told its port and how to behave.
@@ -16,8 +20,8 @@ class CompareServerTest < Minitest::Test
       Thread.new(server.accept) do |socket|
         while (line = socket.gets)
           next unless line == "\r\n"
-          abort("the server gives up") if manner == "dies" && (answered += 1) > 50
-          status = manner == "refuses" || (manner == "fails" && (answered += 1) > 20) ? "500 No" : "200 OK"
+          (warn("the server gives up"); exit!(1)) if manner == "dies" && (answered += 1) > 2
+          status = manner == "refuses" || (manner == "fails" && (answered += 1) > 1) ? "500 No" : "200 OK"
           break if manner == "breaks" && (answered += 1) == 150
           sleep(0.01) if manner == "breaks"
           status = "301 Moved" if manner == "redirects"
@@ -36,13 +40,13 @@ class CompareServerTest < Minitest::Test
   end
 
   def test_a_server_of_the_users
-    document, err, status = measure("works")
+    document, err, status = measure("works", env: patient_load)
     assert status.success?, err
     assert_match(/\Awrk/, document["environment"]["load_generator"])
     run = document["results"].first["runs"].first
     assert_operator run["requests_per_second"], :>, 0
     assert_operator run["p50_seconds"], :>, 0
-    assert_in_delta run["mean_rss_bytes"], run["loaded_rss_bytes"], run["mean_rss_bytes"] * 0.5
+    assert_in_delta run["peak_rss_bytes"], run["loaded_rss_bytes"], run["peak_rss_bytes"] * 0.5
     assert_operator run["loaded_pss_bytes"], :<=, run["loaded_rss_bytes"]
     assert_in_delta run["loaded_rss_bytes"], run["end_rss_bytes"], run["loaded_rss_bytes"] * 0.5
     assert_operator run["end_pss_bytes"], :<=, run["end_rss_bytes"]
@@ -55,14 +59,14 @@ class CompareServerTest < Minitest::Test
   end
 
   def test_failing_requests_are_no_result
-    document, = measure("fails")
+    document, = measure("fails", env: patient_load)
     assert_empty document["results"]
     assert_match(/too many of \d+ requests failed: \d+ got an error status/, document["excluded"].first["reason"])
   end
 
   # Of some 400: a connection that a server closes between two requests.
   def test_one_request_may_fail
-    document, = measure("breaks")
+    document, = measure("breaks", env: patient_load)
     assert_empty document["excluded"]
     assert_operator document["results"].first["runs"].first["requests"], :<, 1_000
   end
@@ -81,6 +85,27 @@ class CompareServerTest < Minitest::Test
   def test_a_server_that_dies_under_load
     document, = measure("dies")
     assert_match(/exited with status 1 under load: the server gives up/, document["excluded"].first["reason"])
+  end
+
+  # One that finds out that it has ended when it waits for it, and not before.
+  LATE = Class.new(Culet::Compare::Child) do
+    def status = @waited && super
+
+    def wait(seconds)
+      @waited ||= seconds.nil?
+      super && status
+    end
+  end
+
+  def test_a_server_whose_death_is_noticed_after_the_load
+    target = Culet::Compare::LoadTarget.local(Culet::Compare::LoadTarget.free_port)
+    workload = Culet::Compare::Workload.command(server(target.to_s[/:(\d+)/, 1], "dies"), url: target)
+    run = Culet::Compare::Run.new(workload: workload, choice: Culet::Allocators.parse("glibc"), interruption: Culet::Interruption.new,
+                                  plan: Culet::Benchmark::Plan.new(workloads: [workload], choices: [], runs: 1, seed: 1, baseline: nil, duration_seconds: 1))
+    error = Culet::Compare::Child.stub(:new, ->(**options) { LATE.allocate.tap { |child| child.send(:initialize, **options) } }) do
+      assert_raises(Culet::Benchmark::Exclusion) { run.call }
+    end
+    assert_equal "it exited with status 1 under load: the server gives up", error.message
   end
 
   def test_a_program_that_never_answers
@@ -103,7 +128,8 @@ class CompareServerTest < Minitest::Test
 
   # Needs the network or the gems from an earlier use. Its bundle does not have culet, which trims in it all the same.
   def test_the_rack_workload
-    out, = assert_culet_success("compare", "rack", "--allocators", "glibc,jemalloc:trim", "--runs", "1", "--duration", "1", "--scale", "0.1", "--json")
+    out, = assert_culet_success("compare", "rack", "--allocators", "glibc,jemalloc:trim", "--runs", "1", "--duration", "1", "--scale", "0.1", "--json",
+                                env: patient_load)
     document = JSON.parse(out)
     assert_empty document["excluded"]
     assert_equal %w[glibc jemalloc:trim], document["results"].map { |result| result["allocator"] }
@@ -122,7 +148,21 @@ class CompareServerTest < Minitest::Test
 
   def measure(manner, **options)
     port = Culet::Compare::LoadTarget.free_port
-    compare(port, [RbConfig.ruby, "--disable-gems", "-e", SERVER, port.to_s, manner], **options)
+    compare(port, server(port, manner), **options)
+  end
+
+  # @return [Array<String>] a command
+  def server(port, manner) = [RbConfig.ruby, "--disable-gems", "-e", SERVER, port.to_s, manner]
+
+  # A wrk that puts the load on anew where the server has not answered one request in all its time.
+  def patient_load
+    folder = new_folder
+    File.write("#{folder}/wrk", <<~SH, perm: 0o755)
+      #!/bin/sh
+      while figures=$(#{Culet::Executables.find("wrk")} "$@"); echo "$figures" | grep -q '^culet 0 '; do :; done
+      echo "$figures"
+    SH
+    { "PATH" => "#{folder}:#{ENV.fetch("PATH")}" }
   end
 
   def compare(port, command, *options, env: {})
@@ -131,5 +171,3 @@ class CompareServerTest < Minitest::Test
     [JSON.parse(out), err, status]
   end
 end
-
-require "culet/tools/compare/load"

@@ -101,10 +101,7 @@ module Culet
       def serve(target)
         await_answer(target)
         before = tree_cpu
-        load = Load.new(target: target, seconds: @plan.duration_seconds, connections: @plan.connections).run do
-          check_limits
-          raise_ended("under load") if @child.status
-        end
+        load = run_load(target)
         @cpu_under_load = tree_cpu - before
         @memory_after_load = tree_memory("loaded")
         @loaded_until = Clock.now
@@ -113,6 +110,19 @@ module Culet
         raise_ended("under load") if @child.status
         @memory_at_rest = tree_memory("end")
         load
+      end
+
+      def run_load(target)
+        Load.new(target: target, seconds: @plan.duration_seconds, connections: @plan.connections).run do
+          check_limits
+          raise_ended("under load") if @child.status
+        end
+      rescue Benchmark::Exclusion
+        # Requests fail because the server has ended, which may be noticed after the load.
+        raise if !@child.status && Processes::Cpu.alive?(@child.pid)
+
+        @child.wait(nil)
+        raise_ended("under load")
       end
 
       def await_rest
