@@ -6,6 +6,7 @@ require "json"
 require "pty"
 require "timeout"
 require "unicode/display_width"
+require_relative "../compare/sampled"
 
 # What is printed to a terminal fits it, and is as plain as the terminal asks for.
 class CliWidthTest < Minitest::Test
@@ -54,7 +55,8 @@ class CliWidthTest < Minitest::Test
   # The bar and the table of a comparison, where a command's name is longer than the terminal.
   def test_a_comparison_in_a_narrow_terminal
     [40, 80].each do |columns|
-      raw, = assert_fits(columns, "compare", "--runs", "1", "--allocators", "glibc,glibc:arena_max=2", "--", *RUBY, "-e", "# #{"a long name " * 10}\nsleep 0.2")
+      raw, = assert_fits(columns, "compare", "--runs", "1", "--allocators", "glibc,glibc:arena_max=2", "--", *RUBY, "-e", "# #{"a long name " * 10}\n#{Sampled::STOP}",
+                         culet: Sampled.command(culet_command))
       assert_match(%r{2/2}, raw)
     end
   end
@@ -91,8 +93,8 @@ class CliWidthTest < Minitest::Test
   def in_folder(&) = Dir.mktmpdir("culet-width", &)
 
   # Sentences on standard error, and words that are too long themselves, are left to the terminal to break.
-  def assert_fits(columns, *words, chdir: ROOT)
-    raw, ended = on_terminal(columns, *words, chdir: chdir)
+  def assert_fits(columns, *words, **options)
+    raw, ended = on_terminal(columns, *words, **options)
     text = raw.gsub(/\e\[[0-9;]*[A-Za-z]/, "")
     assert_equal 0, ended.exitstatus, text
     over = text.split(/[\r\n]+/).select { |line| Unicode::DisplayWidth.of(line) > columns && line.strip.include?(" ") && !line.start_with?("culet: ") }
@@ -105,10 +107,10 @@ class CliWidthTest < Minitest::Test
   def width(text) = text.lines.map { |line| Unicode::DisplayWidth.of(line.chomp) }.max
 
   # @return [Array(String, Process::Status)] all that culet wrote to a terminal so wide
-  def on_terminal(columns, *words, env: {}, chdir: ROOT)
+  def on_terminal(columns, *words, env: {}, chdir: ROOT, culet: culet_command)
     PTY.open do |master, slave|
       slave.winsize = [40, columns]
-      pid = spawn({ **NEUTRAL, "TERM" => "xterm", "LC_ALL" => "C.UTF-8", **env }, *culet_command, *words, in: File::NULL, out: slave, err: slave, chdir: chdir,
+      pid = spawn({ **NEUTRAL, "TERM" => "xterm", "LC_ALL" => "C.UTF-8", **env }, *culet, *words, in: File::NULL, out: slave, err: slave, chdir: chdir,
 pgroup: true)
       slave.close
       [Timeout.timeout(PATIENCE_SECONDS) { read_all(master) }, await_end(pid)]

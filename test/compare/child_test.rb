@@ -9,7 +9,7 @@ class CompareChildTest < Minitest::Test
   def test_wall_and_cpu_seconds_of_the_tree
     child = start("fork { t = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) + 0.4; " \
                   "nil while Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) < t }; Process.wait; sleep 0.3")
-    assert child.wait(30)
+    assert child.wait(PATIENCE_SECONDS)
     child.stop
     assert_operator child.cpu_seconds, :>=, 0.4
     assert_operator child.cpu_seconds, :<, child.wall_seconds
@@ -21,7 +21,7 @@ class CompareChildTest < Minitest::Test
     directory = new_folder
     note = File.join(directory, "pid")
     child = start("Process.daemon; File.write('#{note}.new', $$.to_s); File.rename('#{note}.new', '#{note}'); sleep 60")
-    assert child.wait(30)
+    assert child.wait(PATIENCE_SECONDS)
     daemon = await_pid(note)
     child.stop
     refute running?(daemon), "the daemon #{daemon} is still there"
@@ -40,7 +40,7 @@ class CompareChildTest < Minitest::Test
   def test_counts_the_cpu_time_of_a_worker_nobody_waited_for
     child = start("r, w = IO.pipe; fork { t = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) + 0.3; " \
                   "nil while Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) < t; w.puts; loop {} }; r.gets; exit!(0)")
-    assert child.wait(30)
+    assert child.wait(PATIENCE_SECONDS)
     rest = child.stop
     assert_operator rest, :>, 0.1
     assert_operator child.cpu_seconds, :<, 0.5
@@ -66,7 +66,7 @@ class CompareChildTest < Minitest::Test
   end
 
   def test_how_it_ended
-    child = start("exit 3").tap { |one| one.wait(30) }
+    child = start("exit 3").tap { |one| one.wait(PATIENCE_SECONDS) }
     assert_equal "exited with status 3", child.failure
     assert_nil child.failure(allowed: [3])
   ensure
@@ -86,7 +86,7 @@ class CompareChildTest < Minitest::Test
 
   def diagnostic(script)
     child = start(script)
-    assert child.wait(60), "the program did not end"
+    assert child.wait(PATIENCE_SECONDS), "the program did not end"
     child.stop
     child.diagnostic
   end

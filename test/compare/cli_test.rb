@@ -5,8 +5,10 @@ require "io/console"
 require "json"
 require "pty"
 require "culet/allocators"
+require_relative "sampled"
 
 class CompareCliTest < Minitest::Test
+  STOPS_AT_ITS_END = { "RUBYOPT" => "-r#{ROOT}/test/compare/stops_at_its_end" }.freeze
   QUICK = ["--allocators", "glibc,jemalloc", "--runs", "2", "--seed", "4"].freeze
 
   def test_help_names_the_default_workloads
@@ -24,7 +26,7 @@ class CompareCliTest < Minitest::Test
   end
 
   def test_json_document
-    out, = assert_culet_success("compare", "hash", "--scale", "0.02", "--json", *QUICK)
+    out, = assert_success(*sampling_culet, "compare", "hash", "--scale", "0.02", "--json", *QUICK, env: STOPS_AT_ITS_END)
     document = JSON.parse(out)
     assert_equal %w[allocators comparisons complete culet environment excluded results], document.keys.sort
     check_environment(document["environment"])
@@ -44,8 +46,8 @@ class CompareCliTest < Minitest::Test
     copy = File.join(File.realpath(directory), "libfast.so")
     page = File.join(directory, "report.html")
     FileUtils.cp(Culet::Allocators.parse("jemalloc").library, copy)
-    out, = assert_culet_success("compare", "--allocators", "jemalloc,#{copy},#{copy}:trim", "--runs", "1", "--json", "--html", page,
-                                "--", RbConfig.ruby, "-e", "GC.start; sleep 0.3")
+    out, = assert_success(*sampling_culet, "compare", "--allocators", "jemalloc,#{copy},#{copy}:trim", "--runs", "1", "--json", "--html", page,
+                          "--", RbConfig.ruby, "-e", "GC.start; #{Sampled::STOP}")
     document = JSON.parse(out)
     assert_equal [], document["excluded"]
     assert_equal ["jemalloc", copy, "#{copy}:trim"], document["results"].map { |result| result["allocator"] }
@@ -57,7 +59,7 @@ class CompareCliTest < Minitest::Test
   def test_table_and_html
     directory = new_folder
     html = File.join(directory, "report.html")
-    out, err = assert_culet_success("compare", *QUICK, "--html", html, "--", RbConfig.ruby, "-e", "sleep 0.1")
+    out, err = assert_success(*sampling_culet, "compare", *QUICK, "--html", html, "--", RbConfig.ruby, "-e", Sampled::STOP)
     assert_match(/^glibc .*baseline/, out)
     assert_match(/^jemalloc /, out)
     assert_match(/<html/i, File.read(html))
@@ -119,7 +121,7 @@ class CompareCliTest < Minitest::Test
       slave.winsize = [24, 120]
       seen = +""
       reader = Thread.new { read_all(terminal, seen) }
-      pid = spawn(*culet_command, "compare", *QUICK, "--", RbConfig.ruby, "-e", "sleep 0.2", out: File::NULL, err: slave)
+      pid = spawn(*sampling_culet, "compare", *QUICK, "--", RbConfig.ruby, "-e", Sampled::STOP, out: File::NULL, err: slave)
       slave.close
       _, status = Process.wait2(pid)
       reader.join
@@ -129,24 +131,26 @@ class CompareCliTest < Minitest::Test
   end
 
   def test_the_default_baseline_is_the_first_contender
-    out, = run_culet("compare", "hash", "--scale", "0.01", "--runs", "1", "--allocators", "jemalloc,glibc", "--json")
+    out, = assert_success(*sampling_culet, "compare", "hash", "--scale", "0.01", "--runs", "1", "--allocators", "jemalloc,glibc", "--json", env: STOPS_AT_ITS_END)
     assert_equal ["jemalloc"], JSON.parse(out)["comparisons"].map { |one| one["baseline"] }.uniq
   end
 
   private
 
+  def sampling_culet = Sampled.command(culet_command)
+
   # The first run is complete at once; the second starts a child in another session and then hangs.
   def interrupted(directory, signal)
     before = trap(signal, "DEFAULT") # culet goes on ignoring what it was started to ignore, as the tests may have been
-    script = "mark, note = ARGV; (File.write(mark, ''); sleep 0.1; exit) unless File.exist?(mark); " \
-             "pid = fork { Process.setsid; sleep 60 }; sleep 0.2; " \
-             "File.write(note + '.new', [$$, pid].join(' ')); File.rename(note + '.new', note); sleep 60"
+    script = "mark, note = ARGV; (File.write(mark, ''); #{Sampled::STOP}; exit) unless File.exist?(mark); " \
+             "reader, writer = IO.pipe; pid = fork { Process.setsid; writer.puts; sleep }; reader.gets; " \
+             "File.write(note + '.new', [$$, pid].join(' ')); File.rename(note + '.new', note); sleep"
     note = File.join(directory, "pids")
-    Open3.popen3(*culet_command, "compare", "--allocators", "glibc", "--runs", "3", "--json", "--", RbConfig.ruby, "--disable-gems",
+    Open3.popen3(*sampling_culet, "compare", "--allocators", "glibc", "--runs", "3", "--timeout", "600", "--json", "--", RbConfig.ruby, "--disable-gems",
                  "-e", script, File.join(directory, "mark"), note, pgroup: true) do |input, output, error, process|
       input.close
       readers = [output, error].map { |io| Thread.new { io.read } }
-      6_000.times { File.exist?(note) ? break : sleep(0.02) }
+      assert_settles("the second run is under way") { File.exist?(note) }
       Process.kill(signal, process.pid)
       assert process.join(PATIENCE_SECONDS), "culet did not end"
       [*readers.map(&:value), process.value, File.read(note).split.map(&:to_i)]
