@@ -83,11 +83,7 @@ class RequiresUnusedTest < Minitest::Test
     with_program(*ruby("-r#{ROOT}/lib/culet/unused.rb", "-e", program), env: TestHelper::NEUTRAL.merge("CULET_UNUSED" => answers)) do |pid|
       before = file(unused(pid.to_s))
       Process.kill(:USR1, pid)
-      after = nil
-      10.times do
-        after = file(unused(pid.to_s))
-        break if after["unused_bytes"] < before["unused_bytes"]
-      end
+      after = assert_settles("less is unused") { file(unused(pid.to_s)).then { |now| now if now["unused_bytes"] < before["unused_bytes"] } }
       assert_includes before["unused"].map { |one| one["label"] }, "idle"
       refute_includes after["unused"].map { |one| one["label"] }, "idle"
       assert_in_delta before["iseq_bytes"], after["iseq_bytes"], 0.1 * before["iseq_bytes"] # a body may go meanwhile
@@ -141,8 +137,8 @@ class RequiresUnusedTest < Minitest::Test
         socket.close
       end
       assert_equal pid, Culet::Boot::UnusedInquiry.new(pid).call["pid"]
-      left = Array.new(50) { (sleep 0.1) && [Dir.children("/proc/#{pid}/fd").size, copies_of(pid)] }.find { |one| one == [before, 0] }
-      assert_equal [before, 0], left
+      left = nil
+      assert_settles(-> { "#{before} descriptors and no copy, not #{left}" }) { (left = [Dir.children("/proc/#{pid}/fd").size, copies_of(pid)]) == [before, 0] }
     end
   end
 
@@ -250,11 +246,7 @@ class RequiresUnusedTest < Minitest::Test
   # @return [Array<String>] what is idle once the signal has had a method run
   def idle_after(pid, signal, method)
     Process.kill(signal, pid)
-    10.times do
-      labels = idle_of(pid)
-      return labels unless labels.include?(method)
-    end
-    flunk("#{method} never ran")
+    assert_settles("#{method} has run") { idle_of(pid).then { |labels| labels unless labels.include?(method) } }
   end
 
   def file(document) = document["files"].find { |one| one["path"] == path("code.rb") } || flunk("code.rb is not told")
