@@ -78,8 +78,10 @@ class LiveVerbTest < Minitest::Test
   end
 
   def test_it_ends_with_the_processes
-    with_program(RbConfig.ruby, "-Ilib", "-e", "puts; $stdout.flush; sleep 2") do |pid|
+    with_fed(RbConfig.ruby, "-Ilib", "-e", "puts; $stdout.flush; gets") do |pid, out, feed|
+      out.gets
       with_live(pid.to_s) do |live|
+        feed.puts
         status, err = live.finish
         assert_equal [0, "culet: all processes have ended\n"], [status.exitstatus, err]
       end
