@@ -10,6 +10,13 @@ module BoxHelper
   LIBRARY = File.join(TestHelper::ROOT, "lib")
   MALLOC = File.join(TestHelper::ROOT, "allocator/build/libculet.so")
 
+  # Code that waits until what was begun later has been written.
+  #
+  # @param kind [String] readings or profiles
+  def self.recorded(kind)
+    "former = Culet::BlackBox.stats[:#{kind}]; sleep 0.05 until Culet::BlackBox.stats[:#{kind}] >= former + 2"
+  end
+
   def setup
     super
     @folder = new_folder

@@ -13,14 +13,14 @@ class AutopsyKillTest < Minitest::Test
 
   # Readings are written each second; memory that grows in between is followed if the profile is on. A block of malloc has
   # 3,136 bytes, which is a size class, so that the profile counts what the program prints, and its slots.
-  LEAK = <<~RUBY
+  LEAK = <<~RUBY.freeze
     require "culet/profile"
     $kept = []
     def leak = $kept << ("x" * 3135)
     Culet::Profile.label(endpoint: "GET /small") { Array.new(100) { Object.new } }
     Culet::Profile.label(endpoint: "GET /orders/:id") do
       Culet::Profile.label(endpoint: "orders#show") { 8000.times { leak } }
-      sleep 1.2
+      #{BoxHelper.recorded("profiles")}
       puts $kept.size * (3136 + 40)
       $stdout.flush
       Process.kill(:KILL, $$)
@@ -81,7 +81,7 @@ class AutopsyKillTest < Minitest::Test
   end
 
   def test_levels_add_up_to_the_resident_size
-    run_boxed("sleep 1.2; Process.kill(:KILL, $$); sleep", env: { "LD_PRELOAD" => MALLOC })
+    run_boxed("#{BoxHelper.recorded("readings")}; Process.kill(:KILL, $$); sleep", env: { "LD_PRELOAD" => MALLOC })
     report = autopsy(boxes.first)
     assert_operator report["rss_bytes"], :>, 1 << 20
     assert_equal report["rss_bytes"], report["levels"].values.sum
@@ -189,9 +189,9 @@ class AutopsyKillTest < Minitest::Test
   def test_the_parent_writes_a_summary
     _, err, = run_boxed(<<~RUBY)
       child = fork { Process.kill(:KILL, $$); sleep }
-      sleep 1.5
+      # Its thread ends when no child is left to look at.
+      sleep 0.05 while Thread.list.any? { |thread| thread.name == "culet-blackbox" }
       Process.wait(child)
-      sleep 0.2
     RUBY
     assert_equal 3, err.lines.grep(/\Aculet: /).size, err
     assert_match(/\Aculet: process \d+ \(-e\) was ended by SIGKILL/, err)

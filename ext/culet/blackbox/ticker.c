@@ -137,9 +137,9 @@ static void write_reading(enum culet_box_table table, uint64_t number, struct cu
     reading->profile_bytes = (uint64_t)own.estimate;
     reading->processor_time = culet_clock(CLOCK_THREAD_CPUTIME_ID);
     atomic_store(&ticker.processor_time, reading->processor_time);
-    atomic_fetch_add(&ticker.readings, 1);
     culet_box_write(table, culet_box_slot(table, number), number, culet_clock(CLOCK_REALTIME), reading,
                     sizeof(*reading));
+    atomic_fetch_add(&ticker.readings, 1);
 }
 
 static void write_second(struct culet_reading *reading)
