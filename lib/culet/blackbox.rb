@@ -217,9 +217,13 @@ module Culet
       # A zombie's status says which signal it was.
       def look_at(pid)
         status = ended_status(pid) or return
-        @mutex.synchronize { @children.delete(pid) && @missing.delete(pid) }
-        file = @folder.files(own: true)
-                      .find { |path| path[/culet-(\d+)-/, 1].to_i == pid && Folder.unlocked?(path) } or return
+        file = @folder.files(own: true).find { |path| path[/culet-(\d+)-/, 1].to_i == pid }
+        unlocked = file && Folder.unlocked?(file)
+        # A zombie's file is locked until the last of its threads has ended.
+        return if file && !unlocked && File.exist?("/proc/#{pid}")
+
+        @mutex.synchronize { [@children, @missing, @statuses].each { |all| all.delete(pid) } }
+        return unless unlocked
 
         require_relative "tools/autopsy"
         lines = Autopsy::Ended.new([file]).witnessed(signal: status)
@@ -230,7 +234,7 @@ module Culet
 
       # @return [Integer, Symbol, nil] the signal that ended the process, 0: none; :unknown; nil: it runs
       def ended_status(pid)
-        return @statuses.delete(pid) if @statuses.key?(pid)
+        return @statuses[pid] if @statuses.key?(pid)
 
         fields = File.read("/proc/#{pid}/stat").rpartition(") ").last.split
         return unless %w[Z X x].include?(fields.first)
@@ -238,7 +242,7 @@ module Culet
         fields.last.match?(/\A\d+\z/) ? fields.last.to_i & 0x7f : :unknown
       rescue Errno::ENOENT, Errno::ESRCH
         # It was waited for a moment ago, or its status went elsewhere (Process.detach).
-        status = @statuses.delete(pid) || (:unknown if @missing[pid])
+        status = @statuses[pid] || (:unknown if @missing[pid])
         @missing[pid] = true
         status
       end

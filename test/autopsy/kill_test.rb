@@ -198,6 +198,30 @@ class AutopsyKillTest < Minitest::Test
     assert_equal 9, findings.cause.signal
   end
 
+  # As long as one of its threads has not ended, a process has its files, and is a zombie already: here another process has
+  # the lock too.
+  def test_the_parent_writes_a_summary_of_a_process_whose_file_is_locked_at_first
+    _, err, = run_boxed(<<~'RUBY')
+      watched = -> { Thread.list.any? { |thread| thread.name == "culet-blackbox" } }
+      looks = 0
+      Culet::BlackBox.singleton_class.prepend(Module.new { define_method(:look_at) { |pid| super(pid).tap { looks += 1 } } })
+      reader, writer = IO.pipe
+      child = fork do
+        writer.close
+        spawn("cat", in: reader, out: File::NULL, 9 => Culet::BlackBox.instance_variable_get(:@file))
+        Process.kill(:KILL, $$)
+        sleep
+      end
+      sleep 0.05 until File.read("/proc/#{child}/stat").match?(/\) Z /)
+      looked = looks
+      sleep 0.05 until looks >= looked + 2 || !watched.call
+      writer.close
+      sleep 0.05 while watched.call
+      Process.wait(child)
+    RUBY
+    assert_equal 3, err.lines.grep(/\Aculet: /).size, err
+  end
+
   def test_the_next_process_writes_a_summary_once
     run_boxed("Process.kill(:KILL, $$); sleep")
     _, first, = run_boxed("1")
