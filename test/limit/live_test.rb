@@ -10,7 +10,14 @@ class LiveTest < Minitest::Test
   WORKLOADS = "#{ROOT}/bench/limit/workload".freeze
   GARBAGE = "#{ROOT}/workloads/garbage.rb".freeze
   # Steps of the extension are listed as soon as the Ruby thread of the limit runs.
-  REPORT = "require 'json'; 100.times { Culet::Limit.status['steps'].empty? && sleep(0.05) }; warn(JSON.generate(Culet::Limit.status))"
+  REPORT = <<~RUBY
+    require "json"
+    unlisted = -> { Culet::Limit.status.then { |one| one["steps"].empty? && one["native"].values_at("trims", "collections").sum.positive? } }
+    sleep 0.05 while unlisted.call
+    warn(JSON.generate(Culet::Limit.status))
+  RUBY
+  # Close to the limit, the program waits for its steps: on a busy machine their threads are late.
+  PACE = "pace = -> { sleep 0.003; sleep 0.01 while defined?(Culet::Limit) && Culet::Limit.status.then { |one| one['used_bytes'] > 0.9 * one['limit_bytes'] } }"
 
   # It needs 50 MB without culet/limit once a library is loaded.
   def test_a_program_that_makes_garbage_lives_in_a_limit_that_kills_it
@@ -50,10 +57,11 @@ class LiveTest < Minitest::Test
   end
 
   # A cache that only a callback can give up.
-  CACHE = <<~RUBY
+  CACHE = <<~RUBY.freeze
+    #{PACE}
     cache = []
     Culet::Limit.on(:pressure) { cache.clear } if defined?(Culet::Limit)
-    400.times { cache << "x" * 500_000; sleep 0.003 }
+    400.times { cache << "x" * 500_000; pace.call }
     puts "survived"
   RUBY
 
@@ -71,7 +79,8 @@ class LiveTest < Minitest::Test
   def test_memory_of_an_extension_is_freed_by_a_collection
     code = <<~RUBY
       require "fiddle"
-      400.times { Fiddle::Pointer.malloc(500_000, Fiddle::RUBY_FREE)[0, 500_000] = "x" * 500_000; sleep 0.003 }
+      #{PACE}
+      400.times { Fiddle::Pointer.malloc(500_000, Fiddle::RUBY_FREE)[0, 500_000] = "x" * 500_000; pace.call }
       puts "survived"
     RUBY
     with_real_group(100 * MEBIBYTE) do |folder|
@@ -118,7 +127,7 @@ class LiveTest < Minitest::Test
     with_real_group(200 * MEBIBYTE) do |folder|
       code = <<~'RUBY'
         thread = -> { File.read("/proc/self/task/#{Dir.children("/proc/self/task").max_by(&:to_i)}/comm") }
-        Process.wait(fork { sleep 0.1; GC.start; puts JSON.generate(Culet::Limit.status); puts thread.call })
+        Process.wait(fork { GC.start; sleep 0.05 until Culet::Limit.status["native"]["readings"].positive?; puts JSON.generate(Culet::Limit.status); puts thread.call })
         puts JSON.generate(Culet::Limit.status)
       RUBY
       out, err, status = run_in_group(folder, "-rculet/limit", "-rjson", "-e", code)
@@ -149,6 +158,7 @@ class LiveTest < Minitest::Test
     code = <<~RUBY
       Culet::Limit.on(:pressure) { nil }
       kept = Array.new(118) { "x" * 1_000_000 }
+      sleep 0.05 until (%w[trim callbacks collection] - Culet::Limit.status["steps"].map { |step| step["step"] }).empty?
       60.times { 20.times { "y" * 50_000 }; sleep 0.05 }
       puts JSON.generate(Culet::Limit.status)
     RUBY
