@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "top_helper"
+require "minitest/mock"
+require "culet/tools/top"
 
 # `culet top` without a terminal: one table, or one document.
 class TopOutputTest < Minitest::Test
@@ -84,9 +86,12 @@ class TopOutputTest < Minitest::Test
   end
 
   def test_processes_that_end_between_the_readings
-    with_program(RbConfig.ruby, "--disable-gems", "-e", "puts; $stdout.flush; sleep 1.5") do |pid|
-      out, err, status = run_culet("top", pid.to_s, "--every", "3")
-      assert_equal ["", "culet: process #{pid} has ended\n", 1], [out, err, status.exitstatus]
+    with_program(RbConfig.ruby, "--disable-gems", "-e", WAITING) do |pid|
+      ending = lambda do |_seconds|
+        Process.kill(:KILL, pid)
+        await_end(pid)
+      end
+      Culet::Top.stub(:sleep, ending) { assert_sentence(/\Aculet: process #{pid} has ended$/, "top", pid.to_s) }
     end
   end
 
