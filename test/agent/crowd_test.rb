@@ -144,6 +144,20 @@ class AgentCrowdTest < Minitest::Test
     end
   end
 
+  # A zombie has no network namespace, and what was waited for no folder in /proc.
+  def test_a_process_that_ends_before_its_sockets_are_listed_has_none
+    with_agent(WAITS) do |pid|
+      endpoint = Culet::Agent::Endpoint.new(Culet::Processes::Live.find(pid))
+      assert_predicate endpoint, :listens?
+      Process.kill(:KILL, pid)
+      assert_settles("it has ended") { File.read("/proc/#{pid}/stat").match?(/\) Z /) && Dir.children("/proc/#{pid}/task").size == 1 }
+      assert_nil endpoint.connect
+      await_end(pid)
+      assert_nil endpoint.connect
+      refute_predicate endpoint, :listens?
+    end
+  end
+
   # In the kernel's list, a name with a line's end in it looks like two sockets, and the second like the agent's own.
   def test_a_name_that_seems_to_be_the_agents
     skip "only root can become another user" unless Process.euid.zero?
