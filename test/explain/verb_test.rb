@@ -13,8 +13,22 @@ class ExplainVerbTest < Minitest::Test
   # Two lists, of which a mended program fills one.
   LISTS = "$list, $log = [], []\nputs :up; $stdout.flush\n" \
           "loop { 20.times { |i| $list << \"leaked \#{i}\" * 20 unless ENV['MENDED']; $log << \"noted \#{i}\" * 10 }; sleep 0.02 }"
-  # Workers that grow alike.
-  GROWING = "2.times { fork { list = []; loop { list << 'x' * 500_000; sleep 0.05 } } }\nputs :up; $stdout.flush; sleep"
+  # Workers that grow alike, each time the program gets a line.
+  GROWING = <<~RUBY
+    $stdout.sync = true
+    workers = Array.new(2) do
+      IO.popen("-", "r+") || begin
+        list = []
+        puts(list.push("x" * 5_000_000).size) while $stdin.gets
+        exit!
+      end
+    end
+    puts :up
+    while $stdin.gets
+      workers.each { |worker| worker.tap(&:puts).gets }
+      puts :grown
+    end
+  RUBY
   STEADY = "keep = Array.new(50_000) { |i| \"kept \#{i}\" * 3 }\nputs :up; $stdout.flush\n" \
            "loop { 100.times { |i| \"garbage \#{i}\" * 20 }; sleep 0.02 }"
   # Free memory in the arenas of threads that live on.
@@ -76,8 +90,12 @@ class ExplainVerbTest < Minitest::Test
   end
 
   def test_workers_that_grow_alike_count_together
-    with_program(RbConfig.ruby, "--disable-gems", "-e", GROWING) do |pid|
-      found = Culet::Explain::Watch.new(pid, seconds: 4.0, interruption: Culet::Interruption.new).call
+    with_fed(RbConfig.ruby, "--disable-gems", "-e", GROWING) do |pid, out, feed|
+      assert_equal "up\n", out.gets
+      found = watched(pid, 4.0) do
+        feed.puts
+        assert_equal "grown\n", out.gets
+      end
       assert_equal 2, found.workers.size
       found.workers.each { |worker| assert_in_delta 2, found.worker_weight(worker.pid), 0.9 }
       assert_equal 1, found.worker_weight(pid)
@@ -223,9 +241,13 @@ class ExplainVerbTest < Minitest::Test
   end
 
   def test_a_ruby_process_that_ended_is_told_of_and_a_command_is_not
-    { "Process.wait(fork { sleep 1.5 })" => 1, "system('sleep 1.5')" => 0 }.each do |child, count|
-      with_program(RbConfig.ruby, "--disable-gems", "-e", "puts :up; $stdout.flush; loop { #{child} }") do |pid|
-        found = Culet::Explain::Watch.new(pid, seconds: 4.0, interruption: Culet::Interruption.new).call
+    { "fork { $stdin.gets }" => 1, "spawn('sh', '-c', 'read line')" => 0 }.each do |child, count|
+      code = "$stdout.sync = true; #{child}; puts :up; Process.wait; puts :ended; sleep"
+      with_fed(RbConfig.ruby, "--disable-gems", "-e", code) do |pid, out, feed|
+        assert_equal "up\n", out.gets
+        ended = nil
+        found = watched(pid, 2.0) { ended ||= feed.puts || out.gets }
+        assert_equal "ended\n", ended
         assert_equal count, found.problems.grep(/\A(?:a Ruby process|\d Ruby processes) ended during/).size, found.problems
       end
     end
@@ -239,6 +261,18 @@ class ExplainVerbTest < Minitest::Test
   end
 
   private
+
+  # @yield between the looks at the process
+  # @return [Culet::Diagnosis::Observation]
+  def watched(pid, seconds)
+    pauses = Object.new
+    pauses.define_singleton_method(:wait) do |pause|
+      yield
+      sleep(pause)
+      false
+    end
+    Culet::Explain::Watch.new(pid, seconds: seconds, interruption: pauses).call
+  end
 
   def with_ruby(code, *options, env: {}, &block)
     with_program(RbConfig.ruby, *options, "-e", code, env: TestHelper::NEUTRAL.merge(env), &block)
