@@ -171,6 +171,12 @@ module TestHelper
     [input, feed].compact.each(&:close)
   end
 
+  # Stops a process. One that has not stopped yet may still answer.
+  def stop(pid)
+    Process.kill(:STOP, pid)
+    assert_settles("process #{pid} has stopped") { Dir["/proc/#{pid}/task/*/stat"].all? { |file| File.read(file).match?(/\) T /) } }
+  end
+
   # @return [Process::Status] how a program of with_started ended
   def await_end(pid)
     Timeout.timeout(PATIENCE_SECONDS) { Process.wait2(pid).last }

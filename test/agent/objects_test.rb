@@ -217,8 +217,7 @@ class AgentObjectsTest < Minitest::Test
 
   def test_a_stopped_process_is_said
     with_agent("#{SAY_UP}; sleep") do |pid|
-      Process.kill(:STOP, pid)
-      Thread.pass until File.read("/proc/#{pid}/stat")[/\) (\S)/, 1] == "T"
+      stop(pid)
       assert_sentence(/process #{pid} is stopped; continue it first: kill -CONT #{pid}/, "snapshot", "--objects", pid)
     end
   end

@@ -7,15 +7,8 @@ require "culet/tools/report"
 class MapRealProcessesTest < Minitest::Test
   HOLD = "keep = [bytearray(700) for _ in range(20000)]; del keep[::3]; print('up', flush=True); import time; time.sleep(600)"
 
-  # What moves while it is read in slices cannot be compared.
-  def stop(pid)
-    Process.kill(:STOP, pid)
-    states = -> { Dir["/proc/#{pid}/task/*/status"].map { |path| File.read(path)[/^State:\t(\w)/, 1] } }
-    Thread.pass until states.call.all?("T")
-  end
-
   def assert_drawn_to_the_byte(pid, allocator:)
-    stop(pid)
+    stop(pid) # what moves while it is read in slices cannot be compared
     snapshot = Culet::Scope.snapshots(pid.to_s).first
     assert_equal allocator, snapshot.allocator.name
     model = Culet::Map::Model.new(snapshot)

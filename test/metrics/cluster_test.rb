@@ -53,8 +53,7 @@ class MetricsClusterTest < Minitest::Test
     with_parent do |parent, _|
       first = ask(parent, "pids").split.first
       ask(parent, "text")
-      Process.kill(:STOP, first.to_i)
-      sleep 0.01 until Dir["/proc/#{first}/task/*/stat"].all? { |file| File.read(file).match?(/\) T /) }
+      stop(first.to_i)
       ages = Array.new(2) { parse(ask(parent, "text")) }.map { |samples| value(samples, "culet_process_report_age_seconds", pid: first) }
       assert_operator ages.last, :>=, ages.first + Culet::Metrics::Collector::WAIT
       Process.kill(:CONT, first.to_i)

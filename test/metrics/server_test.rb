@@ -208,6 +208,7 @@ class MetricsServerTest < Minitest::Test
       reader, writer = IO.pipe
       child = fork do
         Process.kill(:STOP, Process.ppid)
+        sleep 0.01 until Dir["/proc/\#{Process.ppid}/task/*/stat"].all? { |file| File.read(file).match?(/\\) T /) }
         status, _, body = Culet::Metrics::Rack.new(nil).call("REQUEST_METHOD" => "GET", "PATH_INFO" => "/metrics")
         writer.write(status, " ", *body)
         Process.kill(:CONT, Process.ppid)

@@ -116,7 +116,7 @@ class ProfileLiveTest < Minitest::Test
     with_program(RbConfig.ruby, "-e", script, env: TestHelper::NEUTRAL) do |pid|
       assert_refused(/process #{pid} has no agent and does not run on culet's allocator; start it with RUBYOPT=-r\$\(culet lib profile\) culet run -- COMMAND/,
                      pid.to_s)
-      Process.kill(:STOP, pid)
+      stop(pid)
       assert_refused(/process #{pid} has no agent|is stopped/, pid.to_s)
     end
     with_program(RbConfig.ruby, "-e", script, env: on_culet) do |pid|
@@ -140,7 +140,7 @@ class ProfileLiveTest < Minitest::Test
 
   def test_a_stopped_process
     with_profiled(ON_REQUEST) do |pid|
-      Process.kill(:STOP, pid)
+      stop(pid)
       assert_refused(/process #{pid} is stopped; continue it first: kill -CONT #{pid}/, pid.to_s)
     end
   end

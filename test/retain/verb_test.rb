@@ -161,7 +161,7 @@ class RetainVerbTest < Minitest::Test
 
   def test_a_stopped_process
     with_agent(WAITING) do |pid|
-      Process.kill(:STOP, pid)
+      stop(pid)
       assert_refused(/process #{pid} is stopped; continue it first/, pid)
     ensure
       Process.kill(:CONT, pid)
