@@ -39,8 +39,8 @@ class AgentFiguresTest < Minitest::Test
   def test_figures_follow_a_busy_process
     with_agent("#{SAY_UP}; loop { Array.new(1000) { +'' } }") do |pid|
       socket = endpoint(pid)
-      counts = Array.new(20) { sleep(0.05).then { question(socket)["allocated_objects"] } }
-      assert_operator counts.uniq.size, :>, 3
+      counts = []
+      assert_settles("its figures change") { counts.push(question(socket)["allocated_objects"]).uniq.size > 3 }
       assert_equal counts.sort, counts
     ensure
       socket&.close
@@ -49,9 +49,10 @@ class AgentFiguresTest < Minitest::Test
 
   # Nothing runs in an idle process, so its pages stay shared with its parent's.
   def test_an_idle_process_stays_asleep
-    with_agent("#{SAY_UP}; sleep") do |pid|
+    with_agent("Thread.new { Thread.pass until Thread.main.status == 'sleep'; #{SAY_UP} }; sleep") do |pid|
       socket = endpoint(pid)
       2.times { question(socket) }
+      assert_settles("it sleeps") { Culet::Processes::Cpu.state(pid) == "S" }
       before = switches(pid)
       10.times { question(socket) }
       assert_equal before, switches(pid)

@@ -33,11 +33,11 @@ class ScopeNamesTest < Minitest::Test
 
   FIBERS = 40
   RUBY = <<~RUBY.freeze
-    threads = Array.new(6) { |i| Thread.new { Thread.current.name = "worker-\#{i}"; sleep } }
+    sleepers = Array.new(6) { |i| Thread.new { Thread.current.name = "worker-\#{i}"; sleep } }
     fibers = Array.new(#{FIBERS}) { Fiber.new { Fiber.yield }.tap(&:resume) }
-    Thread.new { Thread.current.name = "fibrous"; Fiber.new { sleep }.resume }
+    sleepers << Thread.new { Thread.current.name = "fibrous"; Fiber.new { sleep }.resume }
     Array.new(5) { Thread.new { sleep 0.05 } }.each(&:join)
-    sleep 0.1
+    sleep 0.01 until sleepers.all? { |thread| thread.status == "sleep" }
     puts "end"; $stdout.flush
     Fiber.new { Process.kill(:STOP, $$) }.resume
   RUBY
