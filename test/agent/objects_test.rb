@@ -201,12 +201,15 @@ class AgentObjectsTest < Minitest::Test
     with_agent(BLOCKED) { |pid| await_block(pid) && assert_sentence(sentence.call(pid), "snapshot", "--objects", pid, "--wait", "0.3s") }
   end
 
+  # On a busy machine the process may no longer be blocked when the first question comes.
   def test_after_a_question_that_was_given_up_the_next_one_is_answered
-    with_agent("#{self.class.blocked(8)}; sleep") do |pid|
-      await_block(pid)
-      assert_raises(Culet::Error) { ask(pid, wait_seconds: 0.1) }
-      assert ask(pid, wait_seconds: 60.0).fact("objects")["complete"]
+    given_up = [8, 60].any? do |seconds|
+      with_agent("#{self.class.blocked(seconds)}; sleep") do |pid|
+        await_block(pid)
+        gives_up?(pid).tap { assert ask(pid, wait_seconds: 90.0).fact("objects")["complete"] }
+      end
     end
+    assert given_up, "each question was answered"
   end
 
   def test_a_process_without_the_agent
@@ -233,6 +236,14 @@ class AgentObjectsTest < Minitest::Test
   end
 
   private
+
+  def gives_up?(pid)
+    ask(pid, wait_seconds: 0.1)
+    false
+  rescue Culet::Error => e
+    assert_match(/its main thread did not run Ruby code in time/, e.message)
+    true
+  end
 
   def assert_report(path)
     report = json("report", path)
