@@ -74,6 +74,7 @@ class ProfilePyroscopeTest < Minitest::Test
     most = Culet::Profile::Pyroscope::MOST_WAITING
     (most + 5).times { |number| client.write(number.to_s, FROM, TO) }
     assert_equal 5, client.dropped
+    assert_settles("it has tried") { !@notes.string.empty? }
     client.close(0.2)
     assert_equal [0, most + 5], [client.sent, client.dropped]
     assert_match(/\Aculet: cannot push to .*Connection refused.*; trying again\n\z/i, @notes.string)
