@@ -19,6 +19,7 @@ class RetainLooksTest < Minitest::Test
     ractors: "2.times { Ractor.new { count = 0; loop { count += 1; \"text \#{count}\" } } }"
   }.freeze
 
+  # The copy has the lowest priority, beside a program that is busy.
   BUSY.each do |name, code|
     define_method("test_looks_beside_#{name}") { look(code, all_tests? ? MANY : FEW) }
   end
@@ -100,7 +101,7 @@ class RetainLooksTest < Minitest::Test
     with_objects("Warning[:experimental] = false\n#{code}\n#{UP}") do |pid|
       return if refused?(pid, code)
 
-      times.times { assert_operator read(pid)["objects"], :>, 1_000 }
+      times.times { assert_operator read(pid, limit_seconds: PATIENCE_SECONDS.to_f)["objects"], :>, 1_000 }
       refute_match(/\A[ZX]/, File.read("/proc/#{pid}/stat")[/\) (.)/, 1])
       assert_settles(-> { "no copy is there, as #{copies}" }) { copies.empty? }
     end
