@@ -35,7 +35,7 @@ class AgentCopyTest < Minitest::Test
         assert_nil out.gets
         File.open(File.join(folder, "lock")) { |file| assert_equal 0, file.flock(File::LOCK_EX | File::LOCK_NB) }
         assert_equal 1, Culet::BlackBox::Folder.new(folder).ended.size
-        assert_match(/\A\d+ \(culet-unused\) [RS]/, File.read("/proc/#{copy}/stat"))
+        assert_match(/\A\d+ \(culet-unused\) [RSD]/, File.read("/proc/#{copy}/stat"))
         assert_match(/^Max file size +#{16 << 30} +#{16 << 30} /, File.read("/proc/#{copy}/limits"))
       ensure
         File.write(File.join(folder, "go"), "")
