@@ -213,6 +213,27 @@ class EscalationTest < Minitest::Test
     assert_equal [12, 13], Culet::Limit::Cluster.new(memory: memory) { [11, 12] }.largest
   end
 
+  # On a busy machine it is still there after the interval between two restarts.
+  def test_a_worker_that_was_told_to_end_is_not_told_again
+    pids = Array.new(3) { spawn("sleep", "600") }.sort
+    puma, cluster = cluster_of(pids)
+    with_limit_stubbed do
+      assert_equal pids.last(2).reverse, Array.new(2) { puma.send(:restart_one, cluster)[/worker (\d+)/, 1].to_i }
+      assert_equal :nothing, puma.send(:restart_one, cluster), "one serves"
+      assert_equal %w[TERM TERM], pids.last(2).map { |pid| Signal.signame(Process.wait2(pid).last.termsig) }
+      pids.pop # and is not replaced yet
+      pids.push(spawn("sleep", "600"))
+      refute_equal :nothing, puma.send(:restart_one, cluster)
+    end
+  ensure
+    (pids || []).each do |pid|
+      Process.kill(:KILL, pid)
+      Process.wait(pid)
+    rescue SystemCallError
+      next # it was waited for
+    end
+  end
+
   # A thread pool as of Puma 8.
   Pool = Struct.new(:min_threads, :max_threads) do
     def resize(min, max)
@@ -269,6 +290,21 @@ class EscalationTest < Minitest::Test
   end
 
   private
+
+  # @return [Array] what restarts the workers of a Puma, and the cluster that they are; the last one has the most memory
+  def cluster_of(pids)
+    worker = Struct.new(:pid) { def booted? = true }
+    launcher = Struct.new(:options).new({ workers: pids.size })
+    runner = Object.new
+    launcher.instance_variable_set(:@runner, runner)
+    memory = Class.new { def rollup(pid) = { "private_bytes" => pid } }.new
+    cluster = Culet::Limit::Cluster.new(memory: memory) do
+      runner.instance_variable_set(:@workers, pids.map { |pid| worker.new(pid) })
+      pids.dup
+    end
+    cluster.pids
+    [Culet::Limit::Puma.new(launcher), cluster]
+  end
 
   # What the class asks of culet/limit, which is not loaded here.
   def with_limit_stubbed(&block)

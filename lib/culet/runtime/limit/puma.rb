@@ -19,12 +19,16 @@ module Culet
       # Tells the extension which workers there are. A process that is forked meanwhile is in the next list.
       def list
         forks = Limit.send(:forks)
-        Limit.send(:workers, @workers.call, forks)
+        Limit.send(:workers, pids, forks)
       end
 
+      # @return [Array<Integer>] the workers
+      def pids = @workers.call
+
+      # @param except [Array<Integer>] workers that are left out
       # @return [Array(Integer, Integer), nil] the worker with the most private memory, and how much that is
-      def largest
-        @workers.call.map { |pid| [pid, private_bytes(pid)] }.max_by(&:last)
+      def largest(except: [])
+        (pids - except).map { |pid| [pid, private_bytes(pid)] }.max_by(&:last)
       end
 
       private
@@ -86,6 +90,7 @@ module Culet
 
       def initialize(launcher)
         @launcher = launcher
+        @ending = []
       end
 
       # @return [void]
@@ -116,14 +121,24 @@ module Culet
       def restart_one(cluster)
         return :nothing unless workers.size == @launcher.options[:workers].to_i && workers.all?(&:booted?)
 
-        pid, bytes = cluster.largest
+        pid, bytes = cluster.largest(except: ending(cluster))
         return :nothing unless pid
 
         Limit.ending = pid
+        @ending << pid
         ::Process.kill(:TERM, pid)
         "worker #{pid} with #{Text::Size.human(bytes)} of private memory ends when its requests have ended"
       rescue Errno::ESRCH
         :nothing # it has ended by itself
+      end
+
+      # A worker that was told to end may take long: another one can follow it, but the last that serves stays.
+      #
+      # @return [Array<Integer>] the workers that are not to end now
+      def ending(cluster)
+        pids = cluster.pids
+        @ending &= pids
+        @ending.any? && pids.size - @ending.size < 2 ? pids : @ending
       end
     end
   end
