@@ -10,7 +10,9 @@ class ProfileGrowthTest < Minitest::Test
   LEAK = File.readlines(PROGRAM).index { |line| line.end_with?("# LEAK\n") } + 1
 
   def test_a_leak_comes_before_the_boot
-    document = growth("leak")
+    # On a busy machine the program may stand still for most of a short time.
+    document = nil
+    %w[6s 15s 40s].find { |seconds| (document = growth("leak", seconds))["growth"]["verdict"] == "growth" }
     assert_equal "growth", document["growth"]["verdict"], document["growth"].inspect
     first = rows(document).first
     assert_equal ["#{PROGRAM}:#{LEAK}", true, "#{PROGRAM}:#{LEAK}"], first.values_at("name", "grows", "application")
@@ -41,11 +43,11 @@ class ProfileGrowthTest < Minitest::Test
   private
 
   # @return [Hash] of a report by line on a program under load
-  def growth(name)
+  def growth(name, seconds = "6s")
     command = [on_culet, RbConfig.ruby, "-I#{LIBRARY}", "-rculet/profile", PROGRAM, name]
     IO.popen(command, err: File::NULL) do |program|
       program.gets
-      return profile(program.pid.to_s, "--view", "growth", "--for", "6s", "--collect", "--sample", "4k", "--by", "line")
+      return profile(program.pid.to_s, "--view", "growth", "--for", seconds, "--collect", "--sample", "4k", "--by", "line")
     ensure
       Process.kill(:KILL, program.pid)
     end
