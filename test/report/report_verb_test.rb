@@ -89,7 +89,7 @@ class ReportVerbTest < Minitest::Test
       { "sliced" => [], "live" => %w[--live], "stopped" => %w[--stop] }.each do |mode, words|
         document = json("report", pid.to_s, *words)
         assert_equal [mode, document["rss_bytes"]], [document["mode"], document["levels"].values.sum]
-        assert_equal "S", Culet::Processes::Cpu.state(pid)
+        assert_settles("it sleeps again") { Culet::Processes::Cpu.state(pid) == "S" }
       end
       assert_equal pid, json("report", pid.to_s, "--pause-ms", "5")["pid"]
     end
@@ -113,7 +113,7 @@ class ReportVerbTest < Minitest::Test
         assert_equal 130, await_end(watcher).exitstatus
         assert_equal [pid] * 3, documents.map { |document| document["pid"] }
         refute_match(/\.rb:\d/, out.read, "no backtrace")
-        assert_equal "S", Culet::Processes::Cpu.state(pid)
+        assert_settles("it sleeps again") { Culet::Processes::Cpu.state(pid) == "S" }
       end
     end
   end

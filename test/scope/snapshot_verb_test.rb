@@ -69,7 +69,7 @@ class SnapshotVerbTest < Minitest::Test
           assert_equal 128 + Signal.list.fetch(signal.to_s), status.exitstatus
           assert_operator Culet::Scope::SnapshotFile.load("#{directory}/series").size, :>, 0
           assert_equal ["series"], Dir.children(directory)
-          assert_equal "S", Culet::Processes::Cpu.state(pid)
+          assert_settles("it sleeps again") { Culet::Processes::Cpu.state(pid) == "S" }
         end
       end
     end
