@@ -88,7 +88,48 @@ class CowComparisonTest < Minitest::Test
     assert_equal({ 128 => 8192 }, compare({ **side, present: [4096, 16_384].pack("Q*") }, unshared: [4096, 12_288].pack("Q*")).first)
   end
 
+  HEAP_PAGE = 65_536
+  SLOT = 64
+  FIRST = 64
+  SLOTS = (HEAP_PAGE - FIRST) / SLOT
+  STRING = 0x05
+  NAMES = Culet::Cow::Writes::BITS
+
+  # Slots that both have free are linked anew only, and an object that came and went is no freed one of the relative's.
+  def test_a_heap_page_of_which_objects_are_left
+    page = [HEAP_PAGE, SLOT, FIRST, SLOTS]
+    assert_equal({ NAMES[:collector] + NAMES[:freed] => 4096, NAMES[:freed] => HEAP_PAGE - 4096 },
+                 given_back(slots { |n| n.even? ? [STRING, 7] : [0, 1] }, pages: page))
+    assert_equal({ NAMES[:collector] => HEAP_PAGE },
+                 given_back(slots { |n| n.even? ? [STRING, 7] : [0, 1] }, before: slots { |n| n.even? ? [STRING, 7] : [0, 2] }, pages: page))
+  end
+
   private
+
+  # @yieldparam number [Integer] of a slot
+  # @yieldreturn [Array(Integer, Integer)] its first two words
+  # @return [String] the slots of a page
+  def slots = Array.new(SLOTS) { |number| [*yield(number), *([number] * 6)] }.flatten.pack("Q*")
+
+  # @param after [String] the slots in the process
+  # @param before [String] those in its relative, which has a heap page there
+  # @return [Hash{Integer => Integer}] bytes by what was written
+  def given_back(after, before: slots { [STRING, 7] }, pages: [], regions: [], present: [[HEAP_PAGE, 2 * HEAP_PAGE]], unshared: present)
+    in_directory do |directory|
+      here, there = { after => 8, before => 16 }.map.with_index do |(bytes, link), number|
+        path = "#{directory}/#{number}"
+        File.binwrite(path, [link].pack("Q").ljust(FIRST, "\0") + bytes, HEAP_PAGE)
+        File.open(path, "rb")
+      end
+      side = { header_bytes: 0, blocks: [], ruby_page_bytes: HEAP_PAGE }
+      own = { **side, memory: here.fileno, present: present.flatten.pack("Q*"), ruby_pages: pages.pack("Q*") }
+      related = { **side, memory: there.fileno, present: [HEAP_PAGE, 2 * HEAP_PAGE].pack("Q*"),
+                  ruby_pages: [HEAP_PAGE, SLOT, FIRST, SLOTS].pack("Q*") }
+      Culet::PageComparison.call(own, related, unshared.flatten.pack("Q*"), regions.pack("Q*"), 4096, 0, false).first
+    ensure
+      [here, there].compact.each(&:close)
+    end
+  end
 
   # System calls of this process so far that read.
   def reads = File.read("/proc/self/io")[/^syscr: (\d+)/, 1].to_i

@@ -33,6 +33,10 @@ class CowWritesRubiesTest < Minitest::Test
     assert_in_delta 50_000 * 40, changing.holdings["T_OBJECT"].old, 100_000
     calling = writes(ruby, "#{METHODS}family(1) { GC.disable; one = Many.new; 4000.times { |i| one.public_send(:\"m\#{i}\", 3) } }")
     assert_operator calling.touched(:inline_caches), :>, 0.7 * calling.bytes
+    tree = tree(ruby, "GC.disable; all = Array.new(200_000) { |i| \"text \#{i}\" * 5 }; KEPT = all.each_slice(2).map(&:first); all = nil; family(1) { GC.enable; GC.start }")
+    freeing = tree.workers.first.writes
+    assert_operator freeing.only(:freed), :>, 10_000_000
+    assert_operator freeing.avoidable_bytes.first, :>, 10_000_000
     # A large block has malloc merge what is free, which both processes would do.
     tree = tree(ruby, "#{METHODS}'x' * 5_000; family(1) { GC.start }")
     rewritten = ruby.last.end_with?("3.3")

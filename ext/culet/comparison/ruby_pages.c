@@ -80,8 +80,11 @@ static unsigned category(const struct comparison_ruby *ruby, const struct slot *
     uint64_t here = slot->here[0], there = slot->there[0];
 
     /* The collector links free slots through their first words. */
-    if (!ruby_slot_is_live(here))
-        return rest_differs(slot, 3) ? WRITES_REUSE : WRITES_COLLECTOR;
+    if (!ruby_slot_is_live(here)) {
+        if (rest_differs(slot, 3))
+            return WRITES_REUSE;
+        return ruby_slot_is_live(there) ? WRITES_FREED : WRITES_COLLECTOR;
+    }
     if (!is_same(ruby, slot))
         return WRITES_REUSE;
     /* For example, the first cached call marks a method entry. */

@@ -17,7 +17,8 @@ enum comparison_category {
     WRITES_ELSEWHERE = 1 << 6,
     WRITES_UNKNOWN = 1 << 7,
     WRITES_SAME = 1 << 8,
-    WRITES_MASKS = 1 << 9
+    WRITES_FREED = 1 << 9,
+    WRITES_MASKS = 1 << 10
 };
 
 /* In the order of Culet::Cow::Writes::Holding. */
