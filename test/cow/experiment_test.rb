@@ -67,7 +67,7 @@ class CowExperimentTest < Minitest::Test
       "sleep 78" => /the next phase was not reached within 1 seconds/ }.each do |script, sentence|
       with_script(script) do |path|
         out, err, status = run_culet("cow", "experiment", *SMALL, "--with", "sh", "--script", path, "--allocators", "glibc",
-                                     "--runs", "1", "--timeout", "1", env: NEUTRAL)
+                                     "--runs", "1", "--timeout", script.start_with?("sleep") ? "1" : PATIENCE_SECONDS.to_s, env: NEUTRAL)
         assert_equal 1, status.exitstatus
         assert_match sentence, err
         assert_match(/^excluded: sh on glibc, the parent collects: /, out)
