@@ -11,9 +11,9 @@ class RequiresFlameBrowserTest < Minitest::Test
   READY = "document.documentElement.dataset.requires"
 
   def test_the_page
-    write("outer.rb" => "require 'inner'; require 'big'; sleep 0.05; HELD = '</script><b>' * 1000",
-          "inner.rb" => "sleep 1; begin; require 'absent'; rescue LoadError; end", "big.rb" => "BIG = Array.new(5_000) { |one| one.to_s * 30 }")
-    record(*ruby("-e", "require 'outer'"), options: ["--html", path("page.html")])
+    write("outer.rb" => "require 'inner'; require 'big'; HELD = '</script><b>' * 1000",
+          "inner.rb" => "begin; require 'absent'; rescue LoadError; end", "big.rb" => "BIG = Array.new(5_000) { |one| one.to_s * 30 }")
+    write_page(record(*ruby("-e", "require 'outer'")), "inner.rb" => 1.0, "big.rb" => 0.02, "outer.rb" => 0.05)
     showing(path("page.html"), ready: READY) do |browser|
       assert_operator width(browser, "inner"), :>, width(browser, "big")
       assert_operator width(browser, "outer"), :>, width(browser, "inner")
@@ -40,8 +40,9 @@ class RequiresFlameBrowserTest < Minitest::Test
   # Fifteen libraries that stand side by side and below one another: no two neighbours look alike.
   def test_neighbours_have_colours_that_differ
     gems = Array.new(15) { |number| "gems/lib#{number}-1.0/lib/lib#{number}" }
-    gems.each_with_index { |name, number| write("#{name}.rb" => "sleep #{0.003 * (number + 1)}#{"\nrequire '#{path(gems[number - 3])}'" if number % 3 == 2}") }
-    record(*ruby("-e", gems.map { |name| "require '#{path(name)}'" }.reverse.join(";")), options: ["--html", path("page.html")])
+    gems.each_with_index { |name, number| write("#{name}.rb" => ("require '#{path(gems[number - 3])}'" if number % 3 == 2).to_s) }
+    write_page(record(*ruby("-e", gems.map { |name| "require '#{path(name)}'" }.reverse.join(";"))),
+               gems.each_with_index.to_h { |name, number| ["#{File.basename(name)}.rb", 0.003 * (number + 1)] })
     showing(path("page.html"), ready: READY) do |browser|
       [0, 2].each do |figure|
         choose(browser, figure)
@@ -81,6 +82,23 @@ class RequiresFlameBrowserTest < Minitest::Test
   def distance(one, other) = Math.sqrt(one.zip(other).sum { |a, b| (a - b)**2 })
 
   private
+
+  # Writes the page of a document with other times, on which the widths do not depend on the machine.
+  #
+  # @param seconds [Hash{String => Float}] by the name of a file, without those that it requires
+  def write_page(document, seconds)
+    features = document["features"]
+    features.each { |one| one["self_seconds"] = one["self_cpu_seconds"] = seconds.fetch(File.basename(one["path"].to_s), 0.001) }
+    features.each_with_index { |one, number| one["total_seconds"] = one["total_cpu_seconds"] = total(features, number) }
+    document["total_seconds"] = features.reject { |one| one["parent"] }.sum { |one| one["total_seconds"] }
+    File.write(path("report.json"), JSON.generate(document))
+    assert_culet("requires", "--html", path("page.html"), path("report.json"))
+  end
+
+  def total(features, number)
+    below = features.each_index.select { |other| features[other]["parent"] == number }
+    features[number]["self_seconds"] + below.sum { |other| total(features, other) }
+  end
 
   # @param figure [Integer] which of the page's list is the width
   def choose(browser, figure) = browser.fill("figure", figure, event: "change")
