@@ -156,13 +156,20 @@ class FeatureIndexStoreTest < Minitest::Test
 
   def test_what_changed_below_is_read_again
     ours("require 'one'", set: "below")
-    File.write("#{folder("below")}/early/deep/new.rb", "puts :new")
-    run = ours("require 'deep/new'; require 'deep/two'; require 'one'", set: "below")
+    # A program that starts two seconds later would make the index anew.
+    late = run = nil
+    (1..60).each do |number|
+      late = "deep/new#{number}"
+      written = Culet::Clock.now
+      File.write("#{folder("below")}/early/#{late}.rb", "puts :new")
+      run = ours("require '#{late}'; require 'deep/two'; require 'one'", set: "below")
+      break if Culet::Clock.now - written < 2
+    end
     assert_equal ["new\nlate two\nlate one\n", 1], [run.out, run.figures["asked"]]
     sleep AGE_SECONDS
     # Asked for something below it, the index sees that it is out of date, and is made anew at the next look.
     assert_equal 1, ours("require 'deep/two'; require 'one'", set: "below").figures["builds"]
-    run = ours("require 'deep/new'; require 'deep/two'; require 'one'", set: "below")
+    run = ours("require '#{late}'; require 'deep/two'; require 'one'", set: "below")
     assert_equal ["new\nlate two\nlate one\n", 0, 0], [run.out, run.figures["asked"], run.figures["builds"]]
   end
 
