@@ -30,22 +30,23 @@ class ProfileLeaksTest < Minitest::Test
     false
   end
 
+  # On a busy machine a program may stand still for most of a short time, and has not grown all the time then.
   def assert_found(path)
-    Dir.mktmpdir do |folder|
-      data = profile(path, folder)
-      lines = File.readlines(path)
-      line = lines.index { |text| text.include?("# LEAK") } + 1
-      rows = data.by(:growth, :line)
-      refute_empty rows, "nothing has grown"
-      assert_equal "#{path}:#{line}", rows.first.name, rows.first(4).map { |row| "#{row.name} #{row.bytes.round}" }.join("; ")
-    end
+    line = File.readlines(path).index { |text| text.include?("# LEAK") } + 1
+    rows = []
+    [60, 300].find { |rounds| (rows = growth(path, rounds)).first&.name == "#{path}:#{line}" }
+    refute_empty rows, "nothing has grown"
+    assert_equal "#{path}:#{line}", rows.first.name, rows.first(4).map { |row| "#{row.name} #{row.bytes.round}" }.join("; ")
   end
 
-  def profile(path, folder)
+  # @return [Array<Culet::Profile::Row>]
+  def growth(path, rounds) = Dir.mktmpdir { |folder| profile(path, folder, rounds).by(:growth, :line) }
+
+  def profile(path, folder, rounds)
     out = File.join(folder, "out")
     environment = TestHelper::NEUTRAL.merge(Culet::Allocators.parse("culet").environment({}))
                                      .merge("CULET_PROFILE" => "32k", "CULET_PROFILE_OUT" => out, "LEAKING_EXTENSION" => extension(path, folder))
-    assert_success(RbConfig.ruby, "-W0", "-I#{File.join(TestHelper::ROOT, "lib")}", "-rculet/profile", LOAD, path, "60", env: environment)
+    assert_success(RbConfig.ruby, "-W0", "-I#{File.join(TestHelper::ROOT, "lib")}", "-rculet/profile", LOAD, path, rounds.to_s, env: environment)
     Culet::Profile::Data.new([Culet::Profile::Stream.load(out).recording])
   end
 
