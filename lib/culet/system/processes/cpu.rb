@@ -29,7 +29,9 @@ module Culet
         fields && %i[user system children_user children_system].sum { |name| fields[name].to_i }.fdiv(TICKS_PER_SECOND)
       end
 
-      # As `seconds`, and of the process itself to the microsecond; /proc has ticks of 10 ms.
+      # CPU time, of the process itself to the microsecond, where /proc has ticks of 10 ms.
+      #
+      # @return [Float, nil] seconds of the process and of its children that have ended; nil when it has ended
       def exact_seconds(pid)
         fields = stat(pid) or return
         own = ::Process.clock_gettime((~pid << 3) | CLOCK_SCHED)
