@@ -10,8 +10,8 @@ module Runner
   # failed if it fails again. What one prints is printed whole when it ends; at the end stand the failures of all, the
   # files that passed the second time only, and the sum.
   class Run
-    # More than processors, because many tests wait for a program most of the time. Not many more: each takes memory.
-    PLACES = [Etc.nprocessors + 2, 6].min
+    # More than processors, because tests wait for programs two thirds of their time. Not many more: each takes memory.
+    PLACES = [(2 * Etc.nprocessors) + 2, 8].min
     # A bound against hanging. The tests that only run with --all take hours.
     LIMIT_SECONDS = ENV.key?("CULET_TEST_ALL") ? 6 * 3_600 : 1_800
     SIGNALS = %w[HUP INT TERM].freeze
