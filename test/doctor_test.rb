@@ -137,7 +137,7 @@ class DoctorTest < Minitest::Test
   end
 
   def test_arenas_of_a_threaded_ruby_are_bad_and_of_a_limited_one_ok
-    threads = "8.times { Thread.new { sleep } }; sleep 0.1; #{WAITING}"
+    threads = "8.times { Thread.new { sleep } }; #{WAITING}"
     on("glibc", threads) do |pid|
       arenas = finding(examine(pid), "arenas")
       assert_equal "bad", arenas["verdict"]

@@ -143,6 +143,9 @@ class GemInstallTest < Minitest::Test
     end
   end
 
+  # Ends once its parent, which samples it, has read some hundred files.
+  SAMPLED = "reads = -> { File.read(\"/proc/\#{Process.ppid}/io\")[/^syscr: (\\d+)/, 1].to_i }; last = reads.call + 300; sleep 0.02 until reads.call > last"
+
   def test_every_verb_works_outside_the_checkout
     look_at_the_installed_gem
     agent, = installed("culet", "lib", "agent")
@@ -155,7 +158,7 @@ class GemInstallTest < Minitest::Test
       [["lib"], ["env"], ["completion", "bash"], ["run", "--", "true"], ["doctor", pid], ["report", pid], ["map", pid],
        ["snapshot", pid, "--out", snapshots[0]], ["snapshot", pid, "--objects", "--out", snapshots[1]], ["diff", *snapshots], ["cow", pid],
        ["strings", pid], ["retain", pid], ["explain", pid, "--for", "1s"], ["requires", "--unused", pid], ["requires", "--", RbConfig.ruby, "-e", "require 'set'"],
-       ["compare", "--runs", "1", "--allocators", "glibc,culet", "--", RbConfig.ruby, "-e", "sleep 0.5"],
+       ["compare", "--runs", "1", "--allocators", "glibc,culet", "--", RbConfig.ruby, "-e", SAMPLED],
        ["profile", "--", RbConfig.ruby, "-e", "1"], ["limit", pid], ["top", pid], ["live", pid, "--for", "1s"], ["autopsy", "--kernel"],
        ["mcp"], ["trace", "-o", trace, "--", RbConfig.ruby, "-e", "1"],
        ["replay", "--runs", "1", "--allocators", "glibc,culet", trace]].each do |words|
