@@ -9,6 +9,7 @@ class LiveTest < Minitest::Test
 
   WORKLOADS = "#{ROOT}/bench/limit/workload".freeze
   GARBAGE = "#{ROOT}/workloads/garbage.rb".freeze
+  KEPT = ["-rculet/limit", "-r#{__dir__}/paced"].freeze
   # Steps of the extension are listed as soon as the Ruby thread of the limit runs.
   REPORT = <<~RUBY
     require "json"
@@ -23,7 +24,7 @@ class LiveTest < Minitest::Test
   def test_a_program_that_makes_garbage_lives_in_a_limit_that_kills_it
     with_real_group(28 * MEBIBYTE) do |folder|
       assert_equal [false, 9], ended(run_in_group(folder, "-rculet/agent", GARBAGE))
-      out, err, status = run_in_group(folder, "-rculet/limit", "-rjson", "-e", "load(ARGV[0]); #{REPORT}", GARBAGE)
+      out, err, status = run_in_group(folder, *KEPT, "-rjson", "-e", "load(ARGV[0]); #{REPORT}", GARBAGE)
       assert_predicate status, :success?, out + err
       document = JSON.parse(err.lines.last)
       assert_equal [28 * MEBIBYTE, "control group #{folder}"], document.values_at("limit_bytes", "source")
@@ -212,7 +213,7 @@ class LiveTest < Minitest::Test
   def assert_lives_only_with_limit(bytes, *words)
     with_real_group(bytes) do |folder|
       assert_equal [false, 9], ended(run_in_group(folder, "-rculet/agent", *words))
-      _out, err, status = run_in_group(folder, "-rculet/limit", *words)
+      _out, err, status = run_in_group(folder, *KEPT, *words)
       assert_predicate status, :success?, err
     end
   end
