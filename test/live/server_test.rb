@@ -150,7 +150,7 @@ class LiveServerTest < Minitest::Test
     end
   end
 
-  # A server that has no descriptor left, and how often it tries to accept the connection that waits.
+  # A server that has no descriptor left, and how often in a second it tries to accept the connection that waits.
   EXHAUSTED = <<~RUBY
     require_relative "test/live/live_helper"
     LiveHelper.with_server(LiveHelper.history([])) do |server, _|
@@ -166,10 +166,11 @@ class LiveServerTest < Minitest::Test
         puts server.url
         $stdout.flush
         sleep 0.05 until tries.positive?
+        began = Culet::Clock.now
         sleep 1
         trace.disable
         held.each(&:close)
-        puts tries
+        puts (tries / (Culet::Clock.now - began)).ceil
         $stdout.flush
         $stdin.gets
       end
