@@ -70,10 +70,12 @@ class Reader
     short.gsub(NAMED, "\\1 #{pid}").gsub(NUMBER, pid.to_s)
   end
 
-  # What `culet doctor` finds depends on the machine: its status 1 is no failure here.
+  # What `culet doctor` finds depends on the machine: its status 1 is no failure here. Programs that are compared stop
+  # until they have been sampled.
   def write_culet
-    command = "#{RbConfig.ruby} -I#{ROOT}/lib -r#{ROOT}/bin/gems.rb #{ROOT}/exe/culet \"$@\""
-    write_program(File.join(@programs, "culet"), "[ \"$1\" = doctor ] || exec #{command}", "#{command} || [ $? = 1 ]")
+    command = "#{RbConfig.ruby} -I#{ROOT}/lib -r#{ROOT}/bin/gems.rb $more #{ROOT}/exe/culet \"$@\""
+    write_program(File.join(@programs, "culet"), "[ \"$1\" != compare ] || more=-r#{ROOT}/test/compare/sampled.rb",
+                  "[ \"$1\" = doctor ] || exec #{command}", "#{command} || [ $? = 1 ]")
   end
 
   def write_program(path, *lines)
