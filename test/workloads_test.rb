@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "json"
-require "culet/tools/compare"
+require_relative "compare/sampled"
 
 # Every built-in workload at a tiny scale: runs, ends well, says nothing.
 class WorkloadsTest < Minitest::Test
@@ -33,7 +33,8 @@ class WorkloadsTest < Minitest::Test
 
   def test_comparison_of_the_programs_at_a_tiny_scale
     names = PROGRAMS - %w[boot]
-    out, = assert_culet_success("compare", *names, "--scale", "0.02", "--runs", "1", "--allocators", "glibc,jemalloc", "--json")
+    out, = assert_success(*Sampled.command(culet_command), "compare", *names, "--scale", "0.02", "--runs", "1", "--allocators", "glibc,jemalloc", "--json",
+                          env: Sampled::AT_THE_END)
     document = JSON.parse(out)
     assert_empty document["excluded"]
     assert_equal names.product(%w[glibc jemalloc]), document["results"].map { |result| result.values_at("workload", "allocator") }

@@ -8,7 +8,6 @@ require "culet/allocators"
 require_relative "sampled"
 
 class CompareCliTest < Minitest::Test
-  STOPS_AT_ITS_END = { "RUBYOPT" => "-r#{ROOT}/test/compare/stops_at_its_end" }.freeze
   QUICK = ["--allocators", "glibc,jemalloc", "--runs", "2", "--seed", "4"].freeze
 
   def test_help_names_the_default_workloads
@@ -26,7 +25,7 @@ class CompareCliTest < Minitest::Test
   end
 
   def test_json_document
-    out, = assert_success(*sampling_culet, "compare", "hash", "--scale", "0.02", "--json", *QUICK, env: STOPS_AT_ITS_END)
+    out, = assert_success(*sampling_culet, "compare", "hash", "--scale", "0.02", "--json", *QUICK, env: Sampled::AT_THE_END)
     document = JSON.parse(out)
     assert_equal %w[allocators comparisons complete culet environment excluded results], document.keys.sort
     check_environment(document["environment"])
@@ -131,7 +130,7 @@ class CompareCliTest < Minitest::Test
   end
 
   def test_the_default_baseline_is_the_first_contender
-    out, = assert_success(*sampling_culet, "compare", "hash", "--scale", "0.01", "--runs", "1", "--allocators", "jemalloc,glibc", "--json", env: STOPS_AT_ITS_END)
+    out, = assert_success(*sampling_culet, "compare", "hash", "--scale", "0.01", "--runs", "1", "--allocators", "jemalloc,glibc", "--json", env: Sampled::AT_THE_END)
     assert_equal ["jemalloc"], JSON.parse(out)["comparisons"].map { |one| one["baseline"] }.uniq
   end
 

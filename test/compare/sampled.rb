@@ -7,6 +7,8 @@ require "culet/tools/compare"
 module Sampled
   # In a program written in Ruby.
   STOP = "Process.kill(:STOP, Process.pid)"
+  # The environment of built-in workloads.
+  AT_THE_END = { "RUBYOPT" => "-r#{__dir__}/stops_at_its_end" }.freeze
   # A program of which something is not found out does not stand there for ever.
   MOST_SAMPLES = 60
 
