@@ -12,9 +12,9 @@ require_relative "../compare/sampled"
 class CliWidthTest < Minitest::Test
   COLUMNS = [40, 80].freeze
   RUBY = [RbConfig.ruby, "--disable-gems"].freeze
-  WORKERS = "$kept = Array.new(30_000) { |i| \"text \#{i}\" * 3 }; GC.start; " \
-            "2.times { fork { $0 = 'worker of some application'; $own = Array.new(20_000) { |i| \"own \#{i}\" }; sleep } }; " \
-            "sleep 0.5; #{WAITING}".freeze
+  WORKERS = "$kept = Array.new(30_000) { |i| \"text \#{i}\" * 3 }; GC.start; reader, writer = IO.pipe; " \
+            "2.times { fork { $0 = 'worker of some application'; $own = Array.new(20_000) { |i| \"own \#{i}\" }; writer.puts; sleep } }; " \
+            "2.times { reader.gets }; #{WAITING}".freeze
 
   def test_tables_of_processes
     with_program(*RUBY, "-e", WORKERS) do |pid|
