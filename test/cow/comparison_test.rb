@@ -104,6 +104,29 @@ class CowComparisonTest < Minitest::Test
                  given_back(slots { |n| n.even? ? [STRING, 7] : [0, 1] }, before: slots { |n| n.even? ? [STRING, 7] : [0, 2] }, pages: page))
   end
 
+  OLD = STRING + 0x20
+  # Up to Ruby 3.2.
+  OLD_BY_AGE = STRING + 0x60
+
+  # Ruby writes to the young object alone, if its age is not in it. Only the link of the page's first words differs.
+  def test_a_heap_page_whose_objects_grow_old
+    page = [HEAP_PAGE, SLOT, FIRST, SLOTS]
+    link = { NAMES[:collector] => 4096 }
+    young = 200
+    equal = ->(all) { given_back(all, before: all, pages: page) }
+    assert_equal({ **link, NAMES[:same] => HEAP_PAGE - 8192, NAMES[:aged] => 4096 }, equal.call(slots { |n| [n == young ? STRING : OLD, 7] }))
+    assert_equal({ **link, NAMES[:same] => HEAP_PAGE - 4096 }, equal.call(slots { |n| [n == young ? 0 : OLD, 7] }))
+    assert_equal({ **link, NAMES[:same] => HEAP_PAGE - 4096 }, equal.call(slots { |n| [n == young ? STRING : OLD_BY_AGE, 7] }))
+  end
+
+  # An object is written to where it begins.
+  def test_a_young_object_that_reaches_into_the_next_page
+    slot = 4096
+    page = [HEAP_PAGE, slot, FIRST, (HEAP_PAGE - FIRST) / slot]
+    all = Array.new(page.last) { |number| [number == 3 ? STRING : OLD, 7, *([number] * ((slot / 8) - 2))] }.flatten.pack("Q*").ljust(HEAP_PAGE - FIRST, "\0")
+    assert_equal({ NAMES[:collector] => 4096, NAMES[:same] => HEAP_PAGE - 8192, NAMES[:aged] => 4096 }, given_back(all, before: all, pages: page))
+  end
+
   private
 
   # @yieldparam number [Integer] of a slot
@@ -116,7 +139,7 @@ class CowComparisonTest < Minitest::Test
   # @return [Hash{Integer => Integer}] bytes by what was written
   def given_back(after, before: slots { [STRING, 7] }, pages: [], regions: [], present: [[HEAP_PAGE, 2 * HEAP_PAGE]], unshared: present)
     in_directory do |directory|
-      here, there = { after => 8, before => 16 }.map.with_index do |(bytes, link), number|
+      here, there = [[after, 8], [before, 16]].map.with_index do |(bytes, link), number|
         path = "#{directory}/#{number}"
         File.binwrite(path, [link].pack("Q").ljust(FIRST, "\0") + bytes, HEAP_PAGE)
         File.open(path, "rb")

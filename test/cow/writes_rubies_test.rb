@@ -37,6 +37,11 @@ class CowWritesRubiesTest < Minitest::Test
     freeing = tree.workers.first.writes
     assert_operator freeing.only(:freed), :>, 10_000_000
     assert_operator freeing.avoidable_bytes.first, :>, 10_000_000
+    surviving = writes(ruby, "GC.disable; KEPT = Array.new(200_000) { Object.new }; family(1) { GC.enable; GC.start }")
+    assert_operator surviving.only(:aged), :>, 7_000_000
+    assert_operator surviving.avoidable_bytes.first, :>, 7_000_000
+    warmed_up = writes(ruby, "GC.disable; KEPT = Array.new(200_000) { Object.new }; Process.warmup; family(1) { GC.enable; GC.start }")
+    assert_operator warmed_up.touched(:aged), :<, 1_000_000
     # A large block has malloc merge what is free, which both processes would do.
     tree = tree(ruby, "#{METHODS}'x' * 5_000; family(1) { GC.start }")
     rewritten = ruby.last.end_with?("3.3")

@@ -84,7 +84,7 @@ class SavingsTest < Minitest::Test
     assert_equal [600, 480, 720], after_fork("warmup", writes, copied: [600, 900, 300])
     assert_equal [170, 130, 210], after_fork("warmup", writes, copied: [600], flags: { "age" => 1, "frozen" => 2 })
     assert_equal [252, 120, 420], after_fork("warmup", nil, copied: [600])
-    assert_equal [300, 300, 300], after_fork("warmup", { %i[freed] => 200, %i[freed collector] => 100, %i[collector] => 300 }, copied: [600])
+    assert_equal [350, 350, 350], after_fork("warmup", { %i[freed] => 200, %i[freed collector] => 100, %i[aged] => 50, %i[collector] => 250 }, copied: [600])
   end
 
   # Blocks that workers only freed, unless they wrote to them before, and four fifths of what was written back as it was;

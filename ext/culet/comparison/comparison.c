@@ -250,7 +250,7 @@ static void compare_page(struct comparison *comparison, uint64_t from, const cha
     const struct comparison_process *process = &comparison->here;
     uint64_t to = from + comparison->page_bytes, covered = 0;
     size_t count = differing(comparison, from, here, there), at = 0, rest = 0;
-    unsigned mask = 0;
+    unsigned mask = 0, unchanged = WRITES_SAME;
 
     while (comparison->next_page < process->page_count &&
            process->pages[comparison->next_page].address + process->page_bytes <= from)
@@ -271,12 +271,14 @@ static void compare_page(struct comparison *comparison, uint64_t from, const cha
         culet_comparison_count_objects(&comparison->ruby, first, past, &comparison->writes);
         mask |= culet_comparison_ruby_mask(&comparison->ruby, comparison->words + begin, at - begin, from,
                                            &comparison->writes);
+        if (count == 0 && culet_comparison_ruby_ages(&comparison->ruby, first, past))
+            unchanged = WRITES_AGED;
     }
     while (at < count)
         comparison->rest[rest++] = comparison->words[at++];
     if (covered < comparison->page_bytes)
         mask |= malloc_pages(comparison, from, to, comparison->rest, rest);
-    comparison->writes.masks[mask == 0 ? WRITES_SAME : mask] += comparison->page_bytes;
+    comparison->writes.masks[mask == 0 ? unchanged : mask] += comparison->page_bytes;
 }
 
 /* A window that is not entirely in memory is compared page by page. */

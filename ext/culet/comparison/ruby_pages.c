@@ -122,3 +122,21 @@ unsigned culet_comparison_ruby_mask(const struct comparison_ruby *ruby, const ui
     }
     return mask;
 }
+
+/* Ages that are not in the objects: Ruby clears the mark of old objects whenever a young one survives a collection
+ * (gc/default/default.c, "RVALUE_AGE_SET"), which stores the flags that were there. */
+int culet_comparison_ruby_ages(const struct comparison_ruby *ruby, uint64_t from, uint64_t to)
+{
+    const struct comparison_heap_page *page = ruby->page;
+    uint64_t first = page->address + page->first_slot;
+    uint64_t index = from > first ? (from - first + page->slot_bytes - 1) / page->slot_bytes : 0;
+
+    if (ruby->old_mask != RUBY_SLOT_PROMOTED)
+        return 0;
+    for (; index < page->slots && first + index * page->slot_bytes < to; index++) {
+        uint64_t flags = slot_at(ruby, index).here[0];
+        if (ruby_slot_is_live(flags) && (flags & RUBY_SLOT_PROMOTED) == 0)
+            return 1;
+    }
+    return 0;
+}

@@ -20,3 +20,7 @@ void culet_comparison_count_objects(const struct comparison_ruby *ruby, uint64_t
  * from: start of that page */
 unsigned culet_comparison_ruby_mask(const struct comparison_ruby *ruby, const uint64_t *words, size_t count,
                                     uint64_t from, struct comparison_writes *writes);
+
+/* Whether the collector writes to a page of the kernel, which is equal in both processes, as the objects that begin
+ * there grow old. */
+int culet_comparison_ruby_ages(const struct comparison_ruby *ruby, uint64_t from, uint64_t to);

@@ -18,7 +18,8 @@ enum comparison_category {
     WRITES_UNKNOWN = 1 << 7,
     WRITES_SAME = 1 << 8,
     WRITES_FREED = 1 << 9,
-    WRITES_MASKS = 1 << 10
+    WRITES_AGED = 1 << 10,
+    WRITES_MASKS = 1 << 11
 };
 
 /* In the order of Culet::Cow::Writes::Holding. */

@@ -9,8 +9,10 @@ module Culet
       # headers and links. reuse: an object or block created after the fork. data: contents of an object or block that
       # existed before. elsewhere: stacks, static data, Ruby's transient heap. unknown: malloc memory without known
       # blocks, and pages not readable in both processes. same: contents equal to the related process's page.
-      # freed: slots of objects that the process has freed, and the related process still has.
-      CATEGORIES = %i[flag_bits collector inline_caches metadata reuse data elsewhere unknown same freed].freeze
+      # freed: slots of objects that the process has freed, and the related process still has. aged: contents equal, and
+      # objects that are not old, whose ages Ruby keeps elsewhere: it stores the first word of each that survives a
+      # collection as it was.
+      CATEGORIES = %i[flag_bits collector inline_caches metadata reuse data elsewhere unknown same freed aged].freeze
       BITS = CATEGORIES.each_with_index.to_h { |name, index| [name, 1 << index] }.freeze
 
       # Bytes on unshared pages. old, young: slots of objects that the related process has too; made: slots of objects
@@ -110,7 +112,7 @@ module Culet
         return false if with?(mask, :inline_caches) || with?(mask, :unknown)
         return with?(mask, :metadata) || with?(mask, :reuse) if with?(mask, :data)
 
-        with?(mask, :metadata) || with?(mask, :freed) || (with?(mask, :flag_bits) && aging?)
+        with?(mask, :metadata) || with?(mask, :freed) || with?(mask, :aged) || (with?(mask, :flag_bits) && aging?)
       end
 
       def listed(holdings)

@@ -12,7 +12,8 @@ module Culet
                  inline_caches: "inline caches of methods", metadata: "allocator metadata",
                  reuse: "new objects and blocks in free space", data: "contents of existing objects and blocks",
                  elsewhere: "stacks, static data, other memory", unknown: "unknown",
-                 same: "rewritten with the same bytes", freed: "objects freed by the collector" }.freeze
+                 same: "rewritten with the same bytes", freed: "objects freed by the collector",
+                 aged: "objects that survived a collection" }.freeze
       CLASSES = { SizeClasses::LARGE => "large blocks", SizeClasses::EMPTY => "unused",
                   SizeClasses::METADATA => "metadata" }.freeze
       TYPES = { "code" => "method code", "collector" => "garbage collector", "none" => "blocks of no object" }.freeze
