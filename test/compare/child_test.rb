@@ -38,12 +38,12 @@ class CompareChildTest < Minitest::Test
   end
 
   def test_counts_the_cpu_time_of_a_worker_nobody_waited_for
-    child = start("r, w = IO.pipe; fork { t = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) + 0.3; " \
+    child = start("r, w = IO.pipe; fork { t = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) + 1; " \
                   "nil while Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) < t; w.puts; loop {} }; r.gets; exit!(0)")
     assert child.wait(PATIENCE_SECONDS)
     rest = child.stop
-    assert_operator rest, :>, 0.1
-    assert_operator child.cpu_seconds, :<, 0.5
+    assert_operator rest, :>, 0.9
+    assert_operator child.cpu_seconds, :<, rest
   end
 
   def test_leaves_others_of_the_same_program_alone
