@@ -137,7 +137,7 @@ class ReportWordsTest < Minitest::Test
     document = ReportDocuments.small({ "glibc" => 100, "culet" => 50 }, comparisons: { "culet" => [0.5, 0.45, 0.55, "smaller"] })
     document["results"].each { |result| result["summary"]["end_rss_bytes"] = result["summary"]["mean_rss_bytes"] }
     document["comparisons"] << document["comparisons"].first.merge("metric" => "end_rss_bytes")
-    assert_includes words(document), "At the end it holds 25.0 MB, 0.50 (0.45–0.55) times the memory of glibc."
+    assert_includes words(document), "At the end culet holds 25.0 MB, 0.50 (0.45–0.55) times the memory of glibc."
     document["comparisons"].last["verdict"] = "no difference shown"
     assert_includes words(document), "The runs show no difference in RSS at the end."
     assert_match(/one second after a full garbage collection/, findings(document).end_sentence)

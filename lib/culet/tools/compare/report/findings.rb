@@ -181,13 +181,13 @@ module Culet
             next "The runs show no difference in #{metric.title}." unless difference?(comparison)
             next at_end(workload, one, comparison) if metric == AT_END
 
-            "It #{metric.kind == :rate ? "serves" : "takes"} #{ratio(comparison)} times " \
+            "#{one.allocator} #{metric.kind == :rate ? "serves" : "takes"} #{ratio(comparison)} times " \
               "the #{metric.title} of #{comparison["baseline"]}."
           end
         end
 
         def at_end(workload, one, comparison)
-          "At the end it holds #{amount(workload, AT_END, one)}, " \
+          "At the end #{one.allocator} holds #{amount(workload, AT_END, one)}, " \
             "#{ratio(comparison)} times the memory of #{comparison["baseline"]}."
         end
 
