@@ -9,9 +9,9 @@ module Culet
       # headers and links. reuse: an object or block created after the fork. data: contents of an object or block that
       # existed before. elsewhere: stacks, static data, Ruby's transient heap. unknown: malloc memory without known
       # blocks, and pages not readable in both processes. same: contents equal to the related process's page.
-      # freed: slots of objects that the process has freed, and the related process still has. aged: contents equal, and
-      # objects that are not old, whose ages Ruby keeps elsewhere: it stores the first word of each that survives a
-      # collection as it was.
+      # freed: slots of objects that the process has freed, and the related process still has. aged: equal contents,
+      # with young objects whose ages Ruby keeps elsewhere: a collection stores the first word of each survivor with the
+      # value that it had.
       CATEGORIES = %i[flag_bits collector inline_caches metadata reuse data elsewhere unknown same freed aged].freeze
       BITS = CATEGORIES.each_with_index.to_h { |name, index| [name, 1 << index] }.freeze
 

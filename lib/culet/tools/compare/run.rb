@@ -22,7 +22,7 @@ module Culet
       # Between the load and the reading of the remaining memory; built-in programs wait as long.
       REST_SECONDS = 1.0
       POLL_START_SECONDS = 0.02
-      # Of the run's time and of its CPU time, at its end: without samples it says nothing of the program's memory.
+      # A run of which a larger share, of its time and of its CPU time, comes after the last sample is excluded.
       UNOBSERVED_SHARE = 0.5
       SIGTERM = Signal.list.fetch("TERM")
       private_constant :POLL_SECONDS, :GRACE_SECONDS, :START_SECONDS, :REST_SECONDS, :POLL_START_SECONDS,
@@ -182,8 +182,8 @@ module Culet
         raise Benchmark::Exclusion, "it #{failure}#{diagnostic}" if failure
       end
 
-      # The samples of a program that starts another one, as a shell does, could all be of the first. A program without
-      # CPU time only seems to run on: its end was noticed late.
+      # On a busy machine all samples may be of the shell that starts the program. Where little CPU time comes after the
+      # last sample, the run's end was noticed late.
       def check_samples(series)
         total = @child.wall_seconds
         unobserved = series.last_at_seconds && (total - series.last_at_seconds)
