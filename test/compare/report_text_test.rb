@@ -1,9 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "pty"
 require "culet/tools/compare/report/table"
-require "culet/benchmark/plots"
 require_relative "report_documents"
 
 # The reports for a terminal.
@@ -95,59 +93,15 @@ class ReportTextTest < Minitest::Test
       text = table(document, width: 100)
       refute_empty text.strip, name
       refute_match(/NaN|Infinity|\bnil\b/, text, name)
-      refute_includes Plots.new(document, width: 80).to_s, "\e", name
     end
     assert_includes table(ReportDocuments.edges["nothing"]), "No allocator completed a run"
     assert_includes table(ReportDocuments.edges["all excluded"]), "excluded: culet: it crashed."
     refute_includes table(ReportDocuments.edges["no pss"], width: 200), "PSS MB"
     assert_includes table(ReportDocuments.edges["huge"], width: 200), "peak RSS PB"
-    assert_equal "", Plots.new(ReportDocuments.edges["no samples"]).to_s
   end
 
   def test_no_control_sequence_of_a_name_reaches_the_terminal
     document = ReportDocuments.hostile
     refute_includes table(document, color: false, width: 100), "\e"
-    refute_includes Plots.new(document).to_s, "\e"
-  end
-
-  def test_the_plot_draws_each_curve_and_names_it
-    text = Plots.new(ReportDocuments.fixture, width: 80, height: 10).to_s
-    panels = text.split("\n\n")
-    assert_equal 3, panels.size
-    panels.each { |panel| assert_operator panel.each_char.count { |char| ("\u2801".."\u28FF").cover?(char) }, :>, 60 }
-    assert_operator text.lines.map { |line| line.chomp.length }.max, :<=, 80
-    assert_match(/a glibc   b glibc:arena_max=2/, panels[0])
-    assert_match(/838 MB ┤/, panels[0])
-    %w[a b c d e f].each { |letter| assert_match(/[┤│].*#{letter}/, panels[0]) }
-  end
-
-  # A curve that rises to its peak in the middle and falls to half: its highest
-  # dot is in the first row and the middle column, its end in the middle row.
-  def test_the_plot_puts_points_where_they_belong
-    rows = Plots.new(ReportDocuments.small({ "culet" => 100 }, runs: 1), width: 49, height: 9).to_s.lines.map(&:chomp)
-    plot = rows[1, 9].map { |row| row.split(/[┤│]/, 2).last }
-    assert_in_delta 20, plot[0].index(/[\u2801-\u28FF]/), 2
-    assert_operator plot[4].index("a"), :>=, 38
-    assert_match(/\A[\u2801-\u28FF]/, plot[8])
-    assert_match(/0 +1\.00 s\z/, rows[11])
-  end
-
-  def test_the_plot_is_coloured_like_the_allocators
-    text = Plots.new(ReportDocuments.fixture, width: 80, color: true).to_s
-    assert_match(/\e\[38;5;166m[a-z] culet\e\[0m/, text)
-    assert_equal Plots.new(ReportDocuments.fixture, width: 80).to_s.delete(":"), plain(text).delete(":")
-  end
-
-  def test_the_plot_wants_a_terminal_that_shows_braille
-    utf8 = { "TERM" => "xterm-256color", "LANG" => "C.UTF-8" }
-    PTY.open do |terminal, _|
-      assert Culet::Text::Plot.supported?(io: terminal, env: utf8)
-      assert Culet::Text::Plot.supported?(io: terminal, env: utf8.merge("LC_ALL" => "", "LC_CTYPE" => "de_DE.utf8", "LANG" => "C"))
-      refute Culet::Text::Plot.supported?(io: terminal, env: utf8.merge("LC_ALL" => "C"))
-      refute Culet::Text::Plot.supported?(io: terminal, env: utf8.merge("TERM" => "dumb"))
-      refute Culet::Text::Plot.supported?(io: terminal, env: utf8.merge("TERM" => "linux"))
-      refute Culet::Text::Plot.supported?(io: terminal, env: {})
-    end
-    File.open(File::NULL) { |file| refute Culet::Text::Plot.supported?(io: file, env: utf8) }
   end
 end

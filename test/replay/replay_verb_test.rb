@@ -136,12 +136,4 @@ class ReplayVerbTest < Minitest::Test
     assert_equal info(JOB)["operations"], out.lines.size
     assert_match(/\A0 0 (malloc|calloc|aligned) 0 \d+$/, out)
   end
-
-  def test_in_a_terminal_there_are_curves
-    script = "LANG=C.UTF-8 TERM=xterm #{[*culet_command, "replay", JOB, "--runs", "1", "--allocators", "glibc,culet", "--no-color"].join(" ")}"
-    out, = assert_success("script", "--quiet", "--return", "--command", script, File::NULL, env: NEUTRAL)
-    out = out.force_encoding(Encoding::UTF_8)
-    assert_match(/RSS over time/, out)
-    assert_match(/a glibc   b culet   c requested/, out)
-  end
 end

@@ -1,16 +1,17 @@
 # frozen_string_literal: true
 
-require_relative "../text/colors"
 require_relative "../allocators/trim"
 
 module Culet
   module Benchmark
-    # One colour per allocator, the same in every report; vermilion is culet's.
+    # One colour per allocator, the same in every report; vermilion is culet's. They are the eight of Okabe and Ito,
+    # "Color Universal Design" (2008), which differ for every common colour vision; the page's style sheet has them.
     class Palette
-      FIXED = { "culet" => Text::Colors::VERMILION, "glibc" => Text::Colors::INK, "jemalloc" => Text::Colors::BLUE,
-                "tcmalloc" => Text::Colors::GREEN, "mimalloc" => Text::Colors::PURPLE,
-                "glibc:arena_max=2" => Text::Colors::SKY }.freeze
-      private_constant :FIXED
+      FIXED = { "culet" => "vermilion", "glibc" => "ink", "jemalloc" => "blue", "tcmalloc" => "green",
+                "mimalloc" => "purple", "glibc:arena_max=2" => "sky" }.freeze
+      # The order in which others are handed out.
+      SPARE = %w[orange sky purple green blue yellow ink].freeze
+      private_constant :FIXED, :SPARE
 
       # @param model [Results]
       def initialize(model)
@@ -23,7 +24,7 @@ module Culet
       end
 
       # @param allocator [String]
-      # @return [Text::Colors::Color]
+      # @return [String] name of a CSS variable, without its `--c-`
       def colour(allocator) = @colours.fetch(allocator)
 
       # An allocator with a setting is dashed: a second cue beside the colour. With the trim alone as its setting it
@@ -40,9 +41,9 @@ module Culet
       # A variant of culet takes vermilion when it is free.
       def spare(model, name)
         used = @colours.values
-        return Text::Colors::VERMILION if model.family(name) == "culet" && !used.include?(Text::Colors::VERMILION)
+        return "vermilion" if model.family(name) == "culet" && !used.include?("vermilion")
 
-        Text::Colors.next(used)
+        SPARE.min_by.with_index { |colour, index| [used.count(colour), index] }
       end
     end
   end

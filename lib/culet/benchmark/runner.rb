@@ -12,7 +12,7 @@ module Culet
   #   Runner     makes the runs in rounds; Exclusion: a failed one; Progress: a bar or lines
   #   Machine    where they were made; PreloadCheck: whether a process really used its allocator
   #   Document   the result: printed by `--json`, read by every report
-  #   Results    a document as the reports read it; Metric, Palette, Plots
+  #   Results    a document as the reports read it; Metric, Palette
   module Benchmark
     # Makes the runs of a plan, one at a time, and collects the results.
     class Runner

@@ -5,7 +5,6 @@ require_relative "allocator_help"
 require_relative "command"
 require_relative "candidates"
 require_relative "../tools/compare"
-require_relative "../text/plot"
 
 module Culet
   module CLI
@@ -132,11 +131,7 @@ module Culet
       def text(document)
         width = page_columns || FULL_COLUMNS
         report = presentation("table", :Table).new(document, color: color?)
-        table = Text::Lines.within(width) { Text::Lines.fold(report.to_s) }
-        return table unless !options[:out] && Text::Plot.supported?(io: out, env: ENV)
-
-        require_relative "../benchmark/plots"
-        [table, Culet::Benchmark::Plots.new(document, width: width, color: color?).to_s].join("\n")
+        Text::Lines.within(width) { Text::Lines.fold(report.to_s) }
       end
 
       # The reports, and the gems they need, are loaded when one is asked for.

@@ -5,7 +5,6 @@ require_relative "command_run"
 require_relative "process_arguments"
 require_relative "../system/interruption"
 require_relative "../tools/cow"
-require_relative "../text/plot"
 require_relative "../text/size"
 
 module Culet
@@ -160,8 +159,7 @@ module Culet
 
       def curve(history)
         require_relative "../tools/cow/history_table"
-        plotted = !options[:out] && Text::Plot.supported?(io: out) && history.samples.size > 2
-        Culet::Cow::HistoryTable.new(history, width: (terminal_columns if plotted), color: color?).to_s
+        Culet::Cow::HistoryTable.new(history, color: color?).to_s
       end
 
       def draw(family, history)

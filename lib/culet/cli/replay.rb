@@ -119,10 +119,7 @@ module Culet
 
       def text(document)
         require_relative "../tools/replay/table"
-        table = fitted { Culet::Replay::Table.new(document, color: color?).to_s }
-        return table unless !options[:out] && Text::Plot.supported?(io: out)
-
-        [table, Culet::Replay::Curves.new(document, width: terminal_columns, color: color?).to_s].join("\n")
+        fitted { Culet::Replay::Table.new(document, color: color?).to_s }
       end
     end
   end

@@ -6,7 +6,7 @@ require_relative "size"
 require_relative "table"
 
 module Culet
-  # What all reports print with: numbers, sizes, lines, tables, plots and colours.
+  # What all reports print with: numbers, sizes, lines, tables and colours.
   #
   # @api private
   module Text

@@ -1,31 +1,24 @@
 # frozen_string_literal: true
 
-require_relative "../../text/colors"
-require_relative "../../text/plot"
 require_relative "../../text/view"
 require_relative "history"
 
 module Culet
   module Cow
-    # A history for a terminal: a table of some samples, and a plot of all where the terminal can show one.
+    # A history for a terminal: a table of some samples.
     class HistoryTable < Text::View
       ROWS = 12
-      # Workers with a curve of their own.
-      WORKERS = 8
-      private_constant :ROWS, :WORKERS
+      private_constant :ROWS
 
-      # @param width [Integer, nil] columns of the terminal; nil: no plot
       # @param options [Hash] as for Text::View
-      def initialize(history, width: nil, **options)
+      def initialize(history, **options)
         super(**options)
-        @history = history
         @samples = history.samples
-        @width = width
       end
 
       private
 
-      def sections = [(plot.chomp if @width), table]
+      def sections = [table]
 
       def table
         rows = some
@@ -44,18 +37,6 @@ module Culet
       end
 
       def mean(sample, figure) = Text::Size.cell(sample.worker_mean(figure))
-
-      def plot
-        all = @samples.map { |one| [one.at_seconds, one.total_pss_bytes] }
-        curves = [curve("all (PSS)", all, Text::Colors::ORANGE)]
-        @history.workers.first(WORKERS).each do |pid|
-          points = @history.points { |one| one.worker(pid)&.fetch("private_bytes") }
-          curves << curve("#{pid} private", points, Text::Colors.next(curves.map(&:color)))
-        end
-        Text::Plot.new(curves, title: "sharing", about: "memory over time", width: @width, color: @color).to_s
-      end
-
-      def curve(name, points, color) = Text::Plot::Curve.new(name: name, points: points, color: color)
     end
   end
 end

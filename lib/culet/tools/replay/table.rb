@@ -2,8 +2,6 @@
 
 require_relative "../../text/view"
 require_relative "../../model/statistics"
-require_relative "../../benchmark/plots"
-require_relative "../../text/plot"
 
 module Culet
   module Replay
@@ -127,38 +125,6 @@ module Culet
           "#{TITLES.fetch(one["metric"])} #{ratio}"
         end
         "#{allocator} / #{comparisons.first["baseline"]}: #{parts.join(", ")}"
-      end
-    end
-
-    # Resident and requested bytes over the time of the recorded program, as a plot for a terminal.
-    class Curves
-      REQUESTED = "requested"
-
-      # @param document [Hash] of Runner
-      # @param width [Integer] columns
-      # @param color [Boolean]
-      def initialize(document, width:, color:)
-        @document = document
-        @width = width
-        @color = color
-      end
-
-      # @return [String]
-      def to_s = Benchmark::Plots.new(with_requested, width: @width, color: @color).to_s
-
-      private
-
-      # The requested bytes as one more curve.
-      def with_requested
-        first = @document["results"].first
-        return @document unless first
-
-        samples = first["runs"].first["samples"].map do |sample|
-          { "at_seconds" => sample["at_seconds"], "rss_bytes" => sample["live_bytes"] }
-        end
-        requested = { "workload" => first["workload"], "allocator" => REQUESTED,
-                      "runs" => [{ "run" => 1, "samples" => samples }], "summary" => {} }
-        @document.merge("results" => [requested, *@document["results"]])
       end
     end
   end

@@ -6,7 +6,7 @@ module Culet
   module Top
     # One line of the screen: pieces of text with a style, cut at the width of the terminal.
     class Line
-      # Select Graphic Rendition of ECMA-48; the colours are those of Text::Colors.
+      # Select Graphic Rendition of ECMA-48; the colours are those of Okabe and Ito.
       STYLES = { bold: "1", dim: "2", reverse: "7", selected: "1;7", good: "38;5;36", fair: "38;5;178",
 bad: "38;5;166" }.freeze
       # Besides what Lines.printable replaces: invisible characters, line separators, and those of fonts of one's own,

@@ -26,7 +26,7 @@ module Culet
         def to_h
           @to_h ||= {
             "allocators" => model.allocators.map do |name|
-              { "name" => name, "colour" => palette.colour(name).name, "dashed" => palette.dashed?(name) }
+              { "name" => name, "colour" => palette.colour(name), "dashed" => palette.dashed?(name) }
             end,
             "workloads" => model.workloads.map do |workload|
               { "curves" => curves(workload),

@@ -66,7 +66,7 @@ module Culet
 
         def swatch(allocator)
           dashes = ' stroke-dasharray="5 3"' if palette.dashed?(allocator)
-          stroke = %(stroke="var(--c-#{palette.colour(allocator).name})"#{dashes})
+          stroke = %(stroke="var(--c-#{palette.colour(allocator)})"#{dashes})
           line = %(<line x1="1" y1="4" x2="21" y2="4" #{stroke}/>)
           %(<svg class="swatch" viewBox="0 0 22 8" aria-hidden="true">#{line}</svg>)
         end
