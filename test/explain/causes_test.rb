@@ -9,9 +9,10 @@ class ExplainCausesTest < Minitest::Test
 
   Observed = Culet::Diagnosis::ObservedProcess
   # Of which nothing could be read but the sum.
-  Tree = Struct.new(:total_pss_bytes) do
-    def read_members = []
+  Tree = Struct.new(:total_pss_bytes, :members) do
+    def read_members = members.to_a
   end
+  Member = Struct.new(:pid, :parent_pid, :snapshot, :forked)
   # A process whose malloc tells blocks in use, as far as the rules ask. runs: its pages, and bytes in use of each.
   Region = Struct.new(:start, :fill_runs) { def malloc? = true }
   Snapshot = Struct.new(:known, :arenas, :runs) do
@@ -156,6 +157,19 @@ class ExplainCausesTest < Minitest::Test
     assert_equal "none", diagnosis(unused: { "unused_bytes" => 7 * MEGABYTE, "iseq_bytes" => 30 * MEGABYTE }).verdict
   end
 
+  def test_workers_that_loaded_the_program_share_little
+    found = cluster(parent: [20, 20], workers: [[20, 60, 62], [58, 64, 61], [63]])
+    assert_equal "sharing", found.verdict
+    assert_match(/\Athe workers share little: each of the 3 loaded 40\.0 MB by itself after the fork\z/, found.sentence)
+    assert_equal [["workers", 3], ["loaded_bytes", 40 * MEGABYTE]], found.evidence.first(2).map { |one| [one.name, one.value] }
+  end
+
+  # What adds up until a collection was not loaded.
+  def test_garbage_of_workers_was_not_loaded
+    refute_equal "sharing", cluster(parent: [35], workers: [[40, 95, 50, 98], [90, 48, 97, 52]]).verdict
+    refute_equal "sharing", cluster(parent: [35], workers: [[40], [95]]).verdict, "they differ"
+  end
+
   def test_the_limit_goes_first_and_names_the_cause
     limit = { "limit_bytes" => 240 * MEGABYTE, "used_bytes" => 210 * MEGABYTE }
     assert_equal "limit", diagnosis(limit: limit).verdict
@@ -205,12 +219,24 @@ class ExplainCausesTest < Minitest::Test
     Culet::Diagnosis.new(observation, unused: unused)
   end
 
+  # @param parent [Array<Integer>] megabytes in use at its readings
+  # @param workers [Array<Array<Integer>>] those of each worker
+  def cluster(parent:, workers:)
+    processes = [parent, *workers].each_with_index.map { |in_use, pid| observed(in_use, [0] * in_use.size, false, {}, [], known: true, pid: pid) }
+    members = processes.map { |one| Member.new(one.pid, one.pid.zero? ? nil : 0, one.snapshot, false) }
+    tree = Tree.new(200 * MEGABYTE, members)
+    observation = Culet::Diagnosis::Observation.new(seconds: 60.0, moments: [{ "at" => 0.0, "total" => {}, "processes" => [] }], processes: processes, tree: tree, problems: [])
+    observation.define_singleton_method(:setups) { [] }
+    observation.define_singleton_method(:parts) { [] }
+    Culet::Diagnosis.new(observation)
+  end
+
   def tell(process, megabytes)
     process["figures"] = { "levels" => bytes({ "ruby_objects" => 0, "malloc_used" => megabytes }.compact), "malloc_used_bytes" => megabytes && (megabytes * MEGABYTE) }
   end
 
-  def observed(in_use, free, turns, levels, arenas, known:)
-    process = Observed.new(1, "program")
+  def observed(in_use, free, turns, levels, arenas, known:, pid: 1)
+    process = Observed.new(pid, "program")
     process.instance_variable_set(:@snapshot, Snapshot.new(known, arenas.map { |megabytes| Arena.new(megabytes * MEGABYTE) }))
     in_use.zip(free).each_with_index do |(used, unused), at|
       found = Hash.new(0).merge(bytes({ "malloc_used" => used, "malloc_free" => unused, **levels.except("malloc_free") }))

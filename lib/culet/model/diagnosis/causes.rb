@@ -18,15 +18,13 @@ module Culet
       SWING_SHARE = 0.2
       # Of what workers inherited.
       LEAST_LOST = 0.5
-      # A worker that was not forked from a loaded application could share so much of what it has in use.
-      SHAREABLE = 0.5
       # Of the peaks, beyond its part of the other times: what runs then makes them.
       MOSTLY = 0.5
       # Workers of one kind differ by less; their parent has less than this part of what they have if it loaded nothing.
       ALIKE = 0.5
       OWN_SHARE = 0.65
       RUBY = %w[ruby_free_slots ruby_page_overhead].freeze
-      private_constant :GARBAGE_BYTES, :SWING_SHARE, :MOSTLY, :LEAST_LOST, :SHAREABLE, :ALIKE, :OWN_SHARE, :RUBY
+      private_constant :GARBAGE_BYTES, :SWING_SHARE, :MOSTLY, :LEAST_LOST, :ALIKE, :OWN_SHARE, :RUBY
 
       # @param observation [Observation]
       # @param unused [Hash, nil] as of `culet requires --unused --json`
@@ -256,13 +254,12 @@ module Culet
       # Siblings that each load the program by themselves, as Puma's workers do without preload_app!.
       def never_shared
         group = siblings or return
-        sizes = group.map { |member| in_use(member) }.sort
-        could = SHAREABLE * [sizes.first - Thresholds::SMALL_BYTES, 0].max * (group.size - 1)
+        least = group.map { |member| in_use(member) }.min
+        loaded = [least - [in_use(parent_of(group)), Thresholds::SMALL_BYTES].max, 0].max
         found = cause(
-          "sharing", could,
-          "nothing is shared: each of the #{group.size} workers loaded the program by itself, " \
-          "#{human(sizes.first)} or more each",
-          ["workers", group.size], ["in_use_bytes", sizes.first], ["total_bytes", total]
+          "sharing", loaded * (group.size - 1),
+          "the workers share little: each of the #{group.size} loaded #{human(loaded)} by itself after the fork",
+          ["workers", group.size], ["loaded_bytes", loaded], ["total_bytes", total]
         )
         found.tap { |one| one.never_shared = true }
       end
@@ -270,22 +267,26 @@ module Culet
       # Workers of one parent that are much larger than it, and alike: what they have was loaded behind the fork.
       def siblings
         groups = @observation.members.group_by(&:parent_pid).values.select { |group| group.size > 1 }
-        groups.find { |group| alike?(group) && in_use(parent_of(group)) < OWN_SHARE * in_use(group.first) }
+        groups.find do |group|
+          least, most = group.map { |member| in_use(member) }.minmax
+          least.positive? && least >= ALIKE * most && in_use(parent_of(group)) < OWN_SHARE * least
+        end
       end
 
       def parent_of(group) = @observation.members.find { |member| member.pid == group.first.parent_pid }
 
-      def alike?(group)
-        sizes = group.map { |member| in_use(member) }.sort
-        sizes.first.positive? && sizes.first >= ALIKE * sizes.last
-      end
-
-      # @return [Integer] 0 for a process that is not known
+      # Garbage adds up until a collection, and a worker may still load when the watch begins: the least of its second
+      # half counts.
+      #
+      # @return [Numeric] bytes; 0 for a process that is not known
       def in_use(member)
         return 0 unless member
 
-        levels = SnapshotLevels.new(member.snapshot).levels
-        levels.values_at(*IN_USE).sum - ((1 - used_share) * levels.fetch("malloc_unsplit"))
+        watched = @observation.processes.find { |process| process.pid == member.pid }
+        all = watched ? watched.readings.map(&:levels) : [SnapshotLevels.new(member.snapshot).levels]
+        all.last((all.size + 1) / 2).map do |levels|
+          levels.values_at(*IN_USE).sum - ((1 - used_share) * levels["malloc_unsplit"])
+        end.min
       end
 
       def code

@@ -10,7 +10,7 @@ module Culet
                         "malloc_free_bytes" => "malloc: free", "malloc_used_bytes" => "malloc: in use",
                         "ruby_free_bytes" => "Ruby: free slots", "ruby_objects_bytes" => "Ruby: objects",
                         "unshared_bytes" => "copied by workers", "inherited_bytes" => "inherited by workers",
-                        "workers" => "workers",
+                        "workers" => "workers", "loaded_bytes" => "loaded by each worker",
                         "garbage_bytes" => "garbage", "reachable_bytes" => "reachable",
                         "peak_bytes" => "at the peak", "usual_bytes" => "usually",
                         "unused_bytes" => "code that never ran", "iseq_bytes" => "compiled code",
