@@ -2,7 +2,7 @@
  *
  * The descriptions of all pages with one slot size point to the same entry of an array in the collector's state
  * (rb_objspace_t). Behind that array stand the number of minor and of major collections, and, six words after the
- * second (fifteen in 4.1), their sum. Sources: gc.c of CRuby 3.1 to 3.3, gc/default/default.c from 3.4 on. */
+ * second (twelve in 4.1), their sum. Sources: gc.c of CRuby 3.1 to 3.3, gc/default/default.c from 3.4 on. */
 #pragma once
 
 #include <stdbool.h>

@@ -68,7 +68,7 @@ TEST(one_place_that_fits)
 
 TEST(one_place_that_fits_as_in_4_1)
 {
-    count_as(128, CULET_RUBY_STATE - 136, 130, 8);
+    count_as(104, CULET_RUBY_STATE - 112, 130, 8);
     struct culet_ruby_collections found = culet_ruby_collections_in(state);
     CHECK(found.known, "not found");
     CHECK_EQUAL(found.minor, 130);
