@@ -3,6 +3,7 @@
 require_relative "target_helper"
 require_relative "../roots/in_tests"
 require "rubies"
+require "culet/model/snapshot_levels"
 
 # Ruby's heap pages and slots from outside: what GC.stat says in the process, on every Ruby there is.
 class ScopeRubyHeapTest < Minitest::Test
@@ -29,6 +30,16 @@ class ScopeRubyHeapTest < Minitest::Test
     sleep
   RUBY
   FEW_SLOTS = 60
+  # Ractors that have ended, whose 20 MB of slots are free again.
+  ENDED_RACTORS = <<~RUBY
+    Warning[:experimental] = false
+    ractors = Array.new(2) { Ractor.new { Array.new(250_000) { Object.new }.size } }
+    ractors.each { |ractor| ractor.respond_to?(:value) ? ractor.value : ractor.take }
+    GC.start
+    $stdout.sync = true
+    puts "end"
+    sleep
+  RUBY
 
   def test_pages_and_slots_of_a_frozen_process
     Rubies.all.each { |ruby| assert_like_gc_stat([ruby.path]) }
@@ -90,6 +101,15 @@ class ScopeRubyHeapTest < Minitest::Test
       assert_equal resident_bytes(snapshot, snapshot.regions.select(&:ruby?)),
                    ruby.live_resident_bytes + ruby.free_resident_bytes + ruby.overhead_resident_bytes
       assert_equal ruby.live_bytes, snapshot.regions.select(&:ruby?).sum { |region| region.fill_runs.sum { |count, used| count * used } }
+    end
+  end
+
+  # Wherever Ruby keeps pages for later.
+  def test_free_pages_are_rubys
+    with_talker(RbConfig.ruby, "-e", ENDED_RACTORS) do |pid, _, _|
+      snapshot = read(pid)
+      assert_operator Culet::SnapshotLevels.new(snapshot).levels.fetch("other"), :<, 2 << 20
+      assert_whole snapshot
     end
   end
 

@@ -125,7 +125,7 @@ module Culet
       free = gain(memory.levels.fetch("ruby_free_slots"))
       return unless free.worth?
 
-      text = "#{free} are free slots in pages that also hold objects#{free.remark}"
+      text = "#{free} are free slots in pages that Ruby keeps#{free.remark}"
       if Setup.of(snapshot).warmed_up?
         text += "; Culet.warmup has run, so objects that were created since have left them"
       end

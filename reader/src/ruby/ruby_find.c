@@ -40,6 +40,12 @@ static void note_transient(struct culet_ruby *ruby, size_t count, size_t page)
     }
 }
 
+static void want(struct culet_ruby_batch *batch, size_t *wanted, size_t candidate, uint64_t pointer)
+{
+    batch->described[*wanted] = candidate;
+    batch->pointers[(*wanted)++] = pointer;
+}
+
 /* Checks the descriptions that the first words of `count` candidates point to. */
 static void check_batch(struct culet_reading *reading, struct culet_ruby *ruby, size_t count)
 {
@@ -48,16 +54,23 @@ static void check_batch(struct culet_reading *reading, struct culet_ruby *ruby, 
     size_t wanted = 0, before = ruby->count;
 
     culet_memory_copy_batch(&reading->memory, batch->starts, count, sizeof *batch->words, batch->words, batch->got);
-    for (size_t i = 0; i < count; i++)
-        if (batch->got[i] && can_describe(reading, batch->starts[i], batch->words[i][0])) {
-            batch->described[wanted] = batch->starts[i];
-            batch->pointers[wanted++] = batch->words[i][0];
-        }
+    for (size_t i = 0; i < count; i++) {
+        uint64_t start = batch->starts[i], first = batch->words[i][0], second = batch->words[i][1];
+        if (batch->got[i] && can_describe(reading, start, first))
+            want(batch, &wanted, i, first);
+        if (batch->got[i] && culet_ruby_page_may_be_free(start, first) && can_describe(reading, start, second))
+            want(batch, &wanted, i, second);
+    }
     culet_memory_copy_batch(&reading->memory, batch->pointers, wanted, CULET_RUBY_DESCRIPTION, batch->descriptions,
                             batch->got_description);
-    for (size_t i = 0; i < wanted; i++)
-        if (batch->got_description[i] && culet_ruby_page_recognize(batch->described[i], batch->descriptions[i], &shape))
+    for (size_t i = 0; i < wanted; i++) {
+        uint64_t start = batch->starts[batch->described[i]], first = batch->words[batch->described[i]][0];
+        if (batch->got_description[i] &&
+            (batch->pointers[i] == first
+                 ? culet_ruby_page_recognize(start, batch->descriptions[i], &shape)
+                 : culet_ruby_page_recognize_free(start, first, batch->descriptions[i], &shape)))
             add_page(ruby, &shape);
+    }
     note_transient(ruby, count, before ? before - 1 : 0);
 }
 
@@ -90,7 +103,7 @@ static size_t search_mapping(struct culet_reading *reading, struct culet_ruby *r
         if (!culet_ruby_pages_in_malloc(reading) && culet_regions_at(&reading->regions, at))
             continue;
         ruby->batch.starts[count++] = at;
-        if (count < CULET_MEMORY_BATCH)
+        if (count < CULET_MEMORY_BATCH / 2)
             continue;
         check_batch(reading, ruby, count);
         count = 0;
@@ -109,17 +122,17 @@ static size_t kind_of(const struct culet_ruby_page *page)
     return page->layout / 8 % LAYOUTS + (page->bytes == CULET_RUBY_LONG ? LAYOUTS : 0);
 }
 
-/* All pages of a process have one length and one layout: the most frequent. Others only look like pages and are
- * dropped. */
+/* All described pages of a process have one length and one layout: the most frequent. Others only look like pages and
+ * are dropped. */
 static void keep_majority(struct culet_ruby *ruby)
 {
     size_t votes[2 * LAYOUTS] = {0}, best = 0, kept = 0;
 
     for (size_t i = 0; i < ruby->count; i++)
-        if (++votes[kind_of(&ruby->pages[i].shape)] > votes[best])
+        if (ruby->pages[i].shape.layout && ++votes[kind_of(&ruby->pages[i].shape)] > votes[best])
             best = kind_of(&ruby->pages[i].shape);
     for (size_t i = 0; i < ruby->count; i++)
-        if (kind_of(&ruby->pages[i].shape) == best)
+        if (!ruby->pages[i].shape.layout || kind_of(&ruby->pages[i].shape) == best)
             ruby->pages[kept++] = ruby->pages[i];
     ruby->count = kept;
     ruby->page_bytes = kept ? ruby->pages[0].shape.bytes : 0;

@@ -26,10 +26,11 @@ struct culet_ruby_bytes {
     uint64_t live, free, overhead;
 };
 
-/* Buffers for one batch of candidates. */
+/* Buffers for one batch of candidates. Each of its first two words may point to a description. */
 struct culet_ruby_batch {
     uint64_t starts[CULET_MEMORY_BATCH], words[CULET_MEMORY_BATCH][2];
-    uint64_t described[CULET_MEMORY_BATCH], pointers[CULET_MEMORY_BATCH];
+    uint64_t pointers[CULET_MEMORY_BATCH];
+    size_t described[CULET_MEMORY_BATCH]; /* the candidate that has the pointer */
     unsigned char descriptions[CULET_MEMORY_BATCH][CULET_RUBY_DESCRIPTION];
     bool got[CULET_MEMORY_BATCH], got_description[CULET_MEMORY_BATCH];
 };

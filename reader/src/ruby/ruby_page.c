@@ -105,6 +105,19 @@ bool culet_ruby_page_recognize(uint64_t start, const unsigned char *description,
     return is_empty(start, description, body);
 }
 
+/* The record: the next arena, start, bytes, the first free page, two 32-bit counts of free pages. The lowest bit of a
+ * link says that the kernel has the memory. A description, which malloc has allocated, lies in no arena. */
+bool culet_ruby_page_recognize_free(uint64_t start, uint64_t link, const unsigned char *arena,
+                                    struct culet_ruby_page *page)
+{
+    uint64_t from = culet_word_at(arena + 8), bytes = culet_word_at(arena + 16), free = culet_word_at(arena + 32);
+    uint64_t next = link & ~UINT64_C(1), pages = bytes / CULET_RUBY_LONG;
+
+    *page = (struct culet_ruby_page){.start = start, .bytes = CULET_RUBY_LONG};
+    return culet_ruby_page_may_be_free(start, link) && from % CULET_RUBY_LONG == 0 && bytes % CULET_RUBY_LONG == 0 &&
+           start - from < bytes && (!next || next - from < bytes) && (uint32_t)free - 1 < pages && free >> 32 <= pages;
+}
+
 uint32_t culet_ruby_page_live(const struct culet_ruby_page *page, const unsigned char *memory, uint32_t from,
                               uint32_t to, unsigned char *bitmap)
 {

@@ -162,6 +162,31 @@ TEST(a_page_without_slots)
     CHECK(!culet_ruby_page_recognize(AT + 0x4000, description, &page), "the description of another page");
 }
 
+/* A free page of an arena of 4.1: the record of the arena says that there are some. */
+TEST(a_free_page_of_an_arena)
+{
+    struct culet_ruby_page page;
+
+    memset(description, 0, sizeof description);
+    put_word(8, AT - 0x20000);
+    put_word(16, 32 * CULET_RUBY_LONG);
+    put_word(24, AT);
+    put_word(32, UINT64_C(2) << 32 | 2);
+    CHECK(culet_ruby_page_recognize_free(AT, 0, description, &page), "the last one");
+    check_page(&page, CULET_RUBY_LONG, 0, 0, 0);
+    CHECK_EQUAL(page.layout, 0);
+    CHECK(culet_ruby_page_recognize_free(AT, (AT + 0x10000) | 1, description, &page), "with a link, given back");
+    CHECK(!culet_ruby_page_recognize_free(AT, AT + 0x10008, description, &page), "a link to no page");
+    CHECK(!culet_ruby_page_recognize_free(AT, AT - 0x40000, description, &page), "a description in malloc's memory");
+    CHECK(!culet_ruby_page_recognize_free(AT + 0x4000, 0, description, &page), "no page");
+    CHECK(!culet_ruby_page_recognize_free(AT - 0x30000, 0, description, &page), "before the arena");
+    CHECK(!culet_ruby_page_recognize_free(AT + 0x1e0000, 0, description, &page), "behind the arena");
+    put_word(32, 0);
+    CHECK(!culet_ruby_page_recognize_free(AT, 0, description, &page), "an arena without free pages");
+    put_word(32, 33);
+    CHECK(!culet_ruby_page_recognize_free(AT, 0, description, &page), "more free pages than there are");
+}
+
 /* Descriptions are allocated by malloc and may lie right after the page. */
 TEST(a_description_that_lies_next_to_the_page)
 {
