@@ -26,7 +26,6 @@ Gem::Specification.new do |spec|
   spec.add_dependency "chunky_png", "~> 1.4"
   spec.add_dependency "culet", Culet::VERSION
   spec.add_dependency "mcp", "~> 1.9"
-  spec.add_dependency "ruby-progressbar", "~> 1.13"
   spec.add_dependency "terminal-table", ">= 3.0", "< 5"
   spec.add_dependency "vega", ">= 0.4", "< 1"
   spec.add_dependency "webrick", "~> 1.8"

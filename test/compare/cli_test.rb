@@ -1,9 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "io/console"
 require "json"
-require "pty"
 require "culet/allocators"
 require_relative "sampled"
 
@@ -115,20 +113,6 @@ class CompareCliTest < Minitest::Test
     end
   end
 
-  def test_progress_bar_on_a_terminal
-    PTY.open do |terminal, slave|
-      slave.winsize = [24, 120]
-      seen = +""
-      reader = Thread.new { read_all(terminal, seen) }
-      pid = spawn(*sampling_culet, "compare", *QUICK, "--", RbConfig.ruby, "-e", Sampled::STOP, out: File::NULL, err: slave)
-      slave.close
-      _, status = Process.wait2(pid)
-      reader.join
-      assert status.success?, seen
-      assert_match(%r{jemalloc.*\|.*\| ?\d/4 +(ETA|Time)}m, seen)
-    end
-  end
-
   def test_the_default_baseline_is_the_first_contender
     out, = assert_success(*sampling_culet, "compare", "hash", "--scale", "0.01", "--runs", "1", "--allocators", "jemalloc,glibc", "--json", env: Sampled::AT_THE_END)
     assert_equal ["jemalloc"], JSON.parse(out)["comparisons"].map { |one| one["baseline"] }.uniq
@@ -156,13 +140,6 @@ class CompareCliTest < Minitest::Test
     end
   ensure
     trap(signal, before || "DEFAULT")
-  end
-
-  # A terminal whose other side is closed gives EIO in place of an end.
-  def read_all(terminal, text)
-    loop { text << terminal.readpartial(4_096) }
-  rescue Errno::EIO
-    text
   end
 
   def running?(pid) = File.read("/proc/#{pid}/stat")[/\) (\w)/, 1] != "Z"

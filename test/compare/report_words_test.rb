@@ -147,7 +147,7 @@ class ReportWordsTest < Minitest::Test
   def test_candidates_beyond_the_palette_get_colours_too
     model = Results.new(ReportDocuments.edges["many allocators"])
     palette = Palette.new(model)
-    assert_equal 8, model.allocators.map { |name| palette.colour(name) }.uniq.size
+    assert_equal 7, model.allocators.map { |name| palette.colour(name) }.uniq.size
   end
 
   def test_thinning_keeps_the_ends_and_the_extremes_in_order

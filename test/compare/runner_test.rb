@@ -168,7 +168,7 @@ class CompareRunnerTest < Minitest::Test
     ENV.replace(before)
   end
 
-  def test_progress_without_a_terminal_is_one_line_per_run
+  def test_progress_is_one_line_per_run
     compare(ruby(GROWING), allocators: %w[glibc jemalloc], runs: 2)
     lines = @progress.string.lines
     assert_equal 4, lines.size

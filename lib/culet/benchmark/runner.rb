@@ -9,7 +9,7 @@ module Culet
   # `culet cow experiment` are made of it.
   #
   #   Plan       workloads, contenders, number of runs, seed
-  #   Runner     makes the runs in rounds; Exclusion: a failed one; Progress: a bar or lines
+  #   Runner     makes the runs in rounds; Exclusion: a failed one; Progress: a line for each
   #   Machine    where they were made; PreloadCheck: whether a process really used its allocator
   #   Document   the result: printed by `--json`, read by every report
   #   Results    a document as the reports read it; Metric, Palette
@@ -31,8 +31,6 @@ module Culet
       def call(environment, &measure)
         complete = make_runs(&measure)
         @document.to_h(complete: complete, environment: environment)
-      ensure
-        @progress.finish
       end
 
       private
@@ -67,7 +65,6 @@ module Culet
         return @progress.skip if @document.excluded?(scheduled.workload, scheduled.choice)
 
         prepare(scheduled.workload)
-        @progress.start(scheduled)
         metrics = yield(scheduled)
         @document.add(scheduled, metrics)
         @progress.done(scheduled, metrics)

@@ -60,8 +60,6 @@ module Culet
         document = replays
         document["results"].each { |result| result["summary"].merge!(instructions(result["runs"])) }
         { **document, "trace" => { **@trace.to_h, **info } }
-      ensure
-        @progress.finish
       end
 
       private
