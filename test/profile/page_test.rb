@@ -75,13 +75,6 @@ class ProfilePageTest < Minitest::Test
     assert_match(/value="growth" checked/, page)
   end
 
-  def test_tables_without_javascript
-    page = Culet::Profile::Html.new(small, view: :live).to_s[%r{<noscript>\s*<div.*?</noscript>}m]
-    assert_includes page, "/home/me/leak.rb:4"
-    assert_includes page, "Live, by class"
-    refute_includes page, "Growth, by line"
-  end
-
   def test_a_realistic_page_is_small
     page = Culet::Profile::Html.new(large(2000), view: :live).to_s
     assert_operator page.bytesize, :<, 600_000

@@ -53,13 +53,6 @@ class RetainPageTest < Minitest::Test
     refute_match(%r{https?://}, page.sub(/<script type.*/m, ""))
   end
 
-  def test_without_javascript_there_is_a_table
-    table = Culet::Retain::Html.new(analysis).to_s[%r{<noscript>\n.*?</noscript>}m]
-    assert_includes table, "<td class=\"name\">constant Shop::CACHE (/app/lib/shop.rb:12)<small>Shop::CACHE -&gt; Hash -&gt; &quot;GET /a/1&quot;"
-    assert_includes table, "<td>400 kB</td><td>73.9 %</td><td>111</td>"
-    assert_includes table, "A::LIST and B::INDEX together"
-  end
-
   private
 
   def data(analysis) = JSON.parse(Zlib.inflate(Culet::Retain::PageData.new(analysis).packed.unpack1("m")))

@@ -17,10 +17,8 @@ module Culet
                 allocated: ["Allocated", "since the profile started, freed or not"],
                 peak: ["Peak", "live at the highest resident size"],
                 growth: ["Growth", "live after three major collections or more"] }.freeze
-      # Rows of a table without JavaScript.
-      TOP = 20
       Card = Struct.new(:key, :title, :meaning, :bytes, :interval, :change)
-      private_constant :VIEWS, :TOP, :Card
+      private_constant :VIEWS, :Card
 
       # @param view [Symbol, String] the view that the page opens with: live, allocated, peak or growth
       # @param base [Data, nil] the earlier profile of a comparison
@@ -87,15 +85,6 @@ module Culet
         "#{total.bytes < before ? "−" : "+"}#{size((total.bytes - before).abs)} from #{size(before)}"
       end
 
-      def fallback
-        VIEWS.flat_map do |view, (title, _)|
-          [["line", :line], ["gem", :gem], ["class", :class]].filter_map do |noun, by|
-            rows = @data.by(view, by).first(TOP)
-            ["#{title}, by #{noun}", noun, rows] unless rows.empty?
-          end
-        end
-      end
-
       def notes
         ["Bytes and blocks are estimates from samples; the range is their 95 % interval.",
          "MB = 1,000,000 bytes. This page works offline. culet #{VERSION}"]
@@ -108,8 +97,6 @@ module Culet
         unit = high[/ \S+\z/]
         "#{unit ? low.delete_suffix(unit) : low} to #{high}"
       end
-
-      def number(value) = Text::Numbers.grouped(value.round)
     end
   end
 end

@@ -16,9 +16,6 @@ module Culet
       FOLDER = File.expand_path("page", __dir__)
       STYLES = [EXPLORER, "page.css"].freeze
       SCRIPTS = [*EXPLORING, "heap", "treemap", "tables", "main"].freeze
-      # Rows of a table without JavaScript.
-      TOP = 50
-      private_constant :TOP
 
       def initialize(analysis)
         super()
@@ -37,13 +34,6 @@ module Culet
         "#{Text::Numbers.count(analysis.objects, "object")}: #{size(analysis.slot_bytes)} in Ruby's slots and " \
           "#{size(analysis.malloc_bytes)} of malloc. Each byte counts once: for the holder without which it would be " \
           "free, or for the set of holders that keep it together."
-      end
-
-      # @return [Array<Array>] of holders and sets: title, bytes, objects, path
-      def rows
-        holders = analysis.holders.map { |one| [one.title, one.bytes, one.objects, one.path.to_s] }
-        sets = analysis.sets.map { |set| ["#{set.title} together", set.bytes, set.objects, set.paths.first.to_s] }
-        [*holders, *sets].max_by(TOP) { |row| row[1] }
       end
 
       def notes
