@@ -45,7 +45,7 @@ module Roots
       File.chmod(0o755, share)
       %w[home tmp].each { |name| FileUtils.mkdir_p(File.join(share, name)) }
       File.chmod(0o1777, File.join(share, "tmp"))
-      copy
+      Checkout.copy(File.join(share, "culet"))
       block_given? ? yield(File.join(share, "culet")) : root.run("sh", "-euc", BUILD, "sh", @ruby, PATH, share: share)
       copy_gems
     end
@@ -62,10 +62,10 @@ module Roots
     # @return [Array<String>] as `command`
     def culet(*words, **options) = command("-w", "-I#{PATH}/lib", "-r#{PATH}/bin/gems.rb", "#{PATH}/exe/culet", *words, **options)
 
-    private
-
-    # The files that git knows or would take.
-    def copy
+    # Copies the files that git knows or would take.
+    #
+    # @param folder [String] where they are put
+    def self.copy(folder)
       names, status = Open3.capture2("git", "-C", Root::CHECKOUT, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
       raise "git does not list the files of #{Root::CHECKOUT}" unless status.success?
 
@@ -73,11 +73,13 @@ module Roots
         from = File.join(Root::CHECKOUT, name)
         next unless File.exist?(from)
 
-        to = File.join(@share, "culet", name)
+        to = File.join(folder, name)
         FileUtils.mkdir_p(File.dirname(to))
         FileUtils.cp(from, to, preserve: true)
       end
     end
+
+    private
 
     def copy_gems
       version = @root.run(@ruby, "--disable-gems", "-rrbconfig", "-e", "print RbConfig::CONFIG['ruby_version']")

@@ -10,7 +10,7 @@ require_relative "../../packaging/debian_archive"
 require_relative "root"
 
 module Roots
-  # Makes a root, or completes one. Only one process does so at a time, by the lock that bench/debian takes too.
+  # Makes a root, or completes one. Only one process does so at a time.
   class Maker
     # Suites of Ubuntu, whose keys Debian does not have: the package that has them, and its SHA-256.
     UBUNTU = %w[noble].freeze

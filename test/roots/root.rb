@@ -12,6 +12,7 @@ module Roots
       root=$1 share=$2
       shift 2
       mount -t proc proc "$root/proc"
+      mount -t sysfs -o ro sysfs "$root/sys"
       mount -t tmpfs tmpfs "$root/dev/shm"
       mount -t devpts -o newinstance,mode=620,ptmxmode=666 devpts "$root/dev/pts"
       certificates=/etc/ssl/certs/ca-certificates.crt

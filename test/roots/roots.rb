@@ -6,7 +6,7 @@ require_relative "maker"
 require_relative "root"
 
 # Debian releases of their own, each in a folder that tests enter by chroot: other C libraries, compilers and Rubies than
-# this machine's. A root is made once, by debootstrap, and kept; it is the same that bench/debian makes and uses.
+# this machine's. A root is made once, by debootstrap, and kept; it is the same that bench/debian uses.
 #
 #   root = Roots.get("bullseye")
 #   program = root.compile("program", "/mnt/program.c", share: directory)     # makes directory/program
