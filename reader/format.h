@@ -43,8 +43,6 @@
  *              includes mmapped chunks and excludes metadata. Over the pages of all regions of malloc: used_resident +
  *              free_resident + metadata_resident = resident bytes.
  *   sizes      buckets: [[bytes, used_count, used_bytes, free_count, free_bytes], ...]; bytes: the smallest size
- *   freeruns   buckets: [[pages, count, resident_pages], ...]: runs of at least `pages` adjacent pages without a used
- *              byte
  *   ruby       version (or null), page_bytes, pages, slots: [{slot_bytes, pages, live, free}], minor_gcs, major_gcs (how
  *              many collections there were; both missing where that is unknown), live_bytes, free_bytes,
  *              overhead_bytes, live_resident_bytes, free_resident_bytes, overhead_resident_bytes, transient_bytes

@@ -181,7 +181,6 @@ class Synthetic
        300 >> (power - 4), (1 << power) * (300 >> (power - 4))]
     end
     object("sizes", "buckets" => sizes)
-    object("freeruns", "buckets" => [[1, 900, 700], [2, 300, 500], [3, 90, 200], [9, 12, 60], [70, 2, 100]])
     @records
   ensure
     @records = was

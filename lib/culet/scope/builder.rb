@@ -15,7 +15,7 @@ module Culet
                "arena" => [:arenas, ArenaPart] }.freeze
       THREAD = "thread"
       # Kinds that are kept once, and may have lists and objects in them.
-      NESTED = [*SINGLE.keys, "sizes", "freeruns", "gc", "vm", "allocator_statistics", "reading"].freeze
+      NESTED = [*SINGLE.keys, "sizes", "gc", "vm", "allocator_statistics", "reading"].freeze
       # Of the text of a record, the counts of all types of objects.
       MOST_TEXT_BYTES = 2 << 20
       DEPTH = 8
@@ -99,7 +99,6 @@ module Culet
       def plain(kind, fields)
         case kind
         when "sizes" then @snapshot.sizes = SizesPart.new(fields).to_h
-        when "freeruns" then @snapshot.freeruns = FreerunsPart.new(fields).to_h
         when "gc", "vm", "allocator_statistics", "reading" then @snapshot[kind] = fields.except("kind")
         when THREAD then @snapshot.threads << fields.except("kind")
         when "problem" then @snapshot.problems << fields["sentence"].to_s

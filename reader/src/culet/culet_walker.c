@@ -124,7 +124,6 @@ static void culet_write(struct culet_reading *reading, void *context)
     write_arena(heap);
     write_malloc(reading, heap);
     culet_histogram_write(&heap->sizes);
-    culet_free_runs_write(&reading->regions);
 }
 
 const struct culet_walker culet_culet_walker = {.name = "culet",

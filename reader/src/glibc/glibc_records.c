@@ -105,6 +105,5 @@ void culet_glibc_write(const struct culet_reading *reading, const struct culet_g
         write_arena(&heap->arenas[i]);
     write_malloc(reading, heap);
     culet_histogram_write(&heap->sizes);
-    culet_free_runs_write(&reading->regions);
     write_problems(heap);
 }

@@ -88,7 +88,6 @@ static void musl_write(struct culet_reading *reading, void *context)
     write_arena(heap);
     write_malloc(reading, heap);
     culet_histogram_write(&heap->sizes);
-    culet_free_runs_write(&reading->regions);
 }
 
 const struct culet_walker culet_musl_walker = {.name = "musl",

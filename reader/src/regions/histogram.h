@@ -30,6 +30,3 @@ void culet_histogram_add(struct culet_histogram *to, const struct culet_histogra
 
 /* Writes the JSON record "sizes". */
 void culet_histogram_write(const struct culet_histogram *histogram);
-
-/* Writes the JSON record "freeruns" of all regions of malloc, without full ones. */
-void culet_free_runs_write(const struct culet_regions *regions);

@@ -40,7 +40,7 @@ module Culet
         { "subject" => @totals.subject, "moment" => moment, "caption" => @caption, "tables" => @tables,
           "sharing" => @sharing, "pause" => pause, "problems" => problems, "totals" => @totals.rows,
           "process" => @snapshot.process.to_h, "sizes" => @snapshot.sizes&.fetch("buckets", nil),
-          "freeruns" => @snapshot.freeruns&.fetch("buckets", nil), "kinds" => Palette::KINDS.map(&:to_h),
+          "kinds" => Palette::KINDS.map(&:to_h),
           "block_colours" => Palette::BLOCKS, "dark_block_colours" => Palette::DARK_BLOCKS, "columns" => @model.columns,
           "rows" => @model.rows, "heading_rows" => @model.heading_rows, "cells" => @model.cells.size,
           "sections" => @model.sections.map { |section| section(section) }, "mappings" => mappings }

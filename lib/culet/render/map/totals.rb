@@ -35,8 +35,7 @@ module Culet
       def to_h
         { **process, **malloc, "allocator" => @snapshot.allocator.to_h, "process" => @snapshot.process.to_h,
           "arena_list" => @snapshot.arenas.map(&:to_h), "regions" => @snapshot.regions.map(&:to_h),
-          "ruby" => @snapshot.ruby&.to_h, "sizes" => @snapshot.sizes, "freeruns" => @snapshot.freeruns,
-          "problems" => @snapshot.problems }
+          "ruby" => @snapshot.ruby&.to_h, "sizes" => @snapshot.sizes, "problems" => @snapshot.problems }
       end
 
       # @return [Array<Array(String, String, Integer)>] key, title and bytes of each known figure that can differ from 0

@@ -31,8 +31,7 @@ class Panel {
     if (tables) tables.replaceChildren(...facts.tables.map((table) => this.table(table)));
     this.list("blocks", this.blocks());
     this.list("sections", picture.sections.map((section) => this.section(section)));
-    this.histogram("sizes", this.sizes(), "block sizes");
-    this.histogram("freeruns", this.freeRuns(), "runs of free pages");
+    this.histogram(this.sizes());
     this.refilter();
   }
 
@@ -145,44 +144,36 @@ class Panel {
     this.view.redraw();
   }
 
-  // --- Histograms --------------------------------------------------------------
+  // --- Histogram ---------------------------------------------------------------
 
   // Bars of a power of two each: [{ label, title, parts: [[colour, value], ...] }].
   sizes() {
-    const sizes = this.picture.facts.sizes;
-    return sizes ? this.doubled(sizes, (bytes) => size(bytes), ([, used, usedBytes, free, freeBytes]) => [used, usedBytes, free, freeBytes],
-      ([used, usedBytes, free, freeBytes], label) => ({ label, parts: [[this.picture.blockColours.used, usedBytes], ["#8f8f8f", freeBytes]],
-        title: `${label} or more: ${grouped(used)} in use, ${size(usedBytes)}; ${grouped(free)} free, ${size(freeBytes)}` })) : [];
-  }
-
-  freeRuns() {
-    const runs = this.picture.facts.freeruns;
-    return runs ? this.doubled(runs, (pages) => size(pages * this.picture.pageBytes), ([, count, resident]) => [count, resident],
-      ([count, resident], label) => ({ label, parts: [["#8f8f8f", resident * this.picture.pageBytes]],
-        title: `runs of ${label} or more: ${grouped(count)}, ${size(resident * this.picture.pageBytes)} resident` })) : [];
-  }
-
-  doubled(buckets, name, values, bar) {
     const sums = new Map();
-    for (const bucket of buckets) {
-      const power = Math.floor(Math.log2(Math.max(bucket[0], 1)));
-      const sum = sums.get(power) || values(bucket).map(() => 0);
-      values(bucket).forEach((value, index) => { sum[index] += value; });
+    for (const [bytes, ...values] of this.picture.facts.sizes || []) {
+      const power = Math.floor(Math.log2(Math.max(bytes, 1)));
+      const sum = sums.get(power) || [0, 0, 0, 0];
+      values.forEach((value, index) => { sum[index] += value; });
       sums.set(power, sum);
     }
-    const powers = [...sums.keys()].sort((one, other) => one - other);
-    const all = powers.length ? Array.from({ length: powers[powers.length - 1] - powers[0] + 1 }, (_, index) => powers[0] + index) : [];
-    return all.map((power) => bar(sums.get(power) || values([]).map(() => 0), name(2 ** power)));
+    const [first, last] = [Math.min(...sums.keys()), Math.max(...sums.keys())];
+    return sums.size ? Array.from({ length: last - first + 1 }, (_, index) => this.bytesOf(first + index, sums)) : [];
   }
 
-  histogram(name, bars, what) {
-    this.part(name).closest("section").hidden = bars.length === 0;
+  bytesOf(power, sums) {
+    const [used, usedBytes, free, freeBytes] = sums.get(power) || [0, 0, 0, 0];
+    const label = size(2 ** power);
+    return { label, parts: [[this.picture.blockColours.used, usedBytes], ["#8f8f8f", freeBytes]],
+      title: `${label} or more: ${grouped(used)} in use, ${size(usedBytes)}; ${grouped(free)} free, ${size(freeBytes)}` };
+  }
+
+  histogram(bars) {
+    this.part("sizes").closest("section").hidden = bars.length === 0;
     const [width, height, foot] = [300, 110, 16];
     const highest = Math.max(1, ...bars.map((bar) => bar.parts.reduce((sum, [, value]) => sum + value, 0)));
-    const svg = drawn("svg", { viewBox: `0 0 ${width} ${height + foot}`, role: "img", "aria-label": `Histogram of ${what}: ${bars.map((bar) => bar.title).join("; ")}` });
+    const svg = drawn("svg", { viewBox: `0 0 ${width} ${height + foot}`, role: "img", "aria-label": `Histogram of block sizes: ${bars.map((bar) => bar.title).join("; ")}` });
     const wide = width / Math.max(bars.length, 1);
     bars.forEach((bar, index) => this.bar(svg, bar, { left: index * wide, wide, height, scale: (height - 4) / highest, labelled: this.labelled(index, bars.length), foot }));
-    this.part(name).replaceChildren(svg);
+    this.part("sizes").replaceChildren(svg);
   }
 
   // At most five labels.
