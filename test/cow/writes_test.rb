@@ -209,6 +209,15 @@ class CowWritesTest < Minitest::Test
     end
   end
 
+  # Pages that hold no object any more belong to Ruby still.
+  def test_pages_that_a_collection_has_emptied
+    program = "GC.disable; 400_000.times { Object.new }; family(1) { GC.enable; 3.times { GC.start } }"
+    with_ruby(program, "glibc") do |writes|
+      assert_operator writes.touched(:elsewhere), :<, MIB
+      assert_operator writes.touched(:freed), :>, 0.5 * changed(writes)
+    end
+  end
+
   # Looking does not end the sharing that it looks at.
   def test_it_leaves_the_processes_as_they_are
     with_family(*RUBY, "-e", WORKERS) do |pid|
@@ -235,12 +244,13 @@ class CowWritesTest < Minitest::Test
     end
   end
 
-  # With the agent in the parent, by the names of classes; workers are not asked. Two hundred members lie in malloc on any Ruby.
+  # With the agent in the parent, by the names of classes; workers are not asked. Two hundred members lie in malloc on any Ruby,
+  # and are written to at both ends, so that no page of theirs stays shared.
   def test_names_of_classes
     program = "class Account; def initialize = (@a = 1; @name = 'a name'); def b = @a = 2; end; Point = Struct.new(:a); " \
               "Wide = Struct.new(*Array.new(200) { |i| :\"m\#{i}\" }); " \
               "KEPT = Array.new(20_000) { [Account.new, Point.new(1)] }; WIDE = Array.new(2000) { Wide.new(*Array.new(200, 1)) }; 4.times { GC.start }; " \
-              "family(1) { GC.disable; KEPT.each { |one, other| one.b; other.a = 2 }; WIDE.each { |one| one.m50 = 2 } }"
+              "family(1) { GC.disable; KEPT.each { |one, other| one.b; other.a = 2 }; WIDE.each { |one| one.m0 = one.m199 = 2 } }"
     with_family(*RUBY, "-I#{ROOT}/lib", "-rculet/agent", "-e", "#{FORKS}#{program}") do |pid|
       found = family(pid, writes: 1, classes: true)
       assert_empty found.problems

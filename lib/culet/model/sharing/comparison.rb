@@ -84,14 +84,15 @@ module Culet
       private
 
       def compare(here, there)
-        PageComparison.call(side(@snapshot, here), side(@relative, there), unshared.pack("Q*"), regions.pack("Q*"),
+        PageComparison.call(side(@snapshot, here, @relative), side(@relative, there, @snapshot),
+                            unshared.pack("Q*"), regions.pack("Q*"),
                             @snapshot.process.page_bytes, @names&.old_bits.to_i, !@names.nil?)
       end
 
       # @param memory [Memory] of the same process
       # @return [Hash] a side of PageComparison
-      def side(snapshot, memory)
-        pages = snapshot.ruby_pages.sort_by(&:address).flat_map do |page|
+      def side(snapshot, memory, relative)
+        pages = [*snapshot.ruby_pages, *emptied(snapshot, relative)].sort_by(&:address).flat_map do |page|
           [page.address, page.slot_bytes, page.first_slot, page.slots]
         end
         blocks = snapshot.regions.filter_map do |region|
@@ -100,6 +101,15 @@ module Culet
         { memory: memory.fileno, present: memory.present.flatten.pack("Q*"),
           header_bytes: HEADERS.fetch(snapshot.allocator.name, 0), blocks: blocks,
           ruby_page_bytes: snapshot.ruby&.page_bytes.to_i, ruby_pages: pages.pack("Q*") }
+      end
+
+      # The relative's pages whose slots are all gone here, because Ruby keeps the page for slots of any size.
+      def emptied(snapshot, relative)
+        own = snapshot.ruby_pages.to_h { |page| [page.address, page] }
+        heap = snapshot.regions.select(&:ruby?)
+        relative.ruby_pages.reject { |page| own.key?(page.address) }.select do |page|
+          heap.bsearch { |region| region.end > page.address }&.then { |region| region.start <= page.address }
+        end
       end
 
       def unshared = PageSharing.new(@snapshot, relative: @relative).unshared.flatten
