@@ -10,11 +10,6 @@ $defs << "-DHAVE_VARIABLES_FLAG" if try_compile(FLAG)
 have_func("rb_class_attached_object", "ruby.h") # from 3.2
 have_func("rb_thread_atfork", "ruby.h") # for the agent's forked copy
 have_func("rb_postponed_job_preregister", "ruby/debug.h") # Ruby 3.3 and later
-# Later ones hide it, but a static library of theirs links.
-if RUBY_VERSION < "3.3" &&
-   try_link("extern __thread void *ruby_current_ec;\nint main(void) { return ruby_current_ec != 0; }")
-  $defs << "-DHAVE_RUBY_CURRENT_EC" # for the profile's frames of eval
-end
 have_header("malloc.h")
 have_struct_member("struct mallinfo", "uordblks", "malloc.h")
 

@@ -41,7 +41,7 @@ class MuslPartsTest < Minitest::Test
   def include_flags
     config = RbConfig::CONFIG
     folders = [config["rubyhdrdir"], config["rubyarchhdrdir"], "#{ROOT}/ext/culet", "#{ROOT}/boot/ext", ROOT]
-    ["-D_GNU_SOURCE", "-DHAVE_MALLOC_H", "-DHAVE_RUBY_CURRENT_EC", *REQUIRE, "-idirafter", "#{ROOT}/reader/build/musl/kernel-headers",
+    ["-D_GNU_SOURCE", "-DHAVE_MALLOC_H", *REQUIRE, "-idirafter", "#{ROOT}/reader/build/musl/kernel-headers",
      *folders.map { |folder| "-I#{folder}" }]
   end
 end

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "common/job.h"
-#include "profile/control_frames.h"
 #include "sampler/core/escape.h"
 #include "sampler/core/futex.h"
 #include "sampler/core/index.h"
@@ -109,9 +108,17 @@ static VALUE base_of(VALUE value, bool is_c)
     return is_c ? rb_profile_frame_method_name(value) : rb_profile_frame_base_label(value);
 }
 
+/* The path of a frame: absolute, or as given to eval. Allocates nothing. */
+static VALUE path_of(VALUE value)
+{
+    VALUE path = rb_profile_frame_absolute_path(value);
+
+    return RB_TYPE_P(path, T_STRING) ? path : rb_profile_frame_path(value);
+}
+
 static bool is_same(const struct frame *frame, VALUE value)
 {
-    VALUE path = culet_frame_path(value);
+    VALUE path = path_of(value);
     bool is_c = NIL_P(rb_profile_frame_first_lineno(value));
 
     return is_c == ((frame->flags & IS_C) != 0) && frame->first_line == first_line_of(value) &&
@@ -189,7 +196,6 @@ static int ruby_words(uint64_t *words, bool *is_c, bool has_gvl)
     int found = rb_profile_frames(0, CULET_PROFILE_FRAMES, values, lines);
     uint32_t before;
 
-    culet_control_frames_correct(values, found, CULET_PROFILE_FRAMES);
     if (!enter())
         return -1;
     before = count;
@@ -299,7 +305,7 @@ static void name(struct frame *frame)
 
     if (NIL_P(label))
         label = rb_profile_frame_label(frame->value);
-    set_names(frame, culet_frame_path(frame->value), label, base_of(frame->value, (frame->flags & IS_C) != 0));
+    set_names(frame, path_of(frame->value), label, base_of(frame->value, (frame->flags & IS_C) != 0));
 }
 
 /* Naming allocates, and these allocations are sampled: frames that are new since the start wait for the next job. Several

@@ -10,7 +10,6 @@
 
 #include "common/io.h"
 #include "sampler/core/samples.h"
-#include "profile/control_frames.h"
 #include "profile/dump.h"
 #include "profile/frames.h"
 #include "profile/interpreter.h"
@@ -73,7 +72,6 @@ static void prepare(void)
     culet_gc_prepare();
     culet_gc_watch(on_collection);
     culet_interpreter_find(api);
-    culet_control_frames_prepare();
     culet_readers_prepare();
     ruby_vm_at_exit(at_end);
     culet_profile_frames_enable(true);
