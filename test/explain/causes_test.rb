@@ -123,6 +123,15 @@ class ExplainCausesTest < Minitest::Test
     assert_equal "none", diagnosis(levels: { "ruby_objects" => 100 }).verdict, "nobody looked"
   end
 
+  # On a busy machine the copy of a look may get no processor.
+  def test_a_heap_that_an_agent_could_have_looked_at_leaves_the_verdict_open
+    usual = [40, 41, 42] * 4
+    found = diagnosis(levels: { "ruby_objects" => 100 }, counted: usual)
+    assert_equal ["unknown", "cannot tell yet: what is garbage was not counted in 60 s"], [found.verdict, found.sentence]
+    assert_equal "none", diagnosis(levels: { "ruby_objects" => 20 }, counted: usual).verdict, "a small heap"
+    assert_equal "none", diagnosis(levels: { "ruby_objects" => 100 }, counted: usual, look: { kept: 90 * MEGABYTE, slot_bytes: 90 * MEGABYTE, malloc_bytes: 0 }).verdict
+  end
+
   # What seems to be a cause may be a part of it.
   def test_a_large_growth_that_nobody_looked_at_leaves_the_verdict_open
     free = { levels: { "malloc_free" => 100 }, free: [100] * 24 }

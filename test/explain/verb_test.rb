@@ -128,6 +128,8 @@ class ExplainVerbTest < Minitest::Test
   def test_a_program_in_balance_is_no_leak
     with_ruby(STEADY, *AGENT) do |pid|
       found = explain(pid)
+      # Looks have idle priority.
+      found = explain(pid, "60s") if found["sentence"].include?("what is garbage was not counted")
       assert_equal "none", found["verdict"], found
       assert_match(/\Anothing is wrong: the program needs /, found["sentence"])
       assert_empty found["remedies"]

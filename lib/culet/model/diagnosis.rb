@@ -49,7 +49,7 @@ module Culet
       return { ruby: "ruby_leak", native: "native_leak" }.fetch(growth.verdict, "unknown") if growing?
       return "limit" if close?
 
-      causes.list.first&.name || (short? ? "unknown" : "none")
+      causes.list.first&.name || (short? || unlooked? ? "unknown" : "none")
     end
 
     # @return [String] the verdict in a sentence
@@ -96,7 +96,13 @@ module Culet
     def ranking = @ranking ||= Ranking.new(observation, growth: growth, causes: causes)
 
     # Too few readings for a trend.
-    def short? = observation.retention.nil? && growth.trend.points.size < Trend::LEAST_POINTS
+    def short? = observation.retention.nil? && growth.short?
+
+    # Whether looks were to tell garbage in a large heap, and the machine was too busy for most of them.
+    def unlooked?
+      observation.agent? && !observation.retention&.known? &&
+        observation.private_bytes(*IN_USE) >= causes.least("ruby_heap")
+    end
 
     # A growth whose kind or end is open is the verdict where nothing else explains the size.
     def growing?
@@ -156,6 +162,7 @@ module Culet
 
     def nothing
       return "cannot tell yet: #{observation.seconds.round} s do not show whether memory grows" if short?
+      return "cannot tell yet: what is garbage was not counted in #{observation.seconds.round} s" if unlooked?
 
       total = observation.total_bytes
       saved = remedies.first&.saves_bytes.to_i

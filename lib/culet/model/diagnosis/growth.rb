@@ -68,6 +68,13 @@ module Culet
       # @return [Trend] of its memory in use
       def trend = @trend ||= process ? trend_of(process) : Trend.new([])
 
+      # @return [Boolean] whether neither the watch nor what is known from before has readings enough for a trend
+      def short?
+        [trend, (observation.history_of(process) if process)].compact.all? do |one|
+          one.points.size < Trend::LEAST_POINTS
+        end
+      end
+
       # @param keeping [Array<Retention::Growth::Row>] holders; by default all that grow
       # @return [Array(Float, Float, Float)] bytes per minute, of all workers that grow alike, with the bounds of the
       #   95 % interval

@@ -26,7 +26,7 @@ module Culet
       LEAST_READINGS = Trend::LEAST_POINTS + 1
       # A reading of memory that changed meanwhile is dropped if more than this part of it is unexplained.
       MOST_UNEXPLAINED = 0.05
-      # A watch whose looks are late, on a busy machine, takes so many times as long at most.
+      # A watch whose looks or readings are late, on a busy machine, takes so many times as long at most.
       MOST_TIMES = 2
       # Processor time of a look at a process that is not looked at again.
       MOST_LOOK_SECONDS = 5.0
@@ -111,7 +111,13 @@ module Culet
       def over?
         return true unless Processes::Cpu.alive?(@root)
 
-        elapsed >= @seconds && !(@lookers.any?(&:alive?) && elapsed < MOST_TIMES * @seconds)
+        elapsed >= (late? ? MOST_TIMES * @seconds : @seconds)
+      end
+
+      # The last reading is made at the end.
+      def late?
+        @lookers.any?(&:alive?) ||
+          @due.any? { |process, at| at.finite? && process.readings.size < LEAST_READINGS - 1 }
       end
 
       def forks? = Processes::Tree.new(@root).pids.size > 1
