@@ -15,9 +15,6 @@
  *   'C'  blocks of a region: its id; the offset of the first block from the start of the region; then, until the end
  *        of the record, for each block, without gaps: (bytes / CULET_BLOCK_UNIT) << CULET_BLOCK_STATE_BITS | enum
  *        culet_block_state. Left out of the whole stream when there are more than --max-chunks blocks.
- *   'S'  slabs of a region: its id; then for each area from the start of the region: its bytes, and the block size of
- *        the slabs in it. In place of a block size, CULET_SLABS_NONE: not allocated; CULET_SLABS_LARGE: blocks longer
- *        than any size class. The rest of the region is CULET_SLABS_NONE.
  *   'R'  a page of Ruby's heap (empty pages have none): address, bytes of a slot, offset of the first slot, slots;
  *        then a bitmap: bit n & 7 of byte n / 8 is set if slot n is live.
  *   'E'  the end: four bytes, CRC-32 (as zlib's) of all bytes before the type of this record.
@@ -63,7 +60,6 @@ enum culet_record_type {
     CULET_RECORD_PAGES = 'P',
     CULET_RECORD_FILL = 'F',
     CULET_RECORD_BLOCKS = 'C',
-    CULET_RECORD_SLABS = 'S',
     CULET_RECORD_RUBY_PAGE = 'R',
     CULET_RECORD_END = 'E'
 };
@@ -86,7 +82,3 @@ enum culet_block_state {
     CULET_BLOCK_CACHED,  /* freed, and kept by a thread or an arena for its next requests */
     CULET_BLOCK_OVERHEAD /* the allocator's own, or unknown */
 };
-
-/* Record 'S': values in place of a block size. */
-#define CULET_SLABS_NONE 0u
-#define CULET_SLABS_LARGE 1u

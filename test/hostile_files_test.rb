@@ -299,7 +299,7 @@ class HostileFilesTest < Minitest::Test
       assert_culet_success("snapshot", pid.to_s, "--out", snapshot, env: TestHelper::NEUTRAL)
     end
     found = []
-    Culet::Scope::Stream.new(Culet::Scope.streams(snapshot).first).each_record { |type, payload| found << [type, payload] }
+    Culet::Scope::Stream.new(Culet::Scope.packed_snapshots(snapshot).first.stream).each_record { |type, payload| found << [type, payload] }
     found
   end
 

@@ -43,11 +43,5 @@ module Culet
     # @return [Array<Snapshot>] all of them
     # @raise [Culet::Error] as `packed_snapshots`, and when what was read is damaged
     def self.snapshots(subject, **options) = packed_snapshots(subject, **options).map(&:snapshot)
-
-    # @param subject [String] as for `packed_snapshots`
-    # @param options [Hash] as for `packed_snapshots`
-    # @return [Array<String>] the streams of all of them
-    # @raise [Culet::Error] as `packed_snapshots`
-    def self.streams(subject, **options) = packed_snapshots(subject, **options).map(&:stream)
   end
 end

@@ -8,7 +8,7 @@ class CowVerbTest < Minitest::Test
   include CowHelper
 
   PROCESS_KEYS = %w[pid parent_pid name forked age_seconds rss_bytes pss_bytes shared_bytes private_bytes private_dirty_bytes unshared_bytes
-                    fresh_bytes allocator regions arenas slots size_classes writes].freeze
+                    fresh_bytes allocator regions writes].freeze
   SHARES_KEYS = %w[shared_bytes private_bytes unshared_bytes fresh_bytes].freeze
 
   def test_the_document
@@ -39,21 +39,6 @@ class CowVerbTest < Minitest::Test
       assert_match(/^cost: all processes together take/, out)
       assert_match(/^sharing: the average of 3 workers inherited /, out)
       refute_includes out, "\e"
-    end
-  end
-
-  # Of an allocator's many size classes the largest have rows; what is left is told in ranges, none of which is most of it.
-  def test_size_classes_are_told_apart
-    program = "#{FORKS}$kept = Array.new(40_000) { |i| 'k' * (24 + i % 3000) }\nGC.start\nfamily(1) { $kept.each { |one| one << 'x' } }"
-    with_family(*RUBY, "-e", program, env: on("culet")) do |pid|
-      out, err, status = run_culet("cow", pid.to_s, "--writes", "0", env: NEUTRAL)
-      assert_equal [0, ""], [status.exitstatus, err]
-      table = out[/^malloc by block size.*?\n\n/m].lines.drop(2).reject { |line| line.strip.empty? }
-      assert_equal 12, table.grep(/^\d+ bytes/).size
-      assert_operator table.grep(/^others (?:up to|above) [\d,]+ bytes/).size, :>=, 2
-      assert_empty table.grep(/^other sizes|^others  /)
-      added = table.map { |line| line.scan(/\d+\.\d/).map(&:to_f)[2] }
-      assert_operator added.max, :<, added.sum / 2
     end
   end
 

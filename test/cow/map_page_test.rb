@@ -34,7 +34,7 @@ class CowPictureTest < Minitest::Test
     end
   end
 
-  # What stands beside the map is what the document has: by use, by size of slot, and what was written.
+  # What stands beside the map is what the document has: by use, and what was written.
   def test_tables
     with_page do |browser, document|
       worker = document["processes"].find { |one| one["writes"] }
@@ -42,11 +42,6 @@ class CowPictureTest < Minitest::Test
       rows = table(browser, "Writes to unshared pages")
       assert_equal worker.dig("writes", "categories").values.map { |one| one.values.reverse }.reject { |touched, _| touched.zero? }.sort, rows.values.sort
       assert_includes rows.keys, "contents of existing objects and blocks"
-      assert_equal worker["slots"].values.map { |one|
-        one.values_at("shared_bytes", "unshared_bytes")
-      }.sort, table(browser, "Ruby pages by slot size").values.map { |one|
-                one.first(2)
-              }.sort
       strings = table(browser, "Objects on unshared pages").fetch("T_STRING")
       assert_equal worker.dig("writes", "objects", "T_STRING").values_at("old_bytes", "young_bytes", "made_bytes"), strings.first(3)
       assert browser.evaluate("document.querySelector('[data-part=curve]').closest('section').hidden")

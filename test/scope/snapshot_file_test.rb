@@ -9,7 +9,7 @@ class SnapshotFileTest < Minitest::Test
   def test_what_is_written_is_read_again
     in_file do |path|
       write(path, small_stream)
-      assert_equal [small_stream], Culet::Scope.streams(path)
+      assert_equal [small_stream], Culet::Scope.packed_snapshots(path).map(&:stream)
       assert_equal 0o600, File.stat(path).mode & 0o777
       assert_equal [path], Dir[File.join(File.dirname(path), "*")]
     end

@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 module Culet
-  # Addresses from `start` to before `end`, and what is there.
+  # Addresses from `start` to before `end`.
   #
   # @api private
-  AddressRange = Struct.new(:start, :end, :name)
+  AddressRange = Struct.new(:start, :end)
 
   # Finds the parts of a sorted list of address ranges that overlap queries; the queries come in address order too, so
   # the list is walked once.

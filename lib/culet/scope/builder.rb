@@ -53,7 +53,6 @@ module Culet
         when "J" then object(parse(payload))
         when "P" then attach(:mapping, :pages_payload, payload)
         when "F" then attach(:region, :fill_payload, payload)
-        when "S" then attach(:region, :slabs_payload, payload)
         when "C" then attach(:region, :chunks_payload, payload)
         when "R" then @snapshot.ruby_pages << RubyPage.parse(payload)
         end

@@ -10,10 +10,6 @@ module Culet
       RUBY = "ruby"
       TRANSIENT = "transient"
 
-      # What a stretch of slabs is instead of blocks of one size, as in reader/format.h.
-      NO_BLOCKS = 0
-      LARGE_BLOCKS = 1
-
       # What of a block there is, as in reader/format.h.
       USED = 0
       FREE = 1
@@ -31,15 +27,11 @@ module Culet
       # @return [String] the bytes of its C record behind the number; empty when blocks were not asked for
       attr_accessor :chunks_payload
 
-      # @return [String] the bytes of its S record behind the number; empty where nothing is divided into blocks of one
-      #   size
-      attr_accessor :slabs_payload
-
       def initialize(fields)
         super
         raise Malformed, "region #{id} ends before it starts" if self.end < start
 
-        @fill_payload = @chunks_payload = @slabs_payload = ""
+        @fill_payload = @chunks_payload = ""
       end
 
       # @return [Integer]
@@ -54,17 +46,13 @@ module Culet
       # @return [Runs] runs of pages in address order: how many, bytes in use in each
       def fill_runs = @fill_runs ||= Runs.new(fill_payload)
 
-      # @return [Runs] stretches in address order: bytes, bytes of each of its blocks (or NO_BLOCKS, LARGE_BLOCKS)
-      def slabs = @slabs ||= Runs.new(slabs_payload)
-
       # @raise [Malformed] when its pages go beyond its end, or have more in use than there is
       def check(page_bytes)
         pages = ((self.end - 1) / page_bytes) - (start / page_bytes) + 1
         raise Malformed, "region #{id} has pages beyond its end" if fill_runs.sum(&:first) > pages
-        if fill_runs.any? { |_, used| used > page_bytes }
-          raise Malformed, "region #{id} has a page with more in use than it holds"
-        end
-        raise Malformed, "region #{id} has slabs beyond its end" if slabs.sum(&:first) > bytes
+        return if fill_runs.none? { |_, used| used > page_bytes }
+
+        raise Malformed, "region #{id} has a page with more in use than it holds"
       end
 
       # @return [Array<Array(Integer, Integer, Integer)>] its blocks in address order: offset from its start, bytes,

@@ -167,7 +167,6 @@ static void walk_slab(struct culet_reading *reading, struct culet_heap *heap, st
     uint64_t bytes = (uint64_t)shape->pages * heap->self.page_bytes;
 
     culet_slab_each(&heap->self, shape, descriptor, add_blocks, &walk);
-    culet_region_add_slabs(region, bytes, shape->size);
     culet_heap_add_block(reading, region, bytes - (uint64_t)shape->blocks * shape->size, CULET_BLOCK_OVERHEAD);
     heap->used_bytes += walk.blocks[CULET_BLOCK_USED] * shape->size;
     culet_histogram_add_used(&heap->sizes, shape->size, walk.blocks[CULET_BLOCK_USED]);
@@ -180,11 +179,8 @@ static void walk_slab(struct culet_reading *reading, struct culet_heap *heap, st
 static uint32_t skip_item(struct culet_reading *reading, struct culet_heap *heap, struct culet_region *region,
                           const struct culet_segment_item *item)
 {
-    uint64_t bytes = (uint64_t)item->pages * heap->self.page_bytes;
-
     heap->inconsistent++;
-    culet_heap_add_block(reading, region, bytes, CULET_BLOCK_OVERHEAD);
-    culet_region_add_slabs(region, bytes, CULET_SLABS_NONE);
+    culet_heap_add_block(reading, region, (uint64_t)item->pages * heap->self.page_bytes, CULET_BLOCK_OVERHEAD);
     return item->pages;
 }
 
@@ -192,10 +188,7 @@ static uint32_t skip_item(struct culet_reading *reading, struct culet_heap *heap
 static void add_free_pages(struct culet_reading *reading, const struct culet_heap *heap, struct culet_region *region,
                            uint32_t pages)
 {
-    uint64_t bytes = (uint64_t)pages * heap->self.page_bytes;
-
-    culet_heap_add_block(reading, region, bytes, CULET_BLOCK_FREE);
-    culet_region_add_slabs(region, bytes, CULET_SLABS_NONE);
+    culet_heap_add_block(reading, region, (uint64_t)pages * heap->self.page_bytes, CULET_BLOCK_FREE);
 }
 
 /* Walks one large block or slab, whose descriptor has the number `index` in the batch. Returns its pages. */
@@ -218,7 +211,6 @@ static uint32_t walk_item(struct culet_reading *reading, struct culet_heap *heap
         return skip_item(reading, heap, region, item);
     culet_region_use(region, start, start + bytes);
     culet_heap_add_block(reading, region, bytes, CULET_BLOCK_USED);
-    culet_region_add_slabs(region, bytes, CULET_SLABS_LARGE);
     culet_histogram_add_used(&heap->sizes, bytes, 1);
     heap->used_bytes += bytes;
     return (uint32_t)(bytes / self->page_bytes);

@@ -49,15 +49,14 @@ struct walk {
     size_t next; /* group */
 };
 
-/* The next `bytes` of the region. `slot`: the length of slots here. */
-static void add(struct walk *walk, uint64_t bytes, enum culet_block_state state, uint64_t slot)
+/* The next `bytes` of the region. */
+static void add(struct walk *walk, uint64_t bytes, enum culet_block_state state)
 {
     struct culet_region *region = walk->region;
 
     if (!bytes)
         return;
     culet_region_add_block(&walk->reading->regions, region, bytes, state);
-    culet_region_add_slabs(region, bytes, slot);
     if (state == CULET_BLOCK_USED)
         culet_region_use(region, walk->at, walk->at + bytes);
     else if (state == CULET_BLOCK_OVERHEAD)
@@ -69,7 +68,7 @@ static void add_slot(struct walk *walk, const struct culet_musl_group *group, bo
 {
     struct culet_musl *heap = walk->heap;
 
-    add(walk, group->slot, used ? CULET_BLOCK_USED : CULET_BLOCK_FREE, group->slot);
+    add(walk, group->slot, used ? CULET_BLOCK_USED : CULET_BLOCK_FREE);
     if (used) {
         culet_histogram_add_used(&heap->sizes, group->slot, 1);
         heap->used_bytes += group->slot;
@@ -96,7 +95,7 @@ static const struct culet_musl_group *group_in(struct walk *walk, uint64_t slot,
  * classes. */
 static void walk_group(struct walk *walk, const struct culet_musl_group *group)
 {
-    add(walk, MUSL_GROUP_HEADER_BYTES, CULET_BLOCK_OVERHEAD, group->slot);
+    add(walk, MUSL_GROUP_HEADER_BYTES, CULET_BLOCK_OVERHEAD);
     for (unsigned i = 0; i < group->slots; i++) {
         bool used = !(group->unused >> i & 1);
         uint64_t end = walk->at + group->slot;
@@ -105,9 +104,9 @@ static void walk_group(struct walk *walk, const struct culet_musl_group *group)
             walk_group(walk, inner);
         else
             add_slot(walk, group, used);
-        add(walk, end - walk->at, CULET_BLOCK_OVERHEAD, CULET_SLABS_NONE);
+        add(walk, end - walk->at, CULET_BLOCK_OVERHEAD);
     }
-    add(walk, group->end - walk->at, CULET_BLOCK_OVERHEAD, CULET_SLABS_NONE);
+    add(walk, group->end - walk->at, CULET_BLOCK_OVERHEAD);
 }
 
 /* A block with a mapping of its own: with the header, as the kernel gave it. */

@@ -27,11 +27,9 @@ struct culet_region {
     unsigned char **leaves;       /* of 512 pages each; NULL: nothing there is used or in memory */
     struct culet_range *overhead; /* metadata and gaps, by address */
     size_t overhead_count, overhead_room;
-    struct culet_buffer blocks;      /* uint32_t each: units << CULET_BLOCK_STATE_BITS | state */
-    uint64_t first_block;            /* address */
-    uint64_t block_count;            /* blocks kept or not */
-    struct culet_buffer slabs;       /* of the slabs record, without the current area */
-    uint64_t slab_bytes, slab_block; /* the current area: its bytes, its block size */
+    struct culet_buffer blocks; /* uint32_t each: units << CULET_BLOCK_STATE_BITS | state */
+    uint64_t first_block;       /* address */
+    uint64_t block_count;       /* blocks kept or not */
 };
 
 /* Adjacent pages of a region, by index. */

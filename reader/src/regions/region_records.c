@@ -26,24 +26,6 @@ void culet_region_add_blocks(struct culet_regions *regions, struct culet_region 
     region->block_count += count;
 }
 
-static void end_area(struct culet_buffer *slabs, uint64_t bytes, uint64_t block)
-{
-    if (!bytes)
-        return;
-    culet_buffer_varint(slabs, bytes);
-    culet_buffer_varint(slabs, block);
-}
-
-void culet_region_add_slabs(struct culet_region *region, uint64_t bytes, uint64_t block)
-{
-    if (block != region->slab_block) {
-        end_area(&region->slabs, region->slab_bytes, region->slab_block);
-        region->slab_bytes = 0;
-        region->slab_block = block;
-    }
-    region->slab_bytes += bytes;
-}
-
 /* ---- writing ---- */
 
 /* The current run of pages with the same used bytes. */
@@ -108,23 +90,9 @@ static void write_blocks(const struct culet_region *region)
     culet_buffer_free(&record);
 }
 
-static void write_slabs(const struct culet_region *region)
-{
-    struct culet_buffer record = {0};
-
-    culet_buffer_varint(&record, region->id);
-    if (region->slabs.length)
-        culet_buffer_add(&record, region->slabs.bytes, region->slabs.length);
-    end_area(&record, region->slab_bytes, region->slab_block);
-    culet_stream_record(CULET_RECORD_SLABS, record.bytes, record.length);
-    culet_buffer_free(&record);
-}
-
 void culet_region_write(const struct culet_regions *regions, const struct culet_region *region)
 {
     write_fill(region);
     if (region->blocks.length && regions->block_count <= regions->max_blocks)
         write_blocks(region);
-    if (region->slabs.length || region->slab_bytes)
-        write_slabs(region);
 }

@@ -1,10 +1,7 @@
-/* region_records.h - the records about a region: fill, blocks and slabs. */
+/* region_records.h - the records about a region: fill and blocks. */
 #pragma once
 
 #include "regions/regions.h"
-
-/* Adds an area of slabs: `bytes` in blocks of `block` bytes each, or CULET_SLABS_NONE, CULET_SLABS_LARGE. */
-void culet_region_add_slabs(struct culet_region *region, uint64_t bytes, uint64_t block);
 
 /* The slow path of culet_region_add_block: the buffer is full, or the block is larger than 16 GiB. */
 void culet_region_append_block(struct culet_region *region, uint64_t bytes, unsigned state);

@@ -2,7 +2,6 @@
 
 require_relative "../snapshot_levels"
 require_relative "page_sharing"
-require_relative "size_classes"
 require_relative "../../scope/region"
 
 module Culet
@@ -52,27 +51,12 @@ module Culet
         @snapshot = snapshot
         @memory = SnapshotLevels.new(snapshot)
         @levels = Levels::TITLES.keys.to_h { |name| [name, SharingBytes.none] }
-        @arenas = Hash.new { |all, id| all[id] = SharingBytes.none }
-        @slots = Hash.new { |all, bytes| all[bytes] = SharingBytes.none }
-        @classes = SizeClasses.new(snapshot.regions)
         @fills = {}
         count(PageSharing.new(snapshot, relative: relative))
       end
 
       # @return [Hash{String => SharingBytes}] by name of Levels; levels without resident bytes are omitted
       def levels = @levels.reject { |_, bytes| bytes.resident.zero? }
-
-      # @return [Hash{String => SharingBytes}] by name of the malloc arena; "large blocks" for memory of no arena
-      def arenas
-        names = @snapshot.arenas.to_h { |arena| [arena.id, arena.name] }
-        @arenas.transform_keys { |id| names.fetch(id, "large blocks") }
-      end
-
-      # @return [Hash{Integer => SharingBytes}] Ruby heap pages by slot size
-      def slots = @slots.sort.to_h
-
-      # @return [Hash{Integer, String => SharingBytes}] malloc blocks by size, see SizeClasses
-      def classes = @classes.to_h
 
       # @return [SharingBytes] the whole process
       def total = @levels.values.reduce(:+)
@@ -81,7 +65,6 @@ module Culet
 
       def count(page_sharing)
         @regions = RangeCursor.new(@snapshot.regions)
-        @pages = RangeCursor.new(pages)
         page_sharing.each { |mapping, first, past, sharing| divide(mapping, first, past, sharing) }
       end
 
@@ -107,12 +90,9 @@ module Culet
         live = used_bytes(region, from, to)
         add("ruby_objects", sharing, live)
         add("ruby_free_slots", sharing, to - from - live)
-        @pages.each(from, to) { |page, first, past| @slots[page.name].add(sharing, past - first) }
       end
 
       def malloc(region, from, to, sharing)
-        @arenas[region.arena].add(sharing, to - from)
-        @classes.add(from, to, sharing)
         return add("malloc_unsplit", sharing, to - from) unless @snapshot.allocator.blocks?
         return add("malloc_metadata", sharing, to - from) if region.holds == "metadata"
 
@@ -127,13 +107,6 @@ module Culet
       end
 
       def add(level, sharing, bytes) = @levels.fetch(level).add(sharing, bytes)
-
-      def pages
-        ranges = @snapshot.ruby_pages.map do |page|
-          AddressRange.new(page.address, page.address + @snapshot.ruby.page_bytes, page.slot_bytes)
-        end
-        ranges.sort_by(&:start)
-      end
     end
   end
 end

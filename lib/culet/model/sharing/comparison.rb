@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../../../culet"
-require_relative "size_classes"
 require_relative "page_sharing"
 require_relative "writes"
 require_relative "../../errors"
@@ -116,7 +115,7 @@ module Culet
 
       def regions
         @snapshot.regions.select(&:malloc?).flat_map do |region|
-          [region.start, region.end, region.holds == SizeClasses::METADATA ? 1 : 0]
+          [region.start, region.end, region.holds == "metadata" ? 1 : 0]
         end
       end
 

@@ -32,12 +32,8 @@ module Culet
 
         { **about, **member.breakdown.total.document.slice("unshared_bytes", "fresh_bytes"),
           "allocator" => member.snapshot.allocator.name,
-          "regions" => named(member.breakdown.levels), "arenas" => named(member.breakdown.arenas),
-          "slots" => named(member.breakdown.slots), "size_classes" => named(member.breakdown.classes),
-          "writes" => member.writes&.document }
+          "regions" => member.breakdown.levels.transform_values(&:document), "writes" => member.writes&.document }
       end
-
-      def named(shares) = shares.to_h { |name, one| [name.to_s, one.document] }
     end
   end
 end

@@ -24,10 +24,7 @@ module Culet
       # @return [Array<Hash>] as Map::PageData takes them
       def to_a
         by_use = @breakdown.levels.transform_keys { |name| Levels::TITLES.fetch(name) }
-        [categories, sharing("By use", by_use), *(holdings if @writes),
-         sharing("malloc by block size", Labels.classes(@breakdown.classes)),
-         sharing("malloc by arena", @breakdown.classes.empty? && @breakdown.arenas.size > 1 ? @breakdown.arenas : {}),
-         sharing("Ruby pages by slot size", Labels.sizes(@breakdown.slots))].compact
+        [categories, sharing("By use", by_use), *(holdings if @writes)].compact
       end
 
       private

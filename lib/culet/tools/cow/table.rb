@@ -9,10 +9,6 @@ module Culet
   module Cow
     # A process tree for a terminal.
     class Table < Text::View
-      # The size classes with a row of their own, besides memory that has no class.
-      MOST_CLASSES = 12
-      private_constant :MOST_CLASSES
-
       private
 
       def tree = @subject
@@ -20,7 +16,7 @@ module Culet
       def workers = @workers ||= tree.workers
 
       def sections
-        [heading, processes, regions, classes, slots, *WritesTable.new(tree, unicode: @unicode).tables, verdicts,
+        [heading, processes, regions, *WritesTable.new(tree, unicode: @unicode).tables, verdicts,
          note_lines(tree.problems)]
       end
 
@@ -63,39 +59,15 @@ module Culet
         levels = workers.map do |worker|
           worker.breakdown.levels.transform_keys { |name| Levels::TITLES.fetch(name) }
         end
-        table("average worker", levels, total: true)
-      end
-
-      def slots
-        sizes = workers.flat_map { |worker| worker.breakdown.slots.keys }.uniq
-        return if sizes.size < 2
-
-        table("Ruby pages by slot size", workers.map { |worker| Labels.sizes(worker.breakdown.slots) })
-      end
-
-      # The largest classes only: an allocator has about a hundred.
-      def classes
-        all = workers.map { |worker| worker.breakdown.classes }.reject(&:empty?)
-        return if all.empty?
-
-        sums = all.reduce { |one, other| one.merge(other) { |_, bytes, more| bytes + more } }
-        names = sums.sort_by { |_, bytes| -bytes.resident }.first(MOST_CLASSES).map(&:first)
-        table("malloc by block size", all.map { |one| grouped(one, names) })
-      end
-
-      def grouped(classes, names)
-        shown, rest = classes.partition { |name, _| names.include?(name) || name.is_a?(String) }
-        rows = Labels.classes(shown.to_h)
-        others = rest.group_by { |name, _| Labels.other_classes(name) }
-        rows.merge(others.transform_values { |list| list.map(&:last).reduce(:+) })
+        table("average worker", levels)
       end
 
       # @param all [Array<Hash{String => SharingBytes}>] one for each worker
-      def table(title, all, total: false)
+      def table(title, all)
         names = all.flat_map(&:keys).uniq
         rows = names.map { |name| [name, all.filter_map { |one| one[name] }.reduce(:+)] }
-        rows = rows.sort_by { |_, bytes| -bytes.inherited } unless total && names.size < 2
-        rows << ["all", rows.map(&:last).reduce(:+)] if total
+        rows = rows.sort_by { |_, bytes| -bytes.inherited }
+        rows << ["all", rows.map(&:last).reduce(:+)]
         columns = { "inherited" => :inherited, "still shared" => :shared, "unshared" => :unshared,
                     "added" => ->(one) { one.fresh + one.own } }
         cells = columns.map do |heading, figure|
