@@ -12,7 +12,6 @@ module Bench
     START_SECONDS = 180
     # callgrind counts from the first instruction to the last.
     CALLGRIND = %w[valgrind --tool=callgrind --callgrind-out-file=/dev/null].freeze
-    private_constant :CONNECTIONS, :START_SECONDS, :CALLGRIND
 
     # @param name [String] of the workload
     # @param requests [Integer] that are measured

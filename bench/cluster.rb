@@ -8,7 +8,6 @@ module Bench
   class Cluster
     # Time for the workers to start, in seconds.
     WARM_UP = 3.0
-    private_constant :WARM_UP
 
     # @return [Integer] the parent's process number
     attr_reader :pid

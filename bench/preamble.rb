@@ -16,7 +16,6 @@ module Bench
   # The top of the checkout.
   ROOT = File.expand_path("..", __dir__)
   OUT = "write the results to FILE, e.g. docs/benchmarks/NAME.json, which bench/report reads"
-  private_constant :OUT
 
   module_function
 
@@ -135,21 +134,17 @@ module Bench
       end
     end
   end
-  private_class_method :parser
 
   PLACEHOLDERS = { Integer => "N", Float => "X", String => "TEXT", Array => "A,B" }.freeze
-  private_constant :PLACEHOLDERS
 
   def checked(flag, value)
     raise OptionParser::InvalidArgument, "#{value}; at least 1" if value.is_a?(Integer) && value < 1 && flag != "--seed"
 
     value
   end
-  private_class_method :checked
 
   def fail_with(status, usage, message)
     warn "#{usage[/\S+/]}: #{message}"
     exit status
   end
-  private_class_method :fail_with
 end

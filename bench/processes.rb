@@ -8,7 +8,6 @@ module Bench
   # Programs that are measured by what the kernel counts of them.
   module Processes
     SAMPLING_SECONDS = 0.02
-    private_constant :SAMPLING_SECONDS
 
     module_function
 

@@ -18,14 +18,12 @@ module AllocatorBench
     def probes = @probes ||= [startup, idle, cow, parallel, classes, fork, growth, cpu].flatten.freeze
 
     def figure(key, label, unit) = Bench::Figure.new(key: key.to_s, label: label, unit: unit)
-    private_class_method :figure
 
     def probe(group, name, about, program, arguments,
               tiny:, figures:, runs: RUNS, timeout: TIMEOUT_SECONDS, memory: GIB)
       Probe.new(name: name, group: group, about: about, program: program, arguments: arguments.split, tiny: tiny.split,
                 figures: figures, runs: runs, timeout: timeout, memory: memory)
     end
-    private_class_method :probe
 
     def startup
       figures = [figure(:private_dirty_bytes, "Private_Dirty", :mib)]
@@ -35,7 +33,6 @@ module AllocatorBench
        probe(:startup, "startup-c", "C with 20 short-lived threads", "startup", "threads=20",
              tiny: "threads=2", figures: figures)]
     end
-    private_class_method :startup
 
     def idle
       figures = [figure(:process_rss_after_1s_bytes, "RSS 1 s after, process", :mib),
@@ -49,7 +46,6 @@ module AllocatorBench
               tiny: "bytes=4M milliseconds=50", figures: figures, runs: 3)
       end
     end
-    private_class_method :idle
 
     def cow
       figures = [figure(:private_dirty_growth_bytes, "Private_Dirty growth", :mib)]
@@ -60,7 +56,6 @@ module AllocatorBench
       end + [probe(:cow, "cow-ruby", "Ruby child drops 1/8 of 300,000 strings", "cow.rb", "",
                    tiny: "strings=2000", figures: figures, runs: 3)]
     end
-    private_class_method :cow
 
     def parallel
       pair = [figure(:operations_per_second, "operations per second", :rate), cpu_per_operation]
@@ -92,10 +87,8 @@ module AllocatorBench
         probe(:parallel, name, about, program, arguments, tiny: tiny, figures: figures)
       end
     end
-    private_class_method :parallel
 
     def cpu_per_operation = figure(:cpu_nanoseconds_per_operation, "CPU per operation", :nanoseconds)
-    private_class_method :cpu_per_operation
 
     def classes
       [probe(:classes, "classes", "usable size against the request", "classes", "", tiny: "to=2048", runs: 1, figures: [
@@ -105,7 +98,6 @@ module AllocatorBench
                figure(:big_excess_bytes, "largest excess of blocks above 4 MiB", :bytes)
              ])]
     end
-    private_class_method :classes
 
     def fork
       [probe(:fork, "fork", "20,000 forks with four allocating threads", "fork", "forks=20000",
@@ -116,7 +108,6 @@ module AllocatorBench
                figure(:wall_seconds, "wall time", :seconds)
              ])]
     end
-    private_class_method :fork
 
     def growth
       figures = [
@@ -146,7 +137,6 @@ module AllocatorBench
               tiny: "bytes=8M", figures: trim, runs: 3)
       ]
     end
-    private_class_method :growth
 
     def cpu
       own = cpu_per_operation
@@ -186,6 +176,5 @@ module AllocatorBench
         probe(:cpu, name, about, program, arguments, tiny: tiny, figures: figures)
       end
     end
-    private_class_method :cpu
   end
 end

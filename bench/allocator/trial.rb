@@ -5,6 +5,10 @@ require "json"
 module AllocatorBench
   # One run of one probe under one contender.
   class Trial
+    # Ratios of two figures of the same run.
+    RATIOS = { "all_growth_over_plain" => %w[all_growth plain_growth],
+               "growth_after_a_tenth" => %w[rss_at_the_end_bytes rss_after_a_tenth_bytes] }.freeze
+
     # @param timeout [Numeric] seconds after which the probe is ended
     def initialize(command:, contender:, timeout:)
       @command = command
@@ -28,11 +32,6 @@ module AllocatorBench
     rescue JSON::ParserError, KeyError
       Bench::Outcome.new(nil, "it printed no line of figures")
     end
-
-    # Ratios of two figures of the same run.
-    RATIOS = { "all_growth_over_plain" => %w[all_growth plain_growth],
-               "growth_after_a_tenth" => %w[rss_at_the_end_bytes rss_after_a_tenth_bytes] }.freeze
-    private_constant :RATIOS
 
     # None where the allocator lacks the operation, e.g. a trim.
     def derived(figures)

@@ -28,7 +28,6 @@ module Bench
 
     # A library with or without a name of its own; settings have a colon before their equals sign.
     LIBRARY = %r{\A(?:(?<name>[\w.-]+)=)?(?<file>[^:=]*/[^:]*)\z}
-    private_constant :LIBRARY
 
     # @param text [String] "NAME[:SETTING]", or the path of a library, or "NAME=PATH"
     # @raise [Culet::Error] for an unknown name or a file that is not there

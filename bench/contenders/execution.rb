@@ -47,7 +47,6 @@ module Bench
     ensure
       end_group(pid, watcher)
     end
-    private_class_method :follow
 
     # Children of the process are in its group.
     def self.end_group(pid, watcher)
@@ -57,6 +56,5 @@ module Bench
     ensure
       watcher&.join
     end
-    private_class_method :end_group
   end
 end

@@ -7,7 +7,6 @@ require "culet/tools/compare/subprocess"
 module ExplainCommand
   # After the watch, which takes up to twice its time on a busy machine.
   PATIENCE_SECONDS = 180
-  private_constant :PATIENCE_SECONDS
 
   # @param seconds [Integer] of watching
   # @param culet [String] the command line

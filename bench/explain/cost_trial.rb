@@ -11,7 +11,6 @@ require_relative "prediction_trial"
 # What a watch by culet explain costs the program that is watched.
 class CostTrial < PredictionTrial
   HEAD = ["turn", "requests", "CPU ms of a request", "CPU s of culet explain", "p50 ms", "p99 ms", "longest ms"].freeze
-  private_constant :HEAD
 
   # @return [Array<String>] a table of the turns, and the ratio of the medians
   def call

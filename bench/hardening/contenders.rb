@@ -11,7 +11,6 @@ module HardeningBench
                  "scudo" => [/\Alibclang_rt\.scudo_standalone-\w+\.so\z/] }.freeze
     # The compiler's own libraries; the loader does not search there.
     COMPILER_DIRECTORIES = "/usr/lib/llvm-*/lib/clang/*/lib/linux"
-    private_constant :COMPILER_DIRECTORIES
 
     module_function
 
@@ -43,6 +42,5 @@ module HardeningBench
       path = [*own, *Dir[COMPILER_DIRECTORIES].reverse].join(":")
       Culet::Allocators::Locator.new(environment: ENV.to_h.merge("LD_LIBRARY_PATH" => path))
     end
-    private_class_method :locator
   end
 end

@@ -6,7 +6,6 @@ module HardeningBench
     ALL = "all"
     METRIC = "attacks stopped"
     CELLS = { stopped: "stopped", no_effect: "no effect", succeeded: "**succeeded**" }.freeze
-    private_constant :METRIC, :CELLS
 
     def initialize(verdicts, contenders)
       @verdicts = verdicts

@@ -10,7 +10,6 @@ module Limits
     JOIN = ["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"'].freeze
     # A killed process leaves its group a moment after it has been waited for, in seconds.
     PATIENCE = 10
-    private_constant :JOIN, :PATIENCE
 
     attr_reader :folder
 

@@ -12,7 +12,6 @@ module Limits
     # A program that makes no progress counts as killed.
     PATIENCE = 120
     MOST = 1024
-    private_constant :STARTS, :PATIENCE, :MOST
 
     # @param words [Array<String>] what Ruby runs
     # @param part [String, nil] of culet, which it loads

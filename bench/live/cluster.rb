@@ -23,7 +23,6 @@ module LiveBench
         client.close
       end
     RUBY
-    private_constant :PACE, :CLIENTS, :THREAD, :BEGINS, :WORKER
 
     # @param megabytes [Integer] of the heap that workers share
     def initialize(workers:, megabytes:)

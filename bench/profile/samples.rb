@@ -30,7 +30,6 @@ module ProfileBench
         puts (sampled - plain) / strings
       end
     RUBY
-    private_constant :PROGRAM
 
     # @param strings [Integer] of each run
     def initialize(strings:, runs:)

@@ -31,7 +31,6 @@ module Bench
         ".bar" => { fill: "#545d68" }, ".culet" => { fill: "#f0803c" }, ".interval" => { stroke: "#9198a1" }
       }
     }.freeze
-    private_constant :MARGIN, :GAP, :LINE, :TITLE, :VALUE_WIDTH, :CHARACTER_WIDTH, :LABEL_GAP, :STYLE
 
     # @param title [String] for readers who do not see it
     # @param columns [Integer] panels side by side

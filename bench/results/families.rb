@@ -32,7 +32,6 @@ module Bench
     NEWEST_RUBIES = %w[3.3 3.4].to_h { |version| ["newest-ruby-#{version}", "Ruby #{version}"] }.freeze
     REDMINE = { "one process of 8 threads" => "RSS", "three workers" => "PSS",
                 "three workers, warmed up" => "PSS" }.freeze
-    private_constant :WORKLOADS, :SERVERS, :CULET, :TRIMMED_RUBIES, :NEWEST_RUBIES, :REDMINE
 
     class << self
       private

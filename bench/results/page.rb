@@ -29,7 +29,6 @@ module Bench
       "Best" is the best of the other allocators measured.
 
     MARKDOWN
-    private_constant :HEAD
 
     def initialize
       names = Dir[File.join(ResultFile::FOLDER, "*.json")].map { |path| File.basename(path, ".json") }.sort

@@ -58,7 +58,6 @@ module Bench
       "p50_seconds" => ["median latency (p50)", "ms", 1e3],
       "p99_seconds" => ["99th percentile latency (p99)", "ms", 1e3]
     }.freeze
-    private_constant :COMPARED
 
     attr_reader :name, :title, :commands, :date, :environment, :remarks, :rows
 

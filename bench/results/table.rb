@@ -8,7 +8,6 @@ module Bench
     Numbers = Culet::Text::Numbers
     # Metrics of which more is better; of the others less is.
     RATES = /\Arequests\z|per second|per CPU second|shared|stopped|done\z/
-    private_constant :Numbers, :RATES
 
     # @param ratio [Array(String, String), nil] contenders whose ratio is a column of its own; a second one of nil is
     #   the best of the others

@@ -6,7 +6,6 @@ module ScopeBench
     SPEED = "heap read per CPU second while paused"
     MALLOC = %w[used_resident_bytes free_resident_bytes metadata_resident_bytes].freeze
     RUBY = %w[live_resident_bytes free_resident_bytes overhead_resident_bytes transient_resident_bytes].freeze
-    private_constant :MALLOC, :RUBY
 
     # @param snapshots [Array<Culet::Scope::Snapshot>] one for each reading
     def initialize(kind, snapshots)

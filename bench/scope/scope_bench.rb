@@ -16,7 +16,6 @@ module ScopeBench
     # A heap needs more than its blocks, and other programs need memory too.
     HEAP_FACTOR = 1.5
     SPARE_MEGABYTES = 2048
-    private_constant :COPIED_MEGABYTES, :HEAP_FACTOR, :SPARE_MEGABYTES
 
     # @param options [Hash] of bench/scope/run
     def initialize(options) = @options = options

@@ -13,7 +13,6 @@ module StandardBench
     FLAGS = { c: %w[-O3 -DNDEBUG -w -Wno-implicit-function-declaration -Wno-implicit-int -Wno-int-conversion
                     -Wno-incompatible-pointer-types],
               cxx: %w[-O3 -DNDEBUG -w -std=gnu++17] }.freeze
-    private_constant :COMPILERS, :FLAGS
 
     # @return [String] folder of the built programs, absolute
     attr_reader :built

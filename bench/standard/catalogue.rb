@@ -57,7 +57,6 @@ module StandardBench
         program("sh8bench", "batches of blocks freed by other threads", "%<built>s/sh8bench %<processors>d")
       ]
     end
-    private_class_method :parallel
 
     # False sharing between threads.
     def caches
@@ -70,18 +69,15 @@ module StandardBench
                  "%<built>s/#{name} %<processors>d 1000 1 4000000 %<processors>d")]
       end
     end
-    private_class_method :caches
 
     def program(name, about, command, binary: name.delete_suffix("-1"), client: nil, rate: nil, needs: [])
       Program.new(name: name, about: about, binary: binary, command: command, client: client, rate: rate, needs: needs,
                   runs: RUNS, timeout: TIMEOUT_SECONDS, environment: {})
     end
-    private_class_method :program
 
     def rate(pattern, operations, factor: 1, seconds: nil)
       Rate.new(pattern: pattern, factor: factor, operations: operations, seconds: seconds)
     end
-    private_class_method :rate
 
     # @return [Hash{String => Recipe}] by the name of the binary
     def recipes
@@ -105,19 +101,15 @@ module StandardBench
     def recipe(compiler, sources, flags: [], without: [], edits: {}, hint: nil)
       Recipe.new(compiler: compiler, sources: [sources], flags: flags, without: without, edits: edits, hint: hint)
     end
-    private_class_method :recipe
 
     def c(sources, **others) = recipe(:c, sources, **others)
-    private_class_method :c
 
     def cxx(sources, **others) = recipe(:cxx, sources, **others)
-    private_class_method :cxx
 
     # Their licence does not let the collection have them.
     def shbench(name)
       c("shbench/#{name}-new.c", flags: %w[-DBENCH=1 -DSYS_MULTI_THREAD=1],
                                  hint: "bench/shbench/readme.md there says where it is to be had")
     end
-    private_class_method :shbench
   end
 end

@@ -9,7 +9,6 @@ module StandardBench
     TRACE = { "LD_TRACE_LOADED_OBJECTS" => "1", "LD_WARN" => "yes", "LD_BIND_NOW" => "yes",
               "LD_DEBUG" => "bindings" }.freeze
     BINDING = /binding file .* to (?<file>\S.*) \[\d+\]: normal symbol [`']malloc'/
-    private_constant :TRACE, :BINDING
 
     module_function
 

@@ -6,7 +6,6 @@ module StandardBench
   # Has each program in Ruby install its gems and fill its databases, once and before it is measured.
   class Preparation
     TIMEOUT_SECONDS = 1_800
-    private_constant :TIMEOUT_SECONDS
 
     def initialize = @done = {}
 

@@ -29,7 +29,6 @@ module StandardBench
     PREFIX = "ruby-bench/"
     # A busy machine takes many times as long.
     TIMEOUT_SECONDS = 600
-    private_constant :FOLDER, :HARNESS, :TIMEOUT_SECONDS
 
     module_function
 
@@ -62,13 +61,11 @@ module StandardBench
       ["#{name}/benchmark.rb", "#{name}.rb"].map { |file| File.expand_path("benchmarks/#{file}", checkout) }
                                             .find { |file| File.file?(file) }
     end
-    private_class_method :script
 
     def program(name, about, file, environment)
       path = [HARNESS, file].map { |text| text.gsub("%", "%%").shellescape }
       Program.new(name: name, about: about, command: "%<ruby>s -I #{path.first} #{path.last}", needs: [], ruby: true,
                   runs: Catalogue::RUNS, timeout: TIMEOUT_SECONDS, environment: environment)
     end
-    private_class_method :program
   end
 end

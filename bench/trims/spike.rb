@@ -9,7 +9,6 @@ require "culet/allocators"
 # the Ruby that runs this.
 class Spike < Culet::Allocators::Trim
   SOURCES = %w[extconf.rb spike.c].map { |name| File.expand_path("../../test/trim/spike/#{name}", __dir__) }.freeze
-  private_constant :SOURCES
 
   # @param directory [String] where to build it
   # @raise [Culet::Error] when it cannot be built

@@ -13,7 +13,6 @@ module Limits
     LOOK = 0.25
     # Share of the limit below which throughput counts.
     BELOW = 0.85
-    private_constant :CLIENTS, :PAUSE, :OPTIONS, :LOOK, :BELOW
 
     def self.answers?(port)
       Net::HTTP.get_response("127.0.0.1", "/1", port).is_a?(Net::HTTPOK)

@@ -16,7 +16,6 @@ module Limits
     START_SECONDS = 60
     Outcome = Struct.new(:kills, :failed, :restarts, :rate, :answered, :longest, :peak, :first_failure,
                          keyword_init: true)
-    private_constant :START_SECONDS
 
     def self.bundle
       @bundle ||= Culet::Compare::Bundle.new(name: "limit-clusters", gemfile: File.expand_path("Gemfile", __dir__))

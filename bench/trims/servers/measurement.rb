@@ -12,7 +12,6 @@ module Servers
     METRICS = %w[requests_per_second p50_seconds p99_seconds cpu_per_request_seconds loaded_pss_bytes].freeze
     WARM_UPS = 1 # stretches that are not counted
     SEED = 5
-    private_constant :WARM_UPS, :SEED
 
     # @param workload [String]
     # @param rounds [Integer] of each boot

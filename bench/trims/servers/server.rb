@@ -14,7 +14,6 @@ module Servers
     START_SECONDS = 300
     GRACE_SECONDS = 30
     REST_SECONDS = 3 # between the last load and the reading of the memory
-    private_constant :TRIMMED, :MAJORS, :START_SECONDS, :GRACE_SECONDS, :REST_SECONDS
 
     # @param workload [String] a server of `culet compare`, or "majors"
     # @param trimmed [Boolean] whether with culet/auto

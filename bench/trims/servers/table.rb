@@ -11,7 +11,6 @@ module Servers
              "rest_pss_bytes" => ["PSS at rest, MB", 1e-6, 1] }.freeze
     LABELS = { "requests_per_second" => "requests per second", "p99_seconds" => "99th percentile latency",
                "cpu_per_request_seconds" => "CPU time per request" }.freeze
-    private_constant :ROWS, :LABELS
 
     # @param result [Hash] of Measurement
     def initialize(result)
