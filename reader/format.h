@@ -24,7 +24,6 @@
  *   process    pid, name, title (set by the process itself; optional), program, page_bytes, bits, mode ("sliced",
  *              "stopped", "live"), threads, time; rss_bytes, pss_bytes, shared_bytes, private_dirty_bytes, swap_bytes:
  *              sums over all mappings
- *   thread     tid, name, stack_mapping (id or null)
  *   mapping    id, start, end, perms, offset, inode, path, rss_bytes, pss_bytes, shared_clean_bytes,
  *              shared_dirty_bytes, private_clean_bytes, private_dirty_bytes, swap_bytes, use, label
  *   allocator  name, library, level ("blocks" or "pages"), why

@@ -222,7 +222,7 @@ static void write_stream(struct culet_reading *reading, void *contexts[WALKERS])
     culet_stream_open();
     culet_records_write_process(reading);
     for (size_t i = 0; i < WALKERS; i++)
-        if (contexts[i])
+        if (contexts[i] && walkers[i]->write)
             walkers[i]->write(reading, contexts[i]);
     culet_records_write_unknown_allocator(reading);
     culet_records_write_end(reading);

@@ -16,7 +16,7 @@ struct culet_walker {
      * and names the mappings. */
     void (*walk)(struct culet_reading *reading, void *context);
 
-    /* The process runs: writes the walker's records. main.c has written the regions. */
+    /* The process runs: writes the records of the walker, if it has any. main.c has written the regions. */
     void (*write)(struct culet_reading *reading, void *context);
 };
 

@@ -13,20 +13,19 @@ module Culet
       MANY = { "mapping" => [:mappings, Mapping],
                "region" => [:regions, Region],
                "arena" => [:arenas, ArenaPart] }.freeze
-      THREAD = "thread"
       # Kinds that are kept once, and may have lists and objects in them.
       NESTED = [*SINGLE.keys, "sizes", "gc", "vm", "allocator_statistics", "reading"].freeze
       # Of the text of a record, the counts of all types of objects.
       MOST_TEXT_BYTES = 2 << 20
       DEPTH = 8
-      private_constant :SINGLE, :MANY, :THREAD, :NESTED, :MOST_TEXT_BYTES, :DEPTH
+      private_constant :SINGLE, :MANY, :NESTED, :MOST_TEXT_BYTES, :DEPTH
 
       # @param bytes [String] one whole stream
       # @param name [String] what to call it in sentences
       def initialize(bytes, name: "the stream")
         @bytes = bytes
         @name = name
-        @snapshot = Snapshot.new(mappings: [], regions: [], arenas: [], threads: [], ruby_pages: [], problems: [])
+        @snapshot = Snapshot.new(mappings: [], regions: [], arenas: [], ruby_pages: [], problems: [])
         @by_id = { mapping: {}, region: {} }
         @seen = {}
       end
@@ -81,7 +80,7 @@ module Culet
           raise Malformed, "it has two records of its #{kind}" if @seen[kind]
 
           @seen[kind] = true
-        elsif (MANY.key?(kind) || kind == THREAD) && fields.each_value.any? { |value| nested?(value) }
+        elsif MANY.key?(kind) && fields.each_value.any? { |value| nested?(value) }
           raise Malformed, "a record in it has a list where none belongs"
         end
       end
@@ -99,7 +98,6 @@ module Culet
         case kind
         when "sizes" then @snapshot.sizes = SizesPart.new(fields).to_h
         when "gc", "vm", "allocator_statistics", "reading" then @snapshot[kind] = fields.except("kind")
-        when THREAD then @snapshot.threads << fields.except("kind")
         when "problem" then @snapshot.problems << fields["sentence"].to_s
         end
       end

@@ -69,12 +69,12 @@ module Culet
     # One process at one moment. Parts that the process does not have are nil, lists of them empty.
     #
     # process, allocator, malloc, ruby: Parts; sizes: a Hash as in the stream; mappings, regions, arenas:
-    # Arrays of Parts in address order; threads: Array of Hashes; ruby_pages: Array of RubyPage; problems: Array of
+    # Arrays of Parts in address order; ruby_pages: Array of RubyPage; problems: Array of
     # sentences; reading: what it took, a Hash as in the stream. Where the process was asked itself: objects: a Part;
     # gc, vm, allocator_statistics: Hashes. environment: as of Processes::Live; nil where it is unknown, and in a file,
     # which has no contents.
     Snapshot = Struct.new(:process, :allocator, :malloc, :ruby, :sizes, :mappings, :regions,
-                          :arenas, :threads, :ruby_pages, :problems, :reading, :objects, :gc, :vm,
+                          :arenas, :ruby_pages, :problems, :reading, :objects, :gc, :vm,
                           :allocator_statistics, :environment, keyword_init: true) do
       # So that it can stand where a PackedSnapshot can.
       #

@@ -108,15 +108,8 @@ static void mapping_walk(struct culet_reading *reading, void *context)
             name_anonymous(reading, &reading->maps.all[i]);
 }
 
-static void mapping_write(struct culet_reading *reading, void *context)
-{
-    (void)reading;
-    culet_thread_stacks_write(context);
-}
-
 const struct culet_walker culet_mapping_walker = {.name = "mappings",
                                                   .context_bytes = sizeof(struct culet_thread_stacks),
                                                   .without_memory = true,
                                                   .recognize = mapping_recognize,
-                                                  .walk = mapping_walk,
-                                                  .write = mapping_write};
+                                                  .walk = mapping_walk};

@@ -1,7 +1,6 @@
 #include "mappings/thread_stacks.h"
 
 #include "process/proc.h"
-#include "output/json.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -57,20 +56,4 @@ void culet_thread_stacks_read_names(struct culet_thread_stacks *threads, pid_t p
 {
     for (size_t i = 0; i < threads->count; i++)
         read_line(process, threads->all[i].tid, "comm", threads->all[i].name, sizeof threads->all[i].name);
-}
-
-void culet_thread_stacks_write(const struct culet_thread_stacks *threads)
-{
-    for (size_t i = 0; i < threads->count; i++) {
-        const struct culet_thread_stack *thread = &threads->all[i];
-        struct culet_json json;
-        culet_json_begin(&json, "thread");
-        culet_json_number(&json, "tid", (uint64_t)thread->tid);
-        culet_json_text(&json, "name", thread->name);
-        if (thread->mapping)
-            culet_json_number(&json, "stack_mapping", thread->mapping->id);
-        else
-            culet_json_raw(&json, "stack_mapping", "null");
-        culet_json_end(&json);
-    }
 }

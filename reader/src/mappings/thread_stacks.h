@@ -23,6 +23,3 @@ void culet_thread_stacks_list(struct culet_thread_stacks *threads, pid_t process
 bool culet_thread_stack_find_pointer(struct culet_thread_stack *thread, pid_t process);
 
 void culet_thread_stacks_read_names(struct culet_thread_stacks *threads, pid_t process);
-
-/* Writes the JSON records "thread". */
-void culet_thread_stacks_write(const struct culet_thread_stacks *threads);
