@@ -160,12 +160,14 @@ class LiveTest < Minitest::Test
       Culet::Limit.on(:pressure) { nil }
       kept = Array.new(118) { "x" * 1_000_000 }
       sleep 0.05 until (%w[trim callbacks collection] - Culet::Limit.status["steps"].map { |step| step["step"] }).empty?
+      before = GC.count
       60.times { 20.times { "y" * 50_000 }; sleep 0.05 }
-      puts JSON.generate(Culet::Limit.status)
+      puts JSON.generate({ **Culet::Limit.status, "gcs" => GC.count - before })
     RUBY
     out, err = assert_success(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-rculet/limit", "-rjson", "-e", code,
                               env: NEUTRAL.merge("CULET_LIMIT" => "142M", "CULET_TRIM" => nil))
     document = JSON.parse(out)
+    assert_operator document["gcs"], :<, 60, "for 60 MB of garbage"
     assert_operator document["used_bytes"], :>, 0.85 * document["limit_bytes"]
     native = document["native"]
     assert_includes 1..30, native["trims"] # two kinds, with pauses that double from 20 ms

@@ -33,6 +33,7 @@ static struct {
 
 static VALUE key_number; /* Symbol for rb_gc_stat: collections so far */
 static VALUE key_count;  /* Symbol for rb_gc_stat: bytes allocated since the last collection */
+static VALUE key_malloc; /* Symbol for rb_gc_stat: bytes allocated so far; 0: this Ruby has no such total */
 static VALUE key_free;   /* Symbol for rb_gc_stat: free slots; 0: this collector has none */
 static VALUE key_total;  /* Symbol for rb_gc_stat: objects allocated so far */
 static VALUE key_limit;  /* Symbol for rb_gc_stat: bytes until Ruby collects; 0: this collector has no such limit */
@@ -66,7 +67,7 @@ static uint64_t wanted_count(void)
     return ruby > collector.steering.budget ? ruby - collector.steering.budget : 0;
 }
 
-/* Ruby 4.1 counts below zero where a sweep has freed more than was allocated, and reports zero then. */
+/* Ruby 4.1 counts below zero where more was freed than allocated, and reports zero then. */
 static void raise_count(void)
 {
     uint64_t wanted = wanted_count(), count = rb_gc_stat(key_count);
@@ -81,21 +82,21 @@ static void raise_count(void)
 }
 
 /* During GC, when a collection starts and has set Ruby's count to zero. What was added before is taken back: it also
- * counts for the next major collection, and was no garbage. Not where the count is below zero then (4.1). An
- * incremental collection marks between allocations, so the job alone would be too late. */
+ * counts for the next major collection, and was no garbage. Not from a difference of totals (4.1), which forgets at the
+ * end of the sweep what was subtracted until then. An incremental collection marks between allocations, so the job alone
+ * would be too late. */
 static void on_start(VALUE event, void *unused)
 {
-    uint64_t added = collector.added, wanted = wanted_count();
+    uint64_t added = collector.added;
 
     (void)event;
     (void)unused;
     if (!culet_limit_watched())
         return;
     collector.added = 0;
-    adjust(-(int64_t)added);
-    add((int64_t)wanted);
-    if (rb_gc_stat(key_count) < wanted)
-        adjust((int64_t)added);
+    if (key_malloc == 0)
+        adjust(-(int64_t)added);
+    add((int64_t)wanted_count());
     collector.request_steering();
 }
 
@@ -263,6 +264,7 @@ void culet_collector_prepare(void (*request_steering)(void))
     key_limit = culet_ruby_stat_key("malloc_increase_bytes_limit");
     key_number = culet_ruby_stat_key("count");
     key_count = culet_ruby_stat_key("malloc_increase_bytes");
+    key_malloc = culet_ruby_stat_key("total_malloc_bytes");
     if (key_count == 0 || key_number == 0)
         key_limit = 0;
     key_free = culet_ruby_stat_key("heap_free_slots");
