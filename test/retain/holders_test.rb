@@ -113,7 +113,6 @@ class RetainHoldersTest < Minitest::Test
   PLANTED.each do |name, (code, holder, way)|
     define_method("test_#{name}") do
       skip_unless_all unless FIRST.include?(name)
-      skip "this Ruby reports the roots of the current Ractor only" if name == :ractor && RUBY_VERSION >= "4.1"
       assert_kept(code, holder, way)
     end
   end

@@ -329,17 +329,41 @@ static void note_thread(VALUE child, void *data)
         (void)culet_values_add(live->graph.memory, &live->threads, child);
 }
 
-/* Each Ractor marks its threads that are alive; where each has a heap of its own (4.1), they are roots. Thread.list would
- * take a lock that another thread may have had. */
+/* Calls a method of Thread's, whatever a subclass has. */
+static VALUE call_thread(VALUE thread, const char *name)
+{
+    VALUE method = rb_funcall(rb_cThread, rb_intern("instance_method"), 1, ID2SYM(rb_intern(name)));
+
+    return rb_funcall(method, rb_intern("bind_call"), 1, thread);
+}
+
+/* Threads that have ended may be garbage, and refer to a Ractor that is gone. */
+static void note_threads_in_heap(struct culet_live *live)
+{
+    for (uint32_t id = 0; id < live->graph.ids; id++) {
+        VALUE object = culet_bits_has(&live->used, id) ? culet_live_object(&live->graph, id) : Qnil;
+        if (strcmp(type_name(object), "VM/thread") == 0 && RTEST(call_thread(object, "alive?")))
+            note_thread(object, live);
+    }
+}
+
+/* Each Ractor marks its threads that are alive. Where each has a heap of its own (4.1), those of the current one are
+ * roots, and the others are looked for among all objects. Thread.list would take a lock that another thread may have
+ * had. */
 static void list_threads(struct culet_live *live, const struct root_list *list)
 {
+    bool heaps = false;
+
     for (size_t i = 0; i < list->roots.count; i++) {
         VALUE object = list->roots.items[i].object;
+        heaps |= list->roots.items[i].value == ROOT_RACTOR;
         if (list->roots.items[i].value == ROOT_RACTOR)
             note_thread(object, live);
         if (strcmp(type_name(object), "ractor") == 0)
             live->reachable(object, note_thread, live);
     }
+    if (heaps)
+        note_threads_in_heap(live);
 }
 
 static void note_value(VALUE child, void *data)
@@ -381,8 +405,7 @@ static void add_stack_value(VALUE child, void *data)
 
 static void add_locals(struct culet_live *live, VALUE thread)
 {
-    VALUE keys = rb_funcall(rb_cThread, rb_intern("instance_method"), 1, ID2SYM(rb_intern("keys")));
-    VALUE names = rb_funcall(keys, rb_intern("bind_call"), 1, thread);
+    VALUE names = call_thread(thread, "keys");
 
     for (long i = 0; i < RARRAY_LEN(names); i++) {
         ID name = SYM2ID(rb_ary_entry(names, i));
