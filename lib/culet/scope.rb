@@ -37,11 +37,5 @@ module Culet
     # @param subject [String]
     # @return [Boolean] whether it is a process number
     def self.process?(subject) = subject.match?(/\A\d+\z/)
-
-    # @param subject [String] as for `packed_snapshots`
-    # @param options [Hash] as for `packed_snapshots`
-    # @return [Array<Snapshot>] all of them
-    # @raise [Culet::Error] as `packed_snapshots`, and when what was read is damaged
-    def self.snapshots(subject, **options) = packed_snapshots(subject, **options).map(&:snapshot)
   end
 end

@@ -9,7 +9,7 @@ class MapRealProcessesTest < Minitest::Test
 
   def assert_drawn_to_the_byte(pid, allocator:)
     stop(pid) # what moves while it is read in slices cannot be compared
-    snapshot = Culet::Scope.snapshots(pid.to_s).first
+    snapshot = Culet::Scope::Reader.new(pid).snapshot
     assert_equal allocator, snapshot.allocator.name
     model = Culet::Map::Model.new(snapshot)
     resident = model.sections.sum { |section| model.tally(section).values_at(*Culet::Map::Palette::RESIDENT).compact.sum }
@@ -65,7 +65,7 @@ class MapRealProcessesTest < Minitest::Test
 
   def test_ruby_on_an_allocator_that_cannot_be_read_is_drawn_by_its_pages
     with_program(*culet_command, "run", "--allocator", "jemalloc", "--", RbConfig.ruby, "-e", MapHelper::HOLDING) do |pid|
-      snapshot = Culet::Scope.snapshots(pid.to_s).first
+      snapshot = Culet::Scope::Reader.new(pid).snapshot
       model = Culet::Map::Model.new(snapshot)
       part = model.sections.find { |section| section.group.key == "malloc" }
       assert_equal "Allocator memory, not walked", part.group.title

@@ -48,7 +48,7 @@ class ReportLevelsTest < Minitest::Test
   def unmoved(name, pid)
     assert_settles("#{name}: nothing moves while it is read") do
       kernel = resident(pid)
-      snapshot = Culet::Scope.snapshots(pid.to_s, chunks: 0).first
+      snapshot = Culet::Scope::Reader.new(pid, chunks: 0).snapshot
       after = resident(pid)
       assert_operator after, :<=, kernel, "#{name}: looking at it adds nothing to it"
       snapshot if [Culet::SnapshotLevels.new(snapshot).rss_bytes, after] == [kernel, kernel]

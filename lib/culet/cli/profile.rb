@@ -29,10 +29,8 @@ module Culet
       MOST_KEPT = 1_000_000
       # Of the processes of a command.
       MOST_LOOKS = 16
-      UNITS = { "" => 1, "k" => 1 << 10, "m" => 1 << 20, "g" => 1 << 30 }.freeze
       # Mean distance of samples for the view growth, where the profile was off: a leak of 1 MB is found.
       GROWTH_SAMPLE_BYTES = 32 << 10
-      SIZE = /\A(\d{1,12})([kmg]?)\z/i
       MOST_SAMPLE_BYTES = 1 << 40
       # Option => the class that makes its file.
       EXPORTS = { pprof: :Pprof, speedscope: :Speedscope, firefox: :Firefox,
@@ -40,8 +38,7 @@ module Culet
       # Options of a report, which continuous mode does not write.
       REPORT = [*EXPORTS.keys, :html, :view, :by, :top, :save, :base, :collect].freeze
       private_constant :TOP, :PROFILE_SECONDS, :INTERVAL_SECONDS, :KEEP, :MOST_KEPT, :MOST_LOOKS,
-                       :UNITS, :GROWTH_SAMPLE_BYTES, :SIZE, :MOST_SAMPLE_BYTES,
-                       :EXPORTS, :REPORT
+                       :GROWTH_SAMPLE_BYTES, :MOST_SAMPLE_BYTES, :EXPORTS, :REPORT
 
       BANNER = "culet profile PID|NAME ... | FILE ... | -- COMMAND ..."
       EXAMPLES = ["culet profile -- ruby job.rb            a command, until it ends or Ctrl-C",
@@ -169,9 +166,8 @@ module Culet
       def continuous? = %i[every out_dir push].any? { |name| options.key?(name) }
 
       def distance(text)
-        number, unit = SIZE.match(text)&.captures
-        value = number && (Integer(number, 10) * UNITS.fetch(unit.downcase))
-        return value if value&.between?(1, MOST_SAMPLE_BYTES)
+        value = Text::Size.parse(text)
+        return value if value&.<=(MOST_SAMPLE_BYTES)
 
         raise UsageError, "--sample takes a number of bytes, e.g. 128k, 512k or 2m, not #{shortened(text)}"
       end
