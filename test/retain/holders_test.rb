@@ -177,13 +177,14 @@ class RetainHoldersTest < Minitest::Test
     assert_in_delta 20_000_000, native_bytes("#{shelf}\n2_000.times { Shelf.allocate_bytes(10_000) }") - base, 1_000_000
   end
 
-  # Blocks are larger than requests: here by 25 % at most on jemalloc, and by 23 of 25 bytes on glibc.
+  # Blocks are larger than requests: here by 25 % at most on jemalloc, and by 23 of 25 bytes on glibc. Ruby 4.1 has 3 kB of
+  # its own for each page of slots.
   (TestHelper.allocators & %w[glibc jemalloc tcmalloc culet]).each do |name|
     define_method(:"test_what_malloc_adds_to_objects_is_no_native_memory_under_#{name}") do
       base = native_bytes("GC.disable", allocator: name)
       { 24 => 200_000, 1_025 => 30_000, 40_961 => 1_000 }.each do |bytes, count|
         native = native_bytes("GC.disable\n#{count}.times { 'r' * #{bytes} }", allocator: name)
-        assert_in_delta 0, native - base, 1_000_000, "#{count} strings of #{bytes} bytes"
+        assert_in_delta 0, native - base, 1_200_000, "#{count} strings of #{bytes} bytes"
       end
     end
   end

@@ -11,7 +11,7 @@ class ScopeContainerTest < Minitest::Test
   # Numbers, mounts and users of its own; the program is its process 1.
   CONTAINER = %w[unshare --user --map-root-user --pid --mount --mount-proc --fork --kill-child].freeze
   # No slot of any Ruby holds so long a string.
-  SCRIPT = 'X = Array.new(20_000) { |i| "x" * (650 + (i % 900)) }; puts X.sum(&:size), "end"; $stdout.flush; sleep'
+  SCRIPT = "X = Array.new(20_000) { |i| 'x' * (#{LONG_STRING_BYTES} + (i % 900)) }; puts X.sum(&:size), :end; $stdout.flush; sleep".freeze
   NOBODY = %w[setpriv --reuid 65534 --regid 65534 --clear-groups].freeze
 
   def setup
