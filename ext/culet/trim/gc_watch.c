@@ -11,6 +11,7 @@
 
 #include "reading/ruby_stats.h"
 #include "common/values.h"
+#include "common/vm_lock.h"
 
 #define WATCHERS 4
 
@@ -24,12 +25,12 @@ static size_t majors;
 
 /* The number of the current collection, or outside of one, of the last. Collectors that mark in Ruby threads count a
  * collection when it starts. MMTk marks in its own threads and counts it when Ruby's threads resume, so the count is
- * still one too low. */
+ * still one too low. In 4.1 each Ractor has a count of its own. */
 static size_t collection_number(void)
 {
     size_t count = rb_gc_stat(key_count);
 
-    return ruby_native_thread_p() ? count : count + 1;
+    return ruby_native_thread_p() ? 2 * count + culet_in_main_ractor() : 2 * count + 3;
 }
 
 /* ObjectSpace.dump_all and others also call mark functions; the number is then unchanged. Numbers may be skipped. The
@@ -72,7 +73,7 @@ void culet_gc_watch(culet_gc_watcher *function)
         return;
     }
     if (key_count != 0)
-        atomic_store(&last_collection, rb_gc_stat(key_count));
+        atomic_store(&last_collection, collection_number());
     if (key_major != 0)
         majors = rb_gc_stat(key_major);
     watchers[0] = function;
