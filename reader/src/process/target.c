@@ -64,8 +64,7 @@ uint32_t culet_target_threads(const struct culet_target *target)
     return status_number(target, "Threads", &count) ? (uint32_t)count : 0;
 }
 
-/* Whether the main thread has ended, and all others with it. */
-static bool has_ended(pid_t process)
+static bool seems_ended(pid_t process)
 {
     char name[64], state = culet_proc_state(process, process);
     long threads = 0;
@@ -74,6 +73,13 @@ static bool has_ended(pid_t process)
         return state == 'X';
     snprintf(name, sizeof name, "/proc/%d/status", (int)process);
     return !culet_proc_number(name, "Threads", &threads) || threads < 2;
+}
+
+/* Whether the main thread has ended, and all others with it. A thread that executes a program ends the main thread and
+ * takes over its number, so that the state may be of the one and the number of threads of the other. */
+static bool has_ended(pid_t process)
+{
+    return seems_ended(process) && seems_ended(process);
 }
 
 /* Whether the thread has memory: an ending thread drops it (field 23, its size) before its state changes. */
