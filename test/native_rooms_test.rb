@@ -29,11 +29,12 @@ class NativeRoomsTest < Minitest::Test
     assert_equal %w[ext/culet/common ext/culet/reading], found.uniq.sort
   end
 
-  # Each has a copy of what both compile, whose names must not lead from one to the other.
+  # Each has a copy of what both compile, whose names must not lead from one to the other. A development version of Ruby adds
+  # the number of its binary interface.
   def test_an_extension_exports_its_beginning_alone
     { "culet.so" => "Init_culet", "culet_boot.so" => "Init_culet_boot" }.each do |file, beginning|
       out, = assert_success("nm", "-D", "--defined-only", "#{ROOT}/lib/culet/#{file}")
-      assert_equal [beginning], out.scan(/ [A-Z] (\w+)$/).flatten, file
+      assert_equal [beginning], out.scan(/ [A-Z] (\w+)$/).flatten - %w[ruby_abi_version], file
     end
   end
 
