@@ -7,7 +7,7 @@ class ReportAdviceTest < Minitest::Test
   include ScopeHelper
 
   # No slot of any Ruby holds so long a string.
-  FILL = 'fill = -> { Array.new(9_000) { |i| "some string number #{i} " * 30 }.each_slice(3).map(&:first) }'
+  FILL = 'fill = -> { Array.new(5_400) { |i| "some string number #{i} " * 50 }.each_slice(3).map(&:first) }'
   WAIT = "3.times { GC.start }; puts :up; $stdout.flush; sleep"
 
   # Eight threads fill their own arenas and keep one block in three.

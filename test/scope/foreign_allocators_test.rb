@@ -7,7 +7,7 @@ class ForeignAllocatorsTest < Minitest::Test
   include TargetHelper
 
   ALLOCATORS = %w[jemalloc tcmalloc mimalloc].freeze
-  SCRIPT = 'X = Array.new(40_000) { |i| "x" * (i % 2000) }; puts "end"; $stdout.flush; sleep'
+  SCRIPT = 'X = Array.new(40_000) { |i| "x" * (1_100 + (i % 900)) }; puts "end"; $stdout.flush; sleep'
 
   def test_a_preloaded_allocator_is_reported_by_pages
     ALLOCATORS.each do |name|
