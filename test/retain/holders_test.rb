@@ -158,6 +158,14 @@ class RetainHoldersTest < Minitest::Test
     end
   end
 
+  # Ruby opens the first file of ARGV for the value of $FILENAME: here one that would wait for a writer.
+  def test_no_file_is_opened_for_the_name_of_a_global_variable
+    Dir.mktmpdir do |folder|
+      File.mkfifo("#{folder}/fifo")
+      assert_kept("ARGV.replace([\"#{folder}/fifo\"]); $list = big", /global \$list/, nil)
+    end
+  end
+
   # The counts of the agent are made in another way (agent/objects.c).
   def test_the_sum_is_that_of_the_objects
     with_objects("#{BIG}\nLIST = big\n#{UP}") do |pid|

@@ -239,8 +239,9 @@ static VALUE find_global(VALUE data)
     for (long i = 0; i < RARRAY_LEN(search->names); i++) {
         VALUE name = rb_sym2str(rb_ary_entry(search->names, i));
         const char *text = RSTRING_PTR(name);
-        /* Regexp's own, which are made when they are read, and those that warn */
-        if (RSTRING_LEN(name) == 2 && strchr("~&`'+123456789=,;/KC", text[1]) != NULL)
+        /* Regexp's own, which are made when they are read, those that warn, and the one that opens a file of ARGV */
+        if ((RSTRING_LEN(name) == 2 && strchr("~&`'+123456789=,;/KC", text[1]) != NULL) ||
+            strcmp(text, "$FILENAME") == 0)
             continue;
         if (rb_gv_get(StringValueCStr(name)) == search->value)
             return name;
