@@ -16,6 +16,8 @@
 /* Times that another arena may adopt the current slab of a class between two purges: without a bound, two threads that use
  * few blocks of a class would take its only slab from each other forever. */
 #define CURRENT_ADOPTIONS 16
+/* Slabs that an adoption chooses from. */
+#define ADOPTION_CHOICE 16
 
 static uint64_t free_of(const struct culet_slab *slab, unsigned unit)
 {
@@ -374,14 +376,33 @@ static bool may_lose_current(const struct culet_bin *bin)
     return atomic_load_explicit(&bin->adoptions, memory_order_relaxed) < CURRENT_ADOPTIONS;
 }
 
-/* A listed slab that may be moved; NULL if there is none. */
+static unsigned free_blocks(const struct culet_slab *slab)
+{
+    unsigned blocks = 0;
+
+    for (unsigned left = slab->available; left; left &= left - 1)
+        blocks += (unsigned)__builtin_popcountll(free_of(slab, (unsigned)__builtin_ctz(left)));
+    return blocks;
+}
+
+/* Of the first listed slabs that may be moved the one with most free blocks, so that few live ones of the other arena's
+ * threads move along, whose frees would be remote; NULL if there is none. */
 static struct culet_slab *movable(struct culet_arena *from, unsigned klass)
 {
-    struct culet_slab *slab = first_of(&from->bin[klass]);
+    struct culet_slab *best = NULL, *slab = first_of(&from->bin[klass]);
+    unsigned most = 0;
 
-    while (slab && (slab->purging || slab == from->current[klass].slab))
-        slab = slab->next;
-    return slab;
+    for (unsigned choice = ADOPTION_CHOICE; slab && choice; slab = slab->next) {
+        if (slab->purging || slab == from->current[klass].slab)
+            continue;
+        choice--;
+        unsigned blocks = free_blocks(slab);
+        if (blocks <= most)
+            continue;
+        most = blocks;
+        best = slab;
+    }
+    return best;
 }
 
 /* Moves one slab with free blocks from another arena to this one. A thread that frees a block of it meanwhile may still

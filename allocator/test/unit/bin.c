@@ -373,6 +373,36 @@ static void *leave_a_block(void *data)
     return NULL;
 }
 
+/* Fills two slabs, begins a third, and frees one block of the first, then all but one of the second. */
+static void *leave_two_slabs(void *data)
+{
+    static void *block[3 * CULET_UNITS * CULET_UNIT];
+    struct culet_slab **slab = data;
+    unsigned count = culet_classes[culet_size_class(976)].count;
+
+    for (unsigned i = 0; i < 2 * count + 2; i++)
+        block[i] = get(976);
+    slab[0] = slab_of(block[0]);
+    slab[1] = slab_of(block[count]);
+    culet_free(block[0]);
+    for (unsigned i = count + 1; i < 2 * count; i++)
+        culet_free(block[i]);
+    return NULL;
+}
+
+TEST(the_freest_of_another_arenas_slabs_is_adopted)
+{
+    struct culet_slab *slab[2];
+
+    get(1);
+    run_elsewhere(leave_two_slabs, slab);
+    look_at(culet_arena(1));
+    CHECK(slab_of(get(976)) == slab[1], "another slab than the one with most free blocks was adopted");
+    CHECK_EQUAL(slab[0]->span.arena, 1);
+    CHECK_EQUAL(slab[1]->span.arena, 0);
+    culet_heap_check();
+}
+
 /* An arena that has changed since the last look keeps its slabs. */
 TEST(an_arena_in_use_is_left_alone)
 {
