@@ -24,8 +24,6 @@ bool culet_abandoned_confirm(void)
     } while (mark != atomic_load_explicit(&culet_abandoned_mark, memory_order_relaxed));
     if (set)
         return false;
-    if (!atomic_load_explicit(&culet_lock_held_for_fork, memory_order_acquire))
-        return true;
     if (culet_lock_forking())
         return false;
     /* Another thread of the parent was forking; no thread of this child may be taken for it. */

@@ -337,18 +337,12 @@ struct culet_arena *culet_arena_enter(void)
     return CULET_LIKELY(arena != &culet_arena_none) ? arena : acquire(self);
 }
 
-/* Whether the calling thread forks; it has all locks. */
-static bool forking(void)
-{
-    return atomic_load_explicit(&culet_lock_held_for_fork, memory_order_acquire) && culet_lock_forking();
-}
-
 /* Whether the thread keeps its arena when it leaves. */
 static bool keeps(const struct culet_thread *self)
 {
     return CULET_LIKELY(self->life == CULET_THREAD_REGISTERED &&
                         atomic_load_explicit(&stealable, memory_order_relaxed)) ||
-           forking();
+           culet_lock_forking();
 }
 
 void culet_arena_leave(struct culet_arena *arena)
@@ -367,7 +361,7 @@ bool culet_arena_enter_for_purge(struct culet_arena *arena)
     struct culet_thread *self = &culet_thread;
 
     /* A thread that forks could take no arena again. */
-    if (forking())
+    if (culet_lock_forking())
         return false;
     release_any(self);
     atomic_store_explicit(&self->busy, CULET_INSIDE, memory_order_relaxed);

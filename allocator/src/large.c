@@ -494,7 +494,7 @@ void culet_large_remove_sample(uint32_t sample)
 {
     if (sample == CULET_SAMPLE_TRACED)
         return;
-    if (CULET_LIKELY(!atomic_load_explicit(&culet_lock_held_for_fork, memory_order_acquire) || !culet_lock_forking()))
+    if (!culet_lock_forking())
         culet_profile_api.remove(sample);
     else if (forked.count < sizeof forked.sample / sizeof *forked.sample)
         forked.sample[forked.count++] = sample;

@@ -22,7 +22,7 @@ void culet_lock_relax(void)
 #endif
 }
 
-bool culet_lock_forking(void)
+bool culet_lock_held_by_caller(void)
 {
     return atomic_load_explicit(&forking_thread, memory_order_relaxed) == (uintptr_t)pthread_self();
 }
@@ -52,7 +52,7 @@ static bool take_or_sleep(struct culet_lock *lock)
 
 void culet_lock_wait(struct culet_lock *lock)
 {
-    if (atomic_load_explicit(&culet_lock_held_for_fork, memory_order_acquire) && culet_lock_forking())
+    if (culet_lock_forking())
         return;
     for (int i = 0; i < SPINS; i++) {
         if (atomic_load_explicit(&lock->state, memory_order_relaxed) == 0 && culet_lock_try(lock))

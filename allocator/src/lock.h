@@ -50,12 +50,19 @@ static inline bool culet_lock_mine(struct culet_lock *lock)
     return state && (state & ~3u) == culet_lock_self();
 }
 
-bool culet_lock_forking(void);
-extern _Atomic bool culet_lock_held_for_fork;
+extern _Atomic bool culet_lock_held_for_fork; /* from culet_lock_fork_begin to culet_lock_fork_end */
+bool culet_lock_held_by_caller(void);
+
+/* Whether the calling thread is in the middle of a fork, and so holds all locks. */
+static inline bool culet_lock_forking(void)
+{
+    return CULET_UNLIKELY(atomic_load_explicit(&culet_lock_held_for_fork, memory_order_acquire)) &&
+           culet_lock_held_by_caller();
+}
 
 static inline void culet_unlock(struct culet_lock *lock)
 {
-    if (CULET_UNLIKELY(atomic_load_explicit(&culet_lock_held_for_fork, memory_order_acquire)) && culet_lock_forking())
+    if (culet_lock_forking())
         return;
     if (CULET_UNLIKELY(atomic_exchange_explicit(&lock->state, 0, CULET_ORDER_UNLOCK) & CULET_LOCK_WAITERS))
         culet_lock_wake(lock);

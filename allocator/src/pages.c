@@ -177,17 +177,12 @@ static bool is_purged_now(uint32_t index)
     return false;
 }
 
-static bool forking(void)
-{
-    return atomic_load_explicit(&culet_lock_held_for_fork, memory_order_relaxed) && culet_lock_forking();
-}
-
 /* Releases the pages lock until a batch has been purged, at most for so many microseconds; 0: until no purge is under
  * way. False if none was. */
 static bool wait_for_purge(unsigned microseconds)
 {
     /* The purging thread may wait for the thread that forks. */
-    if (!purging.count || forking())
+    if (!purging.count || culet_lock_forking())
         return false;
     purge_waiters++;
     do {
@@ -745,7 +740,7 @@ static size_t purge_segments(size_t target, size_t most, enum purge_lock_use use
     size_t slice = CULET_PURGE_SLICE_BYTES >> CULET_PAGE_SHIFT, returned = 0;
 
     /* For the thread that forks all locks are open, so it purges as if it kept the lock. */
-    bool release = use == MAY_RELEASE && !forking();
+    bool release = use == MAY_RELEASE && !culet_lock_forking();
     if (release && !culet_lock_try(&purge_lock))
         return 0;
     if (release)
@@ -823,7 +818,7 @@ static size_t purge_segments_unlocked(size_t target)
 size_t culet_pages_purge_unlocked(size_t keep)
 {
     /* For the thread that forks all locks are open, so it purges as if it held the pages lock. */
-    if (forking())
+    if (culet_lock_forking())
         return culet_pages_purge(keep, SIZE_MAX);
 
     culet_lock(&purge_lock);

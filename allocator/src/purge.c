@@ -274,15 +274,10 @@ static size_t end(void)
     return used;
 }
 
-/* Another library's fork handler: the arenas are frozen. */
-static bool forking(void)
-{
-    return atomic_load_explicit(&culet_lock_held_for_fork, memory_order_acquire) && culet_lock_forking();
-}
-
 struct culet_purged culet_purge(bool idle_only)
 {
-    if (forking())
+    /* Another library's fork handler: the arenas are frozen. */
+    if (culet_lock_forking())
         return (struct culet_purged){.left = true};
     culet_lock(&culet_purge_lock);
     set_up(idle_only);
@@ -296,7 +291,7 @@ struct culet_purged culet_purge(bool idle_only)
 
 bool culet_purge_free_slabs(void)
 {
-    if (forking())
+    if (culet_lock_forking())
         return false;
     culet_lock(&culet_purge_lock);
     set_up(false);
@@ -336,7 +331,7 @@ bool culet_purge_drop_current(void)
 {
     bool done = true;
 
-    if (forking())
+    if (culet_lock_forking())
         return false;
     culet_lock(&culet_purge_lock);
     for (unsigned i = 0; i < culet_arena_count(); i++)
@@ -456,7 +451,7 @@ void culet_purge_on_growth(void)
 {
     if (CULET_LIKELY(atomic_load_explicit(&culet_pages_grown, memory_order_relaxed) <
                      atomic_load_explicit(&growth_batch, memory_order_relaxed)) ||
-        !culet_wakeup_scavenger_runs() || forking() || !culet_lock_try(&culet_purge_lock))
+        !culet_wakeup_scavenger_runs() || culet_lock_forking() || !culet_lock_try(&culet_purge_lock))
         return;
     size_t grown = atomic_exchange_explicit(&culet_pages_grown, 0, memory_order_relaxed);
     purge_about(grown);

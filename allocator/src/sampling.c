@@ -21,8 +21,7 @@ bool culet_sampling_allowed(void)
         culet_profile_skip(CULET_SKIP_INSIDE);
         return false;
     }
-    if (culet_abandoned() ||
-        (atomic_load_explicit(&culet_lock_held_for_fork, memory_order_acquire) && culet_lock_forking())) {
+    if (culet_abandoned() || culet_lock_forking()) {
         culet_profile_skip(CULET_SKIP_FORKING);
         return false;
     }
