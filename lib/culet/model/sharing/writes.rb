@@ -67,13 +67,15 @@ module Culet
       # Pages that a warm-up before the fork would have kept shared. A worker writes to them as it frees what the parent
       # has left behind, as objects grow old, and as it fills free slots between objects; a warm-up does the former two,
       # and moves free slots to a few pages. Inline caches are filled all the same, and so are holes between blocks: of
-      # pages where blocks were freed and others made, some are copied still. Pages that were written back as they were
-      # are copied at the first major collection: on Ruby 3.3 it sets each empty inline cache of a call again.
+      # pages where blocks were freed and others made, some are copied still. Contents that differ are those of another
+      # object in a slot that was freed and filled again, or the program writes to them, whatever is done before.
+      # Pages that were written back as they were are copied at the first major collection: on Ruby 3.3 it sets each
+      # empty inline cache of a call again.
       #
       # @return [Array(Integer, Integer)] bytes, at least and at most
       def avoidable_bytes
         avoidable = @bytes.select { |mask, _| avoidable?(mask) }
-        certain = avoidable.reject { |mask, _| with?(mask, :reuse, :metadata) }
+        certain = avoidable.reject { |mask, _| with?(mask, :reuse, :metadata) || with?(mask, :data) }
         [certain, avoidable].map { |list| list.sum(&:last) }
       end
 
