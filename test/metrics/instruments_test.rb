@@ -51,6 +51,7 @@ class MetricsInstrumentsTest < Minitest::Test
       require "prometheus/client/formats/text"
       Prometheus::Client.registry.gauge(:own, docstring: "The application's.").set(7)
       2.times { raise "not found" unless Culet::Metrics.instrument == [:PrometheusClient] }
+      GC.start
       print Prometheus::Client::Formats::Text.marshal(Prometheus::Client.registry)
     RUBY
     samples = parse(out)
@@ -109,6 +110,7 @@ class MetricsInstrumentsTest < Minitest::Test
                  "STATSD_BUFFER_CAPACITY" => "0")
       require "#{library}"
       statsd = Culet::Metrics::StatsD.new(#{client.sub("PORT", receiver.addr[1].to_s)}, interval: 600)
+      GC.start # a program may start without one
       statsd.send_figures
       GC.start
       statsd.send_figures
