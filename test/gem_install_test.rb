@@ -128,7 +128,7 @@ class GemInstallTest < Minitest::Test
 
       look_at_the_installed_gem
       app = gemfile && gemfile(gemfile)
-      started = [*(%w[bundle exec] if app), "ruby", "-e", "require 'set'; require 'ostruct'; $kept = Array.new(50) { |i| 'text' * i }"]
+      started = [*(%w[bundle exec] if app), "ruby", "-e", "require 'set'; require 'delegate'; $kept = Array.new(50) { |i| 'text' * i }"]
       variables = environment.merge(bundle(app))
       { %w[requires --json] => %w[features processes], %w[requires --unused --json] => ["gems"], %w[strings --json] => ["strings"], %w[profile --json] => ["sites"] }.each do |verb, keys|
         out, err = assert_success(File.join(home, "bin/culet"), *verb, "--", *started, env: variables, chdir: app || @directory)
@@ -153,7 +153,8 @@ class GemInstallTest < Minitest::Test
     trace = File.join(@directory, "t.trace")
     unused = "#{gem_folder}/lib/culet/unused.rb"
     verbs = []
-    with_program(RbConfig.ruby, "-r#{agent.chomp}", "-r#{unused}", "-e", WAITING, env: environment) do |pid|
+    # The threads of newer Rubies alone are enough for doctor to mind the number of arenas.
+    with_program(RbConfig.ruby, "-r#{agent.chomp}", "-r#{unused}", "-e", WAITING, env: environment.merge("MALLOC_ARENA_MAX" => "2")) do |pid|
       pid = pid.to_s
       [["lib"], ["env"], ["completion", "bash"], ["run", "--", "true"], ["doctor", pid], ["report", pid], ["map", pid],
        ["snapshot", pid, "--out", snapshots[0]], ["snapshot", pid, "--objects", "--out", snapshots[1]], ["diff", *snapshots], ["cow", pid],

@@ -41,7 +41,8 @@ class MuslPartsTest < Minitest::Test
   def include_flags
     config = RbConfig::CONFIG
     folders = [config["rubyhdrdir"], config["rubyarchhdrdir"], "#{ROOT}/ext/culet", "#{ROOT}/boot/ext", ROOT]
-    ["-D_GNU_SOURCE", "-DHAVE_MALLOC_H", *REQUIRE, "-idirafter", "#{ROOT}/reader/build/musl/kernel-headers",
+    jobs = File.read(File.join(config["rubyhdrdir"], "ruby/debug.h")).include?("rb_postponed_job_preregister")
+    ["-D_GNU_SOURCE", "-DHAVE_MALLOC_H", *("-DHAVE_RB_POSTPONED_JOB_PREREGISTER" if jobs), *REQUIRE, "-idirafter", "#{ROOT}/reader/build/musl/kernel-headers",
      *folders.map { |folder| "-I#{folder}" }]
   end
 end
