@@ -79,7 +79,7 @@ class InputBoundsTest < Minitest::Test
     runs = small_stream(mapping: MAPPING.merge("end" => 1 << 50)) { |writer| writer.numbers("P", 0, tail: "\1\1\1\5".b * ((ALL ? 12 : 2) << 18)) }
     assert_bounded("report", snapshot("runs", runs))
     nested = Writer.new.object("process", PROCESS).object("allocator", ALLOCATOR)
-    8.times { nested.object("thread", "x" => [{ "" => 0 }] * 200_000) }
+    8.times { nested.object("arena", "x" => [{ "" => 0 }] * 200_000) }
     assert_match(/has a list where none belongs/, assert_bounded("report", snapshot("nested", nested.close), most: 250))
     assert_match(/a record in it is too long/, assert_bounded("report", snapshot("longer", small_stream { |w| w.object("gc", "x" => "y" * (3 << 20)) })))
   end

@@ -52,7 +52,7 @@ class CliWidthTest < Minitest::Test
     end
   end
 
-  # The bar and the table of a comparison, where a command's name is longer than the terminal.
+  # The progress and the table of a comparison, where a command's name has two lines, and is longer than the terminal.
   def test_a_comparison_in_a_narrow_terminal
     [40, 80].each do |columns|
       raw, = assert_fits(columns, "compare", "--runs", "1", "--allocators", "glibc,glibc:arena_max=2", "--", *RUBY, "-e", "# #{"a long name " * 10}\n#{Sampled::STOP}",

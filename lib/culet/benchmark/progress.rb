@@ -16,14 +16,14 @@ module Culet
       # @param metrics [Hash] of Run
       def done(scheduled, metrics)
         skip
-        @out.puts(line(scheduled, metrics))
+        @out.puts(one_line(line(scheduled, metrics)))
       end
 
       # @param workload [String]
       # @param allocator [String]
       # @param run [Integer, nil]
       def excluded(workload, allocator, run, exclusion)
-        puts("#{workload}, #{allocator}#{", run #{run}" if run}: excluded: #{exclusion.message}")
+        puts(one_line("#{workload}, #{allocator}#{", run #{run}" if run}: excluded: #{exclusion.message}"))
       end
 
       # Counts a run that is not made.
@@ -32,6 +32,9 @@ module Culet
       def puts(text) = @out.puts("culet: #{text.delete_prefix("culet: ")}")
 
       private
+
+      # A command, which names its workload, may have several lines.
+      def one_line(text) = text.gsub(/[[:cntrl:] ]+/, " ")
 
       def line(scheduled, metrics)
         format("culet: [%<done>d/%<total>d] %<workload>s, %<allocator>s, run %<run>d: peak %<peak>.1f MB, %<wall>.1f s",
