@@ -23,14 +23,15 @@ static VALUE state_none;
 static _Atomic size_t last_collection; /* number of the last collection seen */
 static size_t majors;
 
-/* The number of the current collection, or outside of one, of the last. Collectors that mark in Ruby threads count a
- * collection when it starts. MMTk marks in its own threads and counts it when Ruby's threads resume, so the count is
- * still one too low. In 4.1 each Ractor has a count of its own. */
+/* The number of the current collection, or outside of one, of the last; its lowest bit is set in the main Ractor, since
+ * each Ractor of 4.1 has a count of its own. Collectors that mark in Ruby threads count a collection when it starts. MMTk
+ * marks in its own threads and counts it when Ruby's threads resume, so the count is still one too low. */
 static size_t collection_number(void)
 {
-    size_t count = rb_gc_stat(key_count);
+    bool collector_thread = !ruby_native_thread_p();
+    size_t count = rb_gc_stat(key_count) + collector_thread;
 
-    return ruby_native_thread_p() ? 2 * count + culet_in_main_ractor() : 2 * count + 3;
+    return 2 * count + (collector_thread || culet_in_main_ractor());
 }
 
 /* ObjectSpace.dump_all and others also call mark functions; the number is then unchanged. Numbers may be skipped. The
