@@ -85,7 +85,15 @@ class RetainGrowthTest < Minitest::Test
 
   def test_a_process_of_which_a_look_takes_long_is_not_looked_at_again
     looks = looks(most_cpu_seconds: 5.0) { analysis(cpu_seconds: 5.5) }
-    assert_equal ["a look took 6 s", 1], [looks.problem, looks.growth.looks.size]
+    assert_equal ["a look took 6 s", 1, false], [looks.problem, looks.growth.looks.size, looks.late?]
+  end
+
+  # The series was broken off: the machine was too busy for the other looks.
+  def test_looks_that_are_missing_are_late
+    series = Culet::Retention::Looks.new(seconds: 0.0, interruption: Culet::Interruption.new) { analysis }
+    assert_predicate series, :late?
+    series.call
+    refute_predicate series, :late?
   end
 
   def test_few_looks_are_no_verdict

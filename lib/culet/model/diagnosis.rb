@@ -98,10 +98,9 @@ module Culet
     # Too few readings for a trend.
     def short? = observation.retention.nil? && growth.short?
 
-    # Whether looks were to tell garbage in a large heap, and the machine was too busy for most of them.
+    # Whether looks were to tell garbage in a large heap, and most of them are missing, as on a busy machine.
     def unlooked?
-      observation.agent? && !observation.retention&.known? &&
-        observation.private_bytes(*IN_USE) >= causes.least("ruby_heap")
+      observation.looks_late && observation.private_bytes(*IN_USE) >= causes.least("ruby_heap")
     end
 
     # A growth whose kind or end is open is the verdict where nothing else explains the size.
@@ -162,7 +161,7 @@ module Culet
 
     def nothing
       return "cannot tell yet: #{observation.seconds.round} s do not show whether memory grows" if short?
-      return "cannot tell yet: what is garbage was not counted in #{observation.seconds.round} s" if unlooked?
+      return "cannot tell yet: too few looks at the heap tell garbage from objects in use" if unlooked?
 
       total = observation.total_bytes
       saved = remedies.first&.saves_bytes.to_i

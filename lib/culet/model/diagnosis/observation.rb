@@ -89,9 +89,9 @@ module Culet
     # seconds: how long; moments: Hashes of Live::Sampler, one a second; processes: ObservedProcess, the largest first;
     # tree: a Cow::ProcessTree of the end; collector: CollectorLimits of the largest process, or nil; retention:
     # Retention::Growth of the process in which holders or native memory grow most, or nil; profile: Profile::Data, or
-    # nil; growth: Profile::Growth of it, or nil; history: History, or nil; problems: sentences.
+    # nil; growth: Profile::Growth of it, or nil; history: History, or nil; looks_late: whether most looks at each process are missing; problems: sentences.
     Observation = Struct.new(:seconds, :moments, :processes, :tree, :collector, :retention, :profile, :growth,
-                             :history, :problems, keyword_init: true) do
+                             :history, :looks_late, :problems, keyword_init: true) do
       # @param process [ObservedProcess]
       # @return [Trend, nil] of its memory in use, from before the watch on; nil: no more is known than the watch tells
       def history_of(process) = history&.trend(process, seconds)

@@ -43,6 +43,9 @@ module Culet
       # @return [Growth, nil] by the looks that were taken; nil: none was
       def growth = (Growth.new(@taken.dup) if @taken.any?)
 
+      # @return [Boolean] whether looks are missing that were not given up
+      def late? = problem.nil? && !growth&.known?
+
       private
 
       def take

@@ -194,7 +194,7 @@ module Culet
 
         Diagnosis::Observation.new(seconds: elapsed, moments: @moments, processes: processes,
                                    tree: tree, collector: collector, retention: retention(profile),
-                                   profile: profile, growth: growth,
+                                   profile: profile, growth: growth, looks_late: looks_late?,
                                    problems: @problems | look_problems | ended_processes | tree.problems)
       end
 
@@ -213,6 +213,8 @@ module Culet
         processes = count == 1 ? "a Ruby process" : "#{count} Ruby processes"
         ["#{processes} ended during the watch: their growth is not measured"]
       end
+
+      def looks_late? = @looks.any? && @looks.each_value.all?(&:late?)
 
       def look_problems
         @looks.each_value.filter_map(&:problem).map { |reason| "what keeps memory is not known: #{reason}" }
