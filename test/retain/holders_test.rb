@@ -197,6 +197,16 @@ class RetainHoldersTest < Minitest::Test
     end
   end
 
+  # Up to Ruby 3.2 they are in the transient heap, which malloc counts as a whole or not at all.
+  def test_buffers_of_young_objects_are_no_native_memory
+    base = native_bytes("GC.disable")
+    ["Array.new(8)", "{ a: 1, b: 2 }", "ROW.new(1)", "WIDE.new"].each do |object|
+      code = "ROW = Struct.new(*('a'..'j').map(&:to_sym)); " \
+             "WIDE = Class.new { def initialize = 10.times { |at| instance_variable_set(\"@i\#{at}\", at) } }"
+      assert_in_delta 0, native_bytes("#{code}; GC.disable; 60_000.times { #{object} }") - base, 1_200_000, object
+    end
+  end
+
   private
 
   def native_bytes(code, allocator: nil)

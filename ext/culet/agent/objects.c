@@ -45,11 +45,12 @@ static struct tally tally_of(const struct count *count, VALUE object, size_t slo
     struct culet_object_bytes bytes =
         asked ? culet_object_bytes(object, slot_bytes) : culet_object_bytes_unmeasured(slot_bytes);
     int shared = (type == T_STRING || type == T_ARRAY) && (flags & CULET_ELEMENTS_SHARED) != 0;
+    size_t in_malloc = CULET_MALLOC_HAS_TRANSIENT ? bytes.transient : 0;
 
     return (struct tally){.count = 1,
                           .slot_bytes = bytes.slot,
-                          .malloc_bytes = bytes.malloc,
-                          .elsewhere_bytes = bytes.transient + bytes.vm_stack,
+                          .malloc_bytes = bytes.malloc + in_malloc,
+                          .elsewhere_bytes = bytes.transient - in_malloc + bytes.vm_stack,
                           .shared = shared != 0,
                           .unmeasured = !bytes.measured};
 }

@@ -1,6 +1,5 @@
 #include "common/object_bytes.h"
 
-#include <ruby/version.h>
 #include <string.h>
 
 #include "common/heap_walk.h"
@@ -31,6 +30,12 @@ static size_t bytes_beyond(VALUE object, size_t slot_bytes)
 
 #if RUBY_API_VERSION_MAJOR == 3 && RUBY_API_VERSION_MINOR < 3
 
+#if RUBY_API_VERSION_MINOR < 2
+#define OBJECT_TRANSIENT RUBY_FL_USER13
+#else
+#define OBJECT_TRANSIENT RUBY_FL_USER2
+#endif
+
 /* Flags as in internal/{array,hash,struct,variable}.h. */
 static bool is_transient(VALUE object)
 {
@@ -41,9 +46,9 @@ static bool is_transient(VALUE object)
         return (flags & (RUBY_FL_USER1 | CULET_ELEMENTS_SHARED)) == 0 &&
                (flags & RUBY_FL_USER13) != 0; /* not embedded */
     case T_OBJECT:
-        return (flags & RUBY_FL_USER1) == 0 && (flags & RUBY_FL_USER13) != 0;
+        return (flags & RUBY_FL_USER1) == 0 && (flags & OBJECT_TRANSIENT) != 0;
     case T_HASH:
-        return (flags & RUBY_FL_USER14) != 0;
+        return (flags & RUBY_FL_USER12) != 0;
     case T_STRUCT:
         return (flags & RUBY_FL_USER3) != 0;
     default:
@@ -70,9 +75,6 @@ bool culet_transient_exists(void)
 
 #endif
 
-/* Ruby 3.2 allocates the transient heap by malloc. */
-#define MALLOC_HAS_TRANSIENT (RUBY_API_VERSION_MAJOR > 3 || RUBY_API_VERSION_MINOR >= 2)
-
 size_t culet_transient_bytes(VALUE object)
 {
     return memsize != NULL && is_transient(object) ? bytes_beyond(object, sizeof(VALUE[5])) : 0;
@@ -96,7 +98,7 @@ struct culet_object_bytes culet_object_bytes(VALUE object, size_t slot_bytes)
         return sizes;
     sizes.measured = 1;
     bytes = bytes_beyond(object, slot_bytes);
-    if (bytes > 0 && !MALLOC_HAS_TRANSIENT && is_transient(object))
+    if (bytes > 0 && is_transient(object))
         sizes.transient = bytes;
     else
         sizes.malloc = bytes;
