@@ -134,7 +134,6 @@ class StringsAnalysisTest < Minitest::Test
     refute_predicate Culet::Strings::Verdicts.new(found), :worth?
     assert_equal "nothing to gain", Culet::Strings::Verdicts.new(found).list.first.topic
     assert_match(/sharing would save 0 bytes of /, Culet::Strings::Verdicts.new(found).list.first.text)
-    assert_match(/nothing to draw/, Culet::Strings::Graph.new(found).to_s)
   end
 
   def test_without_content_no_text_is_told
@@ -156,6 +155,5 @@ class StringsAnalysisTest < Minitest::Test
   def test_texts_are_cut_and_escaped
     found = findings(dump(*["\e[31mred\n\u0000\u202e#{"ä" * 300}"] * 2))
     assert_equal "\"\\e[31mred\\n\\u0000\\u202E#{"ä" * 37}\"...", found.groups.first.kept.text
-    assert_operator found.groups.first.kept.ends(40).size, :<=, 80
   end
 end

@@ -140,7 +140,7 @@ class StringsLiveTest < Minitest::Test
     end
   end
 
-  # The one whose picture is in the documentation.
+  # The one whose page is in the documentation.
   def test_the_example_could_share_what_it_says
     program = [*AgentHelper::CARRYING, File.join(TestHelper::ROOT, "docs/site/examples/paths.rb")]
     with_program(*program, env: TestHelper::NEUTRAL) do |pid|

@@ -4,7 +4,7 @@
 # use, built anew; and rows as they come from a database, with the same words again and again.
 #
 #   ruby -rculet/agent docs/site/examples/paths.rb &
-#   culet strings $! --svg strings.svg --html strings.html
+#   culet strings $! --html strings.html
 STATES = ["waiting for an answer of the customer", "closed, because nobody answered in time"].freeze
 
 paths = Array.new(4000) do |number|

@@ -22,30 +22,29 @@ module Culet
                   "culet strings -- ruby job.rb          at exit, or when culet receives SIGUSR1",
                   "culet strings --trace -- ruby job.rb  with allocation sites (slower)",
                   "culet strings heap.json               a dump by ObjectSpace.dump_all",
-                  "culet strings heap.json --html strings.html --svg strings.svg"].freeze
+                  "culet strings heap.json --html strings.html"].freeze
       private_constant :TOP
 
       private
 
       def execute(words, command)
         check(words, command)
-        check_destinations(:html, :svg)
+        check_destinations(:html)
         return run(command) if command
 
         report(findings(source(words.first)))
         EXIT_OK
       end
 
-      # Groups that the picture may show.
-      GRAPHED = 50
-      private_constant :GRAPHED
+      # Groups of the page, at least.
+      LISTED = 50
+      private_constant :LISTED
 
       def define(parser)
         paragraph(parser, "A running process must have loaded culet/agent. It is stopped while a copy of it is " \
                           "forked. Files that contain string text are private (mode 0600).")
         define_names(parser)
-        option(parser, "--html FILE", "write an HTML page with the picture and all tables")
-        option(parser, "--svg FILE", "write a picture of buffers, their strings, and the duplicates")
+        option(parser, "--html FILE", "write an HTML page with all tables")
         number(parser, "--top N", "number of groups, gems and files to list (default: #{TOP})",
                most: Numbers::MOST_LINES)
         option(parser, "--no-content", "print no text; a running process sends digests instead")
@@ -65,6 +64,8 @@ module Culet
 
       def top = options.fetch(:top, TOP)
 
+      def listed = [top, LISTED].max
+
       def content? = options.fetch(:content, true)
 
       # A file whose name is a number goes by ./4242.
@@ -77,7 +78,7 @@ module Culet
 
       def live(pid) = Culet::Strings::Live.new(pid, content: content?, wait_seconds: options.fetch(:wait, 10.0))
 
-      def findings(source) = Culet::Strings.findings(source, top: [top, GRAPHED].max, content: content?)
+      def findings(source) = Culet::Strings.findings(source, top: listed, content: content?)
 
       def run(command)
         environment = options[:trace] ? { "CULET_TRACE_ALLOCATIONS" => "1" } : {}
@@ -98,13 +99,10 @@ module Culet
       end
 
       def draw(findings)
-        return unless options[:html] || options[:svg]
-
-        require_relative "../tools/strings/html"
-        write_file(options[:svg], Culet::Strings::Graph.new(findings).to_s, secret: content?) if options[:svg]
         return unless options[:html]
 
-        page = Culet::Strings::Html.new(findings, top: [top, GRAPHED].max)
+        require_relative "../tools/strings/html"
+        page = Culet::Strings::Html.new(findings, top: listed)
         write_file(options[:html], page.to_s, secret: content?)
       end
     end

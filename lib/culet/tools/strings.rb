@@ -17,7 +17,7 @@ module Culet
   #                         string
   #   Verdicts              conclusions in sentences
   #   Document, Table       the findings as JSON and for a terminal
-  #   Graph, Html           the SVG picture and its HTML page
+  #   Html                  the findings as a page
   module Strings
     # Reads strings and analyses them.
     #

@@ -32,17 +32,6 @@ module Culet
         "\"#{shown.join}\"#{"..." if cut}"
       end
 
-      # @param room [Integer] characters, quotes and all
-      # @return [String] its text with the middle omitted, if known completely; else as `to_s`
-      def ends(room)
-        whole = text(Float::INFINITY)
-        return to_s([room - 5, 0].max) if whole.nil? || @fields[:sample].bytesize < bytes
-        return whole if whole.size <= room
-
-        start = [(room - 3) / 3, 1].max
-        "#{whole[0, start]}...#{whole[-[room - 3 - start, 1].max..]}"
-      end
-
       # @param longest [Integer] characters
       # @return [String] its text; without content its size and mark
       def to_s(longest = LONGEST) = text(longest) || [Text::Size.human(bytes), mark].compact.join(" #")

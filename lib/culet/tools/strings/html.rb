@@ -3,7 +3,6 @@
 require_relative "../../render/html_page"
 require_relative "../../text/numbers"
 require_relative "../../text/size"
-require_relative "graph"
 require_relative "verdicts"
 
 module Culet
@@ -23,11 +22,7 @@ module Culet
 
       attr_reader :findings, :top
 
-      def h(text) = Graph.escape(text)
-
       def verdicts = Verdicts.new(findings).list
-
-      def graph = Graph.new(findings).to_s
 
       def title = "Strings of #{findings.source.name}"
 
