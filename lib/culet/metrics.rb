@@ -25,9 +25,7 @@ module Culet
       autoload constant, File.expand_path("runtime/metrics/#{file}", __dir__)
     end
 
-    # Content type by format.
-    CONTENT_TYPES = { prometheus: "text/plain; version=0.0.4; charset=utf-8",
-                      openmetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8" }.freeze
+    CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
     # A constant that a library defines => the constant above that makes its instruments.
     LIBRARIES = { "OpenTelemetry::SDK::Metrics" => :OpenTelemetry, "Prometheus::Client" => :PrometheusClient,
                   "Yabeda" => :Yabeda }.freeze
@@ -86,17 +84,9 @@ module Culet
       # parent. A process that does not report within half a second is shown with its last report. Nothing is stopped,
       # and no request waits.
       #
-      # @param format [Symbol] :prometheus or :openmetrics
-      # @return [String]
-      # @raise [ArgumentError] for another format
+      # @return [String] in the format of Prometheus
       # @raise [Culet::Error] when the parent does not answer within five seconds, or descriptors are lacking
-      def text(format: :prometheus)
-        unless CONTENT_TYPES.key?(format)
-          raise ArgumentError, "format: #{format.inspect} is not :prometheus or :openmetrics"
-        end
-
-        (@collector || @forked)&.text(format) || Exposition.new(format).text(own)
-      end
+      def text = (@collector || @forked)&.text || Exposition.text(own)
 
       # The figures of this process alone.
       #
@@ -111,20 +101,6 @@ module Culet
         found = LIBRARIES.filter_map { |library, name| name if Object.const_defined?(library) }
         found.delete(:PrometheusClient) if Object.const_defined?("Yabeda::Prometheus")
         found.each { |name| const_get(name).install }
-      end
-
-      # @api private
-      # @param accept [String, nil] the request's header
-      # @return [Symbol] the format that it prefers
-      def negotiate(accept)
-        qualities = accept.to_s.b.split(",").filter_map do |part|
-          type, *parameters = part.split(";").map(&:strip)
-          quality = parameters.filter_map { |text| text[/\Aq=(\d(?:\.\d{1,3})?)\z/i, 1] }.first
-          [type.to_s.downcase, quality ? quality.to_f : 1.0]
-        end
-        best = ->(types) { qualities.filter_map { |type, quality| quality if types.include?(type) }.max || 0.0 }
-        openmetrics = best.call(%w[application/openmetrics-text])
-        openmetrics.positive? && openmetrics >= best.call(%w[text/plain]) ? :openmetrics : :prometheus
       end
 
       # In a forked child: the parent's threads are gone.

@@ -28,14 +28,6 @@ class CliNumbersTest < Minitest::Test
     end
   end
 
-  def test_watching_is_bounded
-    [HUGE[0], "1e400", "0", "often"].each do |text|
-      %w[report cow].each do |verb|
-        assert_sentence(/--watch takes a number above 0, at most/, verb, Process.pid.to_s, "--watch", text, status: 2)
-      end
-    end
-  end
-
   # The sentence stays one that can be read.
   def test_a_long_number_is_not_repeated
     _, err, = culet("compare", "--runs", "9" * 100_000)

@@ -54,23 +54,12 @@ class CowVerbTest < Minitest::Test
     end
   end
 
-  def test_watching_until_interrupted
-    with_family(*RUBY, "-e", WORKERS) do |pid|
-      with_started(*culet_command, "cow", pid, "--json", "--watch", "0.1", env: NEUTRAL) do |watcher, out|
-        documents = Array.new(2) { Timeout.timeout(PATIENCE_SECONDS) { JSON.parse(out.gets) } }
-        documents.each { |document| assert_equal 4, document["processes"].size }
-        Process.kill(:INT, watcher)
-        assert_equal 130, await_end(watcher).exitstatus
-      end
-    end
-  end
-
   def test_wrong_usage
     { ["cow"] => /no process given/, %w[cow 0] => /"0" is not a process number/, ["cow", "1", "--", "ls"] => /a process or a command, not both/,
-      ["cow", "--"] => /no command given/, ["cow", "--watch", "--", "ls"] => /--watch needs running processes/,
-      ["cow", "1", "--for", "5s"] => /--for needs --every/, ["cow", "1", "--every", "1s", "--watch", "2"] => /cannot be combined/,
+      ["cow", "--"] => /no command given/,
+      ["cow", "1", "--for", "5s"] => /--for needs --every/,
       ["cow", "--every", "1s", "--for", "5s", "--", "ls"] => /--for cannot be used with a command/,
-      ["cow", "1", "--max-private", "much"] => /takes a size, e\.g\. 80MB/, ["cow", "1", "--watch", "often"] => /--watch takes a number above 0/,
+      ["cow", "1", "--max-private", "much"] => /takes a size, e\.g\. 80MB/,
       ["cow", "1", "--writes", "some"] => /--writes takes a whole number/, ["cow", "1", "--live", "--stop"] => /cannot be combined/ }.each do |words, sentence|
       assert_sentence(sentence, *words, status: 2)
     end

@@ -108,7 +108,7 @@ class MetricsClusterTest < Minitest::Test
       2.times { theirs.recvmsg(scm_rights: true).last.unix_rights.each(&:close) }
       theirs.close
     end
-    assert_nil Culet::Metrics::CollectorSocket.new(ours).text(:prometheus)
+    assert_nil Culet::Metrics::CollectorSocket.new(ours).text
     collector.join
   end
 
@@ -116,7 +116,7 @@ class MetricsClusterTest < Minitest::Test
   def test_a_collector_that_refuses_says_so
     ours, theirs = UNIXSocket.pair(:SEQPACKET)
     collector = Thread.new { loop { theirs.recvmsg(scm_rights: true).last.unix_rights.each(&:close) } }
-    error = assert_raises(Culet::Error) { Culet::Metrics::CollectorSocket.new(ours).text(:prometheus) }
+    error = assert_raises(Culet::Error) { Culet::Metrics::CollectorSocket.new(ours).text }
     assert_match(/cannot do so at the moment/, error.message)
   ensure
     collector.kill.join
@@ -137,7 +137,7 @@ class MetricsClusterTest < Minitest::Test
         mine.recv(16)
       end
     end
-    assert_equal [Process.pid.to_s], pids(parse(collector.text(:prometheus)))
+    assert_equal [Process.pid.to_s], pids(parse(collector.text))
     assert_equal [true], forked.map { |one| one.value.to_s.empty? }.uniq, "the collector closed their sockets"
   ensure
     collector&.stop

@@ -39,7 +39,7 @@ class PrometheusTest < Minitest::Test
       target = prometheus.get("/api/v1/targets").dig("data", "activeTargets", 0)
       assert_equal ["up", ""], target.values_at("health", "lastError")
       metadata = prometheus.get("/api/v1/metadata?metric=process_resident_memory_bytes")["data"]
-      assert_equal %w[gauge bytes], metadata["process_resident_memory_bytes"].first.values_at("type", "unit")
+      assert_equal "gauge", metadata["process_resident_memory_bytes"].first["type"]
       check_dashboard(prometheus)
       check_rules(prometheus)
       check_killed_worker(prometheus, port, series)

@@ -59,28 +59,9 @@ class MetricsTextTest < Minitest::Test
     assert_equal %w[cached free returned used], select(samples, "culet_malloc_memory_bytes").map { |one| one.labels["state"] }.sort
   end
 
-  def test_openmetrics
-    text = Culet::Metrics.text(format: :openmetrics)
-    assert text.end_with?("\n# EOF\n")
-    assert_includes text, "# TYPE process_cpu_seconds counter\n# UNIT process_cpu_seconds seconds\n"
-    assert_includes text, "# TYPE culet_process info\n"
-    assert_equal @samples.map(&:name).uniq, parse(text).map(&:name).uniq
-    assert_raises(ArgumentError) { Culet::Metrics.text(format: :json) }
-  end
-
   def test_labels_are_escaped
-    text = Culet::Metrics::Exposition.new(:prometheus).text([[{ "pid" => "1" }, [["culet_profile_site_info", { "site" => "a\\b\"c\nd" }, 1]]]])
+    text = Culet::Metrics::Exposition.text([[{ "pid" => "1" }, [["culet_profile_site_info", { "site" => "a\\b\"c\nd" }, 1]]]])
     assert text.end_with?("culet_profile_site_info{pid=\"1\",site=\"a\\\\b\\\"c\\nd\"} 1\n"), text
-  end
-
-  ACCEPT = { nil => :prometheus, "" => :prometheus, "*/*" => :prometheus, "text/html" => :prometheus,
-             "application/openmetrics-text" => :openmetrics, "application/openmetrics-text; q=0" => :prometheus,
-             "text/plain;version=0.0.4;q=0.9, application/openmetrics-text;q=0.5" => :prometheus,
-             "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1" => :openmetrics,
-             ";;,q=,\xff" => :prometheus }.freeze
-
-  def test_the_format_is_the_one_that_the_client_prefers
-    ACCEPT.each { |header, format| assert_equal format, Culet::Metrics.negotiate(header), header.inspect }
   end
 
   def test_the_largest_sites_of_the_profile

@@ -105,51 +105,9 @@ class ReportVerbTest < Minitest::Test
     end
   end
 
-  def test_watching_until_ctrl_c
-    with_program(RbConfig.ruby, "-e", WAITING) do |pid|
-      with_started(*culet_command, "report", pid, "--json", "--watch", "0.1", env: NEUTRAL, err: %i[child out]) do |watcher, out|
-        documents = Array.new(3) { JSON.parse(out.gets) }
-        Process.kill(:INT, -watcher)
-        assert_equal 130, await_end(watcher).exitstatus
-        assert_equal [pid] * 3, documents.map { |document| document["pid"] }
-        refute_match(/\.rb:\d/, out.read, "no backtrace")
-        assert_settles("it sleeps again") { Culet::Processes::Cpu.state(pid) == "S" }
-      end
-    end
-  end
-
-  def test_watching_ends_with_the_process
-    with_program(RbConfig.ruby, "-e", WAITING) do |pid|
-      Open3.popen3(NEUTRAL, *culet_command, "report", "--watch", "0.5", pid.to_s, pgroup: true) do |_, out, err, watcher|
-        assert_match(/\(process #{pid}\)/, out.gets)
-        Process.kill(:KILL, pid)
-        rest = Thread.new { out.read } # so that it does not wait for its reader
-        assert_match(/\Aculet: .*process #{pid}\b.*\n\z/, err.read)
-        assert_equal 1, watcher.value.exitstatus
-        rest.join
-      ensure
-        end_group(watcher.pid) if watcher.alive?
-      end
-    end
-  end
-
-  # On a terminal each one takes the place of the one before, in colour.
-  def test_watching_on_a_terminal
-    with_program(RbConfig.ruby, "-e", WAITING) do |pid|
-      PTY.spawn(NEUTRAL.merge("TERM" => "xterm"), *culet_command, "report", pid.to_s, "--watch", "0.1") do |terminal, _, watcher|
-        text = +""
-        text << terminal.readpartial(4096) until text.scan("\e[H\e[2J").size >= 3
-        Process.kill(:INT, watcher)
-        assert_includes text, "\e[1m"
-      end
-    end
-  end
-
   def test_wrong_usage
     assert_sentence(/no process given/, "report", status: 2)
     assert_sentence(/does not run a command/, "report", "--", "true", status: 2)
-    assert_sentence(/--watch needs running processes; a\.snapshot is not one/, "report", "a.snapshot", "--watch", status: 2)
-    assert_sentence(/--watch takes a number above 0/, "report", "1", "--watch", "often", status: 2)
     assert_sentence(/--pause-ms takes a whole number from 1 to/, "report", "1", "--pause-ms", "0", status: 2)
     assert_sentence(/there is no process 999999999/, "report", "999999999")
     assert_sentence(/there is no file no-such\.snapshot; give a snapshot or a process number/, "report", "no-such.snapshot")

@@ -27,7 +27,6 @@ module Culet
       EXAMPLES = ["culet cow puma                            a server by name, with its workers",
                   "culet cow 4242 --html cow.html            a map of shared and private pages",
                   "culet cow 4242 --classes                  classes of objects on them",
-                  "culet cow 4242 --watch 5                  repeat every five seconds",
                   "culet cow 4242 --every 5s --for 10m       sharing over ten minutes",
                   "culet cow -- bundle exec puma             a command, from start to end",
                   "culet cow 4242 --max-private 80MB         exit 3 above this limit",
@@ -49,9 +48,7 @@ module Culet
         check_destinations(:html)
         return run(command) if command
 
-        words = roots_named(watched(words), files: false)
-        return watch(words) if options[:watch]
-
+        words = roots_named(words, files: false)
         options[:every] ? follow(words) : conclude(look(words))
       end
 
@@ -63,37 +60,22 @@ module Culet
           bytes("--max-private", v)
         end
         number(parser, "--writes N", "find the writes that unshared the pages of the N workers with the fewest " \
-                                     "shared pages (default: #{WRITES}; with --watch: 0)", least: 0, most: MOST_WORKERS)
+                                     "shared pages (default: #{WRITES})", least: 0, most: MOST_WORKERS)
         option(parser, "--classes", "list the classes of the objects on unshared pages; the process must have loaded " \
                                     "culet/agent")
         option(parser, "--html FILE", "write an HTML map of each process that shows its shared and private pages")
         duration(parser, "--every TIME", "sample the sizes that the kernel reports at this interval (10s, 5m) until " \
                                          "Ctrl-C, --for, or the end of the process")
         duration(parser, "--for TIME", "stop after TIME (30m, 1h)")
-        define_watch(parser)
         define_treatment(parser)
       end
 
       def check(words, command)
-        check_subject(words, command, "`culet cow PID`, `culet cow puma`") unless options[:watch_word]
-        raise UsageError, "--watch needs running processes; use --every with a command" if command && options[:watch]
-        raise UsageError, "--watch and --every cannot be combined" if options[:watch] && options[:every]
+        check_subject(words, command, "`culet cow PID`, `culet cow puma`")
         raise UsageError, "--for needs --every, e.g. --every 10s --for 1h" if options[:for] && !options[:every]
         return unless options[:for] && command
 
         raise UsageError, "--for cannot be used with a command, which is observed until it ends"
-      end
-
-      def watch(words)
-        loop do
-          family = look(words)
-          clear_screen
-          status = conclude(family)
-          out.flush
-          return status unless status == EXIT_OK
-
-          sleep(options[:watch])
-        end
       end
 
       # The kernel's figures for a while, then a whole reading.
@@ -130,9 +112,7 @@ module Culet
 
       # @return [Hash] for Culet::Cow::ProcessTree
       def looking
-        { writes: options.fetch(:writes) { options[:watch] ? 0 : WRITES },
-          classes: options.fetch(:classes, false),
-          **treatment }
+        { writes: options.fetch(:writes, WRITES), classes: options.fetch(:classes, false), **treatment }
       end
 
       # @return [Proc, nil] reports progress on a terminal

@@ -10,15 +10,12 @@ module Culet
     # What the verbs that look into processes share: how a process is treated meanwhile, and that a word is a process
     # number, a process's name or a file's.
     module ProcessArguments
-      WATCH_SECONDS = 2.0
-      # Screens are cleared by this between two looks.
-      CLEAR = "\e[H\e[2J"
       # So many processes are named in a sentence.
       MOST_NAMED = 12
       # Words that can only be a file's name. A title of several words may have slashes: "puma 6.6.0 (tcp://...)".
       FILE = %r{\A[^ ]*/[^ ]*\z|\.(?:snapshot|json|gz|trace)\z}
       NUMBER = /\A\d+\z/
-      private_constant :WATCH_SECONDS, :CLEAR, :MOST_NAMED, :FILE, :NUMBER
+      private_constant :MOST_NAMED, :FILE, :NUMBER
 
       private
 
@@ -38,27 +35,6 @@ module Culet
         end
         number(parser, "--pause-ms N", "longest pause of one slice, in milliseconds",
                most: Numbers::MOST_PAUSE_MILLISECONDS)
-      end
-
-      def define_watch(parser)
-        parser.on("--watch [SECONDS]", "repeat every 2 or SECONDS seconds until Ctrl-C; " \
-                                       "with --json, one document per line") do |v|
-          options.merge!(watch: WATCH_SECONDS, watch_word: v)
-        end
-      end
-
-      # @return [Array<String>] the words; `--watch 4242` alone is about process 4242
-      def watched(words)
-        word = options[:watch_word]
-        return [word] if words.empty? && word
-
-        options[:watch] = positive("--watch", word, most: Numbers::MOST_SECONDS) if word
-        words
-      end
-
-      # A dumb terminal cannot be cleared.
-      def clear_screen
-        out.write(CLEAR) if out.tty? && ENV["TERM"] != "dumb" && !options[:out] && !options[:json]
       end
 
       def treat(mode)

@@ -13,7 +13,6 @@ module Culet
       BANNER = "culet report PID|NAME ... | SNAPSHOT"
       EXAMPLES = ["culet report 4242                   a running process; no restart needed",
                   "culet report puma                   the server, its workers, and their total",
-                  "culet report 4242 --watch 5         repeat every five seconds",
                   "culet report before.snapshot --json"].freeze
 
       private
@@ -23,8 +22,10 @@ module Culet
           raise UsageError, "`culet report` does not run a command; give a process number, e.g. `culet report 4242`"
         end
 
-        words = checked(watched(words))
-        return watch(words) if options[:watch]
+        if words.empty?
+          raise UsageError, "no process given; write `culet report PID`, `culet report puma` or " \
+                            "`culet report FILE.snapshot`"
+        end
 
         words = all_named(words)
         deliver(render(words, all(words)))
@@ -34,21 +35,6 @@ module Culet
       def define(parser)
         define_names(parser)
         define_treatment(parser)
-        define_watch(parser)
-      end
-
-      def checked(words)
-        if words.empty?
-          raise UsageError, "no process given; write `culet report PID`, `culet report puma` or " \
-                            "`culet report FILE.snapshot`"
-        end
-        return words unless options[:watch]
-
-        words.each do |word|
-          next if Culet::Scope.process?(word) || name?(word, true)
-
-          raise UsageError, "--watch needs running processes; #{word} is not one"
-        end
       end
 
       # Of several processes, one that has ended meanwhile does not keep the others from being shown.
@@ -75,17 +61,6 @@ module Culet
         return packed_snapshots(word) unless Culet::Scope.process?(word)
 
         [Culet::Report.retry_until_consistent { snapshots(word, chunks: 0).last }]
-      end
-
-      def watch(words)
-        loop do
-          found = all_named(words)
-          text = render(found, all(found))
-          clear_screen
-          deliver(text)
-          out.flush
-          sleep(options[:watch])
-        end
       end
 
       def render(words, found)

@@ -60,10 +60,9 @@ module Culet
         ForkedProcess.join(@socket)
       end
 
-      # @param format [Symbol]
       # @return [String, nil] nil if the collector has been stopped
       # @raise [Culet::Error] when it does not answer in time, or cannot
-      def text(format) = @socket.text(format)
+      def text = @socket.text
 
       protected
 
@@ -108,7 +107,7 @@ module Culet
         return if message == :wait_readable
 
         controls.flat_map { |control| control.unix_rights.to_a }.each do |socket|
-          next @requests << [socket, message.to_sym] unless message == CollectorSocket::PROCESS
+          next @requests << socket unless message == CollectorSocket::PROCESS
 
           pid, = socket.getsockopt(:SOCKET, :PEERCRED).unpack("iII")
           @peers[socket] = Peer.new(pid, socket, false, [], nil)
@@ -138,11 +137,10 @@ module Culet
 
       # One scrape answers all requests that have come. If it fails, their sockets are closed without an answer.
       def serve
-        processes = collect
-        texts = Hash.new { |hash, format| hash[format] = Exposition.new(format).text(processes) }
-        @requests.each { |socket, format| send_text(socket, texts[format]) }
+        text = Exposition.text(collect)
+        @requests.each { |socket| send_text(socket, text) }
       ensure
-        @requests.map(&:first).each(&:close)
+        @requests.each(&:close)
         @requests.clear
       end
 

@@ -10,9 +10,9 @@ module Culet
     # The way to the collector, which forked processes inherit: one end of a pair of sockets without a name, so that no
     # other process can find it, and nothing is left behind. What is passed through it is a message and a socket.
     class CollectorSocket
-      # The socket is of a process that answers questions. Any other message is the format of a text, to be sent to the
-      # socket.
+      # The socket is of a process that answers questions, or one that the text of a scrape is to be sent to.
       PROCESS = "process"
+      TEXT = "text"
       # The collector asks a process for its figures.
       QUESTION = "?"
       # The process cannot read them at the moment.
@@ -37,12 +37,11 @@ module Culet
         other.close
       end
 
-      # @param format [Symbol]
       # @return [String, nil] the text of a scrape; nil if there is no collector any more
       # @raise [Culet::Error] when it does not answer in time, or one of the processes lacks descriptors
-      def text(format)
+      def text
         TRIES.times do
-          found = ask(format)
+          found = ask
           return found if found
         end
         raise Error, REFUSAL
@@ -72,9 +71,9 @@ module Culet
 
       private
 
-      def ask(format)
+      def ask
         mine, theirs = UNIXSocket.pair
-        pass(format.to_s, theirs)
+        pass(TEXT, theirs)
         read(mine)
       ensure
         mine&.close

@@ -2,15 +2,12 @@
 
 module Culet
   module Metrics
-    # The text of a scrape, in the format of Prometheus (0.0.4) or OpenMetrics (1.0).
-    class Exposition
+    # The text of a scrape, in the format of Prometheus (0.0.4).
+    module Exposition
       ESCAPES = { "\\" => "\\\\", "\"" => "\\\"", "\n" => "\\n" }.freeze
       private_constant :ESCAPES
 
-      # @param format [Symbol] :prometheus or :openmetrics
-      def initialize(format)
-        @open = format == :openmetrics
-      end
+      module_function
 
       # @param processes [Array<Array(Hash{String => String}, Array)>] labels of a process, and its samples
       def text(processes)
@@ -19,21 +16,12 @@ module Culet
           prefix = labels(common)
           samples.each { |name, own, value| lines.fetch(name) << line(name, prefix, own, value) }
         end
-        blocks = lines.filter_map { |name, list| head(FAMILIES.fetch(name)) + list.join unless list.empty? }
-        blocks << "# EOF\n" if @open
-        blocks.join
+        lines.filter_map { |name, list| head(FAMILIES.fetch(name)) + list.join unless list.empty? }.join
       end
 
-      private
-
       def head(family)
-        name = family.name
-        type = family.type
-        return "# HELP #{name} #{family.help}\n# TYPE #{name} #{type == :info ? "gauge" : type}\n" unless @open
-
-        base = name.sub(/_(?:total|info)\z/, "")
-        unit = "# UNIT #{base} #{family.unit}\n" unless family.unit.empty?
-        "# TYPE #{base} #{type}\n#{unit}# HELP #{base} #{family.help}\n"
+        type = family.type == :info ? "gauge" : family.type
+        "# HELP #{family.name} #{family.help}\n# TYPE #{family.name} #{type}\n"
       end
 
       def line(name, prefix, own, value)
@@ -42,6 +30,8 @@ module Culet
       end
 
       def labels(hash) = hash.map { |name, value| "#{name}=\"#{value.gsub(/[\\"\n]/, ESCAPES)}\"" }.join(",")
+
+      private_class_method :head, :line, :labels
     end
   end
 end

@@ -34,10 +34,9 @@ module Culet
         @thread = BackgroundThread.repeat("culet-metrics", failure) { step }
       end
 
-      # @param format [Symbol]
       # @return [String, nil] nil if there is no collector any more
       # @raise [Culet::Error] when the collector does not answer in time, or cannot
-      def text(format) = @collector.text(format)
+      def text = @collector.text
 
       # In a forked child of this process.
       #

@@ -18,8 +18,7 @@ module Culet
       def call(env)
         return @app.call(env) unless env["PATH_INFO"] == @path && %w[GET HEAD].include?(env["REQUEST_METHOD"])
 
-        format = Metrics.negotiate(env["HTTP_ACCEPT"])
-        respond(env, 200, CONTENT_TYPES.fetch(format), Metrics.text(format: format))
+        respond(env, 200, CONTENT_TYPE, Metrics.text)
       rescue Error => e
         respond(env, 503, "text/plain; charset=utf-8", "#{e.message}\n")
       end

@@ -69,8 +69,8 @@ module Culet
         writing, reading = @connections.values.partition(&:answering?)
         ready = IO.select([@socket, *reading.map(&:socket)], writing.map(&:socket), nil, left)
         receiving, sending, = ready || [[], []]
-        texts = Hash.new { |hash, format| hash[format] = Metrics.text(format: format) }
-        (receiving - [@socket]).each { |socket| advance(@connections[socket]) { |one| receive(one, texts) } }
+        @text = nil
+        (receiving - [@socket]).each { |socket| advance(@connections[socket]) { |one| receive(one) } }
         sending.each { |socket| advance(@connections[socket], &:send_part) }
         drop_late
         accept if receiving.include?(@socket)
@@ -87,9 +87,9 @@ module Culet
         drop(connection) # the client has gone
       end
 
-      def receive(connection, texts)
+      def receive(connection)
         request = connection.receive or return
-        connection.answer(response(request, texts), Clock.now + @seconds)
+        connection.answer(response(request), Clock.now + @seconds)
         connection.send_part
       end
 
@@ -121,7 +121,7 @@ module Culet
         drop(@connections.each_value.group_by(&:peer).each_value.max_by(&:size).first)
       end
 
-      def response(request, texts)
+      def response(request)
         verb, target, version = request.lines.first.split
         return answer(400, "this is not an HTTP request\n") unless version&.start_with?("HTTP/1.")
 
@@ -129,8 +129,7 @@ module Culet
         return answer(405, "only GET and HEAD\n", "allow: GET, HEAD\r\n") unless %w[GET HEAD].include?(verb)
         return answer(404, "the metrics are at #{PATH}\n") unless target[/\A[^?]*/] == PATH
 
-        format = Metrics.negotiate(header(request, "accept"))
-        answer(200, texts[format], body: verb == "GET", type: CONTENT_TYPES.fetch(format))
+        answer(200, @text ||= Metrics.text, body: verb == "GET", type: CONTENT_TYPE)
       rescue Error, SystemCallError => e
         answer(503, "#{e.message}\n")
       end
