@@ -9,10 +9,6 @@ module Culet
     # Profiles processes without end: at the end of each interval it reads them, and writes one pprof file to each
     # destination (Rotation, Pyroscope).
     class Continuous
-      # Longest wait at the end for destinations that send.
-      CLOSE_SECONDS = 5
-      private_constant :CLOSE_SECONDS
-
       # @return [Integer] intervals written
       attr_reader :intervals
 
@@ -41,7 +37,7 @@ module Culet
         nil until cycle == :end
       ensure
         @session.stop
-        @destinations.each { |destination| destination.close(CLOSE_SECONDS) }
+        @destinations.each(&:close)
       end
 
       private

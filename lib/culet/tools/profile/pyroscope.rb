@@ -5,26 +5,16 @@ require "openssl"
 require "timeout"
 require "uri"
 require_relative "../../errors"
-require_relative "../../system/clock"
 
 module Culet
   module Profile
     # Sends profiles to a server that accepts what Pyroscope accepts: POST /ingest, with a pprof file as the body.
     #
-    # A thread sends. At most MOST_WAITING profiles wait for the server; another one replaces the oldest. A request that
-    # may succeed later is repeated, with pauses that double; a profile that the server refuses is dropped.
+    # A request that may succeed later is repeated at the end of the next interval. At most MOST_WAITING profiles wait for
+    # that; another one replaces the oldest. A profile that the server refuses is dropped.
     class Pyroscope
       # A failed request that may succeed later.
-      class Unavailable < StandardError
-        # @return [Float, nil] the pause that the server asks for, in seconds
-        attr_reader :pause
-
-        # @param pause [Float, nil]
-        def initialize(message, pause = nil)
-          super(message)
-          @pause = pause
-        end
-      end
+      class Unavailable < StandardError; end
 
       # A failed request that would fail again.
       class Refused < StandardError; end
@@ -33,12 +23,8 @@ module Culet
 
       # Profiles that wait for the server.
       MOST_WAITING = 10
-      FIRST_PAUSE_SECONDS = 1.0
-      LONGEST_PAUSE_SECONDS = 60.0
-      OPEN_SECONDS = 10
-      ANSWER_SECONDS = 30
-      # Of a whole request.
-      REQUEST_SECONDS = 90
+      # Of a whole request, for which the next reading may have to wait.
+      REQUEST_SECONDS = 10
       # Of an answer, for the message.
       MOST_ANSWER_BYTES = 200
       PATH = "/ingest"
@@ -46,8 +32,7 @@ module Culet
       TEMPORARY = [408, 429].freeze
       FAILURES = [SystemCallError, SocketError, IOError, Timeout::Error, OpenSSL::SSL::SSLError, Net::ProtocolError,
                   Net::HTTPBadResponse, Net::HTTPHeaderSyntaxError].freeze
-      private_constant :Unavailable, :Refused, :Waiting, :FIRST_PAUSE_SECONDS, :LONGEST_PAUSE_SECONDS, :OPEN_SECONDS,
-                       :ANSWER_SECONDS, :REQUEST_SECONDS, :MOST_ANSWER_BYTES, :PATH, :TEMPORARY, :FAILURES
+      private_constant :Unavailable, :Refused, :Waiting, :REQUEST_SECONDS, :MOST_ANSWER_BYTES, :PATH, :TEMPORARY, :FAILURES
 
       # @param address [String]
       # @return [URI::HTTP]
@@ -85,9 +70,7 @@ module Culet
         @environment = environment
         @headers = headers
         @waiting = []
-        @lock = Mutex.new
-        @changed = ConditionVariable.new
-        @sent = @dropped = @failures = 0
+        @sent = @dropped = 0
       end
 
       # @return [String] the address, without credentials
@@ -100,31 +83,21 @@ module Culet
       # @return [Hash{String => Integer}] the numbers, for JSON
       def to_h = { "sent" => sent, "dropped" => dropped }
 
-      # Sends a profile, without waiting for the server.
+      # Sends a profile, behind those that wait.
       #
       # @param content [String] a pprof file
       # @param from [Time] begin of the interval that it covers
       # @param to [Time] its end
       def write(content, from, to)
-        @lock.synchronize do
-          @thread ||= Thread.new { send_all }
-          @waiting << Waiting.new(content, from, to)
-          drop(@waiting.first) if @waiting.size > MOST_WAITING
-          @changed.signal
-        end
+        @waiting << Waiting.new(content, from, to)
+        drop if @waiting.size > MOST_WAITING
+        send_waiting
       end
 
-      # Waits until the profiles are sent; drops the rest.
-      #
-      # @param seconds [Numeric] the longest wait
-      def close(seconds)
-        @lock.synchronize do
-          @closed = true
-          @changed.signal
-        end
-        @thread&.join(seconds)
-        @thread&.kill&.join
-        @lock.synchronize { drop(@waiting.first) while @waiting.any? }
+      # Tries once more to send what waits, and drops the rest.
+      def close
+        send_waiting
+        drop while @waiting.any?
       end
 
       private
@@ -151,72 +124,32 @@ module Culet
         value unless value.empty?
       end
 
-      def send_all
-        while (first = following)
-          attempt(first)
-        end
-      end
-
-      # @return [Waiting, nil] nil after the last one
-      def following
-        @lock.synchronize do
-          @changed.wait(@lock) until @waiting.any? || @closed
-          @waiting.first
-        end
-      end
-
-      def attempt(first)
-        post(first)
-        @lock.synchronize { accept(first) }
-        recovered
-      rescue Refused => e
-        @lock.synchronize { drop(first) }
-        failed("#{self} refuses a profile: #{e.message}")
+      def send_waiting
+        attempt(@waiting.first) while @waiting.any?
       rescue Unavailable => e
         failed("cannot push to #{self}: #{e.message}", "; trying again")
-        rest(e.pause || pause)
       end
 
-      # The lock is held.
-      def accept(profile)
-        @sent += 1 if remove(profile)
-      end
-
-      # The lock is held.
-      def drop(profile)
-        @dropped += 1 if remove(profile)
-      end
-
-      # By identity: two profiles may be equal.
-      def remove(profile)
-        index = @waiting.index { |one| one.equal?(profile) }
-        @waiting.delete_at(index) if index
-      end
-
-      def recovered
+      def attempt(profile)
+        post(profile)
+        @waiting.shift
+        @sent += 1
         @notes.puts("culet: #{self} accepts profiles again") if @problem
         @problem = nil
-        @failures = 0
+      rescue Refused => e
+        drop
+        failed("#{self} refuses a profile: #{e.message}")
+      end
+
+      def drop
+        @waiting.shift
+        @dropped += 1
       end
 
       # @param remark [String] for the note alone: the problem may still be there after the last request
       def failed(sentence, remark = "")
         @notes.puts("culet: #{sentence}#{remark}") if sentence != @problem
         @problem = sentence
-        @failures += 1
-      end
-
-      # Random, so that many clients do not try again at once.
-      def pause = [FIRST_PAUSE_SECONDS * (2**[@failures - 1, 10].min), LONGEST_PAUSE_SECONDS].min * (0.5 + (rand / 2))
-
-      # `close` ends the pause; after it, pauses are short.
-      def rest(seconds)
-        @lock.synchronize do
-          next @changed.wait(@lock, FIRST_PAUSE_SECONDS) if @closed
-
-          deadline = Clock.now + seconds
-          @changed.wait(@lock, [deadline - Clock.now, 0.001].max) until @closed || Clock.now >= deadline
-        end
       end
 
       def post(profile)
@@ -253,8 +186,6 @@ module Culet
       def connection
         http = Net::HTTP.new(@uri.hostname, @uri.port)
         http.use_ssl = @uri.scheme == "https"
-        http.open_timeout = OPEN_SECONDS
-        http.read_timeout = http.write_timeout = ANSWER_SECONDS
         http
       end
 
@@ -266,12 +197,7 @@ module Culet
         raise Refused, "#{sentence} (give the address that it leads to)" if response.is_a?(Net::HTTPRedirection)
         raise Refused, sentence if response.code.start_with?("4") && !TEMPORARY.include?(response.code.to_i)
 
-        raise Unavailable.new(sentence, asked_pause(response))
-      end
-
-      def asked_pause(response)
-        seconds = response["Retry-After"].to_s[/\A\d{1,4}\z/] or return
-        Float(seconds, exception: false)&.clamp(FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
+        raise Unavailable, sentence
       end
 
       def printable(text) = text.to_s.dup.force_encoding(Encoding::UTF_8).scrub.gsub(/[[:cntrl:] ]+/, " ").strip

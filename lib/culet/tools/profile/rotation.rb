@@ -40,7 +40,7 @@ module Culet
       end
 
       # Nothing is left to do at the end.
-      def close(_seconds) = nil
+      def close = nil
 
       private
 
