@@ -7,26 +7,18 @@ module Culet
     class Font
       SOURCE = File.expand_path("assets/font.txt", __dir__)
       # Other lines of the file are comments.
-      STYLE = /\Astyle (\w+)\z/
       GLYPH = %r{\A(.) (\d+\.\d+) (-?\d+) (-?\d+) (-|[0-9a-f/]+)\z}
       # The coverage of a pixel goes from 0 to this.
       FULL = 15
-      private_constant :SOURCE, :STYLE, :GLYPH
+      private_constant :SOURCE, :GLYPH
 
       # advance: pixels to the next letter; pixels: [column, row, cover] relative to the pen and the baseline, right and
       # down; cover: 1 to FULL.
       Glyph = Struct.new(:advance, :pixels)
 
-      # @return [Hash{Symbol => Font}] by style: text and title
-      def self.all
-        @all ||= File.readlines(SOURCE, chomp: true).slice_before(STYLE).drop(1)
-                     .to_h { |head, *lines| [head[STYLE, 1].to_sym, new(lines)] }
-      end
-
-      # @param lines [Array<String>] of the file
-      def initialize(lines)
-        @glyphs = lines.filter_map { |line| GLYPH.match(line)&.captures }
-                       .to_h do |character, advance, left, top, rows|
+      def initialize
+        lines = File.readlines(SOURCE, chomp: true).filter_map { |line| GLYPH.match(line)&.captures }
+        @glyphs = lines.to_h do |character, advance, left, top, rows|
           [character, Glyph.new(Float(advance), pixels(rows, Integer(left), Integer(top)))]
         end
       end

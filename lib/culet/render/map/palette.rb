@@ -8,38 +8,27 @@ module Culet
     # blindness. The colour of a partly used page lies between `empty` and `full`, light and dark, so that it reads
     # without hue too.
     module Palette
-      # key: its name in the page's script; full, empty: "#rrggbb", equal for kinds without shades; dark_full,
-      # dark_empty: for the dark theme; title: in the legend; text: in the tooltip.
-      Kind = Struct.new(:key, :full, :empty, :dark_full, :dark_empty, :title, :text, keyword_init: true) do
+      # key: its name in the page's script; title: in the legend; text: in the tooltip; full, empty: "#rrggbb", equal for
+      # kinds without shades; dark_full, dark_empty: for the dark theme.
+      Kind = Struct.new(:key, :title, :text, :full, :empty, :dark_full, :dark_empty) do
         # @return [Boolean] whether cells are shaded by their bytes in use
         def shaded? = full != empty
       end
 
       # A cell's kind is an index into this list.
       KINDS = [
-        Kind.new(key: "gap", full: "#e6e6e1", empty: "#e6e6e1", dark_full: "#24272d", dark_empty: "#24272d",
-                 title: "gap", text: "gap"),
-        Kind.new(key: "returned", full: "#ffffff", empty: "#ffffff", dark_full: "#101216", dark_empty: "#101216",
-                 title: "not in memory", text: "not in memory"),
-        Kind.new(key: "swapped", full: "#000000", empty: "#000000", dark_full: "#ffffff", dark_empty: "#ffffff",
-                 title: "swapped out", text: "swapped out"),
-        Kind.new(key: "heap", full: "#d55e00", empty: "#b9b9b9", dark_full: "#ee7420", dark_empty: "#565b64",
-                 title: "malloc: in use, resident", text: "malloc"),
-        Kind.new(key: "metadata", full: "#cc79a7", empty: "#cc79a7", dark_full: "#d68fb6", dark_empty: "#d68fb6",
-                 title: "malloc: metadata", text: "allocator metadata"),
-        Kind.new(key: "ruby", full: "#0072b2", empty: "#a8d8f4", dark_full: "#4fb0ee", dark_empty: "#1f4460",
-                 title: "Ruby objects: live slots", text: "Ruby heap page"),
-        Kind.new(key: "unwalked", full: "#8c510a", empty: "#8c510a", dark_full: "#a5793f", dark_empty: "#a5793f",
-                 title: "allocator memory, not walked", text: "allocator memory, used and free unknown"),
-        Kind.new(key: "stack", full: "#f0e442", empty: "#f0e442", dark_full: "#f0e442", dark_empty: "#f0e442",
-                 title: "stacks and fibers", text: "stack"),
-        Kind.new(key: "jit", full: "#e69f00", empty: "#e69f00", dark_full: "#e69f00", dark_empty: "#e69f00",
-                 title: "JIT code", text: "JIT code"),
-        Kind.new(key: "file", full: "#009e73", empty: "#009e73", dark_full: "#12b086", dark_empty: "#12b086",
-                 title: "libraries and files", text: "library or file"),
-        Kind.new(key: "other", full: "#5f5f5f", empty: "#5f5f5f", dark_full: "#9aa0a8", dark_empty: "#9aa0a8",
-                 title: "other mappings", text: "other mapping")
-      ].freeze
+        ["gap", "gap", "gap", %w[#e6e6e1], %w[#24272d]],
+        ["returned", "not in memory", "not in memory", %w[#ffffff], %w[#101216]],
+        ["swapped", "swapped out", "swapped out", %w[#000000], %w[#ffffff]],
+        ["heap", "malloc: in use, resident", "malloc", %w[#d55e00 #b9b9b9], %w[#ee7420 #565b64]],
+        ["metadata", "malloc: metadata", "allocator metadata", %w[#cc79a7], %w[#d68fb6]],
+        ["ruby", "Ruby objects: live slots", "Ruby heap page", %w[#0072b2 #a8d8f4], %w[#4fb0ee #1f4460]],
+        ["unwalked", "allocator memory, not walked", "allocator memory, used and free unknown", %w[#8c510a], %w[#a5793f]],
+        ["stack", "stacks and fibers", "stack", %w[#f0e442], %w[#f0e442]],
+        ["jit", "JIT code", "JIT code", %w[#e69f00], %w[#e69f00]],
+        ["file", "libraries and files", "library or file", %w[#009e73], %w[#12b086]],
+        ["other", "other mappings", "other mapping", %w[#5f5f5f], %w[#9aa0a8]]
+      ].map { |*words, light, dark| Kind.new(*words, *light.values_at(0, -1), *dark.values_at(0, -1)).freeze }.freeze
 
       INDEX = KINDS.each_with_index.to_h { |kind, index| [kind.key.to_sym, index] }.freeze
 

@@ -98,8 +98,8 @@ module Culet
       def problems = @problems ||= [*@snapshot.allocator.why, *@snapshot.problems].reject(&:empty?).uniq
 
       def draw_head
-        title = fitted("#{@totals.subject}, #{@snapshot.time.strftime("%Y-%m-%d %H:%M:%S")}", :title)
-        @raster.text(MARGIN, MARGIN, title, style: :title)
+        title = fitted("#{@totals.subject}, #{@snapshot.time.strftime("%Y-%m-%d %H:%M:%S")}")
+        @raster.text(MARGIN, MARGIN, title)
         top = MARGIN + (LINE * 2)
         problems.each_with_index do |text, index|
           @raster.text(MARGIN, top + (index * LINE), fitted(text), colour: 0xa84600ff)
@@ -114,9 +114,9 @@ module Culet
       end
 
       # Shortens a text that is too wide.
-      def fitted(text, style = :text)
+      def fitted(text)
         kept = text.dup
-        kept.chop! while @raster.text_width("#{kept}...", style: style) > width - (2 * MARGIN)
+        kept.chop! while @raster.text_width("#{kept}...") > width - (2 * MARGIN)
         kept == text ? text : "#{kept}..."
       end
 

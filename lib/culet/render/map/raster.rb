@@ -10,8 +10,8 @@ module Culet
     class Raster
       BACKGROUND = 0xfdfdfcff
       # Pixels from the top of a text to its baseline.
-      BASELINES = { text: 14, title: 21 }.freeze
-      private_constant :BASELINES
+      BASELINE = 14
+      private_constant :BASELINE
 
       attr_reader :width, :height
 
@@ -27,6 +27,7 @@ module Culet
         @width = width
         @height = height
         @pixels = Array.new(width * height, BACKGROUND)
+        @font = Font.new
       end
 
       # @param red [Integer] 0 to 255, like the others
@@ -50,16 +51,13 @@ module Culet
         height.times { |line| @pixels[((top + line) * @width) + left, colours.size] = colours }
       end
 
-      # @param style [Symbol] of Font
-      # @return [Integer] width of the text in pixels
-      def text(left, top, text, colour: 0x1d1f23ff, style: :text)
-        base = top + BASELINES.fetch(style)
-        Font.all.fetch(style).each_pixel(text) { |column, row, cover| blend(left + column, base + row, colour, cover) }
-        text_width(text, style: style)
+      def text(left, top, text, colour: 0x1d1f23ff)
+        base = top + BASELINE
+        @font.each_pixel(text) { |column, row, cover| blend(left + column, base + row, colour, cover) }
       end
 
       # @return [Integer] width of the text in pixels
-      def text_width(text, style: :text) = Font.all.fetch(style).width(text)
+      def text_width(text) = @font.width(text)
 
       # A higher compression level takes ten times as long without a gain: cells are uniform or look like noise.
       def to_png
