@@ -4,11 +4,9 @@ require_relative "foreign_file"
 
 module Culet
   # Reads the parts of an ELF file that the dynamic loader uses: machine, interpreter, needed libraries, exported
-  # symbols. It needs program headers and the dynamic section only, so stripped files work too. The names of functions
-  # at addresses come from the section headers.
+  # symbols; and the names of functions at addresses. Symbols are found by the section headers, which strip(1) keeps.
   #
-  # Layout: the System V gABI, chapters 4 and 5; the GNU hash table as glibc's
-  # loader reads it (DT_GNU_HASH).
+  # Layout: the System V gABI, chapters 4 and 5.
   #
   # @api private
   class Elf
@@ -29,11 +27,8 @@ module Culet
     PT_NOTE = 4
     NT_GNU_BUILD_ID = 3
     DT_NEEDED = 1
-    DT_HASH = 4
     DT_STRTAB = 5
-    DT_SYMTAB = 6
     DT_SONAME = 14
-    DT_GNU_HASH = 0x6ffffef5
     SHT_SYMTAB = 2
     SHT_DYNSYM = 11
     # STT_FUNC and STT_GNU_IFUNC.
@@ -45,12 +40,11 @@ module Culet
     # Of a table of all symbols, or of their names.
     MOST_SYMBOL_BYTES = 64 << 20
     NAME_BYTES = 400
-    # Libraries that a file needs, and symbols of one bucket: real ones have a tenth of it.
+    # Libraries that a file needs: real ones have a tenth of it.
     MOST_NEEDED = 1000
-    MOST_LINKS = 1000
-    private_constant :PT_LOAD, :PT_DYNAMIC, :PT_INTERP, :PT_NOTE, :NT_GNU_BUILD_ID, :DT_NEEDED, :DT_HASH, :DT_STRTAB,
-                     :DT_SYMTAB, :DT_SONAME, :DT_GNU_HASH, :SHT_SYMTAB, :SHT_DYNSYM, :FUNCTIONS, :SECTION_BYTES,
-                     :SYMBOL_BYTES, :MOST_BYTES, :MOST_SYMBOL_BYTES, :NAME_BYTES, :MOST_NEEDED, :MOST_LINKS
+    private_constant :PT_LOAD, :PT_DYNAMIC, :PT_INTERP, :PT_NOTE, :NT_GNU_BUILD_ID, :DT_NEEDED, :DT_STRTAB,
+                     :DT_SONAME, :SHT_SYMTAB, :SHT_DYNSYM, :FUNCTIONS, :SECTION_BYTES,
+                     :SYMBOL_BYTES, :MOST_BYTES, :MOST_SYMBOL_BYTES, :NAME_BYTES, :MOST_NEEDED
 
     # @param path [String] a file; it is opened for each read and not kept open
     # @return [Boolean] whether the file starts like an ELF file; false when it cannot be read
@@ -125,11 +119,13 @@ module Culet
 
     # @return [Elf::Symbol, nil] the symbol of that name that this file defines for others
     def symbol(name)
-      return unless entry(DT_SYMTAB)
+      names, symbols = @exported ||= tables(SHT_DYNSYM)
+      return unless names&.include?("#{name}\0")
 
-      if entry(DT_GNU_HASH) then gnu_lookup(name)
-      elsif entry(DT_HASH) then sysv_lookup(name)
+      each_symbol(names, symbols) do |found, value, size, _|
+        return Symbol.new(name: name, value: value, size: size) if found == name
       end
+      nil
     end
 
     def defines?(name) = !symbol(name).nil?
@@ -144,9 +140,11 @@ module Culet
     # @raise [Invalid] when the file is damaged
     def functions
       @functions ||= begin
-        table = [SHT_SYMTAB, SHT_DYNSYM].filter_map { |type| sections.find { |one| one[:type] == type } }.first
-        names = table && sections[table[:link]]
-        names ? read_functions(table, names) : []
+        found = []
+        each_symbol(*(tables(SHT_SYMTAB) || tables(SHT_DYNSYM))) do |name, value, size, type|
+          found << [value, size, name.force_encoding(Encoding::UTF_8).scrub("?")] if FUNCTIONS.include?(type)
+        end
+        found.sort
       end
     end
 
@@ -221,15 +219,24 @@ module Culet
       end
     end
 
-    def read_functions(table, strings)
-      names, symbols = [strings, table].map { |one| read(one[:offset], one[:bytes], most: MOST_SYMBOL_BYTES) }
-      (0...(symbols.bytesize / SYMBOL_BYTES)).filter_map do |i|
-        name, info, _other, section, value, size = symbols.byteslice(i * SYMBOL_BYTES, SYMBOL_BYTES).unpack("L<CCS<Q<2")
-        next unless FUNCTIONS.include?(info & 15) && section != 0 && name < names.bytesize
+    # @return [Array(String, String), nil] names and symbols of a table; nil without it
+    def tables(type)
+      table = sections.find { |one| one[:type] == type }
+      names = table && sections[table[:link]]
+      [names, table].map { |one| read(one[:offset], one[:bytes], most: MOST_SYMBOL_BYTES) } if names
+    end
 
-        text = names.byteslice(name, NAME_BYTES).unpack1("Z*")
-        [value, size, text.force_encoding(Encoding::UTF_8).scrub("?")]
-      end.sort
+    # @yieldparam name [String] of a symbol that the file defines
+    # @yieldparam value [Integer]
+    # @yieldparam size [Integer]
+    # @yieldparam type [Integer]
+    def each_symbol(names = "", symbols = "")
+      (0...(symbols.bytesize / SYMBOL_BYTES)).each do |i|
+        name, info, _other, section, value, size = symbols.byteslice(i * SYMBOL_BYTES, SYMBOL_BYTES).unpack("L<CCS<Q<2")
+        next unless section != 0 && name < names.bytesize
+
+        yield names.byteslice(name, NAME_BYTES).unpack1("Z*"), value, size, info & 15
+      end
     end
 
     # Notes: lengths of name and content, type, name and content, both padded to four bytes.
@@ -276,62 +283,5 @@ module Culet
 
     # Names longer than any that is looked for may be cut off.
     def text(offset) = read(offset, (size - offset).clamp(0, 512)).unpack1("Z*")
-
-    def words(address, count) = read(offset_of(address), count * 4).unpack("L<*")
-
-    def word(address) = words(address, 1).first
-
-    def gnu_lookup(name)
-      table = entry(DT_GNU_HASH)
-      buckets, first, bloom, = words(table, 4)
-      return if buckets.zero?
-
-      hash = name.each_byte.inject(5381) { |h, byte| ((h * 33) + byte) & 0xffffffff }
-      bucket_at = table + 16 + (bloom * 8)
-      index = word(bucket_at + ((hash % buckets) * 4))
-      return if index < first
-
-      chain_at = bucket_at + (buckets * 4)
-      MOST_LINKS.times do
-        link = word(chain_at + ((index - first) * 4))
-        found = (link | 1) == (hash | 1) && defined_symbol(index, name)
-        return found if found
-        return if link.anybits?(1)
-
-        index += 1
-      end
-      raise Invalid, "#{path} has a damaged symbol table"
-    end
-
-    def sysv_lookup(name)
-      table = entry(DT_HASH)
-      buckets, chains = words(table, 2)
-      return if buckets.zero?
-
-      index = word(table + 8 + ((sysv_hash(name) % buckets) * 4))
-      [chains, MOST_LINKS].min.times do
-        return if index.zero?
-
-        found = defined_symbol(index, name)
-        return found if found
-
-        index = word(table + 8 + ((buckets + index) * 4))
-      end
-      nil
-    end
-
-    def sysv_hash(name)
-      name.each_byte.inject(0) do |h, byte|
-        h = (h << 4) + byte
-        high = h & 0xf0000000
-        (h ^ (high >> 24)) & ~high & 0xffffffff
-      end
-    end
-
-    def defined_symbol(index, name)
-      record = read(offset_of(entry(DT_SYMTAB)) + (index * SYMBOL_BYTES), SYMBOL_BYTES)
-      name_at, _info, _other, section, value, size = record.unpack("L<CCS<Q<2")
-      Symbol.new(name: name, value: value, size: size) if section != 0 && string(name_at) == name
-    end
   end
 end
