@@ -27,7 +27,6 @@ class ReportBrowserTest < Minitest::Test
           var frame = chart.getBoundingClientRect();
           return { lines: all(".mark-line.role-mark path", chart).filter(function (path) { return path.getAttribute("d"); }).length,
             bars: all(".mark-rect.role-mark.layer_0_marks path", chart).map(function (path) { return path.getBBox().width; }),
-            points: all(".mark-symbol.role-mark path", chart).length,
             outside: all("svg text", chart).filter(function (text) { var box = text.getBoundingClientRect();
               return box.width > 0 && (box.left < frame.left - 1 || box.right > frame.right + 1 || box.bottom > frame.bottom + 1); }).map(function (text) { return text.textContent; }) };
         });
@@ -35,7 +34,7 @@ class ReportBrowserTest < Minitest::Test
       var line = document.querySelector("[data-chart=curves] .mark-line.role-mark path");
       var found = { state: document.documentElement.dataset.charts, noted: noted, pwned: window.pwned === undefined ? null : "pwned",
         resources: performance.getEntriesByType("resource").map(function (entry) { return entry.name; }),
-        curves: drawn("curves"), bars: drawn("bars"), ratios: drawn("ratios"),
+        curves: drawn("curves"), bars: drawn("bars"),
         headings: all("h2").map(function (heading) { return heading.textContent; }),
         background: getComputedStyle(document.body).backgroundColor, stroke: line && getComputedStyle(line).stroke,
         overflow: document.documentElement.scrollWidth - window.innerWidth, width: window.innerWidth };
@@ -78,7 +77,7 @@ class ReportBrowserTest < Minitest::Test
     assert_empty found["resources"], name
     assert_nil found["pwned"], name
     assert_equal "drawn", found["state"], name
-    assert_empty found.values_at("curves", "bars", "ratios").flatten.flat_map { |chart| chart["outside"] }, "texts cut off: #{name}"
+    assert_empty found.values_at("curves", "bars").flatten.flat_map { |chart| chart["outside"] }, "texts cut off: #{name}"
     assert_operator found["overflow"], :<=, 0, "the page is wider than the window: #{name}"
   end
 
@@ -89,7 +88,6 @@ class ReportBrowserTest < Minitest::Test
     runs = document["results"].group_by { |result| result["workload"] }.values.map { |results| results.sum { |result| result["runs"].size } }
     assert_equal runs, found["curves"].map { |chart| chart["lines"] }
     assert_equal [6] * 5 + [5] * 5 + [5] * 8, found["bars"].map { |chart| chart["bars"].size }
-    assert_equal [5] * 5 + [4] * 5 + [4] * 6, found["ratios"].map { |chart| chart["points"] }
   end
 
   def test_bars_are_as_long_as_their_figures
@@ -111,10 +109,7 @@ class ReportBrowserTest < Minitest::Test
     folder = new_folder
     path = "#{folder}/report.html"
     File.write(path, Culet::Compare::Report::Html.new(ReportDocuments.fixture).to_s)
-    assert_layout(path, ready: "document.documentElement.dataset.charts") do |browser|
-      browser.evaluate("document.querySelectorAll('details').forEach(function (one) { one.open = true; })")
-      assert_empty browser.evaluate(FAULTS)
-    end
+    assert_layout(path, ready: "document.documentElement.dataset.charts") { |browser| assert_empty browser.evaluate(FAULTS) }
   end
 
   # A command as a name is cut in headings and sentences.

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "../../../text/numbers"
-require_relative "findings"
 require_relative "../../../benchmark/palette"
+require_relative "../../../benchmark/results"
 require_relative "../../../render/thinning"
 
 module Culet
@@ -16,10 +16,9 @@ module Culet
                   .map { |key| Benchmark::METRIC.fetch(key) }.freeze
 
         # @param model [Benchmark::Results]
-        def initialize(model, palette:, findings:)
+        def initialize(model, palette:)
           @model = model
           @palette = palette
-          @findings = findings
         end
 
         # @return [Hash] for the page's script
@@ -37,9 +36,6 @@ module Culet
 
         # @return [Array<Benchmark::Metric>] with a chart
         def metrics(workload) = CHARTED & workload.metrics
-
-        # @return [Boolean] whether there are ratios to the baseline
-        def ratios?(workload, metric) = workload.candidates.any? { |candidate| candidate.comparison(metric) }
 
         # @return [Boolean] whether a curve is thinned
         def thinned?
@@ -67,18 +63,9 @@ module Culet
             "#{parts.join("; ")}."
         end
 
-        # @return [String] text alternative of the ratios
-        def ratios_text(workload, metric)
-          parts = workload.candidates.select { |candidate| candidate.comparison(metric) }.map do |candidate|
-            comparison = candidate.comparison(metric)
-            "#{candidate.allocator} #{findings.ratio(comparison)}, #{comparison["verdict"]}"
-          end
-          "Ratio of #{metric.title} to #{workload.baseline} on #{workload.name}: #{parts.join("; ")}."
-        end
-
         private
 
-        attr_reader :model, :palette, :findings
+        attr_reader :model, :palette
 
         def curve_unit(workload)
           samples = workload.candidates.flat_map(&:runs).flat_map { |run| Array(run["samples"]) }
@@ -108,12 +95,7 @@ module Culet
         def metric(workload, metric)
           symbol, size = workload.unit(metric)
           measured = workload.candidates.select { |candidate| candidate.median(metric) }
-          ratios = []
-          if ratios?(workload, metric)
-            ratios = workload.candidates.filter_map { |candidate| ratio(workload, candidate, metric) }
-          end
-          { "title" => metric.title, "unit" => symbol, "baseline" => workload.baseline,
-            "bars" => measured.map { |candidate| bar(candidate, metric, size) }, "ratios" => ratios }
+          { "unit" => symbol, "bars" => measured.map { |candidate| bar(candidate, metric, size) } }
         end
 
         def bar(candidate, metric, size)
@@ -122,20 +104,6 @@ module Culet
           { "allocator" => candidate.allocator, "median" => median, "low" => low, "high" => high,
             "text" => Text::Numbers.significant(median),
             "full" => Text::Numbers.interval(median, low, high) }
-        end
-
-        # The baseline has a row, so that the rows of both charts align.
-        def ratio(workload, candidate, metric)
-          comparison = candidate.comparison(metric)
-          if candidate.allocator == workload.baseline
-            return { "allocator" => candidate.allocator, "text" => "baseline" }
-          end
-          return unless comparison&.dig("ratio", "median")
-
-          figures = comparison["runs"].to_i > 1 ? %w[median low high] : %w[median]
-          { "allocator" => candidate.allocator, **comparison["ratio"].slice(*figures),
-            "shown" => findings.difference?(comparison), "text" => findings.point(comparison),
-            "full" => findings.ratio(comparison), "verdict" => findings.verdict(comparison) }
         end
       end
     end

@@ -5,6 +5,7 @@ require_relative "../../../text/lines"
 require_relative "../../../text/numbers"
 require_relative "../../../text/size"
 require_relative "chart_data"
+require_relative "findings"
 
 module Culet
   module Compare
@@ -23,7 +24,7 @@ module Culet
           @model = Benchmark::Results.new(document)
           @findings = Findings.new(@model)
           @palette = Benchmark::Palette.new(@model)
-          @charts = ChartData.new(@model, palette: @palette, findings: @findings)
+          @charts = ChartData.new(@model, palette: @palette)
         end
 
         private
@@ -109,21 +110,6 @@ module Culet
         end
 
         def best?(workload, candidate, metric) = workload.best(metric).include?(candidate)
-
-        # Columns of the table of all runs.
-        def raw_keys(workload)
-          order = ["run", "order", *Benchmark::METRICS.map(&:key)]
-          found = workload.candidates.flat_map(&:runs).flat_map(&:keys).uniq - ["samples"]
-          (order & found) + (found - order).sort
-        end
-
-        def raw(value)
-          case value
-          when nil then "–"
-          when Integer then Text::Numbers.grouped(value)
-          else value.to_s
-          end
-        end
 
         # The median distance of two samples in milliseconds.
         def sampling_milliseconds

@@ -36,7 +36,7 @@
   function draw(place) {
     var workload = data.workloads[place.dataset.workload];
     var metric = workload.metrics[place.dataset.metric];
-    var spec = { curves: curves, bars: bars, ratios: ratios }[place.dataset.chart](metric || workload.curves, place);
+    var spec = { curves: curves, bars: bars }[place.dataset.chart](metric || workload.curves, place);
     spec.params = (spec.params || []).concat({ name: "hidden", value: hidden });
     spec.transform = [{ filter: "indexof(hidden, datum.allocator) < 0" }];
     spec.config = config;
@@ -112,48 +112,12 @@
     return { transform: [{ filter: "isValid(datum.low) && isValid(datum.high)" }], mark: mark, encoding: encoding };
   }
 
-  function ratios(metric) {
-    var compared = metric.ratios.filter(function (one) { return one.median !== undefined; });
-    var range = ratioScale(compared);
-    var y = rows(metric.ratios);
-    var x = { type: "quantitative", scale: range.scale, axis: { title: null, values: range.ticks, tickCount: 5, format: "~r", domain: false, ticks: false } };
-    var ends = function (name, fallback) { return { calculate: "isValid(datum." + name + ") ? datum." + name + " : datum." + fallback, as: name }; };
-    var layers = [
-      { data: { values: [{ one: 1 }] }, mark: { type: "rule", stroke: "var(--muted)", strokeWidth: 1.25 }, encoding: { x: field(x, "one") } },
-      { transform: [{ filter: "isValid(datum.median)" }, ends("low", "median"), ends("high", "median")], mark: { type: "rule", strokeWidth: 2 },
-        encoding: { y: y, x: field(x, "low"), x2: { field: "high" }, color: colour() } },
-      { transform: [{ filter: "isValid(datum.median)" }], mark: { type: "point", size: 80, opacity: 1, strokeWidth: 2 },
-        encoding: { y: y, x: field(x, "median"), color: colour(), fill: { condition: { test: "datum.shown", field: "allocator", type: "nominal", scale: { domain: names, range: colours }, legend: null }, value: "var(--paper)" },
-          tooltip: { field: "tip" } } },
-      { mark: { type: "text", align: "right", dx: 56, fontSize: 12 }, encoding: { y: y, x: { value: "width" }, text: { field: "text" },
-        color: { condition: { test: "datum.shown", value: "var(--ink)" }, value: "var(--muted)" } } }
-    ];
-    var values = metric.ratios.map(function (one) { return Object.assign({}, one, { tip: one.allocator + ": " + one.full + "\n" + one.verdict }); });
-    return frame(values, layers);
-  }
-
   // One row per allocator; a hidden allocator leaves its row empty.
   function frame(values, layers) {
     return { data: { values: values }, height: values.length * 28, padding: { left: 0, top: 2, right: 4, bottom: 2 }, layer: layers };
   }
 
   function field(channel, name) { return Object.assign({ field: name }, channel); }
-
-  // On a logarithmic scale a half is as far from 1 as a double; within a narrow
-  // range a linear scale has the better ticks.
-  function ratioScale(compared) {
-    var ends = compared.reduce(function (all, one) { return all.concat([one.low, one.median, one.high]); }, [1]).filter(function (value) { return value > 0; });
-    var low = Math.min.apply(null, ends), high = Math.max.apply(null, ends);
-    if (high / low < 1.5) {
-      var room = Math.max((high - low) * 0.12, 0.02);
-      return { scale: { domain: [low - room, high + room], nice: false, zero: false } };
-    }
-    var ticks = [0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20, 50, 100, 1000];
-    low /= 1.1; high *= 1.1;
-    var within = ticks.filter(function (tick) { return tick >= low && tick <= high; });
-    while (within.length > 6) { within = within.filter(function (tick, index) { return tick === 1 || (index - within.indexOf(1)) % 2 === 0; }); }
-    return { scale: { type: "log", domain: [low, high], nice: false }, ticks: within };
-  }
 
   // ---- interaction ----
 
@@ -225,8 +189,4 @@
       setTimeout(function () { URL.revokeObjectURL(link.href); }, 1000);
     });
   }
-
-  window.addEventListener("beforeprint", function () {
-    document.querySelectorAll("details").forEach(function (one) { one.open = true; });
-  });
 }());
