@@ -23,15 +23,10 @@ class ProfilePageBrowserTest < Minitest::Test
 
   def test_a_view_without_samples_shows_no_controls_of_the_graph
     with_page(Made.new({ allocated: small.sites(:allocated) })) do |browser|
-      visible = "Array.from(document.querySelectorAll('#path, .below, .sandwich'), function (one) { return one.getClientRects().length > 0; })"
-      assert_equal [false, false, false], browser.evaluate(visible)
-      browser.evaluate("document.querySelector('[data-tab=functions]').click()")
-      assert_equal [false, false, false], browser.evaluate(visible)
+      visible = "Array.from(document.querySelectorAll('#path, #graph, .below'), function (one) { return one.getClientRects().length > 0; })"
+      assert_equal [false] * 3, browser.evaluate(visible)
       view(browser, "allocated")
-      assert_equal [false, false, true], browser.evaluate(visible)
-      browser.wait("culetProfile.functions.callees.width === document.querySelector('[data-graph=callees]').clientWidth")
-      browser.evaluate("document.querySelector('[data-tab=graph]').click()")
-      assert_equal [true, true, false], browser.evaluate(visible)
+      assert_equal [true] * 3, browser.evaluate(visible)
     end
   end
 
@@ -90,13 +85,11 @@ class ProfilePageBrowserTest < Minitest::Test
 
   def test_keys_select_and_zoom
     with_page(small) do |browser|
-      browser.evaluate("document.querySelector('[data-graph=all]').focus()")
+      browser.evaluate("document.querySelector('#graph').focus()")
       %w[ArrowDown ArrowDown ArrowRight].each { |name| browser.key(name) }
       assert_match(/\ACache#value:8; .*leak\.rb:8; application; 4\.72 MB \(.* to .* MB\), 95 % interval; 17\.6 %; .*9 samples/, browser.text("told"))
       browser.key("Enter")
       assert_equal "Cache#value", zoomed(browser)
-      browser.key("f")
-      assert_match(/\ACache#value/, selected(browser))
     end
   end
 
@@ -134,23 +127,6 @@ class ProfilePageBrowserTest < Minitest::Test
       browser.evaluate("document.getElementById('native').click()")
       assert_equal %w[all A#b], names(browser)
       assert_in_delta 10 * 524_288, browser.evaluate("culetProfile.graph.picture.sums.own[1]"), 10_000
-    end
-  end
-
-  def test_functions_with_callers_and_callees
-    walk = frame("Tree#walk", "/app/tree.rb", 3)
-    data = Made.new({ live: [site([frame("String#+"), walk, walk, frame("A#go", "/app/a.rb", 1)], 30, class_name: "String"), site([walk, frame("B#go", "/app/b.rb", 2)], 10)] })
-    with_page(data) do |browser|
-      browser.evaluate("document.querySelector('[data-tab=functions]').click()")
-      rows = table(browser, "#functions tbody")
-      assert_equal ["Tree#walk/app/tree.rb".sub("/app/", ""), "5.24 MB", "21.0 MB"], rows.find { |row| row[0].start_with?("Tree#walk") }
-      assert_equal "15.7 MB", rows.find { |row| row[0].start_with?("String#+") }[1], "the class counts for the method that allocated"
-      browser.evaluate("Array.from(document.querySelectorAll('#functions tbody button')).find(function (one) { return one.textContent === 'Tree#walk'; }).click()")
-      assert_match(/\ATree#walk.*total 21\.0 MB/, selected(browser))
-      assert_equal %w[A#go B#go Tree#walk], names(browser, "functions.callers").sort
-      assert_equal %w[String String#+ Tree#walk Tree#walk], names(browser, "functions.callees").sort
-      browser.evaluate("culetProfile.functions.callers.options.onOpen(1)")
-      assert_match(/\AA#go/, selected(browser))
     end
   end
 
@@ -194,8 +170,6 @@ class ProfilePageBrowserTest < Minitest::Test
       assert_match(/−83\.9 MB \(−.* to −.* MB\) since the earlier profile \(105 MB\)/, browser.text("tip"))
       browser.mouse("mouseMoved", *box(browser, "same").values_at("x", "y"))
       assert_match(/the change is within the interval/, browser.text("tip"))
-      browser.evaluate("document.querySelector('[data-tab=functions]').click(); document.querySelector('[data-order=change]').click()")
-      assert_equal %w[more less gone same], table(browser, "#functions tbody").map { |row| row[0][/\A(?:more|less|gone|same)/] }
     end
   end
 
@@ -204,7 +178,7 @@ class ProfilePageBrowserTest < Minitest::Test
     data = Made.new({ live: [site([frame(name, "/app/#{name}.rb", 1, gem: name), frame("y", library: name)], 9, class_name: name, labels: { name => name })] }, name: name)
     with_page(data, base: data) do |browser|
       browser.mouse("mouseMoved", *box(browser, name).values_at("x", "y"))
-      browser.evaluate("document.querySelector('#groups tbody button').click(); document.querySelector('[data-tab=functions]').click()")
+      browser.evaluate("document.querySelector('#groups tbody button').click()")
       assert_equal [false, 0], browser.evaluate("[window.pwned === 1, document.images.length]")
       assert_includes browser.evaluate("document.querySelector('h1').textContent"), "<script>window.pwned=1</script>"
     end
@@ -216,8 +190,6 @@ class ProfilePageBrowserTest < Minitest::Test
       nodes, drawn, levels = browser.evaluate("[culetProfile.graph.picture.tree.size, culetProfile.graph.drawn, culetProfile.graph.levels]")
       assert_operator nodes, :>, 50_000
       assert_operator drawn, :<, 2 * Browser::WINDOW[0] * levels
-      browser.evaluate("document.querySelector('[data-tab=functions]').click()")
-      assert_operator browser.evaluate("document.querySelectorAll('#functions tbody tr').length"), :<=, 300
     end
   end
 
@@ -226,13 +198,7 @@ class ProfilePageBrowserTest < Minitest::Test
       Dir.mktmpdir do |folder|
         path = File.join(folder, "profile.html")
         File.write(path, html(large(300), base))
-        assert_layout(path, ready: READY) do |browser|
-          browser.evaluate("document.querySelector('[data-tab=functions]').click()")
-          browser.wait("culetProfile.functions.callees.width === document.querySelector('[data-graph=callees]').clientWidth")
-          assert_empty browser.evaluate(FAULTS)
-          browser.evaluate("document.querySelector('[data-tab=graph]').click()")
-          browser.wait("culetProfile.graph.width === document.querySelector('[data-graph=all]').clientWidth")
-        end
+        assert_layout(path, ready: READY)
       end
     end
   end
@@ -253,9 +219,9 @@ class ProfilePageBrowserTest < Minitest::Test
   def with_page(data, base: nil, &block) = showing(html(data, base), ready: READY, &block)
 
   # Names of all boxes with bytes, as they follow one another.
-  def names(browser, graph = "graph")
+  def names(browser)
     browser.evaluate(<<~JAVASCRIPT)
-      (function () { var graph = culetProfile.#{graph}, found = [];
+      (function () { var graph = culetProfile.graph, found = [];
         for (var node of graph.picture.walk()) if (graph.picture.weights[node] > 0) found.push(graph.picture.name(node).replace(/:\\d+$/, ""));
         return found; }())
     JAVASCRIPT
@@ -272,7 +238,7 @@ class ProfilePageBrowserTest < Minitest::Test
   end
 
   def click(browser, name)
-    browser.evaluate("document.querySelector('[data-graph=all]').scrollIntoView()")
+    browser.evaluate("document.querySelector('#graph').scrollIntoView()")
     place = box(browser, name).values_at("x", "y")
     browser.drag(place, place)
   end
@@ -292,8 +258,6 @@ class ProfilePageBrowserTest < Minitest::Test
   def zoomed(browser) = browser.evaluate("culetProfile.graph.picture.name(culetProfile.graph.zoomed)").sub(/:\d+\z/, "")
 
   def total(browser) = browser.evaluate("culetProfile.graph.picture.total")
-
-  def selected(browser) = browser.evaluate("document.querySelector('[data-part=function]').textContent")
 
   def view(browser, key) = browser.evaluate("document.querySelector('[name=view][value=#{key}]').click()")
 

@@ -20,14 +20,13 @@ class FlameColours {
 // Shows a picture: a WeighedTree with name(node) and figure(node), the text of a box, describe(node), the lines of its
 // tooltip, and perhaps failed, 1 for each box with a mark.
 class Flame extends NodeCanvas {
-  // options: tip, up (the root at the bottom), onTell(lines), onZoom(node), onOpen(node)
+  // options: tip, onTell(lines), onZoom(node)
   constructor(scroller, colours, options) {
     const spacer = element("div", { className: "spacer" });
     super(scroller, spacer, options);
     Object.assign(this, { scroller, spacer, colours, widths: new Map() });
     scroller.append(spacer);
     scroller.addEventListener("scroll", () => this.draw());
-    this.canvas.addEventListener("dblclick", (event) => this.open(this.under(event)));
   }
 
   get nodes() { return this.picture; }
@@ -40,7 +39,6 @@ class Flame extends NodeCanvas {
     this.selected = zoomed;
     this.hovered = -1;
     this.resize();
-    if (this.options.up) this.scroller.scrollTop = this.scroller.scrollHeight;
   }
 
   zoom(node) {
@@ -67,7 +65,7 @@ class Flame extends NodeCanvas {
 
   row(depth) { return depth === 0 ? 0 : depth - this.hidden; }
 
-  top(depth) { return (this.options.up ? this.levels - 1 - this.row(depth) : this.row(depth)) * ROW - this.scroller.scrollTop; }
+  top(depth) { return this.row(depth) * ROW - this.scroller.scrollTop; }
 
   // Left edge and width of a node; ancestors of the zoomed node are as wide as the graph.
   extent(node) {
@@ -188,8 +186,7 @@ class Flame extends NodeCanvas {
     if (!this.picture || this.picture.total === 0) return -1;
     const row = Math.floor((y + this.scroller.scrollTop) / ROW);
     if (row < 0 || row >= this.levels || x < 0 || x >= this.width) return -1;
-    const level = this.options.up ? this.levels - 1 - row : row;
-    const depth = level === 0 ? 0 : level + this.hidden;
+    const depth = row === 0 ? 0 : row + this.hidden;
     const { picture } = this;
     const path = picture.path(this.zoomed);
     if (depth < path.length) return path[depth];
@@ -208,17 +205,10 @@ class Flame extends NodeCanvas {
     this.zoom(node);
   }
 
-  open(node) {
-    if (node >= 0 && this.options.onOpen) this.options.onOpen(node);
-  }
-
   step(key) {
-    const { up, onOpen } = this.options;
-    const keys = { ArrowUp: up ? "inward" : "outward", ArrowDown: up ? "outward" : "inward", ArrowLeft: "before", ArrowRight: "after" };
-    if (keys[key]) this.move(keys[key]);
-    else if (key === "f" && onOpen) onOpen(this.selected);
-    else return false;
-    return true;
+    const direction = { ArrowUp: "outward", ArrowDown: "inward", ArrowLeft: "before", ArrowRight: "after" }[key];
+    if (direction) this.move(direction);
+    return Boolean(direction);
   }
 
   move(direction) {

@@ -12,7 +12,7 @@ module Culet
     class Html < HtmlPage
       FOLDER = File.expand_path("page", __dir__)
       STYLES = [EXPLORER, "page.css"].freeze
-      SCRIPTS = [*FLAME, "profile", "text", "colours", "functions", "groups", "main"].freeze
+      SCRIPTS = [*FLAME, "profile", "text", "colours", "groups", "main"].freeze
       VIEWS = { live: ["Live", "in use when the profile was taken"],
                 allocated: ["Allocated", "since the profile started, freed or not"],
                 peak: ["Peak", "live at the highest resident size"],

@@ -5,14 +5,12 @@ class Page {
     this.profile = new Profile(facts);
     this.colours = new Colours();
     this.tip = new Tip(document.getElementById("tip"));
-    this.told = document.getElementById("told");
-    this.state = { view: facts.view, filters: new Map(), lines: true, native: true, tab: "graph" };
-    this.graph = new Flame(document.querySelector("[data-graph=all]"), this.colours, {
-      tip: this.tip, onZoom: () => this.path(), onTell: (lines) => this.tell(lines), onOpen: (node) => this.open(node),
+    this.state = { view: facts.view, filters: new Map(), lines: true, native: true };
+    this.graph = new Flame(document.getElementById("graph"), this.colours, {
+      tip: this.tip, onZoom: () => this.path(), onTell: (lines) => { document.getElementById("told").textContent = lines.join("; "); },
     });
-    this.functions = new Functions(document.getElementById("functions"), this.colours, this.tip);
     this.groups = new Groups(document.getElementById("groups"), this.profile, (key, value) => this.filter(key, value));
-    this.find = new Find((word) => this.search(word), () => { if (this.state.tab === "graph") this.graph.zoom(0); });
+    this.find = new Find((word) => this.search(word), () => this.graph.zoom(0));
     this.legend();
     this.listen();
     this.refresh();
@@ -23,12 +21,11 @@ class Page {
       radio.checked = radio.value === this.state.view;
       radio.addEventListener("change", () => this.set({ view: radio.value }));
     });
-    document.querySelectorAll("[data-tab]").forEach((button) => button.addEventListener("click", () => this.set({ tab: button.dataset.tab })));
     const lines = document.getElementById("lines"), native = document.getElementById("native");
     lines.addEventListener("change", () => this.set({ lines: lines.checked }));
     native.addEventListener("change", () => this.set({ native: native.checked }));
     DARK.addEventListener("change", () => this.recolour());
-    new ResizeObserver(() => this.resize()).observe(document.querySelector("main"));
+    new ResizeObserver(() => this.graph.resize()).observe(document.querySelector("main"));
   }
 
   set(changes) {
@@ -58,17 +55,11 @@ class Page {
 
   refresh() {
     const { profile, state } = this;
-    document.querySelectorAll("[data-tab]").forEach((button) => button.setAttribute("aria-pressed", String(button.dataset.tab === state.tab)));
-    document.getElementById("graph").hidden = state.tab !== "graph";
-    document.getElementById("functions").hidden = state.tab !== "functions";
-    document.getElementById("lines").closest("label").hidden = state.tab !== "graph";
-    document.querySelector(".search").hidden = state.tab !== "graph";
     document.getElementById("native").closest("label").hidden = !profile.frames.library.some((library) => library >= 0);
-    const picture = this.picture(state.lines && state.tab === "graph");
+    const picture = this.picture(state.lines);
     document.getElementById("nothing").hidden = picture.total > 0;
     const zoomed = this.graph.picture && this.graph.picture.tree === picture.tree && picture.weights[this.graph.zoomed] > 0 ? this.graph.zoomed : 0;
-    if (state.tab === "graph") this.graph.show(picture, zoomed);
-    else this.functions.show(picture);
+    this.graph.show(picture, zoomed);
     const before = profile.comparing ? profile.view(state.view, true) : null;
     this.groups.show(profile.view(state.view), before, state.filters, (key) => this.shown(key));
     this.chips(picture);
@@ -88,7 +79,7 @@ class Page {
 
   // Marks the frames that the search has found, and adds up the sites with one of them.
   search(word) {
-    if (this.state.tab !== "graph" || word === "") {
+    if (word === "") {
       this.graph.mark(null);
       return "";
     }
@@ -102,19 +93,9 @@ class Page {
 
   // The zoomed frame and its callers.
   path() {
-    if (this.state.tab !== "graph") return;
     const { picture, zoomed } = this.graph;
     showPath(picture.path(zoomed), (node) => picture.name(node), (node) => this.graph.zoom(node));
   }
-
-  open(node) {
-    const frame = this.graph.picture.tree.frames[node];
-    if (frame < 0) return;
-    this.functions.selected = this.profile.functions[frame];
-    this.set({ tab: "functions" });
-  }
-
-  tell(lines) { this.told.textContent = lines.join("; "); }
 
   legend() {
     const root = document.getElementById("legend");
@@ -129,12 +110,7 @@ class Page {
 
   recolour() {
     this.colours.read();
-    this.resize();
-  }
-
-  resize() {
-    if (this.state.tab === "graph") this.graph.resize();
-    else this.functions.resize();
+    this.graph.resize();
   }
 }
 
