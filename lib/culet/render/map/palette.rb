@@ -8,8 +8,8 @@ module Culet
     # blindness. The colour of a partly used page lies between `empty` and `full`, light and dark, so that it reads
     # without hue too.
     module Palette
-      # key: its name in the page's script; title: in the legend; text: in the tooltip; full, empty: "#rrggbb", equal for
-      # kinds without shades; dark_full, dark_empty: for the dark theme.
+      # key: its name in the page's script; title: in the legend; text: in the tooltip; full, empty: "#rrggbb", equal
+      # for kinds without shades; dark_full, dark_empty: for the dark theme.
       Kind = Struct.new(:key, :title, :text, :full, :empty, :dark_full, :dark_empty) do
         # @return [Boolean] whether cells are shaded by their bytes in use
         def shaded? = full != empty
@@ -23,7 +23,8 @@ module Culet
         ["heap", "malloc: in use, resident", "malloc", %w[#d55e00 #b9b9b9], %w[#ee7420 #565b64]],
         ["metadata", "malloc: metadata", "allocator metadata", %w[#cc79a7], %w[#d68fb6]],
         ["ruby", "Ruby objects: live slots", "Ruby heap page", %w[#0072b2 #a8d8f4], %w[#4fb0ee #1f4460]],
-        ["unwalked", "allocator memory, not walked", "allocator memory, used and free unknown", %w[#8c510a], %w[#a5793f]],
+        ["unwalked", "allocator memory, not walked", "allocator memory, used and free unknown", %w[#8c510a],
+         %w[#a5793f]],
         ["stack", "stacks and fibers", "stack", %w[#f0e442], %w[#f0e442]],
         ["jit", "JIT code", "JIT code", %w[#e69f00], %w[#e69f00]],
         ["file", "libraries and files", "library or file", %w[#009e73], %w[#12b086]],

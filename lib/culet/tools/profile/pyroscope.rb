@@ -10,8 +10,8 @@ module Culet
   module Profile
     # Sends profiles to a server that accepts what Pyroscope accepts: POST /ingest, with a pprof file as the body.
     #
-    # A request that may succeed later is repeated at the end of the next interval. At most MOST_WAITING profiles wait for
-    # that; another one replaces the oldest. A profile that the server refuses is dropped.
+    # A request that may succeed later is repeated at the end of the next interval. At most MOST_WAITING profiles wait
+    # for that; another one replaces the oldest. A profile that the server refuses is dropped.
     class Pyroscope
       # A failed request that may succeed later.
       class Unavailable < StandardError; end
@@ -32,7 +32,8 @@ module Culet
       TEMPORARY = [408, 429].freeze
       FAILURES = [SystemCallError, SocketError, IOError, Timeout::Error, OpenSSL::SSL::SSLError, Net::ProtocolError,
                   Net::HTTPBadResponse, Net::HTTPHeaderSyntaxError].freeze
-      private_constant :Unavailable, :Refused, :Waiting, :REQUEST_SECONDS, :MOST_ANSWER_BYTES, :PATH, :TEMPORARY, :FAILURES
+      private_constant :Unavailable, :Refused, :Waiting, :REQUEST_SECONDS, :MOST_ANSWER_BYTES, :PATH, :TEMPORARY,
+                       :FAILURES
 
       # @param address [String]
       # @return [URI::HTTP]
