@@ -39,10 +39,11 @@
  *              includes mmapped chunks and excludes metadata. Over the pages of all regions of malloc: used_resident +
  *              free_resident + metadata_resident = resident bytes.
  *   sizes      buckets: [[bytes, used_count, used_bytes, free_count, free_bytes], ...]; bytes: the smallest size
- *   ruby       version (or null), page_bytes, pages, slots: [{slot_bytes, pages, live, free}], minor_gcs, major_gcs (how
- *              many collections there were; both missing where that is unknown), live_bytes, free_bytes,
- *              overhead_bytes, live_resident_bytes, free_resident_bytes, overhead_resident_bytes, transient_bytes
- *              (used bytes of the transient heap, up to Ruby 3.2), transient_resident_bytes, why.
+ *   ruby       version (or null), page_bytes, pages, slots: [{slot_bytes, pages, live, free}], old_objects (how many
+ *              the collector counts as old), minor_gcs, major_gcs (how many collections there were; both missing where
+ *              that is unknown), live_bytes, free_bytes, overhead_bytes, live_resident_bytes,
+ *              free_resident_bytes, overhead_resident_bytes, transient_bytes (used bytes of the transient heap, up to
+ *              Ruby 3.2), transient_resident_bytes, why.
  *   reading    pauses (count), paused_seconds (their sum), stopping_seconds (the part until all threads had stopped),
  *              paused_cpu_seconds (processor time of the reader in pauses), cpu_seconds (its total until this record),
  *              median_pause_seconds, p95_pause_seconds, longest_pause_seconds, peak_rss_bytes (of the reader)

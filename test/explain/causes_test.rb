@@ -45,6 +45,14 @@ class ExplainCausesTest < Minitest::Test
     assert_equal %w[peak_bytes usual_bytes total_bytes], found.evidence.map(&:name)
   end
 
+  def test_memory_that_falls_between_most_readings_leaves_the_verdict_open
+    often = [40, 140, 60, 150, 40, 130, 50, 140, 40]
+    found = diagnosis(in_use: often)
+    assert_equal ["unknown", "cannot tell yet: memory in use falls too often to tell work that peaks from garbage"], [found.verdict, found.sentence]
+    assert_equal "bloat", diagnosis(in_use: often, look: { kept: [5, 90, 5, 5, 5, 90, 5].map { |megabytes| megabytes * MEGABYTE } }).verdict
+    assert_equal "malloc_free", diagnosis(in_use: often, free: [80] * often.size, levels: { "malloc_free" => 80 }).verdict
+  end
+
   # Memory is added evenly: garbage until a collection, unless the looks show what is in use.
   def test_looks_that_fall_or_end_high_show_work_that_peaks
     slowly = [*40..140].each_slice(10).map(&:first) * 2
@@ -213,7 +221,8 @@ class ExplainCausesTest < Minitest::Test
   # @param look [Hash, nil] what each look has found; kept: bytes of a holder, at all looks or at each
   # @param looks_late [Boolean] whether most looks are missing
   # @param jobs [Array<Array(String, Integer, Integer)>, nil] label, and when it began and ended, as of the black box
-  def diagnosis(in_use: [40] * 6, free: [0] * in_use.size, resident: [], counted: nil, turns: false, levels: {}, arenas: [], garbage: nil, look: nil, looks_late: false, unused: nil, limit: nil, jobs: nil)
+  def diagnosis(in_use: [40] * 6, free: [0] * in_use.size, resident: [], counted: nil, turns: false, levels: {}, arenas: [], garbage: nil, look: nil,
+                looks_late: false, unused: nil, limit: nil, jobs: nil)
     process = observed(in_use, free, turns, levels, arenas, known: counted.nil?)
     resident = [80] * counted.size if counted
     moments = [0, *resident].each_with_index.map do |megabytes, at|

@@ -19,6 +19,10 @@ class ExplainGrowthTest < Minitest::Test
   MEGABYTE = 1_000_000
   RISING = Array.new(24) { |at| at * MEGABYTE }.freeze
   FLAT = ([0] * 24).freeze
+  # Of 100 bytes each.
+  BLOCKS = RISING.map { |bytes| bytes / 100 }.freeze
+  # Minor and major ones.
+  COLLECTIONS = Array.new(24) { |at| [at, at / 6] }.freeze
 
   def test_a_holder_that_keeps_more_is_a_leak_of_ruby_objects
     found = growth(malloc: RISING, kept: [1, 2, 3, 4, 5, 6, 7].map { |one| one * 100_000 })
@@ -93,8 +97,12 @@ class ExplainGrowthTest < Minitest::Test
     assert_equal :undecided, growth(malloc: RISING, kept: [100_000] * 7, native: [1, 5, 9, 12, 12.1, 12.2, 12.3]).verdict
   end
 
-  def test_blocks_without_slots_are_native
-    assert_equal :native, growth(malloc: RISING, blocks: RISING.map { |one| one / 100 }).verdict
+  def test_blocks_without_objects_that_stay_are_native
+    found = growth(malloc: RISING, blocks: BLOCKS)
+    assert_equal [:native, "Ruby's objects do not grow in number"], [found.verdict, found.native_reason]
+    some = BLOCKS.map { |count| count / 10 }
+    assert_equal :native, growth(malloc: RISING, blocks: BLOCKS, old: some).verdict, "an object may have some blocks"
+    assert_equal :unclear, growth(malloc: RISING, blocks: BLOCKS, old: BLOCKS.map { |count| count / 2 }, collections: [3] * 24).verdict
   end
 
   def test_large_blocks_do_not_tell_the_kind
@@ -102,17 +110,36 @@ class ExplainGrowthTest < Minitest::Test
   end
 
   def test_nothing_is_guessed_of_a_process_whose_agent_was_not_asked_in_time
-    sawtooth = FLAT.each_index.map { |at| 1_000_000 + (at * 10_000) + ((at % 4) * 100_000) }
-    assert_equal :unclear, growth(malloc: RISING, blocks: RISING.map { |one| one / 100 }, agent: true).verdict
-    assert_equal :ruby, growth(malloc: FLAT, objects: RISING, slots: sawtooth, known: false).verdict
-    assert_equal :unclear, growth(malloc: FLAT, objects: RISING, slots: sawtooth, known: false, agent: true).verdict
+    assert_equal :unclear, growth(malloc: RISING, blocks: BLOCKS, agent: true).verdict
+    assert_equal :ruby, growth(malloc: RISING, old: BLOCKS, known: false).verdict
+    assert_equal :unclear, growth(malloc: RISING, old: BLOCKS, known: false, agent: true).verdict
   end
 
-  def test_objects_count_once_collections_were_seen
-    blocks = RISING.map { |one| one / 100 }
-    assert_equal :unclear, growth(malloc: RISING, blocks: blocks, slots: blocks).verdict, "garbage fills the heap like a leak"
-    sawtooth = blocks.each_with_index.map { |count, at| 1_000_000 + count + ((at % 4) * 100_000) }
-    assert_equal :ruby, growth(malloc: RISING, blocks: blocks, slots: sawtooth).verdict
+  # What is old may be garbage until a major collection, and what is young any time.
+  def test_objects_that_stay_count_once_collections_were_seen
+    assert_equal :ruby, growth(malloc: RISING, blocks: BLOCKS, old: BLOCKS).verdict
+    assert_equal :unclear, growth(malloc: RISING, blocks: BLOCKS, old: BLOCKS, collections: (1..24).map { |count| [count, 3] }).verdict
+    assert_equal :unclear, growth(malloc: RISING, blocks: BLOCKS, collections: (1..24).map { |count| [count / 4, count / 4] }).verdict
+  end
+
+  def test_memory_that_libraries_map_by_themselves_counts
+    found = growth(malloc: FLAT, other: RISING)
+    assert_equal [:unclear, MEGABYTE * 60], [found.verdict, found.per_minute.first.round]
+    found = growth(malloc: FLAT, other: RISING, kept: [100_000] * 7, native: [3] * 7)
+    assert_equal [:native, MEGABYTE * 60], [found.verdict, found.per_minute.first.round]
+    assert_match(/, and libraries map it outside of malloc\z/, Culet::Diagnosis.new(found.observation).sentence)
+    assert_equal :undecided, growth(malloc: FLAT, other: RISING, kept: [100_000] * 7, load: [0.1, 0.2, 0.4]).verdict
+  end
+
+  # A cache takes fewer new entries the fuller it is.
+  def test_a_holder_that_keeps_ever_less_more_is_undecided
+    slowing = [0, 100, 190, 270, 340, 400, 450].map { |one| one * 10_000 }
+    assert_equal :undecided, growth(malloc: RISING, kept: slowing).verdict
+    assert_equal :ruby, growth(malloc: RISING, kept: slowing, work: [0, 10, 19, 27, 34, 40, 45]).verdict, "less work is done as well"
+    leaping = slowing.map { |bytes| bytes + (bytes > 4_200_000 ? MEGABYTE : 0) }
+    assert_equal :undecided, growth(malloc: RISING, kept: leaping, objects: slowing.map { |one| one / 100 }).verdict, "the table of a cache grows by leaps"
+    assert_equal :undecided, growth(malloc: RISING.map { |one| (one * 30_000_000) - (one * one / 3) }.map { |one| one / 10_000_000 }, blocks: BLOCKS).verdict
+    assert_equal :ruby, growth(malloc: RISING, kept: [0, 100, 190, 290, 380, 480, 560].map { |one| one * 10_000 }).verdict
   end
 
   def test_what_slows_down_or_comes_with_more_load_is_undecided
@@ -152,20 +179,24 @@ class ExplainGrowthTest < Minitest::Test
   # @param beside [Hash{String => Array<Integer>}] what other holders keep
   # @param native [Array<Numeric>, nil] megabytes of malloc that no object has, at each look
   # @param garbage [Array<Numeric>, nil] megabytes at each look
-  # @param objects [Array<Integer>] bytes of slots beyond 10 MB, one a second
+  # @param old [Array<Integer>] number of old objects, one a second
+  # @param other [Array<Integer>] bytes that libraries have mapped, one a second
+  # @param collections [Array<Array(Integer, Integer)>] number of all and of major ones, one a second
   # @param known [Boolean] whether malloc tells blocks in use
   # @param agent [Boolean] whether one has answered
   # @param before [Array<Integer>, nil] megabytes in use at each minute before the watch
+  # @param work [Array<Numeric>] what was done until each second
   # @param looked [Boolean] whether looks at the process are known, too
-  def growth(malloc:, blocks: FLAT, slots: FLAT, objects: FLAT, known: true, agent: false, before: nil, load: [0.1, 0.1, 0.1], looked: true, **looks)
+  def growth(malloc:, blocks: FLAT, old: FLAT, other: FLAT, collections: COLLECTIONS, known: true, agent: false, before: nil, load: [0.1, 0.1, 0.1], work: [*0..24], looked: true, **looks)
     process = Culet::Diagnosis::ObservedProcess.new(1, "program")
     process.instance_variable_set(:@snapshot, Snapshot.new(known))
     process.looked = looked && looks.key?(:kept)
     malloc.each_with_index do |bytes, at|
-      levels = Hash.new(0).merge("ruby_objects" => (10 * MEGABYTE) + objects[at], "malloc_used" => (50 * MEGABYTE) + bytes)
-      process.readings << Culet::Diagnosis::ObservedProcess::Reading.new(at.to_f, levels, blocks[at], slots[at])
+      levels = Hash.new(0).merge("ruby_objects" => 10 * MEGABYTE, "malloc_used" => (50 * MEGABYTE) + bytes, "other" => other[at])
+      process.readings << Culet::Diagnosis::ObservedProcess::Reading.new(at.to_f, levels, blocks[at], old[at], *collections[at])
     end
     found = observation(process, load, agent, **looks)
+    found.define_singleton_method(:work_until) { |seconds| work[seconds.round] }
     found.history = history(process, before) if before
     Growth.new(found)
   end
@@ -184,10 +215,11 @@ class ExplainGrowthTest < Minitest::Test
     found
   end
 
+  # @param objects [Array<Integer>] of the holder, at each look
   # @param threads [Array<Integer>] their number at each look; together their stacks keep 600 KB more at each
-  def looks(kept, beside: {}, native: nil, garbage: FLAT, pid: 1, threads: nil)
+  def looks(kept, beside: {}, native: nil, garbage: FLAT, pid: 1, threads: nil, objects: [111] * 7)
     found = kept.each_index.map do |at|
-      keeping = { "LEAK" => kept, **beside }.each_with_index.map { |(name, bytes), number| holder(number, name, bytes[at]) }
+      keeping = { "LEAK" => kept, **beside }.each_with_index.map { |(name, bytes), number| holder(number, name, bytes[at]).merge("objects" => objects[at]) }
       keeping += stacks(keeping.size, threads[at], (at + 1) * 600_000) if threads
       known = native && (native[at] * MEGABYTE).round
       waiting = garbage[at] * MEGABYTE

@@ -49,7 +49,7 @@ module Culet
       return { ruby: "ruby_leak", native: "native_leak" }.fetch(growth.verdict, "unknown") if growing?
       return "limit" if close?
 
-      causes.list.first&.name || (short? || unlooked? ? "unknown" : "none")
+      causes.list.first&.name || (short? || unlooked? || causes.open? ? "unknown" : "none")
     end
 
     # @return [String] the verdict in a sentence
@@ -100,7 +100,7 @@ module Culet
 
     # Whether looks were to tell garbage in a large heap, and most of them are missing, as on a busy machine.
     def unlooked?
-      observation.looks_late && observation.private_bytes(*IN_USE) >= causes.least("ruby_heap")
+      observation.looks_late && observation.private_bytes(*HEAP_IN_USE) >= causes.least("ruby_heap")
     end
 
     # A growth whose kind or end is open is the verdict where nothing else explains the size.
@@ -132,7 +132,7 @@ module Culet
       subject = "the memory in use of #{grower} grows by #{human(growth.per_minute.first)} a minute"
       case growth.verdict
       when :ruby then "a leak of Ruby objects: #{keepers || subject}"
-      when :native then "a leak of native memory: #{subject}#{growth.origin}, and no Ruby object keeps it"
+      when :native then "a leak of native memory: #{subject}#{growth.origin}, and #{growth.native_reason}"
       when :objects
         "cannot tell yet: what the objects of #{grower} take grows by #{human(growth.per_minute.first)} a minute, " \
         "and no holder keeps more at each look"
@@ -162,6 +162,7 @@ module Culet
     def nothing
       return "cannot tell yet: #{observation.seconds.round} s do not show whether memory grows" if short?
       return "cannot tell yet: too few looks at the heap tell garbage from objects in use" if unlooked?
+      return "cannot tell yet: memory in use falls too often to tell work that peaks from garbage" if causes.open?
 
       total = observation.total_bytes
       saved = remedies.first&.saves_bytes.to_i

@@ -50,8 +50,8 @@ module Culet
     class RubyPart < Part
       numbers :pages, :page_bytes, :live_bytes, :free_bytes, :overhead_bytes, :live_resident_bytes,
               :free_resident_bytes, :overhead_resident_bytes, :transient_bytes, :transient_resident_bytes
-      # nil where the counters were not found.
-      references :minor_gcs, :major_gcs
+      # nil where the counters were not found, or in a file of an earlier version.
+      references :old_objects, :minor_gcs, :major_gcs
       texts :version, :why
       # Hashes: slot_bytes, pages, live, free.
       lists(:slots, "a list of slot sizes") do |one|

@@ -17,7 +17,7 @@
 
 struct culet_ruby_found_page {
     struct culet_ruby_page shape;
-    uint32_t live;
+    struct culet_ruby_slots slots;
     unsigned char *bitmap; /* NULL until its slots were read */
 };
 

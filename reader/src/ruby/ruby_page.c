@@ -118,22 +118,29 @@ bool culet_ruby_page_recognize_free(uint64_t start, uint64_t link, const unsigne
            start - from < bytes && (!next || next - from < bytes) && (uint32_t)free - 1 < pages && free >> 32 <= pages;
 }
 
-uint32_t culet_ruby_page_live(const struct culet_ruby_page *page, const unsigned char *memory, uint32_t from,
-                              uint32_t to, unsigned char *bitmap)
+static void count_slot(struct culet_ruby_slots *slots, uint64_t flags)
+{
+    slots->live++;
+    slots->promoted += (flags & RUBY_SLOT_PROMOTED) != 0;
+    slots->both += (flags & RUBY_SLOT_AGE_MASK) == RUBY_SLOT_AGE_MASK;
+    slots->upper += (flags & RUBY_SLOT_AGE_MASK & ~RUBY_SLOT_PROMOTED) != 0 && ruby_slot_type(flags) != RUBY_SLOT_DATA;
+}
+
+void culet_ruby_page_live(const struct culet_ruby_page *page, const unsigned char *memory, uint32_t from, uint32_t to,
+                          unsigned char *bitmap, struct culet_ruby_slots *slots)
 {
     if (!page->slots)
-        return 0;
+        return;
     uint32_t slot = from <= page->first ? 0 : (from - page->first + page->slot_bytes - 1) / page->slot_bytes;
-    uint32_t live = 0;
 
     for (; slot < page->slots; slot++) {
         uint32_t at = page->first + slot * page->slot_bytes;
         if (at + 8 > to)
             break;
-        if (ruby_slot_type(culet_word_at(memory + (at - from))) != RUBY_SLOT_NONE) {
-            bitmap[slot / 8] = (unsigned char)(bitmap[slot / 8] | 1u << slot % 8);
-            live++;
-        }
+        uint64_t flags = culet_word_at(memory + (at - from));
+        if (ruby_slot_type(flags) == RUBY_SLOT_NONE)
+            continue;
+        bitmap[slot / 8] = (unsigned char)(bitmap[slot / 8] | 1u << slot % 8);
+        count_slot(slots, flags);
     }
-    return live;
 }

@@ -49,6 +49,12 @@ static inline size_t culet_ruby_page_bitmap(const struct culet_ruby_page *page)
     return (page->slots + 7) / 8;
 }
 
-/* Sets the bits of live slots that begin in the page's bytes from..to, which are in `memory`. Returns their number. */
-uint32_t culet_ruby_page_live(const struct culet_ruby_page *page, const unsigned char *memory, uint32_t from,
-                              uint32_t to, unsigned char *bitmap);
+/* Counts of slots with an object, and of those with age bits (layouts/ruby_slot.h): the lower one, both, and the upper
+ * one of other types than T_DATA. */
+struct culet_ruby_slots {
+    uint64_t live, promoted, both, upper;
+};
+
+/* Sets the bits of live slots that begin in the page's bytes from..to, which are in `memory`, and counts them. */
+void culet_ruby_page_live(const struct culet_ruby_page *page, const unsigned char *memory, uint32_t from, uint32_t to,
+                          unsigned char *bitmap, struct culet_ruby_slots *slots);

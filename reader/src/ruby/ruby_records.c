@@ -43,11 +43,29 @@ static size_t count_slots(const struct culet_ruby *ruby, struct slots *slots)
         if (s == sizes)
             slots[sizes++] = (struct slots){.slot_bytes = page->shape.slot_bytes};
         slots[s].pages++;
-        slots[s].live += page->live;
-        slots[s].free += page->shape.slots - page->live;
+        slots[s].live += page->slots.live;
+        slots[s].free += page->shape.slots - page->slots.live;
     }
     qsort(slots, sizes, sizeof *slots, culet_by_word);
     return sizes;
+}
+
+/* Of live slots, those of Ruby up to 3.2 whose upper age bit is set, at least: objects that survived two collections. */
+#define UPPER_SHARE 100
+
+/* The number of objects that survived so many collections that Ruby counts them as old. */
+static uint64_t count_old(const struct culet_ruby *ruby)
+{
+    struct culet_ruby_slots all = {0};
+
+    for (size_t i = 0; i < ruby->count; i++) {
+        const struct culet_ruby_slots *slots = &ruby->pages[i].slots;
+        all.live += slots->live;
+        all.promoted += slots->promoted;
+        all.both += slots->both;
+        all.upper += slots->upper;
+    }
+    return all.upper * UPPER_SHARE > all.live ? all.both : all.promoted;
 }
 
 static void write_slots(struct culet_json *json, const struct culet_ruby *ruby)
@@ -79,6 +97,7 @@ void culet_ruby_write(const struct culet_ruby *ruby)
     culet_json_number(&json, "page_bytes", ruby->page_bytes);
     culet_json_number(&json, "pages", ruby->count);
     write_slots(&json, ruby);
+    culet_json_number(&json, "old_objects", count_old(ruby));
     if (ruby->collections.known) {
         culet_json_number(&json, "minor_gcs", ruby->collections.minor);
         culet_json_number(&json, "major_gcs", ruby->collections.major);

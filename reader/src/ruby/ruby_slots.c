@@ -21,7 +21,7 @@ static void read_slots(struct culet_reading *reading, struct culet_ruby *ruby, s
         if (length > end - at)
             length = (size_t)(end - at);
         uint32_t from = (uint32_t)(at - shape->start);
-        page->live += culet_ruby_page_live(shape, memory, from, from + (uint32_t)length, page->bitmap);
+        culet_ruby_page_live(shape, memory, from, from + (uint32_t)length, page->bitmap, &page->slots);
         at += length;
     }
 }

@@ -1,4 +1,5 @@
 /* Recognizes pages of Ruby's heap: descriptions of all releases, and data that only looks like one. */
+#include <inttypes.h>
 #include "ruby/ruby_page.h"
 
 #include "check.h"
@@ -150,6 +151,7 @@ TEST(a_page_without_slots)
 {
     static unsigned char memory[CULET_RUBY_LONG];
     unsigned char bitmap[8] = {0};
+    struct culet_ruby_slots slots = {0};
     struct culet_ruby_page page;
 
     describe_by_body(0, 0, AT, 0);
@@ -158,7 +160,8 @@ TEST(a_page_without_slots)
     check_page(&page, CULET_RUBY_LONG, 0, 0, 0);
     CHECK_EQUAL(page.layout, 32);
     CHECK_EQUAL(culet_ruby_page_bitmap(&page), 0);
-    CHECK_EQUAL(culet_ruby_page_live(&page, memory, 0, sizeof memory, bitmap), 0);
+    culet_ruby_page_live(&page, memory, 0, sizeof memory, bitmap, &slots);
+    CHECK_EQUAL(slots.live, 0);
     CHECK(!culet_ruby_page_recognize(AT + 0x4000, description, &page), "the description of another page");
 }
 
@@ -242,22 +245,27 @@ TEST(random_descriptions_do_no_harm)
 TEST(live_slots_part_by_part)
 {
     static unsigned char memory[CULET_RUBY_SHORT];
+    const unsigned char ages[4] = {0, 0x20, 0x40, 0x60};
     unsigned char bitmap[64] = {0}, parts[64] = {0};
     struct culet_ruby_page page;
-    uint32_t live = 0;
+    struct culet_ruby_slots slots = {0}, in_parts = {0}, expected = {0};
 
     describe_by_start(40, 409, AT + 8);
     CHECK(culet_ruby_page_recognize(AT, description, &page), "3.1");
-    for (uint32_t slot = 0; slot < page.slots; slot++)
-        memory[page.first + slot * 40] =
-            slot % 3 ? (unsigned char)(0x40 | slot % 31) : 0x60; /* 0x60: a free one's flags */
-    uint32_t expected = 0;
-    for (uint32_t slot = 0; slot < page.slots; slot++)
-        expected += slot % 3 && slot % 31;
-    CHECK_EQUAL(culet_ruby_page_live(&page, memory, 0, sizeof memory, bitmap), expected);
+    for (uint32_t slot = 0; slot < page.slots; slot++) {
+        unsigned type = slot % 3 ? slot % 31 : 0, age = slot / 4 % 4;
+        memory[page.first + slot * 40] = (unsigned char)(ages[type ? age : 3] | type); /* a free one has flags */
+        expected.live += type != 0;
+        expected.promoted += type != 0 && age % 2 == 1;
+        expected.both += type != 0 && age == 3;
+        expected.upper += type != 0 && type != 0x0c && age >= 2;
+    }
+    culet_ruby_page_live(&page, memory, 0, sizeof memory, bitmap, &slots);
+    CHECK(memcmp(&slots, &expected, sizeof slots) == 0, "%" PRIu64 " live, %" PRIu64 " promoted", slots.live,
+          slots.promoted);
     for (uint32_t from = 0; from < sizeof memory; from += 4096)
-        live += culet_ruby_page_live(&page, memory + from, from, from + 4096, parts);
-    CHECK_EQUAL(live, expected);
+        culet_ruby_page_live(&page, memory + from, from, from + 4096, parts, &in_parts);
+    CHECK(memcmp(&in_parts, &expected, sizeof slots) == 0, "%" PRIu64 " live part by part", in_parts.live);
     CHECK(memcmp(bitmap, parts, sizeof bitmap) == 0, "part by part other slots are live");
     CHECK_EQUAL(culet_ruby_page_bitmap(&page), 52);
 }

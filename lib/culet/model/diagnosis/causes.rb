@@ -54,6 +54,9 @@ module Culet
                   .select { |swing| work?(swing) }.max_by(&:bytes)
       end
 
+      # @return [Boolean] whether memory in use rises and falls, and neither work nor garbage is known to be the reason
+      def open? = all_swings.any? { |swing| unclear?(swing) }
+
       # @return [KeptSites::Origin, nil] where most of such peaks was allocated; nil: no profile tells
       def work_origin
         profile = @observation.profile or return
@@ -84,8 +87,13 @@ module Culet
               ["peak_bytes", work.peak], ["usual_bytes", work.usual], ["total_bytes", total])
       end
 
-      # @return [Array<Swing>] of the memory in use
-      def swings = @swings ||= large_swings { |process| @observation.in_use_of(process) }
+      # @return [Array<Swing>] of the memory in use, but for those that are unclear
+      def swings = all_swings.reject { |swing| unclear?(swing) }
+
+      def all_swings = @all_swings ||= large_swings { |process| @observation.in_use_of(process) }
+
+      # Without looks the readings alone tell work from garbage.
+      def unclear?(swing) = @observation.retention.nil? && swing.frequent?
 
       # Whether pieces of work make a swing. The looks tell, if what is in use differs between them, or garbage alone in
       # a program whose collector is held back; else the rise does.
@@ -285,7 +293,7 @@ module Culet
         watched = @observation.processes.find { |process| process.pid == member.pid }
         all = watched ? watched.readings.map(&:levels) : [SnapshotLevels.new(member.snapshot).levels]
         all.last((all.size + 1) / 2).map do |levels|
-          levels.values_at(*IN_USE).sum - ((1 - used_share) * levels["malloc_unsplit"])
+          levels.values_at(*HEAP_IN_USE).sum - ((1 - used_share) * levels["malloc_unsplit"])
         end.min
       end
 

@@ -31,11 +31,18 @@ module Culet
       MOST_LOAD = 1.5
       # An object has a slot, and rarely more blocks of malloc than this.
       BLOCKS_PER_OBJECT = 4
-      # Larger blocks are too few to tell from the noise of slots.
+      # Larger blocks are too few to tell from the noise of the number of objects.
       MOST_BLOCK_BYTES = 1024
-      # Of the live slots, what a collection leaves at most.
-      COLLECTED = 0.97
-      # Of growth in bytes, where the number of blocks is not known.
+      # Collections, at least, within which what stays becomes old; and major ones, within which old garbage goes.
+      LEAST_COLLECTIONS = 12
+      LEAST_MAJOR_COLLECTIONS = 2
+      # A cache that fills slows down: what is added for the work that is done falls by this test, and is below this
+      # part of the first half in the second.
+      LEVEL_OF_SLOWING = 0.05
+      SLOWING = 0.9
+      # The smallest slot, and the part of the growth in bytes that slots are at least, where the number of blocks is
+      # not known.
+      SLOT_BYTES = 40
       LEAST_SLOTS_SHARE = 0.05
       # Holders that are named: their number, and what each adds at least, as a part of what all of them add.
       HOLDERS = 3
@@ -43,8 +50,9 @@ module Culet
       # Threads that a watch adds, at least, to be more than a pool's next one: one between two looks.
       LEAST_THREADS = Retention::Growth::LOOKS - 1
       private_constant :LEAST_BYTES, :LEAST_SHARE, :LEVEL_OF_BOTH, :UNREPORTED, :LEAST_SHARE_ALONE, :FLOORS, :LASTING,
-                       :LASTING_REACHABLE, :MOST_LOAD, :BLOCKS_PER_OBJECT, :MOST_BLOCK_BYTES, :COLLECTED,
-                       :LEAST_SLOTS_SHARE, :HOLDERS, :LEAST_HOLDER_SHARE, :LEAST_THREADS
+                       :LASTING_REACHABLE, :MOST_LOAD, :BLOCKS_PER_OBJECT, :MOST_BLOCK_BYTES, :LEAST_COLLECTIONS,
+                       :LEAST_MAJOR_COLLECTIONS, :LEVEL_OF_SLOWING, :SLOWING, :SLOT_BYTES, :LEAST_SLOTS_SHARE,
+                       :HOLDERS, :LEAST_HOLDER_SHARE, :LEAST_THREADS
 
       # @return [Observation]
       attr_reader :observation
@@ -80,7 +88,7 @@ module Culet
       #   95 % interval
       def per_minute(keeping = rows)
         found = if keeping.any? then kept(keeping)
-                elsif verdict == :native && observation.native then observation.native
+                elsif verdict == :native && by_native == :native then observation.native
                 elsif verdict == :objects then observation.reachable
                 else trend
                 end
@@ -109,6 +117,14 @@ module Culet
         found = observation.retention.origin(holder) if holder
         found ||= "allocated in #{site.name}" if site && holders.size < 2
         found ? ", #{found}" : ""
+      end
+
+      # @return [String] why what grows is native memory
+      def native_reason
+        return "libraries map it outside of malloc" if by_mappings == :native
+        return "no Ruby object keeps it" if observation.retention
+
+        "Ruby's objects do not grow in number"
       end
 
       # @return [Float] the smallest growth per minute that would have been found in most cases
@@ -147,13 +163,28 @@ module Culet
       def by_holders
         return unless holders?
 
-        load_rises? ? :undecided : :ruby
+        load_rises? || slowing?(kept_objects) ? :undecided : :ruby
       end
 
+      # A table grows by leaps, its entries do not.
+      def kept_objects = kept(rows, &(rows.sum(&:growth_objects).positive? ? :objects : :bytes))
+
+      # By the work that was done, since a busy machine slows down anything.
+      def slowing?(trend)
+        by_work = Trend.new(trend.points.map { |at, bytes| [observation.work_until(at), bytes] })
+        first, second = by_work.halves.map(&:rate)
+        steps = by_work.points.each_cons(2).select { |(from, _), (to, _)| to > from }
+        falls = Trend.new(steps.map { |(from, low), (to, high)| [to, (low - high) / (to - from)] })
+        falls.probability <= LEVEL_OF_SLOWING && second < SLOWING * first
+      end
+
+      # @yieldreturn [Array<Integer>] figures of a row, one at each look; by default its bytes
       # @return [Trend] of what growing holders keep
-      def kept(keeping)
+      def kept(keeping, &figures)
+        figures ||= :bytes.to_proc
         looks = observation.retention.looks
-        Trend.new(looks.each_with_index.map { |look, at| [look.at, keeping.sum { |row| row.bytes[at] }] })
+        values = looks.each_index.map { |at| keeping.sum { |row| figures.call(row)[at] } }
+        Trend.new(looks.map { |look| look.at - looks.first.at }.zip(values))
       end
 
       # Looks tell more: what grows may be a cache that is full soon.
@@ -178,9 +209,10 @@ module Culet
       def by_trend
         found = by_native
         return found if found == :native
+        return by_mappings unless by_mappings == :none
         return found == :none ? by_reachable : found if process&.looked
         return found unless grew?(trend, LEAST_SHARE_ALONE)
-        return :undecided unless lasting?(trend)
+        return :undecided if !lasting?(trend) || slowing?(trend)
 
         kind
       end
@@ -195,6 +227,15 @@ module Culet
         return :none if without_unreported(native).probability > LEVEL_OF_BOTH
 
         lasting?(native) ? :native : :undecided
+      end
+
+      # Memory that is neither malloc's nor Ruby's. Looks would have shown an object that keeps it.
+      def by_mappings
+        mapped = process&.trend("other")&.floors(FLOORS)
+        return :none unless mapped && grew?(mapped, LEAST_SHARE_ALONE)
+        return :undecided unless lasting?(mapped)
+
+        observation.retention ? :native : :unclear
       end
 
       # A buffer that doubles leaps at few looks, and a stack is no proof.
@@ -231,28 +272,27 @@ module Culet
 
       # Of a process whose agent was to look, and did not come to it, no kind is guessed.
       def kind
-        return :unclear if observation.agent?
+        return :unclear if observation.agent? || process.collected(:collections) < LEAST_COLLECTIONS
 
-        process.blocks? ? by_blocks : by_slots
+        old = process.old_objects.floors(FLOORS)
+        return :ruby if old.rising? && process.collected(:major_collections) >= LEAST_MAJOR_COLLECTIONS && most?(old)
+
+        native?(old) ? :native : :unclear
       end
 
-      def by_blocks
-        blocks = process.blocks.floors(FLOORS).rate
-        slots = process.slots.floors(FLOORS)
-        return :ruby if slots.rising? && slots.rate * BLOCKS_PER_OBJECT >= blocks && collected?
+      # Whether objects whose number grows are what grows.
+      def most?(old)
+        return old.rate * SLOT_BYTES >= LEAST_SLOTS_SHARE * trend.rate unless process.blocks?
 
-        slots.interval.last * BLOCKS_PER_OBJECT < blocks && trend.rate < MOST_BLOCK_BYTES * blocks ? :native : :unclear
+        old.rate * BLOCKS_PER_OBJECT >= blocks_rate
       end
 
-      def by_slots
-        objects = process.trend("ruby_objects").floors(FLOORS)
-        objects.rising? && objects.rate >= LEAST_SLOTS_SHARE * trend.rate && collected? ? :ruby : :unclear
+      def native?(old)
+        process.blocks? && old.interval.last * BLOCKS_PER_OBJECT < blocks_rate &&
+          trend.rate < MOST_BLOCK_BYTES * blocks_rate
       end
 
-      # Whether collections were seen: until the first, garbage fills the heap like a leak.
-      def collected?
-        process.slots.points.each_cons(2).count { |(_, before), (_, after)| after < COLLECTED * before } >= FLOORS / 2
-      end
+      def blocks_rate = process.blocks.floors(FLOORS).rate
     end
   end
 end

@@ -8,8 +8,10 @@ require_relative "reuse"
 
 module Culet
   class Diagnosis
-    # Levels that the program has not freed, as far as its malloc tells.
-    IN_USE = %w[ruby_objects malloc_used malloc_unsplit].freeze
+    # Levels of Ruby and of malloc that the program has not freed, as far as its malloc tells.
+    HEAP_IN_USE = %w[ruby_objects malloc_used malloc_unsplit].freeze
+    # With memory that libraries map by themselves.
+    IN_USE = [*HEAP_IN_USE, "other"].freeze
     # Levels of Ruby's own pages.
     RUBY_HEAP = %w[ruby_objects ruby_free_slots ruby_page_overhead].freeze
     # Levels that a process shares with its children alone, not with other programs.
@@ -19,8 +21,9 @@ module Culet
 
     # What was read of one process while it was watched: its levels again and again, and its whole memory at the end.
     class ObservedProcess
-      # One reading. at: seconds since the watch began; levels: bytes by name; blocks, slots: how many are in use.
-      Reading = Struct.new(:at, :levels, :blocks, :slots)
+      # One reading. at: seconds since the watch began; levels: bytes by name; blocks: how many are in use; old_objects:
+      # how many Ruby counts as old, collections, major_collections: how many there were, or nil.
+      Reading = Struct.new(:at, :levels, :blocks, :old_objects, :collections, :major_collections)
 
       # @return [Integer]
       attr_reader :pid
@@ -40,7 +43,7 @@ module Culet
       # @param levels [Hash{String => Integer}, nil] as of Levels.counted
       # @return [Integer, nil] bytes in use; nil: Ruby or malloc does not tell
       def self.counted(levels)
-        values = levels.to_h.values_at(*IN_USE).compact
+        values = levels.to_h.values_at(*HEAP_IN_USE).compact
         values.sum if values.size > 1
       end
 
@@ -61,10 +64,9 @@ module Culet
       def add(at, memory)
         @snapshot = snapshot = memory.snapshot
         blocks = snapshot.sizes ? snapshot.sizes["buckets"].sum { |bucket| bucket[1] } : 0
-        slots = snapshot.ruby&.slots.to_a.sum { |one| one["live"] }
         levels = memory.levels
         @reuse.add(snapshot, levels)
-        Reading.new(at, levels, blocks, slots).tap { |reading| @readings << reading }
+        Reading.new(at, levels, blocks, *counts(snapshot.ruby)).tap { |reading| @readings << reading }
       end
 
       # @return [Boolean] whether used and free memory of its malloc are told apart
@@ -77,11 +79,26 @@ module Culet
       # @return [Trend] of the memory that is in use, or of what malloc and Ruby have, unless `blocks?`
       def in_use = trend(*IN_USE)
 
-      # @return [Trend] of the number of live objects, those included that were not collected yet
-      def slots = Trend.new(readings.map { |one| [one.at, one.slots] })
+      # Garbage fills the slots that a lazy sweep has not freed yet, so the number of objects hardly changes; what is
+      # old has survived collections.
+      #
+      # @return [Trend] of the number of old objects; 0, where it is not known
+      def old_objects = Trend.new(readings.map { |one| [one.at, one.old_objects.to_i] })
 
       # @return [Trend] of the number of blocks of malloc in use
       def blocks = Trend.new(readings.map { |one| [one.at, one.blocks] })
+
+      # @param counter [Symbol] :collections or :major_collections
+      # @return [Integer] how many there were during the watch; 0, where that is not known
+      def collected(counter) = readings.filter_map(&counter).minmax.then { |least, most| most.to_i - least.to_i }
+
+      private
+
+      def counts(ruby)
+        return [] unless ruby&.major_gcs
+
+        [ruby.old_objects, ruby.minor_gcs + ruby.major_gcs, ruby.major_gcs]
+      end
     end
 
     # What was read of a process tree while it was watched.
@@ -89,7 +106,8 @@ module Culet
     # seconds: how long; moments: Hashes of Live::Sampler, one a second; processes: ObservedProcess, the largest first;
     # tree: a Cow::ProcessTree of the end; collector: CollectorLimits of the largest process, or nil; retention:
     # Retention::Growth of the process in which holders or native memory grow most, or nil; profile: Profile::Data, or
-    # nil; growth: Profile::Growth of it, or nil; history: History, or nil; looks_late: whether most looks at each process are missing; problems: sentences.
+    # nil; growth: Profile::Growth of it, or nil; history: History, or nil; looks_late: whether most looks at each
+    # process are missing; problems: sentences.
     Observation = Struct.new(:seconds, :moments, :processes, :tree, :collector, :retention, :profile, :growth,
                              :history, :looks_late, :problems, keyword_init: true) do
       # @param process [ObservedProcess]
@@ -198,6 +216,17 @@ module Culet
         marks.each_cons(2).map { |(from, first), (to, last)| (last - first) / (to - from) }
       end
 
+      # @param seconds [Float] of the watch
+      # @return [Float] the work that was done until then, in the units of `load`; the seconds, where it is not known
+      def work_until(seconds)
+        points = work
+        return seconds if points.size < 2
+
+        at = points.first.first + seconds
+        (from, low), (to, high) = points.each_cons(2).find { |_, (time, _)| time >= at } || points.last(2)
+        low + ((high - low) * (at - from) / (to - from))
+      end
+
       # @yieldparam one [Hash] the process in a moment
       # @yieldreturn [Numeric, nil]
       # @return [Array<Array(Float, Numeric)>] seconds since the first moment, and what the block returns
@@ -231,7 +260,10 @@ module Culet
       private :at_looks
 
       # @return [Array<Array(Float, Numeric)>] time, and the work that was done until then
-      def work
+      def work = @work ||= work_of_moments
+      private :work
+
+      def work_of_moments
         allocated = moments.filter_map do |moment|
           counts = moment["processes"].filter_map { |one| one.dig("figures", "allocated_objects") }
           [moment["at"], counts.sum] if counts.any? && counts.size == moment["processes"].count { |one| one["ruby"] }
@@ -240,7 +272,7 @@ module Culet
 
         moments.map { |moment| [moment["at"], moment["processes"].sum { |one| one["cpu_seconds"] }] }
       end
-      private :work
+      private :work_of_moments
 
       # @return [Hash, nil] of Live::Limits, of the moment that was closest to it
       def limit = moments.filter_map { |moment| moment["limit"] }.max_by { |one| one["used_bytes"].to_i }

@@ -8,7 +8,9 @@ module Culet
       # Work that peaks adds half of all that is added in a small part of the time. Garbage is added all the time.
       ADDED = 0.5
       BURST_TIME = 0.2
-      private_constant :LEAST_POINTS, :ADDED, :BURST_TIME
+      # Of all steps, those that leave the peak, at most: beyond, collections are too frequent for the readings.
+      MOST_FALLS = 0.25
+      private_constant :LEAST_POINTS, :ADDED, :BURST_TIME, :MOST_FALLS
 
       # @return [ObservedProcess]
       attr_reader :process
@@ -40,6 +42,12 @@ module Culet
 
       # @return [Boolean] whether pieces of work make it, not garbage that adds up until a collection
       def burst? = adding_seconds <= BURST_TIME * (points.last.first - points.first.first)
+
+      # @return [Boolean] whether it falls so often that the readings do not tell bursts from garbage
+      def frequent?
+        falls = points.each_cons(2).count { |(_, before), (_, after)| before - after >= bytes / 2 }
+        falls > MOST_FALLS * (points.size - 1)
+      end
 
       private
 
