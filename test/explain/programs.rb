@@ -15,8 +15,8 @@ require "timeout"
 #   allocators  those that it is for; all, where nothing stands
 #   elsewhere   verdicts on other allocators than glibc, where they differ
 #   also        verdicts that are true as well
-#   and what test/explain/programs_test.rb checks, in MB: growth (a minute, of a process), peak, free (of malloc), free_slots,
-#   garbage, unshared (of each worker), code
+#   and what test/explain/programs_test.rb checks, in MB: growth and mapped (a minute, of a process), peak, free (of malloc),
+#   free_slots, garbage, unshared (of each worker), code
 module ExplainPrograms
   ROOT = File.expand_path("../..", __dir__)
   FOLDER = File.join(__dir__, "programs")

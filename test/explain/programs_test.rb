@@ -72,7 +72,7 @@ class ExplainProgramsTest < Minitest::Test
 
   # @return [Array<String>] what its head has figures of; of those without a cause, the kind
   def checks(program)
-    found = %w[growth peak free free_slots garbage unshared code] & program.head.keys
+    found = %w[growth mapped peak free free_slots garbage unshared code] & program.head.keys
     found.empty? ? [program.kind] : found
   end
 
@@ -111,6 +111,8 @@ class ExplainProgramsTest < Minitest::Test
       assert_operator growth("object_bytes"), :<=, LITTLE * said
     end
   end
+
+  def check_mapped(bytes) = assert_operator(growth("private_bytes"), :>=, GROWS * bytes / MEGABYTE)
 
   def check_peak(bytes)
     settle("there is no peak") do |all|
