@@ -3,9 +3,9 @@
  *   header | chunk | chunk | ...
  *
  * A recording adds chunks of CULET_TRACE_CHUNK bytes; one thread at a time writes to a chunk. The thread fills the chunk
- * in memory (the recording buffer, below); the file receives it when it is full. When the program has ended, `culet
- * trace` packs the file: it removes the unused ends of the chunks. Both forms are read alike: a chunk starts at the end
- * of the previous one, rounded up to a multiple of `stride`.
+ * in memory; the file receives its events in parts. When the program has ended, `culet trace` packs the file: it removes
+ * the unused ends of the chunks. Both forms are read alike: a chunk starts at the end of the previous one, rounded up to
+ * a multiple of `stride`.
  *
  * A chunk is a sequence of events. An event is one byte and its operands:
  *
@@ -102,42 +102,6 @@ struct culet_trace_chunk {
     _Atomic uint32_t used; /* bytes, including these eight; stored last, so that an event counts once it is complete */
     uint8_t events[];
 };
-
-/* ---- the recording buffer ----
- *
- * The chunks that are being filled: anonymous memory (memfd_create, sealed against shrinking) that `culet trace` creates
- * and recorders map, so the events survive any end of the process. The trace file itself is not mapped: truncating it
- * would end the program with SIGBUS. `culet trace` copies the chunks to the files periodically and at the end. Whoever
- * writes to a chunk of a trace file holds flock(2) on the file; a slot is released under that lock.
- *
- *   table | CULET_BUFFER_SLOTS chunks of CULET_TRACE_CHUNK bytes */
-#define CULET_BUFFER_MAGIC "culetstg"
-#define CULET_BUFFER_SLOTS 4095u
-
-enum culet_slot_state { CULET_SLOT_FREE, CULET_SLOT_TAKEN, CULET_SLOT_FILLED };
-
-struct culet_buffer_slot {
-    _Atomic uint32_t state; /* FILLED: the other fields and the chunk are valid */
-    uint32_t pid;           /* of the recording process, in its own PID namespace */
-    uint32_t file_pid;      /* the name of the trace file: FILE as the user gave it ... */
-    uint32_t file_number;   /* ... for 0, FILE.PID for 1, FILE.PID.NUMBER from 2 on */
-    uint64_t offset;        /* of the chunk in the trace file */
-    uint64_t device, inode; /* of the trace file */
-    uint64_t pid_namespace; /* inode; 0: not known */
-    uint64_t reserved[2];
-};
-_Static_assert(sizeof(struct culet_buffer_slot) == 64, "Culet::Trace::Buffer reads slots of this size");
-
-struct culet_buffer {
-    char magic[8];
-    uint32_t collector;       /* process number of `culet trace` */
-    _Atomic uint32_t closed;  /* `culet trace` copies no more */
-    _Atomic uint32_t reached; /* slots from here on were never taken */
-    uint32_t reserved[11];
-    struct culet_buffer_slot slots[CULET_BUFFER_SLOTS];
-};
-_Static_assert(sizeof(struct culet_buffer) == 4 * CULET_TRACE_CHUNK,
-               "chunks start at a page boundary for every page size");
 
 /* ---- operands: each encoding beside its decoding ---- */
 

@@ -8,7 +8,6 @@
 #include "blackbox/blackbox.h"
 #include "common/active_malloc.h"
 #include "common/mark.h"
-#include "common/memory_file.h"
 #include "reading/malloc_stats.h"
 #include "common/tracer.h"
 #include "common/values.h"
@@ -152,7 +151,6 @@ RUBY_FUNC_EXPORTED void Init_culet(void)
     culet_init_retain(culet);
     culet_init_strings(culet);
     culet_init_limit(culet);
-    culet_init_memory_file(culet);
     culet_init_profile(culet);
     culet_init_blackbox(culet);
     culet_init_trim(culet);

@@ -4,7 +4,34 @@
 #include "file.h"
 
 #include <errno.h>
+#include <sys/mman.h>
 #include <unistd.h>
+
+/* New events of a chunk are written from this size on: a write takes as long as some hundred events, and the death of
+ * the process loses what is not written. */
+#define FLUSH_BYTES 1024
+
+/* Follows its chunk in memory. A forked child has neither. */
+struct culet_chunk_info {
+    struct culet_chunk_info *next, *previous; /* chunks in use */
+    uint64_t offset;                          /* of the chunk in the file */
+    uint32_t flushed;                         /* bytes of the chunk that the file has */
+};
+
+static struct culet_chunk_info *info_of(struct culet_trace_chunk *chunk)
+{
+    return (struct culet_chunk_info *)((char *)chunk + CULET_TRACE_CHUNK);
+}
+
+static struct culet_trace_chunk *chunk_of(struct culet_chunk_info *info)
+{
+    return (struct culet_trace_chunk *)((char *)info - CULET_TRACE_CHUNK);
+}
+
+static size_t mapped_bytes(void)
+{
+    return CULET_TRACE_CHUNK + (size_t)sysconf(_SC_PAGESIZE);
+}
 
 static void add_to_list(struct culet_chunk_info *info)
 {
@@ -36,28 +63,30 @@ static void put_exec(struct culet_trace_chunk *chunk)
     atomic_store(&chunk->used, (uint32_t)sizeof *chunk + 1);
 }
 
-/* A chunk without events of threads at the end of the file. */
+/* A chunk without events of threads at the end of the file. A child must not write to it. */
 static struct culet_trace_chunk *append_at(int fd, uint64_t offset, uint64_t count)
 {
-    struct culet_trace_chunk *chunk = culet_buffer_take(culet_file_id(), offset);
+    void *memory = mmap(NULL, mapped_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct culet_trace_chunk *chunk = memory;
     uint64_t more = count + 1;
 
-    if (!chunk) {
-        errno = ENOMEM;
+    if (memory == MAP_FAILED)
         return NULL;
-    }
+    madvise(memory, mapped_bytes(), MADV_DONTFORK);
+    chunk->magic = CULET_TRACE_CHUNK_MAGIC;
+    atomic_store(&chunk->used, sizeof *chunk);
     put_exec(chunk);
-    culet_chunk_info(chunk)->flushed = atomic_load(&chunk->used);
-    int error = culet_file_write(fd, chunk, culet_chunk_info(chunk)->flushed, offset);
+    *info_of(chunk) = (struct culet_chunk_info){.offset = offset, .flushed = atomic_load(&chunk->used)};
+    int error = culet_file_write(fd, chunk, info_of(chunk)->flushed, offset);
     if (!error)
         error = culet_file_write(fd, &more, sizeof more, offsetof(struct culet_trace_header, chunks));
     if (error) {
-        culet_buffer_release(chunk, false);
+        munmap(chunk, mapped_bytes());
         errno = error;
         return NULL;
     }
     atomic_store(&culet_process->header->chunks, more);
-    add_to_list(culet_chunk_info(chunk));
+    add_to_list(info_of(chunk));
     return chunk;
 }
 
@@ -72,7 +101,7 @@ static struct culet_trace_chunk *append(void)
         culet_file_stop(CULET_STOP_LIMIT, "its file has reached the limit", 0);
         return NULL;
     }
-    int fd = culet_file_open(offset, NULL);
+    int fd = culet_file_open(offset);
     int error = fd < 0 ? errno : culet_file_reserve(fd, offset);
     if (!error) {
         chunk = append_at(fd, offset, count);
@@ -103,7 +132,7 @@ struct culet_trace_chunk *culet_chunks_take(void)
 /* The new events, then the count that makes them valid. */
 static int write_events(int fd, struct culet_trace_chunk *chunk)
 {
-    struct culet_chunk_info *info = culet_chunk_info(chunk);
+    struct culet_chunk_info *info = info_of(chunk);
     uint32_t used = atomic_load_explicit(&chunk->used, memory_order_acquire);
 
     if (used == info->flushed)
@@ -117,19 +146,11 @@ static int write_events(int fd, struct culet_trace_chunk *chunk)
     return error;
 }
 
-/* `last`: releases the chunk under the file's lock, so that `culet trace` does not write an older copy afterwards.
- * Without the lock the chunk stays in the recording buffer, and `culet trace` writes it once more. */
-static void write_chunk(struct culet_trace_chunk *chunk, bool last)
+static void write_chunk(struct culet_trace_chunk *chunk)
 {
-    struct culet_chunk_info *info = culet_chunk_info(chunk);
-    bool locked = false;
-    int fd = culet_file_open(info->offset + CULET_TRACE_CHUNK, &locked);
+    int fd = culet_file_open(info_of(chunk)->offset + CULET_TRACE_CHUNK);
     int error = fd < 0 ? errno : write_events(fd, chunk);
 
-    if (last) {
-        remove_from_list(info);
-        culet_buffer_release(chunk, error || !locked);
-    }
     if (fd >= 0)
         close(fd);
     if (error && !atomic_load(&culet_process->stopped))
@@ -141,16 +162,18 @@ static void write_chunk(struct culet_trace_chunk *chunk, bool last)
 void culet_chunks_finish(struct culet_trace_chunk *chunk)
 {
     culet_file_lock();
-    write_chunk(chunk, true);
+    write_chunk(chunk);
+    remove_from_list(info_of(chunk));
+    munmap(chunk, mapped_bytes());
     culet_file_unlock();
 }
 
 void culet_chunks_flush(struct culet_trace_chunk *chunk)
 {
-    if (culet_buffer_collects(culet_chunk_info(chunk)))
+    if (atomic_load_explicit(&chunk->used, memory_order_relaxed) - info_of(chunk)->flushed < FLUSH_BYTES)
         return;
     culet_file_lock();
-    write_chunk(chunk, false);
+    write_chunk(chunk);
     culet_file_unlock();
 }
 
@@ -160,8 +183,7 @@ void culet_chunks_flush_all(void)
         return;
     culet_file_lock();
     for (struct culet_chunk_info *info = culet_process->chunks; info; info = info->next)
-        if (!culet_buffer_collects(info))
-            write_chunk(culet_chunk_of(info), false);
+        write_chunk(chunk_of(info));
     culet_file_unlock();
 }
 
@@ -169,8 +191,8 @@ void culet_chunks_return(struct culet_trace_chunk *chunk)
 {
     bool kept = false;
 
-    culet_chunks_flush(chunk);
     culet_file_lock();
+    write_chunk(chunk);
     if (culet_process->spare_count < sizeof culet_process->spare / sizeof *culet_process->spare) {
         culet_process->spare[culet_process->spare_count++] = chunk;
         kept = true;

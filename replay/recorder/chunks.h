@@ -1,5 +1,4 @@
-/* chunks.h - the chunks that threads write to. A chunk lies in memory (buffer.h); the file receives it when it is full,
- * or in parts where `culet trace` does not copy it. */
+/* chunks.h - the chunks that threads write to. A chunk lies in memory; the file receives its events in parts. */
 #pragma once
 
 #include "../format.h"
@@ -15,8 +14,8 @@ void culet_chunks_return(struct culet_trace_chunk *chunk);
 /* Writes a full chunk to the file and releases its memory. */
 void culet_chunks_finish(struct culet_trace_chunk *chunk);
 
-/* Writes the new events of a chunk to the file, unless `culet trace` copies it. */
+/* Writes the new events of a chunk to the file where they have a kilobyte. */
 void culet_chunks_flush(struct culet_trace_chunk *chunk);
 
-/* Writes the new events of all chunks of this process to the file, but of those that `culet trace` copies. */
+/* Writes the new events of all chunks of this process to the file. */
 void culet_chunks_flush_all(void);

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -30,7 +29,7 @@ uint64_t culet_file_limit;
 /* Not wiped: a child needs the parent's values. Written under the lock. */
 static char path[3072]; /* of the file */
 static char base[2048]; /* CULET_TRACE_FILE */
-static struct culet_file_id id;
+static uint64_t device, inode;
 static uint64_t epochs;
 static uint64_t monotonic_ns;
 static pid_t process; /* 0 until the first file of this program */
@@ -65,39 +64,16 @@ uint64_t culet_file_time(void)
     return (clock_ns(CLOCK_MONOTONIC) - monotonic_ns) / 1000;
 }
 
-const struct culet_file_id *culet_file_id(void)
-{
-    return &id;
-}
-
 /* ---- writing ---- */
 
-/* Waits for another writer for 0.1 s at most: it may be stopped. */
-static bool take_flock(int fd)
-{
-    const struct timespec step = {.tv_nsec = 1000000};
-
-    for (int tries = 0; tries < 100; tries++) {
-        if (flock(fd, LOCK_EX | LOCK_NB) == 0)
-            return true;
-        if (errno != EWOULDBLOCK && errno != EINTR)
-            return false;
-        nanosleep(&step, NULL);
-    }
-    return false;
-}
-
-int culet_file_open(uint64_t end, bool *locked)
+int culet_file_open(uint64_t end)
 {
     struct stat status;
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
     if (fd < 0)
         return -1;
-    if (locked)
-        *locked = take_flock(fd);
-    if (fstat(fd, &status) == 0 && status.st_dev == id.device && status.st_ino == id.inode &&
-        (uint64_t)status.st_size >= end)
+    if (fstat(fd, &status) == 0 && status.st_dev == device && status.st_ino == inode && (uint64_t)status.st_size >= end)
         return fd;
     close(fd);
     errno = ESTALE;
@@ -132,7 +108,7 @@ int culet_file_write(int fd, const void *bytes, size_t count, uint64_t offset)
 /* Writes one changed field of the header. */
 static void write_field(const void *field, size_t bytes)
 {
-    int fd = culet_file_open(CULET_TRACE_CHUNK, NULL);
+    int fd = culet_file_open(CULET_TRACE_CHUNK);
 
     if (fd < 0)
         return;
@@ -246,6 +222,14 @@ static uint64_t process_start(void)
     return at ? strtoull(at + 1, NULL, 10) : 0;
 }
 
+/* The inode of this process's PID namespace; 0: not known. */
+static uint64_t pid_namespace(void)
+{
+    struct stat status;
+
+    return stat("/proc/self/ns/pid", &status) == 0 ? (uint64_t)status.st_ino : 0;
+}
+
 /* Whether another program of this very process recorded into the file, and all of it is there. */
 static bool is_own(int fd, const struct culet_trace_header *header)
 {
@@ -254,7 +238,7 @@ static bool is_own(int fd, const struct culet_trace_header *header)
     return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
            memcmp(header->magic, CULET_TRACE_MAGIC, sizeof header->magic) == 0 &&
            header->version == CULET_TRACE_VERSION && header->pid == (uint32_t)getpid() && header->process_start &&
-           header->process_start == process_start() && header->pid_namespace == culet_buffer_pid_namespace() &&
+           header->process_start == process_start() && header->pid_namespace == pid_namespace() &&
            header->header_bytes == CULET_TRACE_CHUNK && header->stride == CULET_TRACE_CHUNK &&
            header->chunks < UINT32_MAX && (uint64_t)status.st_size >= (header->chunks + 1) * CULET_TRACE_CHUNK;
 }
@@ -280,7 +264,6 @@ static void name_file(unsigned number)
         snprintf(path, sizeof path, "%s.%d", base, (int)getpid());
     else
         snprintf(path, sizeof path, "%s.%d.%u", base, (int)getpid(), number);
-    id.number = number;
 }
 
 /* Opens FILE in the first process, FILE.PID in others; FILE.PID.2 and so on where these files belong to others.
@@ -291,7 +274,6 @@ static int open_file(struct culet_trace_header *earlier)
     static const int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC;
     int fd;
 
-    id.pid = (uint32_t)getpid();
     for (unsigned number = 0;; number++) {
         name_file(number);
         earlier->magic[0] = 0;
@@ -349,7 +331,7 @@ static void fill_header(struct culet_trace_header *header, const char *parent, p
     header->monotonic_ns = monotonic_ns;
     header->pid = (uint32_t)getpid();
     header->process_start = process_start();
-    header->pid_namespace = culet_buffer_pid_namespace();
+    header->pid_namespace = pid_namespace();
     header->parent_pid = (uint32_t)getppid();
     if (parent_pid) {
         header->forked_at = atomic_load(&culet_sequence);
@@ -416,8 +398,8 @@ static int write_header(int fd, const struct culet_trace_header *earlier, const 
     if (error)
         return error;
     mark_in_use(fd);
-    id.device = (uint64_t)status.st_dev;
-    id.inode = (uint64_t)status.st_ino;
+    device = (uint64_t)status.st_dev;
+    inode = (uint64_t)status.st_ino;
     culet_process->header = header;
     culet_process->executed = executed;
     execs = header->execs;

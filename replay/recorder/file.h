@@ -10,7 +10,7 @@
  * clone(2), where no fork handler runs. */
 #pragma once
 
-#include "buffer.h"
+#include "../format.h"
 
 #include <stddef.h>
 
@@ -46,11 +46,8 @@ bool culet_file_create(void);
 /* The file.
  *
  * @param end where the space ends that was reserved in it
- * @param locked whether flock(2) was taken, which another writer may keep for long; NULL: not to be taken
  * @return a descriptor; -1 and errno where the file was truncated or replaced */
-int culet_file_open(uint64_t end, bool *locked);
-
-const struct culet_file_id *culet_file_id(void);
+int culet_file_open(uint64_t end);
 
 /* Reserves disk space for a chunk, so that recorded events can be written. The next two return 0 or an errno. */
 int culet_file_reserve(int fd, uint64_t offset);

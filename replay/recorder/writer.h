@@ -19,7 +19,7 @@ struct culet_writer {
     uint32_t countdown;              /* events until culet_writer_pause */
     uint32_t number;                 /* of this thread, from 1 */
     bool busy;                       /* allocations by signal handlers and by the recorder are not recorded */
-    bool exiting;                    /* thread destructors are running: the chunk is returned after each event */
+    bool exiting;                    /* destructors are running: the chunk is returned after each event */
 };
 
 extern _Thread_local struct culet_writer culet_writer __attribute__((tls_model("initial-exec")));

@@ -37,7 +37,7 @@ module Culet
 
       def define(parser)
         paragraph(parser, "Writes the allocations of the command to FILE, and those of each child process to " \
-                          "FILE.PID. The trace of a killed process is complete up to its end. An existing " \
+                          "FILE.PID. The trace of a killed process lacks its last operations. An existing " \
                           "trace is replaced. C++ new is recorded where it calls malloc.")
         parser.on("-o FILE", "write the trace to FILE, as --out does (default: #{DEFAULT_FILE})") do |v|
           options[:out] = v

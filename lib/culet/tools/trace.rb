@@ -10,7 +10,6 @@ module Culet
   # allocator; replay/format.h describes the files.
   #
   #   Recording    runs a command with the recorder
-  #   Buffer       shared memory for the latest events, copied to the files
   #   Files        the trace files of a recording; Header: the metadata of a file (model/trace)
   #   Packing      removes unused space from a file
   module Trace

@@ -3,7 +3,6 @@
 require_relative "../../system/foreground"
 require_relative "../../model/trace/files"
 require_relative "packing"
-require_relative "buffer"
 require_relative "../../native"
 
 module Culet
@@ -39,9 +38,7 @@ module Culet
       def call(**options)
         environment = self.environment
         @destination.prepare
-        @status = Buffer.open(@destination.path) do |buffer|
-          Foreground.new(environment.merge("CULET_TRACE_STAGE" => buffer&.name), @program, @command).call(**options)
-        end
+        @status = Foreground.new(environment, @program, @command).call(**options)
         headers = @destination.files.map { |file| pack(file) }
         raise Foreground.error(nothing, @status) if headers.empty?
 
