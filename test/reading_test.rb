@@ -24,7 +24,7 @@ class ReadingTest < Minitest::Test
     root, box = ARGV
     group = Culet::MemoryGroup.tightest(root: root).first
     opened = [group.usage_file, group.stat_file].map { |path| File.open(path) }
-    problem = Culet::Limit.send(:watch, group.limit_bytes, :group, *opened.map(&:fileno), Culet::Limit.send(:event_descriptor), [])
+    problem = Culet::Limit.send(:watch, group.limit_bytes, :group, *opened.map(&:fileno), Culet::Limit.send(:event_descriptor))
     abort problem if problem
     files = Culet::MemoryGroup.files(root: root)
     file = File.open(box, File::RDWR | File::CREAT)

@@ -6,7 +6,6 @@ return if Culet::Native.another_copy?(__FILE__, "culet/limit")
 require_relative "runtime/limit/preset"
 require_relative "runtime/limit/settings"
 require_relative "model/limit/source"
-require_relative "runtime/limit/notifications"
 require_relative "runtime/limit/history"
 require_relative "runtime/limit/steps"
 require_relative "runtime/limit/boundary"

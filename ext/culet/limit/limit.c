@@ -1,6 +1,6 @@
 /* The native part of culet/limit, private methods of Culet::Limit:
  *
- *   watch(limit, kind, usage, stat, wakeup, events)  starts the thread, or changes its settings
+ *   watch(limit, kind, usage, stat, wakeup)          starts the thread, or changes its settings
  *   unwatch                                          ends the thread
  *   counts                                           a Hash: what was read and done since the start
  *   used                                             the bytes in use at this moment, or nil
@@ -162,9 +162,9 @@ static void stop_at_exit(ruby_vm_t *vm)
     culet_limit_ticker_stop();
 }
 
-/* Culet::Limit.watch(limit, kind, usage, stat, wakeup, events): kind :group, :pss, :space or :reported; usage and stat
- * are descriptors or nil, wakeup one, events an Array of at most four. Returns nil, or why there is no thread. */
-static VALUE limit_watch(VALUE self, VALUE limit, VALUE kind, VALUE usage, VALUE stat, VALUE wakeup, VALUE events)
+/* Culet::Limit.watch(limit, kind, usage, stat, wakeup): kind :group, :pss, :space or :reported; usage and stat are
+ * descriptors or nil, wakeup one. Returns nil, or why there is no thread. */
+static VALUE limit_watch(VALUE self, VALUE limit, VALUE kind, VALUE usage, VALUE stat, VALUE wakeup)
 {
     static int watching;
     struct culet_limit_settings settings = {.limit = NUM2ULL(limit), .wakeup_fd = NUM2INT(wakeup)};
@@ -173,9 +173,6 @@ static VALUE limit_watch(VALUE self, VALUE limit, VALUE kind, VALUE usage, VALUE
     settings.usage =
         (struct culet_usage){.kind = usage_kind(kind), .group = {.charged = file_of(usage), .stat = file_of(stat)}};
     settings.usage.reported = &shared_page()->used;
-    Check_Type(events, T_ARRAY);
-    for (long i = 0; i < CULET_LIMIT_EVENTS; i++)
-        settings.events[i] = i < RARRAY_LEN(events) ? NUM2INT(rb_ary_entry(events, i)) : -1;
     if (!watching) {
         watching = 1;
         if (!culet_job_prepare(&steer_job))
@@ -293,7 +290,7 @@ void culet_init_limit(VALUE culet)
     define_backoff(limit_module);
     methods = rb_singleton_class(limit_module);
 
-    rb_define_private_method(methods, "watch", limit_watch, 6);
+    rb_define_private_method(methods, "watch", limit_watch, 5);
     rb_define_private_method(methods, "unwatch", limit_unwatch, 0);
     rb_define_private_method(methods, "counts", limit_counts, 0);
     rb_define_private_method(methods, "used", limit_used, 0);

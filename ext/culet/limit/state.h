@@ -14,8 +14,6 @@
 #include "limit/cluster.h"
 #include "reading/group.h"
 
-#define CULET_LIMIT_EVENTS 4 /* descriptors of notifications */
-
 /* Shares of the limit, in percent. Below 85 % a program is not to lose throughput. */
 #define CULET_LIMIT_ALARM 85
 #define CULET_LIMIT_CRITICAL 93
@@ -47,8 +45,7 @@ struct culet_usage {
 struct culet_limit_settings {
     uint64_t limit;
     struct culet_usage usage;
-    int wakeup_fd;                  /* an eventfd that wakes the Ruby thread */
-    int events[CULET_LIMIT_EVENTS]; /* -1: none; readable or in state POLLPRI when memory is short */
+    int wakeup_fd; /* an eventfd that wakes the Ruby thread */
 };
 
 /* The settings and the usage are written with the GVL and the lock, so they are read with either; but for the cluster's

@@ -83,31 +83,12 @@ static double react(uint64_t used, uint64_t limit)
     return seconds > LONGEST_SECONDS ? LONGEST_SECONDS : seconds;
 }
 
-/* Waits for the time, a notification or the end. A descriptor that fails is not waited for again. */
-static void wait_for_events(double seconds)
+/* Waits for the time or the end. */
+static void rest(double seconds)
 {
-    struct pollfd polled[CULET_LIMIT_EVENTS + 1] = {{.fd = ticker.stop_fd, .events = POLLIN}};
-    char drained[512];
+    struct pollfd end = {.fd = ticker.stop_fd, .events = POLLIN};
 
-    pthread_mutex_lock(&state->lock);
-    for (int i = 0; i < CULET_LIMIT_EVENTS; i++)
-        polled[i + 1] = (struct pollfd){.fd = state->settings.events[i], .events = POLLIN | POLLPRI};
-    pthread_mutex_unlock(&state->lock);
-    if (poll(polled, CULET_LIMIT_EVENTS + 1, (int)(seconds * 1000)) <= 0)
-        return;
-    pthread_mutex_lock(&state->lock);
-    for (int i = 0; i < CULET_LIMIT_EVENTS; i++) {
-        struct pollfd *one = &polled[i + 1];
-        int gone = (one->revents & (POLLERR | POLLHUP | POLLNVAL)) != 0 && (one->revents & POLLPRI) == 0;
-
-        if (state->settings.events[i] != one->fd)
-            continue;
-        if ((one->revents & POLLIN) != 0 && read(one->fd, drained, sizeof(drained)) <= 0)
-            gone = 1;
-        if (gone)
-            state->settings.events[i] = -1;
-    }
-    pthread_mutex_unlock(&state->lock);
+    poll(&end, 1, (int)(seconds * 1000));
 }
 
 static void *run(void *unused)
@@ -120,7 +101,7 @@ static void *run(void *unused)
         pthread_mutex_lock(&state->lock);
         limit = state->settings.limit;
         pthread_mutex_unlock(&state->lock);
-        wait_for_events(react(used, limit));
+        rest(react(used, limit));
     }
     return NULL;
 }

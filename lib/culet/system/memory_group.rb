@@ -189,10 +189,9 @@ module Culet
     # @return [String] the file with what they consist of
     def stat_file = file("memory.stat")
 
-    # @return [String] the path of a file of this group
-    def file(name) = File.join(folder, name)
-
     private
+
+    def file(name) = File.join(folder, name)
 
     # As ext/culet/reading/group.c, which has this rule for a process that reads its own group.
     def reclaimable_bytes

@@ -90,7 +90,7 @@ module Culet
         used = used_bytes
         { "limit_bytes" => @source.bytes, "source" => @source.description, "used_bytes" => used,
           "headroom_bytes" => used && [@source.bytes - used, 0].max, "steps" => @history.steps,
-          "notifications" => @notifications.names, "native" => Limit.send(:counts).transform_keys(&:to_s) }
+          "native" => Limit.send(:counts).transform_keys(&:to_s) }
       end
 
       private
@@ -118,17 +118,13 @@ module Culet
 
       # Gives the extension the limit and the files; it may read the old ones until then.
       def watch
-        old = [*@files&.compact, *@notifications]
+        old = @files
         group = @source.group
         @files = group ? [group.usage_file, group.stat_file].map { |path| open_if_readable(path) } : [nil, nil]
-        alarm = (@source.bytes * Escalation::ALARM).to_i unless @forked
-        @notifications = Notifications.new(@source, alarm_bytes: alarm,
-                                                    event_descriptor: -> { Limit.send(:event_descriptor) })
-        problem = Limit.send(:watch, @source.bytes, kind, @files[0]&.fileno, @files[1]&.fileno, @wakeup.fileno,
-                             @notifications.ios.map(&:fileno))
+        problem = Limit.send(:watch, @source.bytes, kind, @files[0]&.fileno, @files[1]&.fileno, @wakeup.fileno)
         raise Error, problem if problem
       ensure
-        old&.each(&:close)
+        old&.compact&.each(&:close)
       end
 
       def open_if_readable(path)
@@ -226,15 +222,7 @@ module Culet
                                 detail: "Ruby collects after #{Text::Size.human(counts[:budget_bytes])} of malloc")
       end
 
-      def close_files
-        @files&.compact&.each(&:close)
-        @notifications&.close
-      end
-
-      def close
-        close_files
-        @wakeup&.close
-      end
+      def close = [*@files, @wakeup].compact.each(&:close)
     end
   end
 end
