@@ -66,7 +66,7 @@ module Culet
   #   until it is set
   # @param app [#call, nil] a Rack application; nil: Rails.application
   # @param steps [Array<Symbol>, nil] in this order, instead of the default of this Ruby: :ruby (Process.warmup),
-  #   :collect, :compact, :promote, :strings, :trim
+  #   :collect, :compact, :promote, :trim
   # @yield further preparation, after the requests
   # @return [Hash] :resident_before_bytes, :resident_after_bytes (Integers; nil without /proc), :trimmed_bytes (Integer;
   #   nil without a trim), :seconds (Float), :steps (Array<String>, those that ran, in order), :costs (by step, a Hash

@@ -45,21 +45,6 @@ class AgentCommandTest < Minitest::Test
     assert_equal ["process #{@looked.first} refuses", 1], [error.message, error.exit_status]
   end
 
-  def test_a_signal_looks_at_once
-    Dir.mktmpdir do |folder|
-      ready = File.join(folder, "ready")
-      asker = Thread.new do
-        sleep 0.01 until File.exist?(ready)
-        Process.kill(:USR1, Process.pid)
-      end
-      found, = run_ruby("File.write(#{ready.inspect}, ''); sleep 0.01 until File.exist?(#{"#{ready}.looked".inspect}); exit!") do |pid|
-        Looked.new(pid, 1).tap { File.write("#{ready}.looked", "") }
-      end
-      asker.join
-      assert_equal @looked, [found.pid]
-    end
-  end
-
   def test_what_leaves_nothing_to_look_at
     error = assert_raises(Culet::Error) { run_ruby("exit!(4)") { |pid| Looked.new(pid, 1) } }
     assert_match(/\Ano Ruby process could be looked at: .* or it ended by exit!/, error.message)

@@ -178,13 +178,15 @@ module Culet
       def content? = options.fetch(:content, false)
 
       def run(command)
-        process = launch(command, preload: false) do |path|
-          Culet::Agent::Command.new(command: command, program: path, notes: err, redirections: redirections) do |pid|
+        process = nil
+        analysis = launch(command, preload: false) do |path|
+          process = Culet::Agent::Command.new(command: command, program: path, notes: err,
+                                              redirections: redirections) do |pid|
             write_snapshot(pid)
             look(pid)
           end
+          process.call
         end
-        analysis = process.call
         write_page(analysis)
         deliver(render([analysis]), secret: content?)
         ended(process.status)

@@ -19,7 +19,7 @@ module Culet
       EXAMPLES = ["#{RubyOptions.advice("agent")} bundle exec puma    load the agent",
                   "culet strings 4242                    a running process with the agent",
                   "culet strings 4242 --no-content       no text leaves the process",
-                  "culet strings -- ruby job.rb          at exit, or when culet receives SIGUSR1",
+                  "culet strings -- ruby job.rb          a command, at its end",
                   "culet strings --trace -- ruby job.rb  with allocation sites (slower)",
                   "culet strings heap.json               a dump by ObjectSpace.dump_all",
                   "culet strings heap.json --html strings.html"].freeze
@@ -82,11 +82,13 @@ module Culet
 
       def run(command)
         environment = options[:trace] ? { "CULET_TRACE_ALLOCATIONS" => "1" } : {}
-        process = launch(command, preload: false) do |path|
-          Culet::Agent::Command.new(command: command, program: path, notes: err, environment: environment,
-                                    redirections: redirections) { |pid| findings(live(pid)) }
+        process = nil
+        found = launch(command, preload: false) do |path|
+          process = Culet::Agent::Command.new(command: command, program: path, notes: err, environment: environment,
+                                              redirections: redirections) { |pid| findings(live(pid)) }
+          process.call
         end
-        report(process.call)
+        report(found)
         ended(process.status)
       end
 

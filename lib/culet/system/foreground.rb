@@ -19,7 +19,6 @@ module Culet
       @environment = environment
       @program = program
       @command = command
-      @answered = nil
     end
 
     # @return [Integer] the exit status, as in a shell
@@ -45,30 +44,6 @@ module Culet
       end
     end
 
-    # Runs the command without one signal: a thread answers it, one after the other.
-    #
-    # @param signal [String] its name
-    # @param options [Hash] redirections, as for Process.spawn
-    # @yieldparam pid [Integer] the command's process
-    # @return [Process::Status] how it ended
-    # @raise [Culet::Error] when it cannot be started, with the exit status of a shell
-    def answering(signal, **options)
-      @answered = signal
-      @requests = Queue.new
-      thread = Thread.new do
-        while (pid = @requests.pop)
-          yield pid
-        end
-      end
-      call(**options)
-    rescue SystemCallError => e
-      raise Error.new("cannot run #{@program}: #{Error.reason(e)}",
-                      exit_status: e.is_a?(Errno::ENOENT) ? 127 : 126)
-    ensure
-      @requests.close
-      thread&.join
-    end
-
     private
 
     # The command handles the signals. Yields a Proc that takes the pid of the command; earlier signals are forwarded
@@ -85,7 +60,7 @@ module Culet
     end
 
     def send_on(name, pid)
-      name == @answered ? @requests << pid : Process.kill(name, pid)
+      Process.kill(name, pid)
     rescue Errno::ESRCH
       nil # it has just ended
     end

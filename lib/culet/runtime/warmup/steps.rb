@@ -8,9 +8,8 @@ module Culet
       # Collections after which an object is old, see RVALUE_OLD_AGE in CRuby's gc.c, besides the one of `collect`.
       PROMOTIONS = 3
       # All steps.
-      NAMES = %i[ruby collect compact promote strings trim].freeze
-      # For a Ruby without Process.warmup; `strings` is not among them, because it saved no memory in a preloaded
-      # cluster.
+      NAMES = %i[ruby collect compact promote trim].freeze
+      # For a Ruby without Process.warmup.
       BY_HAND = %i[collect compact promote trim].freeze
 
       class << self
@@ -65,14 +64,6 @@ module Culet
         # @return [true]
         def promote
           PROMOTIONS.times { GC.start }
-          true
-        end
-
-        # Computes the code range of each string, which otherwise would be written at first use.
-        #
-        # @return [true]
-        def strings
-          ObjectSpace.each_object(String, &:valid_encoding?)
           true
         end
 
