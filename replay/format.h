@@ -3,9 +3,8 @@
  *   header | chunk | chunk | ...
  *
  * A recording adds chunks of CULET_TRACE_CHUNK bytes; one thread at a time writes to a chunk. The thread fills the chunk
- * in memory; the file receives its events in parts. When the program has ended, `culet trace` packs the file: it removes
- * the unused ends of the chunks. Both forms are read alike: a chunk starts at the end of the previous one, rounded up to
- * a multiple of `stride`.
+ * in memory; the file receives its events in parts. A chunk starts at the end of the previous one, rounded up to a
+ * multiple of `stride`: of CULET_TRACE_CHUNK, and 8 in files that an earlier culet has packed.
  *
  * A chunk is a sequence of events. An event is one byte and its operands:
  *

@@ -343,12 +343,11 @@ class HostileFilesTest < Minitest::Test
       _, err, status = run_program(Culet::Native.part("replay", "culet-replay"), "--info", path("t.trace"))
       assert_includes [0, 1], status.exitstatus, figures.to_s
       assert_equal status.exitstatus, err.lines.size, "#{figures}: #{err}"
-      assert_packed_or_refused(path("t.trace"))
+      assert_read_or_refused(path("t.trace"))
     end
   end
 
-  def assert_packed_or_refused(file)
-    Culet::Trace::Packing.new(file).call
+  def assert_read_or_refused(file)
     Culet::Trace::Header.read(file).to_h
   rescue Culet::Error => e
     assert_match(/\A#{file} /, e.message)

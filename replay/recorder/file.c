@@ -356,17 +356,6 @@ static struct culet_trace_header *new_header(void)
     return memory;
 }
 
-/* A shared mapping refuses read leases on the file while this process runs: Culet::Trace::Packing checks for one. The
- * page cannot be accessed, so truncating the file does no harm. */
-static void mark_in_use(int fd)
-{
-    size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
-    void *mark = mmap(NULL, bytes, PROT_NONE, MAP_SHARED, fd, 0);
-
-    if (mark != MAP_FAILED)
-        madvise(mark, bytes, MADV_DONTFORK);
-}
-
 int culet_file_reserve(int fd, uint64_t offset)
 {
     int error;
@@ -397,7 +386,6 @@ static int write_header(int fd, const struct culet_trace_header *earlier, const 
     error = culet_file_write(fd, header, sizeof *header, 0);
     if (error)
         return error;
-    mark_in_use(fd);
     device = (uint64_t)status.st_dev;
     inode = (uint64_t)status.st_ino;
     culet_process->header = header;

@@ -68,7 +68,6 @@ module Culet
 
       # @return [Integer] exit status
       def report(recording, headers)
-        recording.warnings.each { |sentence| err.puts("culet: #{sentence}") }
         headers.each { |header| warnings(header) }
         status = ended(recording.status)
         options[:json] ? out.puts(JSON.generate(document(recording, headers))) : list(headers)

@@ -2,7 +2,6 @@
 
 require_relative "../errors"
 require_relative "../model/trace/files"
-require_relative "trace/packing"
 require_relative "trace/recording"
 
 module Culet
@@ -11,7 +10,6 @@ module Culet
   #
   #   Recording    runs a command with the recorder
   #   Files        the trace files of a recording; Header: the metadata of a file (model/trace)
-  #   Packing      removes unused space from a file
   module Trace
   end
 end

@@ -11,12 +11,6 @@ module Culet
       BYTES = 4096
       LAYOUT = "a8 L4 Q5 L4 Z256 Z128 Z32 a3576 Q2 L2"
       COMMAND_BYTES = 3576
-      # At the start of each chunk (CULET_TRACE_CHUNK_MAGIC).
-      CHUNK_MAGIC = 0x4b4e4843
-      # Offsets of the fields that packing changes.
-      HEADER_BYTES_AT = 12
-      STRIDE_AT = 16
-      CHUNKS_AT = 24
       # CULET_TRACE_CHUNK: the largest header block and stride.
       CHUNK_BYTES = 65_536
       # enum culet_trace_stop
@@ -65,9 +59,6 @@ module Culet
 
       # @return [Integer] programs that the process executed one after the other; the last one is replayed
       def programs = @execs + 1
-
-      # @return [Boolean] whether unused space was removed
-      def packed? = stride < CHUNK_BYTES
 
       # @return [Hash] for --json
       def to_h

@@ -2,7 +2,7 @@
 
 require_relative "../../system/foreground"
 require_relative "../../model/trace/files"
-require_relative "packing"
+require_relative "../../model/trace/header"
 require_relative "../../native"
 
 module Culet
@@ -11,9 +11,6 @@ module Culet
     class Recording
       # @return [Process::Status] how the command ended
       attr_reader :status
-
-      # @return [Array<String>] one message for each file that could not be packed
-      attr_reader :warnings
 
       # @param command [Array<String>]
       # @param program [String] path of the executable
@@ -26,7 +23,6 @@ module Culet
         @destination = destination
         @choice = choice
         @limit_bytes = limit_bytes
-        @warnings = []
       end
 
       # Runs the command and packs its trace files.
@@ -39,7 +35,7 @@ module Culet
         environment = self.environment
         @destination.prepare
         @status = Foreground.new(environment, @program, @command).call(**options)
-        headers = @destination.files.map { |file| pack(file) }
+        headers = @destination.files.map { |file| Header.read(file) }
         raise Foreground.error(nothing, @status) if headers.empty?
 
         headers
@@ -53,14 +49,6 @@ module Culet
         base.merge("LD_PRELOAD" => preload, "CULET_TRACE_FILE" => @destination.path,
                    "CULET_TRACE_ALLOCATOR" => @choice.spec,
                    "CULET_TRACE_LIMIT" => @limit_bytes&.to_s)
-      end
-
-      def pack(file)
-        Packing.new(file).call
-        Header.read(file)
-      rescue Error => e
-        warnings << e.message
-        Header.read(file)
       end
 
       def nothing
