@@ -18,6 +18,8 @@
 /* Per thread, including libc's thread-local storage. */
 #define STACK_BYTES (256u << 10)
 
+#define SAMPLES 400 /* about */
+
 /* The time between samples during a pause. */
 #define PAUSE_SAMPLE_NS 50000000u
 
@@ -281,7 +283,7 @@ struct culet_replay_result culet_replay(const struct culet_operations *operation
     replay.blocks = culet_mapping_new(operations->blocks, sizeof *replay.blocks);
     replay.sizes = culet_mapping_new(operations->blocks, sizeof *replay.sizes);
     replay.workers = culet_mapping_new(operations->threads, sizeof *replay.workers);
-    replay.between_samples = operations->count / options->samples + 1;
+    replay.between_samples = operations->count / SAMPLES + 1;
     replay.result.has_instructions = culet_measure_count_instructions();
     uint64_t instructions = replay.result.has_instructions ? culet_measure_instructions() : 0;
 

@@ -22,8 +22,7 @@ struct culet_sample {
 
 struct culet_replay_options {
     enum culet_touch touch;
-    bool paced;     /* whether to keep the program's pauses */
-    size_t samples; /* approximate number, at least 1 */
+    bool paced; /* whether to keep the program's pauses */
 };
 
 struct culet_replay_result {

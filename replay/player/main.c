@@ -1,6 +1,6 @@
 /* culet-replay - replays an allocation trace with the malloc of this process and prints memory, CPU time and instructions.
  *
- *   culet-replay [--info | --list] [--single] [--paced] [--touch none|page|line|all|check] [--samples N] FILE
+ *   culet-replay [--info | --list] [--single] [--paced] [--touch none|page|line|all|check] FILE
  *
  * `culet replay` starts it with LD_PRELOAD set to the allocator. Exit status: 0 done, 1 failed with a message on stderr,
  * 2 wrong usage. */
@@ -15,9 +15,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define DEFAULT_SAMPLES 400
-#define MAX_SAMPLES 1000000
-
 struct arguments {
     bool info, list, single;
     struct culet_replay_options options;
@@ -26,8 +23,7 @@ struct arguments {
 
 static _Noreturn void usage(void)
 {
-    fputs("usage: culet-replay [--info | --list] [--single] [--paced] [--touch none|page|line|all|check] "
-          "[--samples N] FILE\n",
+    fputs("usage: culet-replay [--info | --list] [--single] [--paced] [--touch none|page|line|all|check] FILE\n",
           stderr);
     exit(2);
 }
@@ -42,26 +38,12 @@ static enum culet_touch touch(const char *word)
     usage();
 }
 
-static size_t count(const char *word)
-{
-    char *end;
-    unsigned long value = strtoul(word, &end, 10);
-
-    if (*end || value < 1 || value > MAX_SAMPLES)
-        usage();
-    return value;
-}
-
 static struct arguments parse(int argc, char **argv)
 {
-    static const struct option long_options[] = {{"info", no_argument, NULL, 'i'},
-                                                 {"list", no_argument, NULL, 'l'},
-                                                 {"single", no_argument, NULL, 's'},
-                                                 {"paced", no_argument, NULL, 'p'},
-                                                 {"touch", required_argument, NULL, 't'},
-                                                 {"samples", required_argument, NULL, 'n'},
-                                                 {NULL, 0, NULL, 0}};
-    struct arguments arguments = {.options = {.touch = CULET_TOUCH_LINE, .samples = DEFAULT_SAMPLES}};
+    static const struct option long_options[] = {
+        {"info", no_argument, NULL, 'i'},  {"list", no_argument, NULL, 'l'},        {"single", no_argument, NULL, 's'},
+        {"paced", no_argument, NULL, 'p'}, {"touch", required_argument, NULL, 't'}, {NULL, 0, NULL, 0}};
+    struct arguments arguments = {.options = {.touch = CULET_TOUCH_LINE}};
     int option;
 
     while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
@@ -80,9 +62,6 @@ static struct arguments parse(int argc, char **argv)
             break;
         case 't':
             arguments.options.touch = touch(optarg);
-            break;
-        case 'n':
-            arguments.options.samples = count(optarg);
             break;
         default:
             usage();

@@ -22,7 +22,7 @@ class ReplayTest < Minitest::Test
         choice = Culet::Allocators.parse(allocator)
         skip "#{allocator} is not installed" unless choice.available?
 
-        result = play(file, env: choice.environment({}), touch: "check", samples: 50)
+        result = play(file, env: choice.environment({}), touch: "check")
         assert_equal info(file), result["trace"]
         samples = result["play"]["samples"]
         assert_equal result["trace"]["operations"], samples.last["operation"]

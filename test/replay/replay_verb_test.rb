@@ -20,7 +20,7 @@ class ReplayVerbTest < Minitest::Test
     ["--threads", "2"] => /--threads takes 1/, ["--touch", "softly"] => /invalid argument: --touch softly/,
     ["--allocators", "nosuch"] => /no allocator "nosuch"/, ["--allocators", "glibc,culet:trim"] => /a replay has no Ruby/,
     ["--baseline", "jemalloc", "--allocators", "glibc"] => /is not among/,
-    ["--samples", "0"] => /--samples takes/, ["--list", "--json"] => /--list prints plain lines/
+    ["--list", "--json"] => /--list prints plain lines/
   }.each do |words, message|
     define_method(:"test_wrong_option_#{words.join("_")}") do
       assert_sentence(message, "replay", JOB, *words, status: 2)
@@ -48,7 +48,7 @@ class ReplayVerbTest < Minitest::Test
   end
 
   def test_a_document_like_that_of_a_comparison
-    out, = assert_culet_success("replay", JOB, "--json", "--runs", "2", "--samples", "20",
+    out, = assert_culet_success("replay", JOB, "--json", "--runs", "2",
                                 "--allocators", "glibc,culet,glibc:arena_max=1", "--seed", "7", env: NEUTRAL)
     document = JSON.parse(out)
     assert_equal %w[glibc culet glibc:arena_max=1], document["results"].map { |result| result["allocator"] }

@@ -12,7 +12,6 @@ module Culet
       include Candidates
 
       TOUCHES = %w[none page line all check].freeze
-      MAX_SAMPLES = 1_000_000
       BANNER = "culet replay TRACE [options]"
       EXAMPLES = ["culet trace -o job.trace -- ruby job.rb",
                   "culet replay job.trace                six allocators, " \
@@ -20,7 +19,7 @@ module Culet
                   "culet replay job.trace --allocators jemalloc,culet --runs 10",
                   "culet replay job.trace --paced        with the pauses of the program",
                   "culet replay job.trace --info         a summary of the trace"].freeze
-      private_constant :TOUCHES, :MAX_SAMPLES
+      private_constant :TOUCHES
 
       private
 
@@ -56,7 +55,6 @@ module Culet
         option(parser, "--touch HOW", TOUCHES,
                "bytes written to each block: #{TOUCHES.join(", ")} (default: line, one " \
                "byte of each 64; check writes all and verifies them)")
-        number(parser, "--samples N", "samples of resident memory (default: 400)", most: MAX_SAMPLES)
       end
 
       def single(text)
@@ -67,7 +65,7 @@ module Culet
 
       def replay_options
         Culet::Replay::Program::Options.new(touch: options[:touch], paced: options[:paced],
-                                            single: options[:threads], samples: options[:samples])
+                                            single: options[:threads])
       end
 
       def program(trace) = Culet::Replay::Program.new(trace.path, options: replay_options)

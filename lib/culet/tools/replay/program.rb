@@ -9,12 +9,11 @@ module Culet
   module Replay
     # Runs culet-replay (replay/replay), a process of its own for each allocator.
     class Program
-      # touch: none, page, line, all or check; paced, single: true or false; samples: approximate number.
-      Options = Struct.new(:touch, :paced, :single, :samples, keyword_init: true) do
+      # touch: none, page, line, all or check; paced, single: true or false.
+      Options = Struct.new(:touch, :paced, :single, keyword_init: true) do
         # @return [Array<String>] for the command line of culet-replay
         def arguments
-          [*("--paced" if paced), *("--single" if single),
-           *(["--touch", touch] if touch), *(["--samples", samples.to_s] if samples)]
+          [*("--paced" if paced), *("--single" if single), *(["--touch", touch] if touch)]
         end
       end
 
