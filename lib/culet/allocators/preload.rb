@@ -1,11 +1,44 @@
 # frozen_string_literal: true
 
 require_relative "../errors"
+require_relative "../system/elf"
+require_relative "locator"
 
 module Culet
   module Allocators
     # The words of LD_PRELOAD. The loader takes spaces and colons as separators (ld.so(8)).
     class Preload
+      class << self
+        # @param file [String] path of an executable, or of a script
+        # @return [Array<String>] one sentence for each reason why nothing can be preloaded into it
+        def obstacles(file)
+          return [] unless Elf.file?(file)
+
+          elf = Elf.new(file)
+          [elf.same_kind?(Locator.own) ? static(elf) : foreign(elf), privileged(file)].compact
+        end
+
+        private
+
+        def foreign(elf)
+          "#{elf.path} is a #{elf.bits}-bit program for another architecture than this Ruby; the allocator cannot be " \
+            "preloaded, so the program uses its own."
+        end
+
+        def static(elf)
+          "#{elf.path} is statically linked; nothing can be preloaded, so it uses its own allocator." if elf.static?
+        end
+
+        # ld.so(8), "secure-execution mode".
+        def privileged(file)
+          stat = File.stat(file)
+          return unless (stat.setuid? && stat.uid != ::Process.uid) || (stat.setgid? && stat.gid != ::Process.gid)
+
+          "#{file} is set-user-ID or set-group-ID; the loader ignores the preload, so it uses " \
+            "its own allocator."
+        end
+      end
+
       # @param text [String, nil] LD_PRELOAD as it is
       def initialize(text)
         @libraries = text.to_s.split(/[\s:]+/).reject(&:empty?)

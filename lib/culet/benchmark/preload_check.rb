@@ -48,23 +48,6 @@ module Culet
         "it did not load #{Allocators::Trim::FEATURE} although RUBYOPT requires it" if @trims && !@trimming[pid]
       end
 
-      # @param program [String] path of an executable
-      # @return [String, nil] why LD_PRELOAD has no effect on it
-      def self.obstacle(program)
-        elf = Elf.new(program)
-        return "#{program} is statically linked, so that LD_PRELOAD has no effect on it" if elf.static?
-        unless elf.same_kind?(Elf.new("/proc/self/exe"))
-          return "#{program} has another architecture than the allocator (32-bit?)"
-        end
-
-        "#{program} is setuid or setgid, so that LD_PRELOAD has no effect on it" if setid?(program)
-      rescue Elf::Invalid, SystemCallError
-        nil # a script, for example
-      end
-
-      def self.setid?(program) = File.stat(program).then { |stat| stat.setuid? || stat.setgid? }
-      private_class_method :setid?
-
       private
 
       def trim_awaited?(pid, count) = @trims && count < EARLY_CHECKS && !@trimming[pid]

@@ -1,9 +1,8 @@
 # frozen_string_literal: true
 
-require_relative "../system/elf"
 require_relative "../system/executables"
 require_relative "../errors"
-require_relative "../allocators/locator"
+require_relative "../allocators/preload"
 
 module Culet
   module CLI
@@ -43,10 +42,8 @@ module Culet
         unless file_readable?(file)
           return ["#{file} cannot be read, so culet does not know whether an allocator can be preloaded."]
         end
-        return [] unless Elf.file?(file)
 
-        elf = Elf.new(file)
-        [foreign(elf), static(elf), privileged(file)].compact
+        Allocators::Preload.obstacles(file)
       end
 
       # @param error [SystemCallError] from exec
@@ -75,29 +72,6 @@ module Culet
         return unless File.readable?(path)
 
         File.binread(path, 256).to_s[/\A#![ \t]*([^ \t\n]+)/n, 1]
-      end
-
-      def foreign(elf)
-        own = Allocators::Locator.own
-        return if elf.same_kind?(own)
-
-        "#{elf.path} is a #{elf.bits}-bit program for another architecture than this Ruby; the allocator cannot be " \
-          "preloaded, so the program uses its own."
-      end
-
-      def static(elf)
-        return unless elf.same_kind?(Allocators::Locator.own) && elf.static?
-
-        "#{elf.path} is statically linked; nothing can be preloaded, so it uses its own allocator."
-      end
-
-      # ld.so(8), "secure-execution mode".
-      def privileged(file)
-        stat = File.stat(file)
-        return unless (stat.setuid? && stat.uid != ::Process.uid) || (stat.setgid? && stat.gid != ::Process.gid)
-
-        "#{file} is set-user-ID or set-group-ID; the loader ignores the preload, so it uses " \
-          "its own allocator."
       end
     end
   end

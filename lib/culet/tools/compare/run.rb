@@ -198,7 +198,9 @@ module Culet
 
       def check_allocator(preload_check, series)
         failure = preload_check.failure(series.largest_process)
-        raise Benchmark::Exclusion, Benchmark::PreloadCheck.obstacle(program) || failure if failure
+        return unless failure
+
+        raise Benchmark::Exclusion, Allocators::Preload.obstacles(program).first&.delete_suffix(".") || failure
       end
 
       def program = Executables.find(@workload.command.first) || @workload.command.first
