@@ -41,21 +41,24 @@ static void on_thread_end(void *own)
     writer->busy = false;
 }
 
+/* Not where a signal handler has interrupted the recorder, which may hold the lock. */
 static void write_all(void)
 {
     int saved = errno;
-    bool busy = culet_writer.busy;
 
+    if (culet_writer.busy)
+        return;
     culet_writer.busy = true;
     culet_chunks_flush_all();
-    culet_writer.busy = busy;
+    culet_writer.busy = false;
     errno = saved;
 }
 
 /* Later events of this thread are written one by one. */
 __attribute__((destructor)) static void on_process_end(void)
 {
-    on_thread_end(&culet_writer);
+    if (!culet_writer.busy)
+        on_thread_end(&culet_writer);
     write_all();
 }
 

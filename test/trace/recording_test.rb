@@ -223,6 +223,17 @@ class RecordingTest < Minitest::Test
     assert_whole info
   end
 
+  # A handler may come while the recorder writes.
+  def test_exit_in_a_signal_handler
+    program = compile("#include <signal.h>\n#include <sys/time.h>\nstatic void end(int s) { (void)s; _exit(0); }\n" \
+                      "int main(void) { signal(SIGALRM, end); struct itimerval t = {.it_value = {.tv_usec = 20000 + getpid() % 64 * 100}}; " \
+                      "setitimer(ITIMER_REAL, &t, NULL); for (;;) free(malloc(1001)); }")
+    20.times do
+      record(program)
+      assert_whole info
+    end
+  end
+
   def test_the_recorder_without_a_file_records_nothing
     _, err = assert_success(compile("free(malloc(1001));"), env: NEUTRAL.merge("LD_PRELOAD" => Culet::Native.preloadable("replay", "culet-trace.so")))
     assert_equal ["", ["program", "program.c"]], [err, Dir.children(@directory).sort]
