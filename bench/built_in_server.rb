@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "net/http"
+require "tempfile"
 require "tmpdir"
 require "culet/allocators"
 require "culet/tools/compare"
@@ -10,8 +11,8 @@ module Bench
   class BuiltInServer
     CONNECTIONS = 5
     START_SECONDS = 180
-    # callgrind counts from the first instruction to the last.
-    CALLGRIND = %w[valgrind --tool=callgrind --callgrind-out-file=/dev/null].freeze
+    GRACE_SECONDS = 60
+    CALLGRIND = %w[valgrind --tool=callgrind].freeze
 
     # @param name [String] of the workload
     # @param requests [Integer] that are measured
@@ -26,56 +27,41 @@ module Bench
     # @return [Hash{String => Numeric}] by metric, after half as many requests: seconds of a request, bytes
     # @raise [Culet::Error] when it fails
     def call(settings)
-      serve(settings, []) do |port, pid|
+      serve(settings) do |port, pid|
         load(port, @requests / 2)
-        before = cpu(pid)
+        before = Culet::Processes::Cpu.exact_seconds(pid)
         load(port, @requests)
-        { "CPU time" => (cpu(pid) - before) / @requests, "peak RSS" => peak(pid) }
-      end.first
+        { "CPU time" => (Culet::Processes::Cpu.exact_seconds(pid) - before) / @requests,
+          "peak RSS" => Culet::Processes::Memory.peak_rss_bytes(pid) }
+      end
     end
 
     # @return [Float] instructions of a request: a run with requests less one without
     # @raise [Culet::Error] when it fails
     def instructions(settings)
       idle, busy = [CONNECTIONS, CONNECTIONS + @requests].map do |requests|
-        log = serve(settings, CALLGRIND) { |port| load(port, requests) }.last
-        Integer(log[/Collected : (\d+)/, 1] || raise(Culet::Error, "callgrind counted nothing: #{log.lines.last}"))
+        Tempfile.create("culet-bench") do |counts|
+          serve(settings, [*CALLGRIND, "--callgrind-out-file=#{counts.path}"]) { |port| load(port, requests) }
+          Integer(counts.read[/^totals: (\d+)/, 1] || raise(Culet::Error, "callgrind counted nothing"))
+        end
       end
       (busy - idle).fdiv(@requests)
     end
 
     private
 
-    # @return [Array(Object, String)] the block's value, and the server's output
-    def serve(settings, prefix)
+    # @return [Object] the block's value
+    def serve(settings, prefix = [])
       Dir.mktmpdir("culet-bench") do |folder|
         port = Culet::Compare::LoadTarget.free_port
-        log = File.join(folder, "log")
         environment = @workload.environment(@choice, port: port, directory: folder).merge(settings).compact
-        pid = spawn(environment, *prefix, *@workload.command, in: File::NULL, %i[out err] => log, unsetenv_others: true)
-        begin
-          await(port, pid, log)
-          value = yield port, pid
-        ensure
-          finish(pid)
-        end
-        [value, File.read(log)]
+        child = Culet::Compare::Child.new(command: [*prefix, *@workload.command], environment: environment)
+        target = Culet::Compare::LoadTarget.local(port)
+        Bench.await_server(child, START_SECONDS) { target.answers? }
+        yield port, child.pid
+      ensure
+        child&.stop(grace_seconds: GRACE_SECONDS)
       end
-    end
-
-    def finish(pid)
-      Process.kill(:TERM, pid)
-      Process.wait(pid)
-    rescue Errno::ESRCH, Errno::ECHILD
-      nil # it has ended, and was waited for
-    end
-
-    def await(port, pid, log)
-      target = Culet::Compare::LoadTarget.local(port)
-      answers = Bench.await(START_SECONDS) { target.answers? || (break if Process.wait(pid, Process::WNOHANG)) }
-      return if answers
-
-      raise Culet::Error, "#{@workload.name} did not start: #{File.read(log).lines.last.to_s.strip}"
     end
 
     def load(port, requests)
@@ -101,12 +87,5 @@ module Bench
       requests = left
       retry
     end
-
-    # In nanoseconds in /proc; a thread that ended is missing, and Puma keeps its threads.
-    def cpu(pid)
-      Dir["/proc/#{pid}/task/*/schedstat"].sum { |path| File.read(path).to_i } / 1e9
-    end
-
-    def peak(pid) = File.read("/proc/#{pid}/status")[/^VmHWM:\s+(\d+)/, 1].to_i * 1024
   end
 end
