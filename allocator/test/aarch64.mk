@@ -61,7 +61,7 @@ ARM_NO_SHAPES := burst_of_48 burst_of_1000 burst_of_20000 burst_of_100000 burst_
 	frees_in_a_child_keep_pages_shared_64 frees_in_a_child_keep_pages_shared_256 frees_in_a_child_keep_pages_shared_1024 \
 	a_fork_leaves_the_descriptors_shared trim_in_a_child_keeps_pages_shared
 $(call ARM_PROGRAM,shape,$(ARM_NO_SHAPES))
-$(call ARM_PROGRAM,fork,fork_with_live_threads threads_fork_at_the_same_time fork_while_threads_only_free fork_while_threads_come_and_go fork_in_twenty_generations spawn_with_live_threads,FORKS=50)
+$(call ARM_PROGRAM,fork,fork_with_live_threads threads_fork_at_the_same_time fork_while_threads_only_free fork_while_threads_come_and_go fork_in_many_generations spawn_with_live_threads,FORKS=50)
 
 # Left out: the emulator's [heap] has no name, and three messages name the program's file, which is not the one that runs.
 ARM_TESTS += aarch64-misuse

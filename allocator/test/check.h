@@ -92,6 +92,12 @@ static inline uint64_t check_random(uint64_t *state)
     return z ^ (z >> 31);
 }
 
+/* How often a test repeats something: `few` times, or with `make test-all` `many`. */
+static inline unsigned check_rounds(unsigned few, unsigned many)
+{
+    return getenv("CULET_TEST_ALL") ? many : few;
+}
+
 /* Waits for a forked child and fails the test unless it exited with status 0. */
 static inline void check_child(pid_t child)
 {

@@ -28,7 +28,7 @@ $(eval $(call PROGRAM,TESTS,api))
 $(eval $(call PROGRAM,TESTS,cxx))
 
 # The expectations themselves are tested on glibc's own allocator.
-TESTS += api-glibc cxx-glibc
+LONG_TESTS += api-glibc cxx-glibc
 DEPS_api-glibc := $(TEST_BUILD)/programs/api
 RUN_api-glibc := $(TEST_BUILD)/programs/api
 DEPS_cxx-glibc := $(TEST_BUILD)/programs/cxx
@@ -142,7 +142,8 @@ $(eval $(call PROGRAM,TESTS,shape))
 
 # A hardened child does not write to what it frees either; and the quarantine keeps little for long.
 HARDENED_SHAPE := frees_in_a_child_keep_pages_shared_256 frees_in_a_child_keep_pages_shared_1024 blocks_after_frees_in_a_child
-$(foreach level,2 3,$(eval $(call PROGRAM,TESTS,shape,$(HARDENED_SHAPE),-hardened-$(level))))
+$(eval $(call PROGRAM,LONG_TESTS,shape,$(HARDENED_SHAPE),-hardened-2))
+$(eval $(call PROGRAM,TESTS,shape,$(HARDENED_SHAPE),-hardened-3))
 $(foreach level,2 3,$(eval RUN_shape-hardened-$(level) := env CULET_HARDEN=$(level) $(RUN_shape-hardened-$(level))))
 $(TEST_BUILD)/programs/profile: PROGRAM_LIBS += -lm
 $(TEST_BUILD)/programs/profile: ../sampler/core/profile.h
@@ -162,7 +163,7 @@ FUZZ_LONG := --seed 0 --rounds 60
 $(TEST_BUILD)/programs/fuzz: test/programs/fuzz.c $(FUZZ_HEADERS) test/programs.mk
 	@mkdir -p $(@D)
 	$(CC) $(PROGRAM_CFLAGS) -O2 -Isrc -Wno-alloc-size-larger-than -Wno-address -o $@ $< $(PROGRAM_LIBS)
-$(eval $(call PROGRAM,TESTS,fuzz,--rounds 1))
+$(eval $(call PROGRAM,TESTS,fuzz,--rounds 1 --steps 2000))
 $(eval $(call PROGRAM,LONG_TESTS,fuzz,$(FUZZ_LONG),-long))
 # With the profile on, and no samples, which would count as large blocks.
 $(eval $(call PROGRAM,LONG_TESTS,fuzz,--rounds 1,-profile))
@@ -194,8 +195,8 @@ FUZZ_LONG_debug := $(FUZZ_LONG)
 FUZZ_LONG_asan := --seed 0 --rounds 30
 FUZZ_LONG_tsan := --seed 0 --rounds 12
 $(foreach variant,release debug asan tsan,$(eval $(call FUZZ_VARIANT,$(variant))))
-$(eval $(call FUZZ_SHORT,asan,--rounds 1 --steps 2000))
-$(eval $(call FUZZ_SHORT,tsan,--rounds 1 --steps 1000))
+$(eval $(call FUZZ_SHORT,asan,--rounds 1 --steps 1000))
+$(eval $(call FUZZ_SHORT,tsan,--rounds 1 --steps 500))
 
 # ---- programs of others ----
 

@@ -1,8 +1,8 @@
 # Unit tests, stress, model, failures: the sources built beside libc's allocator (CULET_PREFIXED), in variants.
 #
-# `make test` runs each once with the release's optimisations, and once in the variant that checks the invariants as it
-# goes, under ASan and UBSan; those with threads also under TSan. `debug`, which checks the same without them, runs in
-# `make test-all`, and where gcc has no sanitizers.
+# `make test` runs each in the variant that checks the invariants as it goes, under ASan and UBSan; those with threads also
+# with the release's optimisations and under TSan. `make test-all` runs the others in `release` too, and in `debug`, which
+# checks what `asan` does without the sanitizers, as where gcc has none.
 
 VARIANTS := release debug asan tsan
 CHECKED := $(if $(filter musl,$(LIBC)),debug,asan)
@@ -61,19 +61,23 @@ RUN_$(2)-$(3)$(5) := env $(ENVIRONMENT_$(3)) $(TEST_BUILD)/$(3)/$(2) $(4)
 endef
 
 # ThreadSanitizer is for programs with threads; the slowest of them run with the long tests.
-UNITS := $(filter-out stress rings model failure weak,$(patsubst test/unit/%.c,%,$(wildcard test/unit/*.c)))
+# The window of `barrier` is one of the processor's: a sanitizer only makes it rarer.
+UNITS := $(filter-out stress rings model failure weak barrier,$(patsubst test/unit/%.c,%,$(wildcard test/unit/*.c)))
 THREADED := arena takeover bin lock scavenger
 SLOWLY_THREADED := checked pages purge sampling stats
-$(foreach unit,$(UNITS),$(foreach variant,release $(CHECKED) $(if $(filter $(unit),$(THREADED)),tsan),\
+$(foreach unit,$(UNITS),$(foreach variant,$(CHECKED) $(if $(filter $(unit),$(THREADED)),release tsan),\
     $(eval $(call UNIT_TEST,TESTS,$(unit),$(variant)))))
-$(foreach unit,$(UNITS),$(foreach variant,$(UNCHECKED) $(if $(filter $(unit),$(SLOWLY_THREADED)),tsan),\
+$(foreach unit,$(UNITS),$(foreach variant,$(UNCHECKED) $(if $(filter-out $(THREADED),$(unit)),release) $(if $(filter $(unit),$(SLOWLY_THREADED)),tsan),\
     $(eval $(call UNIT_TEST,LONG_TESTS,$(unit),$(variant)))))
 
+$(eval $(call UNIT_TEST,TESTS,barrier,release))
+
 # The model of the memory orders runs no code of the library's but its header of orders.
-$(eval $(call UNIT_TEST,TESTS,weak,release))
+# That a step is missed, and which orders would do, is of the model, and not of the library.
+$(eval $(call UNIT_TEST,TESTS,weak,release,the_orders_of_the_code_suffice a_weaker_order_is_found a_double_free_is_not_noticed_once_the_block_is_given_out))
 LONG_TESTS += weak-long
 DEPS_weak-long := $(DEPS_weak-release)
-RUN_weak-long := env WEAK_ALL=1 $(RUN_weak-release)
+RUN_weak-long := env WEAK_ALL=1 $(TEST_BUILD)/release/weak
 
 # Longer ones, with bounds on the work that fit the variant.
 # $(call UNIT_LOAD,list,program,variant,suffix,settings)
@@ -83,7 +87,7 @@ RUN_$(2)-$(3)$(4) := env $(5) $(ENVIRONMENT_$(3)) $(TEST_BUILD)/$(3)/$(2)
 endef
 $(eval $(call UNIT_LOAD,TESTS,stress,release,,STRESS_SCALE=2))
 $(eval $(call UNIT_LOAD,TESTS,stress,$(CHECKED),,STRESS_SCALE=1))
-$(eval $(call UNIT_LOAD,TESTS,stress,tsan,,STRESS_SCALE=0.5))
+$(eval $(call UNIT_LOAD,TESTS,stress,tsan,,STRESS_SCALE=0.25))
 $(eval $(call UNIT_LOAD,LONG_TESTS,stress,release,-long,STRESS_SCALE=60))
 $(eval $(call UNIT_LOAD,LONG_TESTS,stress,debug,-long,STRESS_SCALE=30))
 $(eval $(call UNIT_LOAD,LONG_TESTS,stress,asan,-long,STRESS_SCALE=20))
@@ -91,7 +95,8 @@ $(eval $(call UNIT_LOAD,LONG_TESTS,stress,tsan,-long,STRESS_SCALE=5))
 $(foreach variant,release asan tsan,$(eval $(call UNIT_LOAD,LONG_TESTS,arena,$(variant),-long,ARENA_ENDS=3000 ARENA_FORKS=400)))
 $(foreach variant,release debug,$(eval $(call UNIT_LOAD,LONG_TESTS,signals,$(variant),-long,SIGNAL_FORKS=5000)))
 RINGS := CULET_DECAY=10
-$(foreach variant,release $(CHECKED) tsan,$(eval $(call UNIT_LOAD,TESTS,rings,$(variant),,$(RINGS) STRESS_MS=500)))
+$(foreach variant,release $(CHECKED) tsan,$(eval $(call UNIT_LOAD,TESTS,rings,$(variant),,$(RINGS) STRESS_MS=250)))
+RUN_rings-tsan += threads_in_parallel_and_threads_under_a_lock blocks_of_few_sizes a_heap_without_a_scavenger
 $(foreach variant,$(VARIANTS),$(eval $(call UNIT_LOAD,LONG_TESTS,rings,$(variant),-long,$(RINGS) STRESS_MS=30000 STRESS_SEED=0)))
 $(foreach variant,release $(CHECKED),$(eval $(call UNIT_LOAD,TESTS,model,$(variant),,MODEL_SEEDS=3)))
 $(eval $(call UNIT_LOAD,LONG_TESTS,model,release,-long,MODEL_FIRST=1000 MODEL_SEEDS=600))
@@ -106,8 +111,8 @@ define UNIT_PROFILE
 $(call UNIT_TEST,$(1),$(2),$(3),,-profile)
 RUN_$(2)-$(3)-profile := env $(4) $(ENVIRONMENT_$(3)) $(TEST_BUILD)/$(3)/$(2)
 endef
-PROFILE_stress := CULET_PROFILE=4k STRESS_SCALE=1
-PROFILE_failure := CULET_PROFILE=4k
+PROFILE_stress := CULET_PROFILE=4k STRESS_SCALE=0.5
+PROFILE_failure := CULET_PROFILE=4k FAILURE_STEP=3
 PROFILE_model := CULET_PROFILE=1000000g MODEL_SEEDS=3
 $(foreach program,stress failure model,\
     $(eval $(call UNIT_PROFILE,TESTS,$(program),$(CHECKED),$(PROFILE_$(program))))\
@@ -119,15 +124,14 @@ $(TEST_BUILD)/pages/%: $(TEST_BUILD)/$(CHECKED)/unit/%.o test/pagesize.c $(TEST_
 	@mkdir -p $(@D)
 	$(CC) $(UNIT_CFLAGS) $(VARIANT_$(CHECKED)) -Wl,--wrap=getauxval,--wrap=mmap $(LINK_$*) -o $@ $< test/pagesize.c $(TEST_BUILD)/$(CHECKED)/libculet.a -ldl
 
-# $(call PAGE_TEST,list,program,bytes)
+# $(call PAGE_TEST,list,program,bytes[,seeds])
 define PAGE_TEST
 $(1) += $(2)-page-$(3)
 DEPS_$(2)-page-$(3) := $(TEST_BUILD)/pages/$(2)
-RUN_$(2)-page-$(3) := env CHECK_PAGE=$(3) $(ENVIRONMENT_$(CHECKED)) $(TEST_BUILD)/pages/$(2)
+RUN_$(2)-page-$(3) := env CHECK_PAGE=$(3) STRESS_SCALE=0.5 MODEL_SEEDS=$(or $(4),2) $(ENVIRONMENT_$(CHECKED)) $(TEST_BUILD)/pages/$(2)
 endef
-$(foreach unit,pages slab bin,$(foreach bytes,16384 65536,$(eval $(call PAGE_TEST,TESTS,$(unit),$(bytes)))))
-$(foreach unit,large trim stats model stress,\
-    $(eval $(call PAGE_TEST,TESTS,$(unit),65536)) $(eval $(call PAGE_TEST,LONG_TESTS,$(unit),16384)))
+$(foreach unit,pages slab bin large trim stats model stress,\
+    $(eval $(call PAGE_TEST,TESTS,$(unit),65536)) $(eval $(call PAGE_TEST,LONG_TESTS,$(unit),16384,6)))
 
 # Real limits, with the real library preloaded.
 $(TEST_BUILD)/limits: test/limits.c $(CHECK_HEADER) test/unit.mk

@@ -385,7 +385,7 @@ static void allocate_at_exit(void)
 
 TEST(exit_while_threads_allocate)
 {
-    for (int i = 0; i < 50; i++) {
+    for (int i = 0, exits = (int)check_rounds(20, 50); i < exits; i++) {
         pid_t child = fork();
         if (child == 0) {
             pthread_t thread[4];

@@ -203,7 +203,7 @@ static void live(uint64_t random, size_t base, unsigned generation)
 
 static long forks_of_test(void)
 {
-    long forks = getenv("FORKS") ? atol(getenv("FORKS")) : 60;
+    long forks = getenv("FORKS") ? atol(getenv("FORKS")) : check_rounds(40, 60);
 
     CHECK(forks > 0, "FORKS is no number");
     return forks;
@@ -389,9 +389,9 @@ static void descend(int generation)
     wait_for(child, "a descendant");
 }
 
-TEST(fork_in_twenty_generations)
+TEST(fork_in_many_generations)
 {
-    descend(20);
+    descend((int)check_rounds(8, 20));
     CHECK(used_bytes() < 1 << 20, "%zu bytes are in use at the end", used_bytes());
 }
 
@@ -406,12 +406,12 @@ TEST(spawn_with_live_threads)
 
     start_churning(thread);
     pthread_barrier_wait(&gate);
-    for (int i = 0; i < 100; i++) {
+    for (unsigned i = 0, spawns = check_rounds(30, 100); i < spawns; i++) {
         pid_t child;
         CHECK_EQUAL(posix_spawnp(&child, "sh", NULL, NULL, words, environ), 0);
         wait_for(child, "a spawned shell");
     }
-    for (int i = 0; i < 30; i++) {
+    for (unsigned i = 0, forks = check_rounds(10, 30); i < forks; i++) {
         pid_t child = vfork();
         if (child == 0) {
             execlp("true", "true", (char *)NULL);
@@ -419,7 +419,7 @@ TEST(spawn_with_live_threads)
         }
         wait_for(child, "a vforked program");
     }
-    for (int i = 0; i < 20; i++) {
+    for (unsigned i = 0, shells = check_rounds(5, 20); i < shells; i++) {
         char line[20] = "";
         CHECK_EQUAL(system("exit 0"), 0);
         FILE *pipe = popen("echo hello", "r");

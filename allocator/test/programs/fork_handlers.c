@@ -63,7 +63,7 @@ static void *work(void *data)
 /* FORKS times. */
 static void fork_many(void)
 {
-    int times = getenv("FORKS") ? atoi(getenv("FORKS")) : 25;
+    int times = getenv("FORKS") ? atoi(getenv("FORKS")) : (int)check_rounds(10, 25);
     struct library *both[] = {&early, &late};
     int prepared = *early.prepared, in_parent = *early.in_parent, in_child = *early.in_child;
 

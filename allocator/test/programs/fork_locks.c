@@ -421,7 +421,7 @@ static void fork_without_handlers(pid_t (*fork_some_way)(void))
     atomic_store(&stop, false);
     for (size_t i = 0; i < BUSY; i++)
         start_thread(&busy[i], replace_until_stop, (void *)(uintptr_t)(i + 1));
-    for (unsigned i = 0; i < 60; i++) {
+    for (unsigned i = 0, forks = check_rounds(30, 60); i < forks; i++) {
         struct timespec nap = {.tv_nsec = 1000 * (i % 64)};
         pid_t child = fork_some_way();
         if (child == 0)

@@ -590,7 +590,7 @@ TEST(threads_end_while_their_arenas_are_taken_over)
 
 static void *use_parallel(void *data)
 {
-    for (unsigned i = 0; i < 20; i++) {
+    for (unsigned i = 0, rounds = check_rounds(8, 20); i < rounds; i++) {
         work((unsigned char)(uintptr_t)data);
         CHECK(held() == &culet_arena_none, "a thread keeps its arena without membarrier");
     }
@@ -785,7 +785,7 @@ static void *take_turns(void *data)
     unsigned me = (unsigned)(uintptr_t)data;
     uint64_t seed = me + 1;
 
-    for (unsigned round = 0; round < 40; round++) {
+    for (unsigned round = 0, rounds = check_rounds(20, 40); round < rounds; round++) {
         while (atomic_load(&turn) % THREADS != me)
             sched_yield();
         for (unsigned i = 0; i < TURN; i++) {

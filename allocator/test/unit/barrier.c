@@ -12,8 +12,7 @@
 #include <sched.h>
 #include <time.h>
 
-/* The work, and its bound on a busy machine: the threads meet only while both have a processor. */
-#define TAKE_OVERS 40000
+/* The bound of the work on a busy machine: the threads meet only while both have a processor. */
 #define SECONDS 6
 #define COLD_BYTES ((size_t)64 << 20)
 #define COLD_STORES 6
@@ -76,7 +75,7 @@ static void await_holder(uint64_t *seed)
 TEST(a_take_over_waits_for_the_holder)
 {
     unsigned char *cold = mmap(NULL, COLD_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    uint64_t seed = 5, taken = 0;
+    uint64_t seed = 5, taken = 0, take_overs = check_rounds(10000, 40000);
     pthread_t thread;
 
     CHECK(cold != MAP_FAILED, "mmap");
@@ -88,7 +87,7 @@ TEST(a_take_over_waits_for_the_holder)
     memset(cold, 1, COLD_BYTES);
     CHECK_EQUAL(pthread_create(&thread, NULL, enter_and_leave, cold), 0);
     time_t end = time(NULL) + SECONDS;
-    while (taken < TAKE_OVERS && time(NULL) < end) {
+    while (taken < take_overs && time(NULL) < end) {
         await_holder(&seed);
         if (!culet_arena_enter_for_purge(culet_arena(0)))
             continue;

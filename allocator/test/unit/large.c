@@ -97,7 +97,7 @@ TEST(alignments_up_to_a_gibibyte)
     static const size_t sizes[] = {1, 4096, 33000, 300000, CULET_LARGE_MAX, 5 << 20};
     bool zeroed;
 
-    for (size_t alignment = CULET_ALIGNMENT; alignment <= (size_t)1 << 30; alignment *= 2)
+    for (size_t alignment = CULET_ALIGNMENT; alignment <= (size_t)1 << 30; alignment *= check_rounds(4, 2))
         for (unsigned s = 0; s < sizeof sizes / sizeof *sizes; s++) {
             unsigned char *block[3];
             for (unsigned i = 0; i < 3; i++) {

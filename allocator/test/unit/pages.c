@@ -144,7 +144,7 @@ static void step(uint64_t *seed, bool may_purge)
 TEST(random_operations_agree_with_a_model)
 {
     culet_lock(&culet_pages_lock);
-    for (uint64_t seed = 1; seed <= 3; seed++) {
+    for (uint64_t seed = 1, seeds = check_rounds(1, 3); seed <= seeds; seed++) {
         uint64_t state = seed;
         for (unsigned i = 0; i < 4000; i++) {
             step(&state, true);

@@ -682,7 +682,7 @@ TEST(forks_beside_threads_that_are_sampled)
 {
     start(2000);
     start_threads();
-    for (unsigned round = 0; round < 30; round++) {
+    for (unsigned round = 0, rounds = check_rounds(10, 30); round < rounds; round++) {
         pid_t child = fork();
         if (child == 0) {
             culet_heap_check();

@@ -20,6 +20,7 @@
 #define SURVIVES 2000
 
 static unsigned char *block[BLOCKS];
+static _Atomic unsigned decay_ms, longest_pause; /* 0: the default interval */
 
 static size_t bytes_of(size_t i)
 {
@@ -98,8 +99,8 @@ static size_t returned(void)
 /* Waits, at most a minute, until so many bytes have gone back, without a call of malloc or free. */
 static size_t wait_for_return(size_t before, size_t bytes)
 {
-    for (int i = 0; i < 600 && returned() - before < bytes; i++)
-        usleep(100000);
+    for (int i = 0; i < 6000 && returned() - before < bytes; i++)
+        usleep(10000);
     return returned() - before;
 }
 
@@ -123,6 +124,7 @@ TEST(idle_memory_goes_back_without_a_call)
 
 TEST(a_forked_child_gets_a_scavenger_of_its_own)
 {
+    decay_ms = 50;
     burst_is_returned();
     pid_t child = fork();
     if (child == 0) {
@@ -136,6 +138,7 @@ TEST(a_forked_child_gets_a_scavenger_of_its_own)
 
 TEST(the_scavenger_wakes_for_the_next_burst)
 {
+    decay_ms = 50;
     for (int i = 0; i < 3; i++) {
         burst_is_returned();
         for (size_t k = 0; k < BLOCKS; k += SURVIVES)
@@ -215,6 +218,7 @@ TEST(the_scavenger_works_beside_threads_that_allocate)
 {
     pthread_t thread[3];
 
+    decay_ms = 50;
     for (size_t i = 0; i < 3; i++)
         CHECK(pthread_create(&thread[i], NULL, churn, (void *)(i + 1)) == 0, "no thread");
     for (int i = 0; i < 2; i++) {
@@ -231,8 +235,6 @@ unsigned __real_culet_program_decay_ms(void);
 unsigned __wrap_culet_program_decay_ms(void);
 void __real_culet_os_pause(unsigned microseconds);
 void __wrap_culet_os_pause(unsigned microseconds);
-static _Atomic unsigned decay_ms, longest_pause;
-
 unsigned __wrap_culet_program_decay_ms(void)
 {
     return decay_ms ? decay_ms : __real_culet_program_decay_ms();

@@ -89,7 +89,7 @@ static void replace(void)
 static void replace_under_signals(bool whole_heap)
 {
     const char *given = getenv("SIGNAL_FORKS");
-    int most = given ? atoi(given) : 300;
+    int most = given ? atoi(given) : (int)check_rounds(120, 300);
     struct sigaction action = {.sa_handler = fork_now, .sa_flags = SA_RESTART};
 
     CHECK(sigaction(SIGALRM, &action, NULL) == 0, "no handler");

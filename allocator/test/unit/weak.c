@@ -1088,22 +1088,25 @@ static size_t seen_count, seen_room;
 static struct state *stack;
 static size_t stack_count, stack_room;
 
-static uint64_t hash_of(const struct state *s, uint64_t h)
+/* Both hashes in one pass: each waits for its multiplication, so that two take hardly longer than one. */
+static struct seen hash_of(const struct state *s)
 {
     const unsigned char *at = (const unsigned char *)s;
-    uint64_t word;
+    uint64_t word, h = 1, g = UINT64_C(0xbf58476d1ce4e5b9);
 
 #define HASH_WORDS(from, bytes)                                                                                        \
     for (size_t i = 0; i < (bytes); i += 8) {                                                                          \
         memcpy(&word, (from) + i, 8);                                                                                  \
         h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);                                                                 \
+        g = (g ^ word) * UINT64_C(0x9e3779b97f4a7c15);                                                                 \
         h ^= h >> 29;                                                                                                  \
+        g ^= g >> 29;                                                                                                  \
     }
     HASH_WORDS(at, HEAD)
     for (unsigned p = 0; p < LOCATIONS; p++)
         HASH_WORDS((const unsigned char *)s->message[p], s->count[p] * sizeof(struct message))
 #undef HASH_WORDS
-    return h ? h : 1;
+    return (struct seen){{h ? h : 1, g ? g : 1}};
 }
 
 static bool add_seen(struct seen key)
@@ -1130,7 +1133,7 @@ static bool is_new(const struct state *s)
                 add_seen(old[i]);
         free(old);
     }
-    if (!add_seen((struct seen){{hash_of(s, 1), hash_of(s, UINT64_C(0xbf58476d1ce4e5b9))}}))
+    if (!add_seen(hash_of(s)))
         return false;
     seen_count++;
     return true;
