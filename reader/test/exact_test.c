@@ -104,7 +104,7 @@ TEST(two_arenas)
 
 TEST(gigabytes)
 {
-    if (!getenv("SCOPE_TEST_ALL")) {
+    if (!getenv("CULET_TEST_ALL")) {
         CHECK(true, "for test-all");
         return;
     }

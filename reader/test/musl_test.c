@@ -88,7 +88,7 @@ TEST(linked_statically)
 
 TEST(hundreds_of_megabytes)
 {
-    if (!getenv("SCOPE_TEST_ALL")) {
+    if (!getenv("CULET_TEST_ALL")) {
         CHECK(true, "for test-all");
         return;
     }

@@ -176,10 +176,10 @@ TEST(a_killed_reader_lets_go)
     static const int ends[] = {SIGKILL, SIGINT, SIGTERM};
 
     await_count(count, 200000);
-    for (unsigned i = 0; i < 30; i++) {
+    for (unsigned i = 0, readers = check_rounds(12, 30); i < readers; i++) {
         int status;
         pid_t reader = start_reader(modes[i % 2], target.pid, nothing, nothing, 0);
-        nap(i * 1500);
+        nap(i * 45000 / readers);
         kill(reader, ends[i % 3]);
         CHECK(waitpid(reader, &status, 0) == reader, "the reader cannot be waited for");
         await_count(count, 10000);
@@ -213,9 +213,9 @@ static uint64_t microseconds(void)
  * that an undisturbed reading took. */
 static void check_vanishing(const char *what, const char *sentence, unsigned least)
 {
-    unsigned reported = 0;
+    unsigned reported = 0, parts = check_rounds(6, 12);
 
-    for (unsigned i = 0; i < 12 || (reported < least && i < 60); i++) {
+    for (unsigned i = 0; i < parts || (reported < least && i < 60); i++) {
         int file;
         char command[64];
         _Atomic uint64_t *count = shared_count(&file);
@@ -225,7 +225,7 @@ static void check_vanishing(const char *what, const char *sentence, unsigned lea
         uint64_t began = microseconds();
         struct result result = read_complete("--pause-ms 1", target.pid);
         free(result.stream);
-        atomic_store(&count[1], 1 + (microseconds() - began) * (i % 12) / 12);
+        atomic_store(&count[1], 1 + (microseconds() - began) * (i % parts) / parts);
         result = read_process("--pause-ms 1", target.pid);
         if (result.status == 0)
             check_complete(&result);
@@ -308,7 +308,7 @@ TEST(churning)
     struct target target = start_with("churn 25 100", file);
 
     await_count(count, 500000);
-    for (unsigned i = 0; i < 9; i++) {
+    for (unsigned i = 0, readings = check_rounds(1, 3) * MODES; i < readings; i++) {
         struct result result = read_complete(modes[i % MODES], target.pid);
         uint64_t arenas = number_of(&result, "malloc", 0, "arenas");
         CHECK(arenas > 4, "%lu arenas", (unsigned long)arenas);

@@ -4,7 +4,7 @@
 ifneq ($(LIBC),musl)
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 endif
-UNIT_CFLAGS := -std=gnu11 -pthread $(INCLUDES) -I$(CHECK) $(WARNINGS) -O1 -g -fno-omit-frame-pointer $(SANITIZE)
+UNIT_CFLAGS := -std=gnu11 -pthread $(INCLUDES) -I$(CHECK) $(WARNINGS) -O1 -g1 -fno-omit-frame-pointer $(SANITIZE)
 UNIT_OBJECTS := $(patsubst src/%.c,$(TEST_BUILD)/unit/src/%.o,$(filter-out src/main.c,$(SOURCES)))
 
 $(TEST_BUILD)/unit/src/%.o: src/%.c $(HEADERS) test/unit.mk

@@ -107,7 +107,7 @@ TEST(damaged_files)
 {
     struct copy copy = copy_of(library().path);
     struct culet_mapping mapping = mapping_of(copy.path);
-    unsigned count = getenv("SCOPE_TEST_ALL") ? 60000 : 2000;
+    unsigned count = getenv("CULET_TEST_ALL") ? 60000 : 2000;
     uint64_t random = 9;
 
     for (unsigned i = 0; i < count; i++) {

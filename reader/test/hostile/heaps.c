@@ -1,7 +1,7 @@
 /* Fuzzer: overwrites a few words of a sound heap in a process and reads it with the reader under the sanitizers. The
  * reader must end with a complete stream or one sentence, within a memory limit, and leave the process as it was.
  *
- * SCOPE_FUZZ_SEED=N selects other mutations; SCOPE_TEST_ALL makes 240 times as many. */
+ * SCOPE_FUZZ_SEED=N selects other mutations; CULET_TEST_ALL makes 480 times as many. */
 #define _GNU_SOURCE
 #define CHECK_SECONDS 7200 /* thousands of readings on a busy machine */
 #include "victim.h"
@@ -140,7 +140,7 @@ static void fuzz(struct victim *victim, unsigned count)
     long kilobytes;
 
     CHECK(victim->image.count, "no words to overwrite were found");
-    for (unsigned i = 0; i < (getenv("SCOPE_TEST_ALL") ? count * 30 : count / 8); i++)
+    for (unsigned i = 0; i < check_rounds(count / 16, count * 30); i++)
         mutate(victim, i);
     /* The process is unchanged and can be read as before. */
     struct result result = read_sanitized(victim->pid, NULL, &kilobytes);
