@@ -142,6 +142,8 @@ class ProfileOtherAllocatorsTest < Minitest::Test
     assert_operator cases.count(true), :>=, RIGHT, "of #{cases.size}"
   end
 
+  FORKS = ENV.key?("CULET_TEST_ALL") ? "-DFORKS=100" : "-DFORKS=30"
+
   # Samples every few blocks, in threads, and in children that are forked meanwhile.
   STRESS = <<~C
     #define _GNU_SOURCE
@@ -155,6 +157,9 @@ class ProfileOtherAllocatorsTest < Minitest::Test
     #include <unistd.h>
     #define SLOTS 1000
     #define KEPT 200
+    #ifndef FORKS
+    #define FORKS 100
+    #endif
     static void *kept[KEPT];
     static _Atomic int over;
     static void *_Atomic shared[SLOTS];
@@ -179,12 +184,12 @@ class ProfileOtherAllocatorsTest < Minitest::Test
         pthread_t thread[4];
         for (int i = 0; i < KEPT; i++) kept[i] = malloc(1000);
         for (size_t i = 0; i < 4; i++) pthread_create(&thread[i], NULL, work, (void *)(i + 1));
-        for (int i = 0; i < 100; i++) {
+        for (int i = 0; i < FORKS; i++) {
             pid_t pid = fork();
             if (pid == 0) { churn(i, 2000); _exit(0); }
             check_child(pid);
         }
-        for (int i = 0; i < 100 && RAW; i++) {
+        for (int i = 0; i < FORKS && RAW; i++) {
             pid_t pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
             if (pid == 0) { for (int k = 0; k < KEPT; k++) { free(kept[k]); free(malloc(1000)); } exit(0); }
             check_child(pid);
@@ -199,7 +204,7 @@ class ProfileOtherAllocatorsTest < Minitest::Test
 
   def test_threads_and_forks
     folder = new_folder
-    command = compile(folder, STRESS, "-DRAW=0")
+    command = compile(folder, STRESS, "-DRAW=0", FORKS)
     (all_tests? ? PEERS : FIRST).each do |name|
       assert_empty churned(name, command), name
     end
@@ -208,7 +213,7 @@ class ProfileOtherAllocatorsTest < Minitest::Test
   # Such a child finds the locks as they are at the moment: it is not sampled. In glibc its main thread has an arena of its own.
   def test_children_of_the_system_call
     folder = new_folder
-    assert_empty churned("glibc", compile(folder, STRESS, "-DRAW=1"))
+    assert_empty churned("glibc", compile(folder, STRESS, "-DRAW=1", FORKS))
   end
 
   def test_settings_and_errors

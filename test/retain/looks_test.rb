@@ -12,7 +12,7 @@ class RetainLooksTest < Minitest::Test
   FEW = 3
   MANY = 50
   BUSY = {
-    threads: "8.times { Thread.new { list = []; loop { list << \"text \#{list.size}\"; list.clear if list.size > 5_000 } } }",
+    threads: "3.times { Thread.new { list = []; loop { list << \"text \#{list.size}\"; list.clear if list.size > 5_000 } } }",
     compaction: "Thread.new { loop { GC.compact; sleep 0.01 } }; LIST = Array.new(50_000) { |number| number.to_s * 3 }; Thread.new { loop { LIST.map!(&:dup) } }",
     forks: "Thread.new { loop { Process.wait(fork { exit!(0) }) } }",
     fibers: "Thread.new { loop { Array.new(50) { Fiber.new { Fiber.yield(Object.new) } }.each(&:resume) } }",
