@@ -6,7 +6,7 @@ require "culet/tools/profile"
 
 # A profile of a program that does everything at once: it goes on, and every stream can be read.
 class ProfileStressTest < Minitest::Test
-  SECONDS = ENV["CULET_TEST_ALL"] ? 300 : 3
+  SECONDS = ENV["CULET_TEST_ALL"] ? 300 : 1
   ON_CULET = TestHelper::NEUTRAL.merge(Culet::Allocators.parse("culet").environment({})).freeze
 
   def test_with_the_samples_of_malloc
