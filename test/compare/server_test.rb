@@ -40,7 +40,7 @@ class CompareServerTest < Minitest::Test
   end
 
   def test_a_server_of_the_users
-    document, err, status = measure("works", env: patient_load)
+    document, err, status = measure("works", allocators: "glibc,jemalloc", env: patient_load)
     assert status.success?, err
     assert_match(/\Awrk/, document["environment"]["load_generator"])
     run = document["results"].first["runs"].first
@@ -172,8 +172,8 @@ class CompareServerTest < Minitest::Test
     { "PATH" => "#{folder}:#{ENV.fetch("PATH")}" }
   end
 
-  def compare(port, command, *options, env: {})
-    out, err, status = run_culet("compare", "--allocators", "glibc,jemalloc", "--runs", "1", "--duration", "1", "--connections", "4",
+  def compare(port, command, *options, allocators: "glibc", env: {})
+    out, err, status = run_culet("compare", "--allocators", allocators, "--runs", "1", "--duration", "1", "--connections", "4",
                                  "--json", "--url", "http://127.0.0.1:#{port}/", *options, "--", *command, env: env)
     [JSON.parse(out), err, status]
   end
