@@ -11,6 +11,8 @@ module Sampled
   AT_THE_END = { "RUBYOPT" => "-r#{__dir__}/stops_at_its_end" }.freeze
   # A program of which something is not found out does not stand there for ever.
   MOST_SAMPLES = 60
+  # What a later look may find otherwise.
+  UNSURE = /before its allocator could be checked|did not load|was not loaded/
 
   # @param culet [Array<String>] the words that start the command line
   # @return [Array<String>] the same for programs that stop themselves
@@ -32,11 +34,11 @@ module Sampled
     @measured << pid
   end
 
-  # Mappings are not read at each sample.
+  # Mappings are not read at each sample, and first perhaps before the process executes its program.
   def known?(pid)
     @looks ||= Hash.new(0)
     looks = @looks[pid] += 1
-    @series.size > 1 && (looks > MOST_SAMPLES || !@preload_check.failure(pid)&.match?(/before its allocator could be checked|did not load/))
+    @series.size > 1 && (looks > MOST_SAMPLES || !@preload_check.failure(pid)&.match?(UNSURE))
   end
 end
 
