@@ -121,7 +121,9 @@ class ExplainCausesTest < Minitest::Test
     assert_equal "malloc_free", found.verdict
     assert_match(/\Amalloc keeps 60\.0 MB of free memory, 30 % /, found.sentence)
     assert_equal "none", diagnosis(levels: levels, look: used, counted: [40, *[90] * 12]).verdict, "the agent has seen more"
-    assert_equal "none", diagnosis(levels: levels).verdict, "nobody looked"
+    found = diagnosis(levels: levels)
+    assert_equal ["unknown", "cannot tell yet: its malloc does not show how much of 100 MB is free"], [found.verdict, found.sentence], "nobody looked"
+    assert_equal "none", diagnosis(levels: { "malloc_unsplit" => 20 }).verdict, "it is small"
   end
 
   def test_looks_tell_garbage_in_slots_from_objects

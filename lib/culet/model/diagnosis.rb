@@ -49,7 +49,7 @@ module Culet
       return { ruby: "ruby_leak", native: "native_leak" }.fetch(growth.verdict, "unknown") if growing?
       return "limit" if close?
 
-      causes.list.first&.name || (short? || unlooked? || causes.open? ? "unknown" : "none")
+      causes.list.first&.name || (open ? "unknown" : "none")
     end
 
     # @return [String] the verdict in a sentence
@@ -101,6 +101,11 @@ module Culet
     # Whether looks were to tell garbage in a large heap, and most of them are missing, as on a busy machine.
     def unlooked?
       observation.looks_late && observation.private_bytes(*HEAP_IN_USE) >= causes.least("ruby_heap")
+    end
+
+    # Whether much memory is malloc's, and neither malloc nor an agent tells which part of it is in use.
+    def unsplit?
+      observation.used_share.nil? && observation.private_bytes("malloc_unsplit") >= causes.least("malloc_free")
     end
 
     # A growth whose kind or end is open is the verdict where nothing else explains the size.
@@ -159,10 +164,17 @@ module Culet
         "#{why ? why.sentence : "the program needs them"}"
     end
 
+    # @return [String, nil] why no cause may be none
+    def open
+      return "#{observation.seconds.round} s do not show whether memory grows" if short?
+      return "too few looks at the heap tell garbage from objects in use" if unlooked?
+      return "memory in use falls too often to tell work that peaks from garbage" if causes.open?
+
+      "its malloc does not show how much of #{human(observation.private_bytes("malloc_unsplit"))} is free" if unsplit?
+    end
+
     def nothing
-      return "cannot tell yet: #{observation.seconds.round} s do not show whether memory grows" if short?
-      return "cannot tell yet: too few looks at the heap tell garbage from objects in use" if unlooked?
-      return "cannot tell yet: memory in use falls too often to tell work that peaks from garbage" if causes.open?
+      return "cannot tell yet: #{open}" if open
 
       total = observation.total_bytes
       saved = remedies.first&.saves_bytes.to_i
