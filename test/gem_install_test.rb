@@ -5,6 +5,7 @@ require "culet/allocators"
 require "culet/cli"
 require "culet/system/executables"
 require "culet/version"
+require "digest"
 require "json"
 
 # The gem as users get it: built, then installed into an empty GEM_HOME or by
@@ -17,8 +18,20 @@ class GemInstallTest < Minitest::Test
   CLEAN = NEUTRAL.merge(%w[RUBYLIB BUNDLE_GEMFILE BUNDLE_PATH BUNDLE_BIN_PATH BUNDLE_APP_CONFIG BUNDLER_VERSION
                            BUNDLER_SETUP GEM_HOME GEM_PATH CC CFLAGS MAKE MAKEFLAGS].to_h { |name| [name, nil] }).freeze
 
-  # Where it is not about what the compiler makes of the sources: without optimisation, and each source once where several
-  # tests compile.
+  # Of the headers that the gem has, and of what compiles them.
+  HEADERS = begin
+    names = Gem::Specification.load("#{ROOT}/culet.gemspec").files.grep(/\.h\z/).sort
+    texts = names.flat_map { |name| [name, File.binread("#{ROOT}/#{name}")] }
+    Digest::SHA256.hexdigest([RUBY_DESCRIPTION, RbConfig::CONFIG["CC"], IO.popen([RbConfig::CONFIG["CC"].split.first, "--version"], &:read), *texts].join("\0"))
+  end
+
+  # Object files that stay from one run to the next.
+  OBJECTS = File.join(ROOT, "tmp", "objects", HEADERS[0, 16]).tap do |objects|
+    FileUtils.rm_rf(Dir.glob("#{File.dirname(objects)}/*") - [objects])
+    FileUtils.mkdir_p(objects)
+  end
+
+  # Where it is not about what the compiler makes of the sources: without optimisation, and each source once.
   QUICK = begin
     folder = TestHelper.lasting_folder
     name = RbConfig::CONFIG["CC"].split.first
@@ -26,7 +39,7 @@ class GemInstallTest < Minitest::Test
     FileUtils.mkdir_p("#{folder}/bin")
     FileUtils.ln_s(File.expand_path("compile_once", __dir__), "#{folder}/bin/#{File.basename(name)}")
     { "CFLAGS" => "-O0", "PATH" => "#{folder}/bin:#{ENV.fetch("PATH")}", "CULET_TEST_COMPILER" => compiler,
-      "CULET_TEST_OBJECTS" => (folder if ENV.key?("CULET_TEST_ALL")) }.freeze
+      "CULET_TEST_OBJECTS" => OBJECTS }.freeze
   end
 
   # For what compiles, on a busy machine.
