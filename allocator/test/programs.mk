@@ -195,7 +195,7 @@ FUZZ_LONG_debug := $(FUZZ_LONG)
 FUZZ_LONG_asan := --seed 0 --rounds 30
 FUZZ_LONG_tsan := --seed 0 --rounds 12
 $(foreach variant,release debug asan tsan,$(eval $(call FUZZ_VARIANT,$(variant))))
-$(eval $(call FUZZ_SHORT,asan,--rounds 1 --steps 1000))
+$(eval $(call FUZZ_SHORT,asan,--rounds 1 --steps 2000))
 $(eval $(call FUZZ_SHORT,tsan,--rounds 1 --steps 500))
 
 # ---- programs of others ----

@@ -644,7 +644,8 @@ static void run_round(unsigned round)
 static void run_rounds(void)
 {
     begin_scavenger_of(FUZZ(malloc), FUZZ(free));
-    for (unsigned round = 0; round < rounds; round++) {
+    /* More where the heap asked the kernel for nothing in the moments that it would have been refused. */
+    for (unsigned round = 0; round < rounds || (refusals && !refused && round < rounds + 100); round++) {
         alarm(CHECK_SECONDS); /* a bound for each */
         run_round(round);
     }
