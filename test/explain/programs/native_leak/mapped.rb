@@ -2,9 +2,11 @@
 
 # says: a library maps memory for each document and unmaps none
 # shape: small, single
+# allocators: glibc, culet
 # mapped: 20
 require_relative "../../load"
 
+# Not for jemalloc: the kernel joins its mappings and those beside them.
 require "fiddle"
 MMAP = Fiddle::Function.new(Fiddle::Handle::DEFAULT["mmap"], [Fiddle::TYPE_VOIDP, Fiddle::TYPE_SIZE_T, *[Fiddle::TYPE_INT] * 3, Fiddle::TYPE_LONG],
                             Fiddle::TYPE_VOIDP)
