@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "json"
 require "optparse"
 require "shellwords"
 require_relative "../system/atomic_file"
@@ -10,9 +11,6 @@ require_relative "../text/lines"
 require_relative "numbers"
 require_relative "program"
 require_relative "suggestion"
-
-# Loading it takes a tenth of the start of `culet run`.
-autoload :JSON, "json"
 
 module Culet
   module CLI

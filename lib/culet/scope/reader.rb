@@ -1,12 +1,10 @@
 # frozen_string_literal: true
 
+require "tempfile"
 require_relative "../errors"
 require_relative "../native"
 require_relative "../system/processes"
 require_relative "builder"
-
-# Loading it takes a tenth of the start of `culet report`, of which a snapshot needs none.
-autoload :Tempfile, "tempfile"
 
 module Culet
   module Scope

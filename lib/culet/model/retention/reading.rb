@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "tempfile"
 require "zlib"
 require_relative "../../../culet"
 require_relative "../../errors"
@@ -7,8 +8,6 @@ require_relative "../../system/agent/conversation"
 require_relative "../../system/foreign_json"
 require_relative "../../system/input_file"
 require_relative "../../system/shape"
-
-autoload :Tempfile, "tempfile"
 
 module Culet
   # Who keeps the memory of a Ruby process.
