@@ -8,7 +8,7 @@ require "culet/text/size"
 # Numbers and words that no machine can do anything with.
 class CliNumbersTest < Minitest::Test
   HUGE = ["99999999999999999999", "9" * 400, "1e400", "0", "-1", "", "x"].freeze
-  OPTIONS = { "compare" => %w[--runs --connections --duration --timeout --scale], "replay" => %w[--runs --timeout --samples], "cow experiment" => %w[--runs --millions --timeout],
+  OPTIONS = { "compare" => %w[--runs --connections --duration --timeout --scale], "replay" => %w[--runs --timeout], "cow experiment" => %w[--runs --millions --timeout],
               "report" => %w[--pause-ms], "requires" => %w[--top], "requires --unused" => %w[--top], "strings" => %w[--top --wait], "cow" => %w[--every --for --max-private],
               "snapshot" => %w[--every --for --wait --limit], "trace" => %w[--limit] }.freeze
 
