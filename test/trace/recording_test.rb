@@ -223,11 +223,11 @@ class RecordingTest < Minitest::Test
     assert_whole info
   end
 
-  # A handler may come while the recorder writes.
+  # A handler may come while the recorder writes, and something was written before.
   def test_exit_in_a_signal_handler
     program = compile("#include <signal.h>\n#include <sys/time.h>\nstatic void end(int s) { (void)s; _exit(0); }\n" \
-                      "int main(void) { signal(SIGALRM, end); struct itimerval t = {.it_value = {.tv_usec = 20000 + getpid() % 64 * 100}}; " \
-                      "setitimer(ITIMER_REAL, &t, NULL); for (;;) free(malloc(1001)); }")
+                      "int main(void) { for (int i = 0; i < 10000; i++) free(malloc(1001)); signal(SIGALRM, end); " \
+                      "struct itimerval t = {.it_value = {.tv_usec = 5000 + getpid() % 64 * 100}}; setitimer(ITIMER_REAL, &t, NULL); for (;;) free(malloc(1001)); }")
     20.times do
       record(program)
       assert_whole info
