@@ -19,8 +19,8 @@ class LimitFalconTest < Minitest::Test
       assert_equal ended.uniq, ended, "each worker once"
       assert_operator seen.uniq.size, :>=, 3, "a new worker serves"
       assert_operator server.output.index("collection ("), :<, server.output.index("restart ("), "the steps before it"
-      # Falcon does not end by a signal that comes while it waits for the end of a worker.
       assert_settles("two workers serve") { server.processes.size == 3 && !server.processes.intersect?(ended.map(&:to_i)) }
+      stop(server)
     end
   end
 
@@ -34,6 +34,11 @@ class LimitFalconTest < Minitest::Test
   end
 
   private
+
+  # Falcon loses a signal that comes while it replaces a worker.
+  def stop(server)
+    assert_settles("Falcon ends") { server.stop(seconds: 1) }
+  end
 
   def labels(folder)
     Dir.glob("#{folder}/*.blackbox").flat_map { |path| Culet::Autopsy::Box.load(path).events.map(&:label) }

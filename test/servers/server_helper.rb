@@ -58,10 +58,11 @@ module ServerHelper
 
     # Ends it as its users do.
     #
+    # @param seconds [Numeric] how long to wait for its end
     # @return [Process::Status, nil] nil where it does not end
-    def stop(signal: "TERM")
+    def stop(signal: "TERM", seconds: TestHelper::PATIENCE_SECONDS)
       Process.kill(signal, @pid) if alive?
-      @waiter.join(TestHelper::PATIENCE_SECONDS)&.value
+      @waiter.join(seconds)&.value
     end
 
     # @return [Array<Integer>] its processes that live
