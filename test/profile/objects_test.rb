@@ -72,14 +72,15 @@ class ProfileObjectsTest < Minitest::Test
       class Row < Array; end
       kept = []
       Culet::Profile.start(sample_bytes: 512)
-      during(60) { 100.times { kept << Row.new(8) }; break if kept.size % 2_000 == 0 && samples("l", "Row") > 5 }
+      during(60) { 100.times { kept << Row.new(8) }; break if kept.size % 2_000 == 0 && samples("l", "Row") > 24 }
       Culet::Profile.stop
       count, blocks, bytes = profile("l")["Row"]
       require "objspace"
       puts bytes / blocks, count, ObjectSpace.memsize_of(Row.new(8))
     RUBY
-    # A window may close between an array and its buffer.
-    assert_in_delta truth, size, 0.5 + ((truth - 40) / samples)
+    # A window may close between an array and its buffer: on a busy machine, at a third of them.
+    assert_operator samples, :>, 24
+    assert_includes (truth - (0.5 * (truth - 40)))..(truth + 0.5), size
   end
 
   # Thread#kill may come while a sample is taken; Ruby discards what takes effect in a postponed job.
