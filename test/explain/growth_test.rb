@@ -129,6 +129,7 @@ class ExplainGrowthTest < Minitest::Test
     assert_equal [:native, MEGABYTE * 60], [found.verdict, found.per_minute.first.round]
     assert_match(/, and libraries map it outside of malloc\z/, Culet::Diagnosis.new(found.observation).sentence)
     assert_equal :undecided, growth(malloc: FLAT, other: RISING, kept: [100_000] * 7, load: [0.1, 0.2, 0.4]).verdict
+    assert_equal :native, growth(malloc: FLAT, other: RISING, kept: [100_000] * 7, native: [3] * 7, before: [50] * 24).verdict, "a black box has no mappings"
   end
 
   # A cache takes fewer new entries the fuller it is.

@@ -49,7 +49,7 @@ module Culet
       return { ruby: "ruby_leak", native: "native_leak" }.fetch(growth.verdict, "unknown") if growing?
       return "limit" if close?
 
-      causes.list.first&.name || (open ? "unknown" : "none")
+      causes.list.first&.name || (doubt ? "unknown" : "none")
     end
 
     # @return [String] the verdict in a sentence
@@ -164,17 +164,17 @@ module Culet
         "#{why ? why.sentence : "the program needs them"}"
     end
 
-    # @return [String, nil] why no cause may be none
-    def open
+    # @return [String, nil] why a cause may have gone unseen
+    def doubt
       return "#{observation.seconds.round} s do not show whether memory grows" if short?
       return "too few looks at the heap tell garbage from objects in use" if unlooked?
-      return "memory in use falls too often to tell work that peaks from garbage" if causes.open?
+      return "memory in use falls too often to tell work that peaks from garbage" if causes.unclear?
 
       "its malloc does not show how much of #{human(observation.private_bytes("malloc_unsplit"))} is free" if unsplit?
     end
 
     def nothing
-      return "cannot tell yet: #{open}" if open
+      return "cannot tell yet: #{doubt}" if doubt
 
       total = observation.total_bytes
       saved = remedies.first&.saves_bytes.to_i

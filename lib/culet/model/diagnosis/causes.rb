@@ -55,7 +55,7 @@ module Culet
       end
 
       # @return [Boolean] whether memory in use rises and falls, and neither work nor garbage is known to be the reason
-      def open? = all_swings.any? { |swing| unclear?(swing) }
+      def unclear? = all_swings.any? { |swing| unclear_swing?(swing) }
 
       # @return [KeptSites::Origin, nil] where most of such peaks was allocated; nil: no profile tells
       def work_origin
@@ -88,12 +88,12 @@ module Culet
       end
 
       # @return [Array<Swing>] of the memory in use, but for those that are unclear
-      def swings = all_swings.reject { |swing| unclear?(swing) }
+      def swings = all_swings.reject { |swing| unclear_swing?(swing) }
 
       def all_swings = @all_swings ||= large_swings { |process| @observation.in_use_of(process) }
 
       # Without looks the readings alone tell work from garbage.
-      def unclear?(swing) = @observation.retention.nil? && swing.frequent?
+      def unclear_swing?(swing) = @observation.retention.nil? && swing.frequent?
 
       # Whether pieces of work make a swing. The looks tell, if what is in use differs between them, or garbage alone in
       # a program whose collector is held back; else the rise does.

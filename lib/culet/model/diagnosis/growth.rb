@@ -147,6 +147,8 @@ module Culet
       # What the watch shows, in view of what was before it.
       def settled(found)
         before = process && observation.history_of(process) or return found
+        return found unless by_mappings == :none # of which the history knows nothing
+
         floors = before.floors(FLOORS)
         rising = grew?(floors, LEAST_SHARE_ALONE) && steady?(floors)
         case found
@@ -163,11 +165,13 @@ module Culet
       def by_holders
         return unless holders?
 
-        load_rises? || slowing?(kept_objects) ? :undecided : :ruby
+        load_rises? || slowing?(kept_amount) ? :undecided : :ruby
       end
 
       # A table grows by leaps, its entries do not.
-      def kept_objects = kept(rows, &(rows.sum(&:growth_objects).positive? ? :objects : :bytes))
+      #
+      # @return [Trend] of the objects that growing holders keep; of bytes, where these are always as many
+      def kept_amount = kept(rows, &(rows.sum(&:growth_objects).positive? ? :objects : :bytes))
 
       # By the work that was done, since a busy machine slows down anything.
       def slowing?(trend)
