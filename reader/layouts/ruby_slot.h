@@ -25,6 +25,9 @@
  * 4.0 uses the upper one in typed T_DATA. */
 #define RUBY_SLOT_AGE_MASK 0x60
 #define RUBY_SLOT_PROMOTED 0x20
+#define RUBY_SLOT_UPPER_AGE 0x40
+/* Up to Ruby 3.2 more than one of so many live slots has the upper bit set: objects that survived two collections. */
+#define RUBY_SLOT_UPPER_SHARE 100
 #define RUBY_SLOT_FROZEN (1U << 11)
 /* Of a string: its code range (ASCII only, valid or broken), cached on first use. */
 #define RUBY_SLOT_CODE_RANGE_MASK (3U << 20)
@@ -51,6 +54,18 @@ static inline bool ruby_slot_is_live(uint64_t flags)
     unsigned type = ruby_slot_type(flags);
 
     return type != RUBY_SLOT_NONE && type != RUBY_SLOT_MOVED && type != RUBY_SLOT_ZOMBIE;
+}
+
+/* Whether the upper age bit is set, in an object other than a T_DATA, where Ruby 4.0 uses it for something else. */
+static inline bool ruby_slot_has_upper_age(uint64_t flags)
+{
+    return (flags & RUBY_SLOT_UPPER_AGE) != 0 && ruby_slot_type(flags) != RUBY_SLOT_DATA;
+}
+
+/* The bits that are all set in old objects. live: the number of live slots; upper: of those with the upper age bit. */
+static inline uint64_t ruby_slot_old_mask(uint64_t live, uint64_t upper)
+{
+    return upper * RUBY_SLOT_UPPER_SHARE > live ? RUBY_SLOT_AGE_MASK : RUBY_SLOT_PROMOTED;
 }
 
 static inline unsigned ruby_slot_imemo_kind(uint64_t flags)

@@ -141,7 +141,7 @@ TEST(leaves_no_trace)
         for (size_t mode = 0; mode < MODES; mode++) {
             uint64_t before[FIGURES], after[FIGURES];
             read_figures(target.pid, before);
-            struct result result = read_complete(modes[mode], target.pid);
+            (void)read_complete(modes[mode], target.pid);
             read_figures(target.pid, after);
             for (size_t i = 0; i < FIGURES; i++)
                 CHECK(after[i] == before[i], "%s %s %s was %lu, is %lu", kinds[kind], modes[mode], figure_names[i],
@@ -156,7 +156,7 @@ TEST(what_was_stopped_stays_stopped)
     struct target target = start_frozen("heap mixed 5 10");
 
     for (size_t mode = 0; mode < MODES; mode++) {
-        struct result result = read_complete(modes[mode], target.pid);
+        (void)read_complete(modes[mode], target.pid);
         /* It needs a processor to stop again. */
         await_state(target.pid, 'T');
         nap(20000);

@@ -12,8 +12,6 @@
 #define MAX_HEAP_PAGE (1 << 20)
 /* of the relative's heap pages, to find the age bits */
 #define AGE_SAMPLE_PAGES 100
-/* objects with both bits set are fewer than one in so many where they are not both age bits */
-#define AGE_MINIMUM_SHARE 100
 
 /* A region of malloc, as packed by Culet::Cow::Comparison. */
 struct region {
@@ -303,7 +301,7 @@ static void compare_window(struct comparison *comparison, uint64_t first, uint64
 static uint64_t seen_old_mask(struct comparison *comparison)
 {
     const struct comparison_process *process = &comparison->there;
-    uint64_t all = 0, both = 0;
+    uint64_t live = 0, upper = 0;
 
     for (size_t index = 0; index < process->page_count && index < AGE_SAMPLE_PAGES; index++) {
         const struct comparison_heap_page *page = &process->pages[index];
@@ -313,13 +311,11 @@ static uint64_t seen_old_mask(struct comparison *comparison)
         for (uint64_t slot = 0; slot < page->slots; slot++) {
             uint64_t flags;
             memcpy(&flags, bytes + page->first_slot + slot * page->slot_bytes, sizeof(flags));
-            if (!ruby_slot_is_live(flags) || (flags & RUBY_SLOT_TYPE_MASK) == RUBY_SLOT_DATA)
-                continue;
-            all++;
-            both += (flags & RUBY_SLOT_AGE_MASK) == RUBY_SLOT_AGE_MASK;
+            live += ruby_slot_is_live(flags);
+            upper += ruby_slot_is_live(flags) && ruby_slot_has_upper_age(flags);
         }
     }
-    return both * AGE_MINIMUM_SHARE > all ? RUBY_SLOT_AGE_MASK : RUBY_SLOT_PROMOTED;
+    return ruby_slot_old_mask(live, upper);
 }
 
 static void compare(struct comparison *comparison, uint64_t old_bits, int classes)

@@ -123,7 +123,7 @@ static void count_slot(struct culet_ruby_slots *slots, uint64_t flags)
     slots->live++;
     slots->promoted += (flags & RUBY_SLOT_PROMOTED) != 0;
     slots->both += (flags & RUBY_SLOT_AGE_MASK) == RUBY_SLOT_AGE_MASK;
-    slots->upper += (flags & RUBY_SLOT_AGE_MASK & ~RUBY_SLOT_PROMOTED) != 0 && ruby_slot_type(flags) != RUBY_SLOT_DATA;
+    slots->upper += ruby_slot_has_upper_age(flags);
 }
 
 void culet_ruby_page_live(const struct culet_ruby_page *page, const unsigned char *memory, uint32_t from, uint32_t to,

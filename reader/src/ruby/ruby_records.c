@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "output/json.h"
 #include "output/stream.h"
+#include "reader/layouts/ruby_slot.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -50,9 +51,6 @@ static size_t count_slots(const struct culet_ruby *ruby, struct slots *slots)
     return sizes;
 }
 
-/* Of live slots, those of Ruby up to 3.2 whose upper age bit is set, at least: objects that survived two collections. */
-#define UPPER_SHARE 100
-
 /* The number of objects that survived so many collections that Ruby counts them as old. */
 static uint64_t count_old(const struct culet_ruby *ruby)
 {
@@ -65,7 +63,7 @@ static uint64_t count_old(const struct culet_ruby *ruby)
         all.both += slots->both;
         all.upper += slots->upper;
     }
-    return all.upper * UPPER_SHARE > all.live ? all.both : all.promoted;
+    return ruby_slot_old_mask(all.live, all.upper) == RUBY_SLOT_AGE_MASK ? all.both : all.promoted;
 }
 
 static void write_slots(struct culet_json *json, const struct culet_ruby *ruby)
