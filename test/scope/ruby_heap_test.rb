@@ -192,6 +192,7 @@ class ScopeRubyHeapTest < Minitest::Test
       live = figures.fetch("heap_live_slots") + figures.fetch("heap_final_slots")
       assert_includes live..(live + FEW_SLOTS), ruby.slots.sum { |each| each["live"] }, command.last
       assert_slot_sizes(figures, ruby, command)
+      assert_in_delta figures.fetch("old_objects"), ruby.old_objects, FEW_SLOTS + (0.05 * figures.fetch("old_objects")), command.last
       assert_equal figures.values_at("minor_gc_count", "major_gc_count"), [ruby.minor_gcs, ruby.major_gcs], command.last
       assert_empty snapshot.problems
       assert_whole snapshot
