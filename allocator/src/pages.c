@@ -195,8 +195,23 @@ static bool wait_for_purge(unsigned microseconds)
     return true;
 }
 
+/* A mapping of a segment with a pagemap entry, to which cached pages are moved: `moved` bytes. 0 if the kernel refuses
+ * it. */
+static uintptr_t map_segment(size_t *moved)
+{
+    uintptr_t base = (uintptr_t)culet_os_map_aligned(CULET_SEGMENT_BYTES, CULET_PAGE);
+
+    if (!base)
+        return 0;
+    if (culet_pagemap_prepare(base, CULET_SEGMENT_PAGES) && culet_huge_cache_move(base, CULET_SEGMENT_BYTES, moved))
+        return base;
+    culet_os_unmap((void *)base, CULET_SEGMENT_BYTES);
+    return 0;
+}
+
 static bool add_segment(uint32_t *index)
 {
+    size_t moved = 0;
     uint32_t i = 0;
     while (i < ceiling && segments[i])
         i++;
@@ -207,14 +222,10 @@ static bool add_segment(uint32_t *index)
     if (!s)
         return false;
     memset(s, 0, sizeof *s);
-    s->base = (uintptr_t)culet_os_map_aligned(CULET_SEGMENT_BYTES, CULET_PAGE);
+    s->base = map_segment(&moved);
     if (!s->base && culet_huge_cache_purge(SIZE_MAX))
-        s->base = (uintptr_t)culet_os_map_aligned(CULET_SEGMENT_BYTES, CULET_PAGE);
-    size_t moved = 0;
-    if (!s->base || !culet_pagemap_prepare(s->base, CULET_SEGMENT_PAGES) ||
-        !culet_huge_cache_move(s->base, CULET_SEGMENT_BYTES, &moved)) {
-        if (s->base)
-            culet_os_unmap((void *)s->base, CULET_SEGMENT_BYTES);
+        s->base = map_segment(&moved);
+    if (!s->base) {
         culet_meta_put(CULET_META_SEGMENT, s);
         return false;
     }
@@ -883,6 +894,14 @@ void *culet_pages_descriptor(enum culet_meta kind)
     culet_pages_release_spare();
     culet_unlock(&culet_pages_lock);
     return culet_meta_get(kind);
+}
+
+bool culet_pages_prepare(uintptr_t start, size_t pages)
+{
+    if (CULET_LIKELY(culet_pagemap_prepare(start, pages)))
+        return true;
+    culet_pages_release_spare();
+    return culet_pagemap_prepare(start, pages);
 }
 
 void culet_pages_count_purged(size_t bytes)

@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <sys/resource.h>
 
@@ -75,6 +76,8 @@ static void fill_and_empty(int resource)
     for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         size_t taken;
         struct link *all = take_all(sizes[i], &taken);
+        if (taken < LIMIT / 2)
+            malloc_info(0, stderr);
         CHECK(taken >= LIMIT / 2, "out of memory after %zu of %lu bytes, in blocks of %zu", taken, (unsigned long)LIMIT,
               sizes[i]);
         CHECK(!malloc(LIMIT) && errno == ENOMEM, "more than there is");

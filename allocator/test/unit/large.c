@@ -410,4 +410,39 @@ TEST(a_huge_block_without_a_pagemap_entry_is_unmapped)
     CHECK_EQUAL(culet_large_stats().huge, 0);
 }
 
+static size_t segments_at_first;
+static unsigned requests, refusals;
+
+/* Grants the mapping of a block, and refuses the next as long as the heap keeps its spare segment. */
+static bool refuse_until_spare_is_released(void)
+{
+    if (requests++ % 2 == 0 || culet_pages_stats().segments < segments_at_first)
+        return false;
+    refusals++;
+    return true;
+}
+
+TEST(a_spare_segment_makes_room_for_a_pagemap_entry)
+{
+    void *block[CULET_SEGMENT_PAGES / 16];
+    const unsigned count = sizeof block / sizeof *block;
+
+    culet_free(culet_malloc(1));
+    for (unsigned i = 0; i < 20; i++) {
+        for (unsigned n = 0; n < count; n++)
+            CHECK((block[n] = culet_malloc(16 * CULET_PAGE)), "no memory");
+        for (unsigned n = 0; n < count; n++)
+            culet_free(block[n]);
+        segments_at_first = culet_pages_stats().segments;
+        requests = 0;
+        culet_os_refuse = refuse_until_spare_is_released;
+        void *huge = culet_malloc(((size_t)300 + 300 * i) << 20);
+        culet_os_refuse = NULL;
+        CHECK(huge, "out of memory beside a spare segment");
+        culet_free(huge);
+    }
+    CHECK(refusals > 0, "no block needed a leaf of the pagemap");
+    culet_heap_check();
+}
+
 CHECK_MAIN
