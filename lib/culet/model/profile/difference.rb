@@ -101,13 +101,11 @@ module Culet
       private
 
       def changes(view)
-        before, after = [@base, @data].map { |data| data.sites(view).to_h { |site| [key_of(site), site.estimate] } }
+        before, after = [@base, @data].map { |data| data.sites(view).to_h { |site| [site.key, site.estimate] } }
         (after.keys | before.keys).map do |key|
           Site.new(key, Change.new(after.fetch(key) { Estimate.new }, before.fetch(key) { Estimate.new }))
         end
       end
-
-      def key_of(site) = [site.frames, site.kind, site.class_name, site.labels]
     end
   end
 end

@@ -8,15 +8,13 @@ module Culet
     class Table < Text::View
       TITLES = { "live" => "in use", "allocated" => "allocated since the start", "peak" => "in use at the peak",
                  "growth" => "allocated after the boot and still in use after three major collections" }.freeze
-      HEADINGS = { "line" => "line", "method" => "method", "file" => "file", "gem" => "gem", "class" => "class",
-                   "library" => "library", "label" => "label" }.freeze
       TOP = 20
       # Frames of a path.
       PATH = 6
       # Processes that the heading names, and those that a note names.
       NAMED = 4
       MOST_NAMED = 12
-      private_constant :TITLES, :HEADINGS, :TOP, :PATH, :NAMED, :MOST_NAMED
+      private_constant :TITLES, :TOP, :PATH, :NAMED, :MOST_NAMED
 
       # @param view [Symbol, String] one of VIEWS
       # @param by [Symbol, String, nil] one of KINDS
@@ -176,7 +174,7 @@ module Culet
       def rank(row) = @by ? row.rank : row.name[3]
 
       def rows
-        grid([[HEADINGS.fetch(@by), shown.map { |row| printable(row.name) }, true],
+        grid([[@by, shown.map { |row| printable(row.name) }, true],
               *([["grows", shown.map { |row| row.grows? ? "yes" : "" }, true]] if @growth),
               ["bytes", shown.map { |row| change(row.bytes) }, false],
               *([["share", shown.map { |row| share(row.bytes) }, false]] unless @data.difference?),
