@@ -1,9 +1,14 @@
 # frozen_string_literal: true
 
+require_relative "../origin"
 require_relative "symbols"
 
 module Culet
   module Profile
+    # libruby, or a Ruby that contains it, and the collectors that it loads.
+    RUBY_LIBRARY = /\A(?:libruby|ruby(?!.*\.so\z))/
+    private_constant :RUBY_LIBRARY
+
     # One function of a stack.
     #
     # file: path of a Ruby file; line: in that file; method: name of the method or native function; gem: "NAME VERSION";
@@ -28,6 +33,19 @@ module Culet
 
       # @return [Boolean] whether it is a native function whose name is not known
       def nameless? = method == Symbols::UNKNOWN || (!library.nil? && method == "[#{library}]")
+
+      # @return [Boolean] whether it is a native function of Ruby itself
+      def ruby_library? = RUBY_LIBRARY.match?(library.to_s)
+
+      # @return [Symbol] whose code it is: :application, :gem, :ruby (with its library, and its methods in C), :library
+      #   or :unknown
+      def kind
+        return :unknown if remark || method == Symbols::UNKNOWN
+        return ruby_library? ? :ruby : :library if library
+        return :ruby if file.nil? || gem == Origin::RUBY
+
+        gem ? :gem : :application
+      end
 
       # @return [String, nil] "file:line"; the file alone where the line is not known
       def place = file && [file, *(line if line&.positive?)].join(":")

@@ -76,7 +76,7 @@ module Culet
       # @return [Boolean] whether Ruby allocated it, and no Ruby frame is known
       def native_in_ruby?
         frames.none? { |frame| frame.ruby? || frame.remark } &&
-          frames.any? { |frame| Stacks::RUBY_LIBRARY.match?(frame.library.to_s) }
+          frames.any?(&:ruby_library?)
       end
 
       # The names that the site counts for, in a table by `kind`.

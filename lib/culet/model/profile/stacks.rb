@@ -14,10 +14,8 @@ module Culet
       # culet's own code in a process: the extensions and the allocator.
       EXTENSION = "culet.so"
       LIBRARIES = ["libculet.so", EXTENSION, "culet_boot.so"].freeze
-      # libruby, or a Ruby that contains it, and the collectors that it loads.
-      RUBY_LIBRARY = /\A(?:lib)?ruby/
       # Libraries whose functions allocate for their caller.
-      PASSING = /\A(?:(?:lib)?ruby|libc\.|libc-|libpthread|ld-|ld\.)/
+      PASSING = /#{RUBY_LIBRARY}|\A(?:libc\.|libc-|libpthread|ld-|ld\.)/
       # Methods that the extension replaces, and that run the program's code.
       REPLACED = /[#.](?:require|require_relative|load|autoload)\z/
       # The command line is a program of its own: of these folders a program loads nothing to run with.
@@ -130,7 +128,7 @@ module Culet
       end
 
       def wrapper?(frame)
-        RUBY_LIBRARY.match?(frame.library.to_s) && WRAPPERS.include?(frame.method.sub(VARIANT, ""))
+        frame.ruby_library? && WRAPPERS.include?(frame.method.sub(VARIANT, ""))
       end
 
       # @return [Integer, nil] number of the frames up to the innermost one of culet's code, if the functions and

@@ -99,7 +99,7 @@ module Culet
       # The native function that called malloc, unless it is Ruby's own.
       def function(site)
         frame = site.frames.find(&:library)
-        frame unless frame.nil? || Profile::Stacks::RUBY_LIBRARY.match?(frame.library)
+        frame unless frame.nil? || frame.ruby_library?
       end
       private_class_method :function
 

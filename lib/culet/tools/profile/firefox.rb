@@ -97,8 +97,8 @@ module Culet
     # their strings. Rows refer to rows of other tables by their numbers.
     class FirefoxTables
       # Categories of frames and their colours; the first grey one is the default.
-      CATEGORIES = { other: %w[Other grey], application: %w[Application yellow], gem: %w[Gems green],
-                     ruby: %w[Ruby blue], native: %w[Native orange] }.freeze
+      CATEGORIES = { unknown: %w[Other grey], application: %w[Application yellow], gem: %w[Gems green],
+                     ruby: %w[Ruby blue], library: %w[Native orange] }.freeze
       NUMBERS = CATEGORIES.keys.each_with_index.to_h.freeze
       # A resource that is a library.
       LIBRARY = 1
@@ -156,24 +156,16 @@ module Culet
       def string(text) = number(@strings, text.to_s)
 
       def frame(frame)
-        category = category(frame)
         # Ruby code counts as what the Firefox Profiler calls scripts; Ruby's methods in C belong to its stacks.
         function = Function.new(string(frame.method), frame.file && number(@sources, string(frame.file)),
-                                frame.library && number(@libraries, frame.library), frame.ruby?, category == :ruby)
-        number(@frames, Row.new(number(@functions, function), frame.line, NUMBERS.fetch(category)))
+                                frame.library && number(@libraries, frame.library), frame.ruby?,
+                                frame.interpreted? && !frame.ruby?)
+        number(@frames, Row.new(number(@functions, function), frame.line, NUMBERS.fetch(frame.kind)))
       end
 
       def object(class_name)
         function = Function.new(string(class_name), nil, nil, false, true)
         number(@frames, Row.new(number(@functions, function), nil, NUMBERS.fetch(:ruby)))
-      end
-
-      def category(frame)
-        return :native if frame.library
-        return :other if frame.remark || frame.nameless?
-        return :ruby unless frame.file
-
-        frame.gem ? :gem : :application
       end
 
       # An id that Breakpad makes of a build id: a GUID, whose first three numbers are little-endian, and an age of 0.

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "json"
-require_relative "../../model/origin"
 require_relative "../../render/packing"
 
 module Culet
@@ -17,9 +16,6 @@ module Culet
 
       # Index of a frame's kind in the list of profile.js.
       KINDS = %i[application gem ruby library class unknown].each_with_index.to_h.freeze
-      RUBY_LIBRARY = %r{(?:\A|/)(?:libruby[^/]*|ruby[\d.]*)\z}
-      # A function of no known library.
-      UNNAMED = "??"
       # Significant digits of estimates.
       DIGITS = 6
       # Values of labels of all sites.
@@ -38,7 +34,7 @@ module Culet
         # @return [Integer]
         def number(key) = @numbers[key] ||= @numbers.size
       end
-      private_constant :KINDS, :RUBY_LIBRARY, :UNNAMED, :DIGITS, :MOST_CELLS, :Table
+      private_constant :KINDS, :DIGITS, :MOST_CELLS, :Table
 
       # @param view [Symbol] the view that the page opens with
       # @param base [Data, nil] the earlier profile of a comparison
@@ -107,16 +103,7 @@ module Culet
 
       def frame_number(frame)
         @frame_numbers[frame] ||= @frames.number([frame.method, frame.file, frame.line.to_i, frame.gem, frame.library,
-                                                  KINDS[kind(frame)]])
-      end
-
-      def kind(frame)
-        return :unknown if frame.remark
-        return frame.library.match?(RUBY_LIBRARY) ? :ruby : :library if frame.library
-        return frame.method == UNNAMED ? :unknown : :ruby unless frame.file
-        return :application unless frame.gem
-
-        frame.gem == Origin::RUBY ? :ruby : :gem
+                                                  KINDS[frame.kind]])
       end
 
       def frame_columns
