@@ -50,7 +50,6 @@ module Culet
         @processes = {}
         @waiting = {} # by socket: connections whose answer is due
         @allowance = BUDGET
-        @boot_time = ::Process.clock_gettime(::Process::CLOCK_REALTIME) - ::Process.clock_gettime(::Process::CLOCK_BOOTTIME)
       end
 
       # @return [Hash{String => Object}, nil] the moment; nil when all processes have ended
@@ -115,7 +114,7 @@ module Culet
         rollups = read_rollups
         known = @processes.each_value.filter_map(&:copied)
         copied = known.empty? ? 0.0 : known.sum / known.size
-        @processes.each_value.map { |process| process.describe(rollups[process.pid], copied, @boot_time) }
+        @processes.each_value.map { |process| process.describe(rollups[process.pid], copied) }
       end
 
       # Readings that took longer are made up for by later moments.

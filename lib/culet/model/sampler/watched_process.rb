@@ -99,14 +99,13 @@ module Culet
       #
       # @param rollup [Processes::Rollups::Entry, nil] the last reading of smaps_rollup
       # @param copied [Float] as of Sharing#memory
-      # @param boot_time [Float] of the machine, in seconds since 1970
       # @return [Hash{String => Object}] the same object as the last time if nothing has changed
-      def describe(rollup, copied, boot_time)
+      def describe(rollup, copied)
         state = [collections_per_minute, rollup, @stat, counters, @title]
         return @description if state == @state
 
         @state = state
-        @description = { **identity(boot_time), **memory(rollup, copied), "cpu_seconds" => @stat.cpu_seconds,
+        @description = { **identity, **memory(rollup, copied), "cpu_seconds" => @stat.cpu_seconds,
                          "threads" => @stat.threads, "figures" => counters && figures(state.first) }.freeze
       end
 
@@ -121,10 +120,9 @@ module Culet
       # Whether it began after the sampler did.
       def young? = Clock.now - @first_seen < TITLE_SECONDS
 
-      def identity(boot_time)
-        @started_at ||= (boot_time + @stat.start_ticks.fdiv(Processes::Cpu::TICKS_PER_SECOND)).round(2)
+      def identity
         { "pid" => @pid, "parent_pid" => @stat.parent_pid, "start_ticks" => @stat.start_ticks,
-          "started_at" => @started_at, "title" => @title, "ruby" => @ruby }
+          "started_at" => @stat.started_at, "title" => @title, "ruby" => @ruby }
       end
 
       def memory(rollup, copied)

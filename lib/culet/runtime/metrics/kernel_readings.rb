@@ -36,17 +36,11 @@ module Culet
       end
 
       def basic(reading)
-        start = reading.start_ticks.fdiv(Processes::Cpu::TICKS_PER_SECOND)
         [["process_resident_memory_bytes", {}, reading.resident_bytes],
          ["process_virtual_memory_bytes", {}, reading.virtual_bytes],
          ["process_cpu_seconds_total", {}, reading.cpu_seconds],
          ["process_threads", {}, reading.threads],
-         ["process_start_time_seconds", {}, (boot_time + start).round(2)]]
-      end
-
-      # Seconds since 1970. Asked once, so that a start does not change with the clock.
-      def boot_time
-        @boot_time ||= ::Process.clock_gettime(::Process::CLOCK_REALTIME) - ::Process.clock_gettime(::Process::CLOCK_BOOTTIME)
+         ["process_start_time_seconds", {}, reading.started_at]]
       end
 
       def sharing(rollup)

@@ -45,6 +45,14 @@ module Culet
       # @return [Integer, nil] clock ticks since the machine started; nil when the process has ended
       def start_ticks(pid) = stat(pid)&.[](:start)&.to_i
 
+      # Asked once, so that the start of a process does not change with the clock.
+      #
+      # @return [Float] when the machine was started, in seconds since 1970
+      def booted_at
+        @booted_at ||= ::Process.clock_gettime(::Process::CLOCK_REALTIME) -
+                       ::Process.clock_gettime(::Process::CLOCK_BOOTTIME)
+      end
+
       # @return [Float, nil] seconds since the process was forked; nil when it has ended
       def age_seconds(pid)
         ticks = start_ticks(pid)

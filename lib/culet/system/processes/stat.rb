@@ -16,6 +16,9 @@ module Culet
         # @return [Float] seconds of CPU time
         def cpu_seconds = ticks.fdiv(Cpu::TICKS_PER_SECOND)
 
+        # @return [Float] when the process was started or forked, in seconds since 1970
+        def started_at = (Cpu.booted_at + start_ticks.fdiv(Cpu::TICKS_PER_SECOND)).round(2)
+
         # @return [Boolean] whether the process has ended
         def ended? = %w[Z X].include?(state)
       end
