@@ -54,9 +54,7 @@ module Culet
 
         # @param parent [Integer]
         # @return [Array<Integer>]
-        def children_of(parent)
-          Dir.children("/proc").grep(/\A\d+\z/).map(&:to_i).select { |pid| Processes::Cpu.parent(pid) == parent }
-        end
+        def children_of(parent) = Processes::Tree.new(parent).children(parent).to_a
 
         # @param pid [Integer]
         # @return [Integer]

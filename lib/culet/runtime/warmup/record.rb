@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../system/clock"
+require_relative "../../system/processes/memory"
 
 module Culet
   module Warmup
@@ -33,15 +34,9 @@ module Culet
 
       # @return [Integer, nil] nil without /proc
       def resident_bytes
-        pages = File.read("/proc/self/statm")[/\A\d+ (\d+)/, 1]
-        pages && (Integer(pages, 10) * page_bytes)
+        Processes::Memory.statm(File.read("/proc/self/statm")).first
       rescue SystemCallError
         nil
-      end
-
-      def page_bytes
-        require "etc"
-        Etc.sysconf(Etc::SC_PAGESIZE)
       end
     end
   end
