@@ -50,7 +50,7 @@ module Culet
       # @return [Integer, nil] bytes; nil where no worker had a peak, or the threads are not known
       def thread_bytes
         swing = mean(series.map { |bytes| bytes.max - bytes.min })
-        threads = moments.flatten.filter_map { |one| one["threads"] }.max
+        threads = workers.flat_map { |worker| seen(worker, "threads") }.max
         swing / threads if threads && swing >= LEAST_SWING
       end
 
@@ -81,19 +81,13 @@ module Culet
         end
       end
 
-      # @return [Array<Array<Hash>>] what was seen of each worker over time
-      def moments
-        @moments ||= workers.map do |worker|
-          @observation.moments.filter_map { |one| one["processes"].find { |process| process["pid"] == worker.pid } }
-        end
-      end
-
       # @return [Array<Array<Integer>>] private bytes of each worker over time
       def series
-        @series ||= workers.zip(moments).map do |worker, seen|
-          [*seen.filter_map { |one| one["private_bytes"] }, worker.private_bytes]
-        end
+        @series ||= workers.map { |worker| [*seen(worker, "private_bytes"), worker.private_bytes] }
       end
+
+      # @return [Array<Integer>] a figure of the worker over time
+      def seen(worker, figure) = @observation.points_of(worker.pid) { |one| one[figure] }.map(&:last)
 
       def peaks = series.map(&:max)
 

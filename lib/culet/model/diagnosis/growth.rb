@@ -134,10 +134,7 @@ module Culet
 
       private
 
-      def trend_of(process)
-        found = observation.in_use_of(process) || process.in_use
-        found.points.size >= 2 * FLOORS ? found.floors(FLOORS) : found
-      end
+      def trend_of(process) = (observation.in_use_of(process) || process.in_use).floors(FLOORS)
 
       def rows = @rows ||= observation.retention ? observation.retention.rows.reject { |row| stale?(row) } : []
 

@@ -227,6 +227,7 @@ module Culet
         low + ((high - low) * (at - from) / (to - from))
       end
 
+      # @param pid [Integer]
       # @yieldparam one [Hash] the process in a moment
       # @yieldreturn [Numeric, nil]
       # @return [Array<Array(Float, Numeric)>] seconds since the first moment, and what the block returns
@@ -237,7 +238,6 @@ module Culet
           [moment["at"] - moments.first["at"], value] if value
         end
       end
-      private :points_of
 
       def at_each_look(figure) = retention&.looks.to_a.filter_map { |look| look.analysis.public_send(figure) }
       private :at_each_look
