@@ -13,7 +13,6 @@ module Culet
       # @return [Boolean] whether that is its name
       def named?(text) = name === text # rubocop:disable Style/CaseEquality -- a String or a Regexp
 
-      # @param version [String, nil] nil: any
       # @param version [Array(Integer, Integer), nil] nil: any
       # @return [Boolean] whether that Ruby reads it
       def read_by?(version)

@@ -12,10 +12,6 @@ module Culet
   #
   # @api private
   class Gain
-    SHARE = Thresholds::GAIN_SHARE
-    BAND = Thresholds::GAIN_BAND
-    private_constant :SHARE, :BAND
-
     # @return [Integer] what would be freed
     attr_reader :bytes
 
@@ -25,14 +21,14 @@ module Culet
     def initialize(bytes, of:, kind: :setting)
       @bytes = bytes
       @whole = of
-      @least = [Thresholds::GAIN_BYTES.fetch(kind), SHARE * of]
+      @least = [Thresholds::GAIN_BYTES.fetch(kind), Thresholds::GAIN_SHARE * of]
     end
 
     # @return [Symbol] :worth, :close, :small
     def verdict
-      return :small if bytes < (1 - BAND) * limit
+      return :small if bytes < (1 - Thresholds::GAIN_BAND) * limit
 
-      bytes < (1 + BAND) * limit ? :close : :worth
+      bytes < (1 + Thresholds::GAIN_BAND) * limit ? :close : :worth
     end
 
     # @return [Boolean] whether to advise the change
@@ -61,7 +57,7 @@ module Culet
     def limit_in_words
       return Text::Size.human(@least.first) if limit == @least.first
 
-      "#{Text::Numbers.percent(SHARE, 1, digits: 0)}, #{Text::Size.human(limit)}"
+      "#{Text::Numbers.percent(Thresholds::GAIN_SHARE, 1, digits: 0)}, #{Text::Size.human(limit)}"
     end
   end
 end

@@ -17,8 +17,6 @@ module Culet
     LEVEL = 0.01
     # 1 / 5! is less than LEVEL, 1 / 4! is not.
     LEAST_POINTS = 5
-    CONFIDENCE = 0.95
-    private_constant :CONFIDENCE
 
     # @return [Array<Array(Float, Numeric)>] seconds and value
     attr_reader :points
@@ -49,7 +47,7 @@ module Culet
       return [-Float::INFINITY, Float::INFINITY] if slopes.size < 3
 
       counts = inversions(points.size)
-      tail = (1 - CONFIDENCE) / 2 * counts.sum
+      tail = (1 - Statistics::CONFIDENCE) / 2 * counts.sum
       cut = 0
       cut += 1 while cut < slopes.size / 2 && counts.first(cut + 1).sum <= tail
       cut = [cut - 1, 0].max
