@@ -180,14 +180,11 @@ static void write_tally(struct culet_buffer *buffer, const struct tally *tally, 
 
 static void write_list(struct culet_buffer *buffer, const char *name, const struct tally *list, int length)
 {
-    int measured = 0;
-
     culet_buffer_format(buffer, ",\"%s\":[", name);
     for (int i = 0; i < length; i++) {
         if (list[i].count == 0)
             continue;
-        if (measured++ > 0)
-            culet_buffer_text(buffer, ",");
+        culet_buffer_comma(buffer);
         write_tally(buffer, &list[i], i);
     }
     culet_buffer_text(buffer, "]");

@@ -64,6 +64,12 @@ void culet_buffer_format(struct culet_buffer *buffer, const char *format, ...)
         culet_buffer_add(buffer, line, (size_t)length < sizeof(line) ? (size_t)length : sizeof(line) - 1);
 }
 
+void culet_buffer_comma(struct culet_buffer *buffer)
+{
+    if (buffer->length > 0 && strchr("[{", buffer->bytes[buffer->length - 1]) == NULL)
+        culet_buffer_text(buffer, ",");
+}
+
 void culet_buffer_json_string(struct culet_buffer *buffer, const char *bytes, size_t length)
 {
     culet_buffer_text(buffer, "\"");
@@ -95,7 +101,7 @@ static int add_member(VALUE key, VALUE value, VALUE data)
 {
     struct culet_buffer *buffer = (struct culet_buffer *)data;
 
-    culet_buffer_text(buffer, ",");
+    culet_buffer_comma(buffer);
     add_key(buffer, key);
     culet_buffer_json(buffer, value);
     return ST_CONTINUE;
@@ -110,22 +116,16 @@ static void add_array(struct culet_buffer *buffer, VALUE array)
 {
     culet_buffer_text(buffer, "[");
     for (long i = 0; i < RARRAY_LEN(array); i++) {
-        if (i > 0)
-            culet_buffer_text(buffer, ",");
+        culet_buffer_comma(buffer);
         culet_buffer_json(buffer, RARRAY_AREF(array, i));
     }
     culet_buffer_text(buffer, "]");
 }
 
-/* Each member starts with a comma; the first one is overwritten with a blank. */
 static void add_hash(struct culet_buffer *buffer, VALUE hash)
 {
-    size_t start = buffer->length + 1;
-
     culet_buffer_text(buffer, "{");
     culet_buffer_json_members(buffer, hash);
-    if (!buffer->failed && buffer->length > start)
-        buffer->bytes[start] = ' ';
     culet_buffer_text(buffer, "}");
 }
 

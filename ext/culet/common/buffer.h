@@ -26,6 +26,9 @@ void culet_buffer_text(struct culet_buffer *buffer, const char *text);
 /* Adds what printf would print, up to 511 bytes. */
 void culet_buffer_format(struct culet_buffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Adds a comma, unless a JSON list or object has just begun. */
+void culet_buffer_comma(struct culet_buffer *buffer);
+
 /* Adds a JSON string. Bytes above ASCII are copied; the reader handles invalid UTF-8. */
 void culet_buffer_json_string(struct culet_buffer *buffer, const char *bytes, size_t length);
 
@@ -33,7 +36,7 @@ void culet_buffer_json_string(struct culet_buffer *buffer, const char *bytes, si
  * the name of its class. May raise. */
 void culet_buffer_json(struct culet_buffer *buffer, VALUE value);
 
-/* Adds the pairs of a Hash as members of a JSON object, each after a comma. May raise. */
+/* Adds the pairs of a Hash as members of a JSON object that has begun. May raise. */
 void culet_buffer_json_members(struct culet_buffer *buffer, VALUE hash);
 
 /* Frees the memory and leaves the buffer empty. */

@@ -110,15 +110,13 @@ static int by_bytes(const void *one, const void *other)
 static void write_groups(const struct search *search, const struct equal *equal, const struct culet_numbers *ids,
                          struct culet_buffer *out)
 {
-    bool first = true;
-
     culet_buffer_text(out, "\"holders\":[");
     for (uint32_t i = 0; i < equal->group_count; i++) {
         long id;
         if (!culet_analysis_shown(search->analysis, ids, equal->groups[i], &id))
             continue;
-        culet_buffer_format(out, "%s%ld", first ? "" : ",", id);
-        first = false;
+        culet_buffer_comma(out);
+        culet_buffer_format(out, "%ld", id);
     }
     culet_buffer_text(out, "]");
 }
@@ -156,8 +154,7 @@ void culet_duplicates_write(struct culet_analysis *analysis, const struct culet_
         qsort(search.equals.items, search.equals.count, sizeof(*search.equals.items), by_bytes);
     culet_buffer_text(out, ",\"duplicates\":[");
     for (size_t i = 0; i < search.equals.count && i < MOST_ROWS && search.equals.items[i].copies > 1; i++) {
-        if (i > 0)
-            culet_buffer_text(out, ",");
+        culet_buffer_comma(out);
         write_row(&search, &search.equals.items[i], options->content != 0, ids, out);
     }
     culet_buffer_text(out, "]");

@@ -5,6 +5,7 @@
 
 #include "reader/src/base/search.h"
 
+#define MOST_STEPS 64 /* of a path; further ones are left out in the middle */
 #define HEAVIEST_STEPS 12
 #define MOST_VISITS 200000 /* of shared nodes, on the way back to a holder */
 #define UNNAMED "(several references)"
@@ -128,8 +129,7 @@ void culet_paths_write_heaviest(struct culet_analysis *analysis, uint32_t holder
     culet_buffer_text(out, "[");
     for (int step = 0; step < HEAVIEST_STEPS && find_heaviest(&heaviest); step++) {
         uint32_t entry = analysis->walk.entries.items[heaviest.id];
-        if (step > 0)
-            culet_buffer_text(out, ",");
+        culet_buffer_comma(out);
         write_step(analysis, heaviest.from, heaviest.id, out);
         if (entry == 0 || (entry & CULET_LEAF) || analysis->walk.tree.parent.items[entry] != heaviest.from)
             break;
@@ -140,7 +140,7 @@ void culet_paths_write_heaviest(struct culet_analysis *analysis, uint32_t holder
 
 /* ---- to an object ---- */
 
-/* A way from a holder: nodes of the tree, and crossings between them. Built backwards. */
+/* A way from a holder: nodes of the tree, and crossings between them. */
 struct step {
     uint32_t from; /* number of a node */
     uint32_t id;
@@ -148,30 +148,30 @@ struct step {
 
 CULET_LIST(steps, struct step)
 
-/* Adds the steps from the node below the root to a node or an object, the last first. */
+/* Adds the steps from the node below the root to a node. */
 static void add_chain(struct culet_analysis *analysis, struct steps *steps, uint32_t number)
 {
     const struct culet_walk *walk = &analysis->walk;
+    size_t first = steps->count;
+    uint32_t above;
 
-    while (walk->tree.parent.items[number] != CULET_ROOT) {
-        uint32_t above = walk->tree.parent.items[number];
+    for (; (above = walk->tree.parent.items[number]) != CULET_ROOT; number = above)
         (void)steps_add(analysis->memory, steps, (struct step){above, walk->objects.items[number]});
-        number = above;
+    for (size_t last = steps->count; first + 1 < last; first++) {
+        struct step step = steps->items[first];
+        steps->items[first] = steps->items[--last];
+        steps->items[last] = step;
     }
 }
 
 static void write_steps(struct culet_analysis *analysis, const struct steps *steps, struct culet_buffer *out)
 {
-    bool first = true;
-
+    culet_buffer_comma(out);
     culet_buffer_text(out, "[");
-    for (size_t i = steps->count; i-- > 0;) {
-        size_t done = steps->count - 1 - i;
-        if (steps->count > CULET_MOST_STEPS && done >= CULET_MOST_STEPS / 2 && i >= CULET_MOST_STEPS / 2)
+    for (size_t i = 0; i < steps->count; i++) {
+        if (i >= MOST_STEPS / 2 && i + MOST_STEPS / 2 < steps->count)
             continue;
-        if (!first)
-            culet_buffer_text(out, ",");
-        first = false;
+        culet_buffer_comma(out);
         write_step(analysis, steps->items[i].from, steps->items[i].id, out);
     }
     culet_buffer_text(out, "]");
@@ -193,7 +193,7 @@ struct way_back {
     struct culet_numbers holders;
     int most;
     struct culet_buffer *out;
-    const struct steps *tail; /* from the shared object on, the last first */
+    const struct steps *tail; /* from the shared object on */
 };
 
 static uint32_t id_of_target(const struct culet_walk *walk, uint32_t to)
@@ -206,30 +206,21 @@ static void write_way(struct way_back *way, size_t crossing, uint32_t via)
 {
     struct culet_analysis *analysis = way->analysis;
     const struct culet_walk *walk = &analysis->walk;
-    struct steps forward = {NULL, 0, {NULL, 0}}, part = {NULL, 0, {NULL, 0}}, whole = {NULL, 0, {NULL, 0}};
+    struct steps steps = {NULL, 0, {NULL, 0}};
 
     for (;;) {
         const struct culet_crossing *one = &walk->crossings.items[crossing];
-        part.count = 0;
-        add_chain(analysis, &part, one->from);
-        for (size_t i = part.count; i-- > 0;)
-            (void)steps_add(analysis->memory, &forward, part.items[i]);
-        (void)steps_add(analysis->memory, &forward, (struct step){one->from, id_of_target(walk, one->to)});
+        add_chain(analysis, &steps, one->from);
+        (void)steps_add(analysis->memory, &steps, (struct step){one->from, id_of_target(walk, one->to)});
         if (via == 0)
             break;
         crossing = way->mets.items[via].crossing;
         via = way->mets.items[via].via;
     }
     for (size_t i = 0; i < way->tail->count; i++)
-        (void)steps_add(analysis->memory, &whole, way->tail->items[i]);
-    for (size_t i = forward.count; i-- > 0;)
-        (void)steps_add(analysis->memory, &whole, forward.items[i]);
-    if (way->holders.count > 1)
-        culet_buffer_text(way->out, ",");
-    write_steps(analysis, &whole, way->out);
-    steps_free(analysis->memory, &forward);
-    steps_free(analysis->memory, &part);
-    steps_free(analysis->memory, &whole);
+        (void)steps_add(analysis->memory, &steps, way->tail->items[i]);
+    write_steps(analysis, &steps, way->out);
+    steps_free(analysis->memory, &steps);
 }
 
 static bool is_new_holder(struct way_back *way, uint32_t holder)
@@ -279,19 +270,17 @@ void culet_paths_write_to(struct culet_analysis *analysis, uint32_t id, int most
     uint32_t entry = walk->entries.items[id], number = entry & CULET_LEAF ? entry & CULET_NUMBER_MASK : entry, top;
     struct steps steps = {NULL, 0, {NULL, 0}};
 
-    culet_buffer_text(out, "[");
     if ((entry & CULET_LEAF) && number == CULET_ROOT) {
         write_ways_back(analysis, CULET_LEAF | id, &steps, most, out);
     } else if (number != 0) {
+        add_chain(analysis, &steps, number);
         if (entry & CULET_LEAF)
             (void)steps_add(analysis->memory, &steps, (struct step){number, id});
-        add_chain(analysis, &steps, number);
         top = walk->top.items[number];
         if (culet_walk_is_holder(walk, top))
             write_steps(analysis, &steps, out);
         else
             write_ways_back(analysis, top, &steps, most, out);
     }
-    culet_buffer_text(out, "]");
     steps_free(analysis->memory, &steps);
 }

@@ -3,12 +3,10 @@
 
 #include "retain/analysis.h"
 
-#define CULET_MOST_STEPS 64 /* of a path; further ones are left out in the middle */
-
 /* Writes a path as a JSON list: from a holder to where most of its bytes are. */
 void culet_paths_write_heaviest(struct culet_analysis *analysis, uint32_t holder, struct culet_buffer *out);
 
-/* Writes up to `most` paths to an object as a JSON list of lists, one from each holder. */
+/* Adds up to `most` paths to an object to a JSON list that has begun, one from each holder. */
 void culet_paths_write_to(struct culet_analysis *analysis, uint32_t id, int most, struct culet_buffer *out);
 
 /* Writes the name of the reference from a node of the tree to an object, without quotes. A holder's own name is left

@@ -158,8 +158,7 @@ static void write_classes_of(struct report *report, uint32_t group)
         const struct culet_group_class *pair = pair_at(report, report->pairs.items[at]);
         if (pair->group_class >> 32 != group)
             break;
-        if (i > 0)
-            culet_buffer_text(report->out, ",");
+        culet_buffer_comma(report->out);
         write_class_row(report, report->analysis->classes.items[(uint32_t)pair->group_class - 1].key, &pair->all);
     }
     culet_buffer_text(report->out, "]");
@@ -182,8 +181,7 @@ static void write_classes(struct report *report)
     qsort(classes->items, classes->count, sizeof(*classes->items), by_class_bytes);
     culet_buffer_text(report->out, ",\"classes\":[");
     for (size_t i = 0; i < classes->count && i < SHOWN_CLASSES; i++) {
-        if (i > 0)
-            culet_buffer_text(report->out, ",");
+        culet_buffer_comma(report->out);
         write_class_row(report, classes->items[i].key, &classes->items[i].all);
     }
     culet_buffer_text(report->out, "]");
@@ -256,8 +254,7 @@ static void write_holders(struct report *report)
 {
     culet_buffer_text(report->out, ",\"holders\":[");
     for (size_t i = 0; i < report->holders.count; i++) {
-        if (i > 0)
-            culet_buffer_text(report->out, ",");
+        culet_buffer_comma(report->out);
         write_holder(report, report->holders.items[i], i);
     }
     culet_buffer_text(report->out, "]");
@@ -274,14 +271,12 @@ static uint32_t example_of(const struct report *report, uint32_t group)
 
 static void write_ids(struct report *report, const uint32_t *members, uint32_t count)
 {
-    bool first = true;
-
     culet_buffer_text(report->out, "\"holders\":[");
     for (uint32_t i = 0; i < count; i++) {
         if (report->ids.items[members[i]] == 0)
             continue;
-        culet_buffer_format(report->out, "%s%u", first ? "" : ",", report->ids.items[members[i]] - 1);
-        first = false;
+        culet_buffer_comma(report->out);
+        culet_buffer_format(report->out, "%u", report->ids.items[members[i]] - 1);
     }
     culet_buffer_text(report->out, "],");
 }
@@ -295,17 +290,16 @@ static void write_set(struct report *report, uint32_t group)
     write_ids(report, members, count);
     write_sums(report, group);
     write_classes_of(report, group);
-    culet_buffer_text(report->out, ",\"paths\":");
+    culet_buffer_text(report->out, ",\"paths\":[");
     culet_paths_write_to(report->analysis, example_of(report, group), MOST_PATHS, report->out);
-    culet_buffer_text(report->out, "}");
+    culet_buffer_text(report->out, "]}");
 }
 
 static void write_sets(struct report *report)
 {
     culet_buffer_text(report->out, ",\"sets\":[");
     for (size_t i = 0; i < report->sets.count; i++) {
-        if (i > 0)
-            culet_buffer_text(report->out, ",");
+        culet_buffer_comma(report->out);
         write_set(report, report->sets.items[i]);
     }
     culet_buffer_text(report->out, "]");
@@ -330,7 +324,6 @@ static bool is_class(const struct report *report, uint64_t key)
 static void write_class_groups(struct report *report, uint32_t number, struct culet_ranking *largest)
 {
     const struct culet_group_classes *table = &report->analysis->group_classes;
-    bool first = true;
 
     for (uint32_t place = 0; place < table->count; place++) {
         const struct culet_group_class *pair = &table->items[place];
@@ -338,28 +331,16 @@ static void write_class_groups(struct report *report, uint32_t number, struct cu
         if ((uint32_t)pair->group_class != number + 1 || !shown_id(report, (uint32_t)(pair->group_class >> 32), &id))
             continue;
         (void)culet_ranking_add(report->analysis->memory, largest, (struct culet_ranked){pair->all.bytes, place});
-        culet_buffer_format(report->out, "%s[%ld,%" PRIu64 ",%" PRIu64 "]", first ? "" : ",", id, pair->all.objects,
-                            pair->all.bytes);
-        first = false;
+        culet_buffer_comma(report->out);
+        culet_buffer_format(report->out, "[%ld,%" PRIu64 ",%" PRIu64 "]", id, pair->all.objects, pair->all.bytes);
     }
     culet_ranking_sort(largest);
 }
 
 static void write_class_paths(struct report *report, const struct culet_ranking *largest)
 {
-    bool first = true;
-
-    for (size_t i = 0; i < largest->count && i < MOST_PATHS; i++) {
-        struct culet_buffer path = {NULL, 0, 0, 0};
-        culet_paths_write_to(report->analysis, pair_at(report, largest->items[i].number)->first, 1, &path);
-        if (path.length > 2) { /* a list of one path: its brackets are left out */
-            if (!first)
-                culet_buffer_text(report->out, ",");
-            first = false;
-            culet_buffer_add(report->out, path.bytes + 1, path.length - 2);
-        }
-        culet_buffer_free(&path);
-    }
+    for (size_t i = 0; i < largest->count && i < MOST_PATHS; i++)
+        culet_paths_write_to(report->analysis, pair_at(report, largest->items[i].number)->first, 1, report->out);
 }
 
 static void write_selected_class(struct report *report)
@@ -408,9 +389,9 @@ static bool write_selected_object(struct report *report)
         count = members_of(report, group - holder_count(report), &members);
         write_ids(report, members, count);
     }
-    culet_buffer_text(report->out, "\"paths\":");
+    culet_buffer_text(report->out, "\"paths\":[");
     culet_paths_write_to(analysis, id, MOST_PATHS, report->out);
-    culet_buffer_text(report->out, "}");
+    culet_buffer_text(report->out, "]}");
     return true;
 }
 

@@ -228,9 +228,9 @@ static void write_kept(struct culet_analysis *analysis, const struct kept *kept,
         culet_buffer_format(out, "[%ld", id);
     else
         culet_buffer_text(out, "[null");
-    culet_buffer_format(out, ",%u,%" PRIu64 ",", kept->samples, (uint64_t)kept->bytes);
+    culet_buffer_format(out, ",%u,%" PRIu64 ",[", kept->samples, (uint64_t)kept->bytes);
     culet_paths_write_to(analysis, kept->id, 1, out);
-    culet_buffer_text(out, "]");
+    culet_buffer_text(out, "]]");
 }
 
 static void write_site(struct culet_analysis *analysis, const struct kepts *kepts, const struct site *site,
@@ -242,8 +242,7 @@ static void write_site(struct culet_analysis *analysis, const struct kepts *kept
     culet_buffer_format(out, "[\"%c\",%u,%u,%u,%" PRIu64 ",[", first->site->kind == CULET_PROFILE_OBJECT ? 'o' : 'm',
                         first->site->stack, first->site->label, first->site->type, (uint64_t)site->bytes);
     for (size_t i = 0; i < site->count && i < MOST_KEEPERS; i++) {
-        if (i > 0)
-            culet_buffer_text(out, ",");
+        culet_buffer_comma(out);
         write_kept(analysis, &first[i], ids, out);
     }
     culet_buffer_text(out, "]]");
@@ -260,8 +259,7 @@ void culet_sampled_write(struct culet_analysis *analysis, const struct culet_sam
     culet_buffer_format(out, ",\"samples\":{\"started_ns\":%" PRIu64 ",\"generation\":%u,\"sites\":[",
                         sampled->samples->started_ns, sampled->samples->generation);
     for (size_t i = 0; i < sites.count && i < MOST_SITES && !culet_memory_exhausted(analysis->memory); i++) {
-        if (i > 0)
-            culet_buffer_text(out, ",");
+        culet_buffer_comma(out);
         write_site(analysis, &kepts, &sites.items[i], ids, out);
     }
     culet_buffer_text(out, "]}");
