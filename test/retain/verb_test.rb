@@ -64,6 +64,8 @@ class RetainVerbTest < Minitest::Test
       found = retain(pid, "--class", "Shop::Page")["selected"]
       assert_equal [5_000, "Shop::CACHE", 5_000], [found["objects"], found["holders"].first["name"], found["holders"].first["objects"]]
       assert_match(/Shop::Page: 5,000 instances/, report(pid, "--class", "Shop::Page"))
+      strings = retain(pid, "--class", "String")["selected"]["holders"].map { |one| one["bytes"] }
+      assert_equal strings.max(10), strings.first(10)
       assert_match(/no instance of Missing/, report(pid, "--class", "Missing"))
       address = row(retain(pid), "Shop::CACHE")["address"]
       one = retain(pid, "--path", address)["selected"]

@@ -16,7 +16,7 @@ static uint32_t group_of_set(const struct culet_analysis *analysis, uint32_t set
     return holders_of(analysis) + (set == 0 ? CULET_MANY : set);
 }
 
-uint32_t culet_analysis_group_of_top(const struct culet_analysis *analysis, uint32_t top)
+static uint32_t group_of_top(const struct culet_analysis *analysis, uint32_t top)
 {
     uint32_t object = analysis->walk.objects.items[top];
 
@@ -33,7 +33,7 @@ uint32_t culet_analysis_group(const struct culet_analysis *analysis, uint32_t id
         number = entry;
     else if (number == CULET_ROOT)
         return group_of_set(analysis, culet_sets_of_leaf(&analysis->sets, id));
-    return culet_analysis_group_of_top(analysis, analysis->walk.top.items[number]);
+    return group_of_top(analysis, analysis->walk.top.items[number]);
 }
 
 /* ---- classes ---- */
@@ -43,76 +43,40 @@ static uint32_t hash_of(uint64_t key)
     return (uint32_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
 }
 
-static uint32_t hash_of_class(const void *classes, uint32_t number)
+static uint32_t hash_of_sum(const void *list, uint32_t number)
 {
-    return hash_of(((const struct culet_class_sums *)classes)->items[number - 1].key);
+    return hash_of(((const struct culet_class_sum_list *)list)->items[number - 1].key);
 }
 
-/* The number of a class. Returns false without memory. */
-static bool class_number(struct culet_analysis *analysis, uint64_t key, uint32_t *number)
+/* Adds an object to the sum with a key. Returns the number of the sum + 1; 0: no memory. */
+static uint32_t add_to_sum(struct culet_memory *memory, struct culet_class_sums *sums, uint64_t key, uint32_t id,
+                           uint64_t bytes)
 {
-    uint32_t at, mask, found;
+    struct culet_class_sum_list *list = &sums->list;
+    uint32_t mask, at, found;
 
-    if (!culet_table_reserve(analysis->memory, &analysis->class_table, 1, analysis->classes.count + 1, hash_of_class,
-                             &analysis->classes))
-        return false;
-    mask = (uint32_t)analysis->class_table.count - 1;
-    for (at = hash_of(key) & mask; (found = analysis->class_table.items[at]) != 0; at = (at + 1) & mask)
-        if (analysis->classes.items[found - 1].key == key) {
-            *number = found - 1;
-            return true;
-        }
-    if (!culet_class_sums_add(analysis->memory, &analysis->classes, (struct culet_class_sum){key, {0, 0}}))
-        return false;
-    *number = (uint32_t)analysis->classes.count - 1;
-    analysis->class_table.items[at] = *number + 1;
-    return true;
-}
-
-static struct culet_group_class *place_of(struct culet_group_classes *table, uint64_t key)
-{
-    uint32_t mask = (uint32_t)table->count - 1, at = hash_of(key) & mask;
-
-    while (table->items[at].group_class != 0 && table->items[at].group_class != key)
-        at = (at + 1) & mask;
-    return &table->items[at];
-}
-
-static bool grow_group_classes(struct culet_analysis *analysis)
-{
-    struct culet_group_classes grown = {NULL, 0, {NULL, 0}}, *before = &analysis->group_classes;
-    size_t capacity = before->count == 0 ? 4096 : before->count * 2;
-
-    if (!culet_group_classes_reserve(analysis->memory, &grown, capacity))
-        return false;
-    grown.count = capacity;
-    for (size_t i = 0; i < before->count; i++)
-        if (before->items[i].group_class != 0)
-            *place_of(&grown, before->items[i].group_class) = before->items[i];
-    culet_group_classes_free(analysis->memory, before);
-    *before = grown;
-    return true;
+    if (!culet_table_reserve(memory, &sums->table, 1, list->count + 1, hash_of_sum, list))
+        return 0;
+    mask = (uint32_t)sums->table.count - 1;
+    for (at = hash_of(key) & mask; (found = sums->table.items[at]) != 0; at = (at + 1) & mask)
+        if (list->items[found - 1].key == key)
+            break;
+    if (found == 0) {
+        if (!culet_class_sum_list_add(memory, list, (struct culet_class_sum){.key = key, .first = id}))
+            return 0;
+        found = sums->table.items[at] = (uint32_t)list->count;
+    }
+    list->items[found - 1].all.bytes += bytes;
+    list->items[found - 1].all.objects++;
+    return found;
 }
 
 static void add_to_class(struct culet_analysis *analysis, uint32_t id, uint32_t group, uint64_t bytes)
 {
     uint64_t key = analysis->graph->functions->class_of(analysis->graph, id);
-    struct culet_group_class *place;
-    uint32_t number;
+    uint32_t class = add_to_sum(analysis->memory, &analysis->classes, key, id, bytes);
 
-    if (!class_number(analysis, key, &number) ||
-        (analysis->group_class_count * 2 >= analysis->group_classes.count && !grow_group_classes(analysis)))
-        return;
-    analysis->classes.items[number].all.bytes += bytes;
-    analysis->classes.items[number].all.objects++;
-    place = place_of(&analysis->group_classes, (uint64_t)group << 32 | (number + 1));
-    if (place->group_class == 0) {
-        place->group_class = (uint64_t)group << 32 | (number + 1);
-        place->first = id;
-        analysis->group_class_count++;
-    }
-    place->all.bytes += bytes;
-    place->all.objects++;
+    (void)add_to_sum(analysis->memory, &analysis->pairs, (uint64_t)group << 32 | class, id, bytes);
 }
 
 /* ---- sums ---- */
@@ -193,20 +157,23 @@ static uint32_t set_of_target(const struct culet_analysis *analysis, uint32_t to
 
 static void note_many(struct culet_analysis *analysis, uint32_t holder)
 {
+    struct culet_holder_set *many = &analysis->sets.sets.items[CULET_MANY];
+    const struct culet_retained *of_group = analysis->of_group.items;
     uint32_t least = 0;
 
-    for (uint32_t i = 0; i < analysis->many_count; i++) {
-        if (analysis->many[i] == holder)
+    for (uint32_t i = 0; i < many->count; i++) {
+        if (many->holders[i] == holder)
             return;
-        if (analysis->of_group.items[analysis->many[i]].bytes < analysis->of_group.items[analysis->many[least]].bytes)
+        if (of_group[many->holders[i]].bytes < of_group[many->holders[least]].bytes)
             least = i;
     }
-    if (analysis->many_count < CULET_SET_HOLDERS)
-        analysis->many[analysis->many_count++] = holder;
-    else if (analysis->of_group.items[holder].bytes > analysis->of_group.items[analysis->many[least]].bytes)
-        analysis->many[least] = holder;
+    if (many->count < CULET_SET_HOLDERS)
+        many->holders[many->count++] = holder;
+    else if (of_group[holder].bytes > of_group[many->holders[least]].bytes)
+        many->holders[least] = holder;
 }
 
+/* Of the holders that share with many others those with the most are the members of the set of many. */
 static void find_many(struct culet_analysis *analysis)
 {
     const struct culet_walk *walk = &analysis->walk;
@@ -256,9 +223,10 @@ void culet_analysis_free(struct culet_analysis *analysis)
     culet_sets_free(analysis->memory, &analysis->sets);
     culet_retained_list_free(analysis->memory, &analysis->of_node);
     culet_retained_list_free(analysis->memory, &analysis->of_group);
-    culet_class_sums_free(analysis->memory, &analysis->classes);
-    culet_numbers_free(analysis->memory, &analysis->class_table);
-    culet_group_classes_free(analysis->memory, &analysis->group_classes);
+    culet_class_sum_list_free(analysis->memory, &analysis->classes.list);
+    culet_numbers_free(analysis->memory, &analysis->classes.table);
+    culet_class_sum_list_free(analysis->memory, &analysis->pairs.list);
+    culet_numbers_free(analysis->memory, &analysis->pairs.table);
     culet_numbers_free(analysis->memory, &analysis->large_leaves);
     culet_buffer_free(&analysis->text);
     culet_buffer_free(&analysis->file);
@@ -281,10 +249,10 @@ const struct culet_buffer *culet_analysis_holder_name(struct culet_analysis *ana
     return &analysis->text;
 }
 
-bool culet_analysis_shown(const struct culet_analysis *analysis, const struct culet_numbers *ids, uint32_t group,
+bool culet_analysis_shown(const struct culet_analysis *analysis, const struct culet_shown *shown, uint32_t group,
                           long *id)
 {
-    long place = ids->items[group];
+    long place = shown->places.items[group];
 
     *id = group < analysis->graph->holders.count ? place - 1 : -place;
     return place != 0;

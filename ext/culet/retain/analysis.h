@@ -12,42 +12,41 @@ struct culet_retained {
 
 CULET_LIST(culet_retained_list, struct culet_retained)
 
-/* A class. */
+/* The objects of a class, or what a group has of them. */
 struct culet_class_sum {
-    uint64_t key;
-    struct culet_retained all;
-};
-
-/* What a group has of a class. */
-struct culet_group_class {
-    uint64_t group_class; /* group << 32 | number of the class + 1; 0: free */
+    uint64_t key; /* of the class; of a pair: group << 32 | number of the class + 1 */
     struct culet_retained all;
     uint32_t first; /* id of one of the objects */
 };
 
-CULET_LIST(culet_class_sums, struct culet_class_sum)
-CULET_LIST(culet_group_classes, struct culet_group_class)
+CULET_LIST(culet_class_sum_list, struct culet_class_sum)
+
+struct culet_class_sums {
+    struct culet_class_sum_list list;
+    struct culet_numbers table; /* hash table: number in the list + 1 */
+};
 
 struct culet_analysis {
     struct culet_memory *memory;
     struct culet_graph *graph;
     struct culet_walk walk;
     struct culet_sets sets;
-    struct culet_retained_list of_node;  /* by number: what it dominates, itself included */
-    struct culet_retained_list of_group; /* holders first, then sets */
-    struct culet_class_sums classes;
-    struct culet_numbers class_table;         /* hash table of the classes */
-    struct culet_group_classes group_classes; /* hash table */
-    size_t group_class_count;
-    struct culet_numbers large_leaves; /* ids of leaves of at least CULET_LARGE_LEAF bytes */
+    struct culet_retained_list of_node;     /* by number: what it dominates, itself included */
+    struct culet_retained_list of_group;    /* holders first, then sets */
+    struct culet_class_sums classes, pairs; /* pairs: of group and class */
+    struct culet_numbers large_leaves;      /* ids of leaves of at least CULET_LARGE_LEAF bytes */
     uint64_t objects, slot_bytes, beyond_bytes, unreachable_objects, unreachable_bytes;
-    uint64_t objects_block_bytes;     /* of all objects, reachable or not */
-    uint32_t many[CULET_SET_HOLDERS]; /* holders with the most that share with many others */
-    uint32_t many_count;
+    uint64_t objects_block_bytes;   /* of all objects, reachable or not */
     struct culet_buffer text, file; /* of the last name */
 };
 
 #define CULET_LARGE_LEAF 4096
+
+/* The groups that the report lists. */
+struct culet_shown {
+    struct culet_numbers holders, sets; /* the largest first */
+    struct culet_numbers places;        /* by group: its place in these lists + 1 */
+};
 
 /* Analyses a graph. Returns NULL, or a sentence on why not. */
 const char *culet_analysis_run(struct culet_analysis *analysis, struct culet_graph *graph);
@@ -61,13 +60,8 @@ const struct culet_buffer *culet_analysis_holder_name(struct culet_analysis *ana
 /* The group of an object that the walk reached. */
 uint32_t culet_analysis_group(const struct culet_analysis *analysis, uint32_t id);
 
-/* The number of a group in the report: of a holder its place, of a set -1 less its place. Returns whether it is shown.
- *
- * ids: by group, its place in the lists of holders and sets + 1 */
-bool culet_analysis_shown(const struct culet_analysis *analysis, const struct culet_numbers *ids, uint32_t group,
+/* The number of a group in the report: of a holder its place, of a set -1 less its place. Returns whether it is shown. */
+bool culet_analysis_shown(const struct culet_analysis *analysis, const struct culet_shown *shown, uint32_t group,
                           long *id);
-
-/* The group of a node below the root. */
-uint32_t culet_analysis_group_of_top(const struct culet_analysis *analysis, uint32_t top);
 
 void culet_analysis_free(struct culet_analysis *analysis);

@@ -107,13 +107,13 @@ static int by_bytes(const void *one, const void *other)
     return (a->hash > b->hash) - (a->hash < b->hash);
 }
 
-static void write_groups(const struct search *search, const struct equal *equal, const struct culet_numbers *ids,
+static void write_groups(const struct search *search, const struct equal *equal, const struct culet_shown *shown,
                          struct culet_buffer *out)
 {
     culet_buffer_text(out, "\"holders\":[");
     for (uint32_t i = 0; i < equal->group_count; i++) {
         long id;
-        if (!culet_analysis_shown(search->analysis, ids, equal->groups[i], &id))
+        if (!culet_analysis_shown(search->analysis, shown, equal->groups[i], &id))
             continue;
         culet_buffer_comma(out);
         culet_buffer_format(out, "%ld", id);
@@ -122,7 +122,7 @@ static void write_groups(const struct search *search, const struct equal *equal,
 }
 
 static void write_row(const struct search *search, const struct equal *equal, bool shows_content,
-                      const struct culet_numbers *ids, struct culet_buffer *out)
+                      const struct culet_shown *shown, struct culet_buffer *out)
 {
     struct culet_graph *graph = search->analysis->graph;
     size_t length = 0;
@@ -130,7 +130,7 @@ static void write_row(const struct search *search, const struct equal *equal, bo
 
     culet_buffer_format(out, "{\"length\":%zu,\"copies\":%" PRIu64 ",\"bytes\":%" PRIu64 ",", length, equal->copies,
                         equal->bytes);
-    write_groups(search, equal, ids, out);
+    write_groups(search, equal, shown, out);
     culet_buffer_text(out, ",\"content\":");
     if (shows_content)
         culet_buffer_json_string(out, bytes, length < SHOWN_BYTES ? length : SHOWN_BYTES);
@@ -140,7 +140,7 @@ static void write_row(const struct search *search, const struct equal *equal, bo
 }
 
 void culet_duplicates_write(struct culet_analysis *analysis, const struct culet_retain_options *options,
-                            const struct culet_numbers *ids, struct culet_buffer *out)
+                            const struct culet_shown *shown, struct culet_buffer *out)
 {
     struct search search = {.analysis = analysis};
 
@@ -155,7 +155,7 @@ void culet_duplicates_write(struct culet_analysis *analysis, const struct culet_
     culet_buffer_text(out, ",\"duplicates\":[");
     for (size_t i = 0; i < search.equals.count && i < MOST_ROWS && search.equals.items[i].copies > 1; i++) {
         culet_buffer_comma(out);
-        write_row(&search, &search.equals.items[i], options->content != 0, ids, out);
+        write_row(&search, &search.equals.items[i], options->content != 0, shown, out);
     }
     culet_buffer_text(out, "]");
     equals_free(analysis->memory, &search.equals);

@@ -23,10 +23,8 @@ struct report {
     struct culet_analysis *analysis;
     const struct culet_retain_options *options;
     struct culet_buffer *out;
-    struct culet_numbers holders; /* shown, largest first */
-    struct culet_numbers sets;    /* shown, largest first */
-    struct culet_numbers ids;     /* by group: its place in the lists above + 1 */
-    struct culet_numbers pairs;   /* places in the table of group and class, by group, largest first */
+    struct culet_shown shown;
+    struct culet_numbers pairs; /* numbers of pairs of group and class, by group, largest first */
 };
 
 /* ---- order ---- */
@@ -36,22 +34,16 @@ static uint32_t holder_count(const struct report *report)
     return (uint32_t)report->analysis->graph->holders.count;
 }
 
-/* The holders of a set; of the set of many those with the most. */
-static uint32_t members_of(const struct report *report, uint32_t set, const uint32_t **members)
+static const struct culet_holder_set *set_of(const struct report *report, uint32_t group)
 {
-    if (set == CULET_MANY) {
-        *members = report->analysis->many;
-        return report->analysis->many_count;
-    }
-    *members = report->analysis->sets.sets.items[set].holders;
-    return report->analysis->sets.sets.items[set].count;
+    return &report->analysis->sets.sets.items[group - holder_count(report)];
 }
 
 static void take(struct report *report, struct culet_ranking *ranking, struct culet_numbers *shown, size_t most)
 {
     for (size_t i = 0; i < ranking->count && i < most; i++) {
         (void)culet_numbers_add(report->analysis->memory, shown, ranking->items[i].number);
-        report->ids.items[ranking->items[i].number] = (uint32_t)shown->count;
+        report->shown.places.items[ranking->items[i].number] = (uint32_t)shown->count;
     }
 }
 
@@ -67,10 +59,9 @@ static void weigh_shared(struct report *report, struct culet_ranking *holders, c
     for (size_t i = 0; i < holders->count; i++)
         by_group[holders->items[i].number].weight = holders->items[i].weight;
     for (size_t i = 0; i < sets->count && i < MOST_SHARED; i++) {
-        const uint32_t *members;
-        uint32_t count = members_of(report, sets->items[i].number - holder_count(report), &members);
-        for (uint32_t j = 0; j < count; j++)
-            by_group[members[j]].weight += sets->items[i].weight;
+        const struct culet_holder_set *set = set_of(report, sets->items[i].number);
+        for (uint32_t j = 0; j < set->count; j++)
+            by_group[set->holders[j]].weight += sets->items[i].weight;
     }
     holders->count = 0;
     for (uint32_t group = 0; group < holder_count(report); group++)
@@ -92,12 +83,12 @@ static void choose(struct report *report)
     struct culet_ranking holders = {NULL, 0, {NULL, 0}}, sets = {NULL, 0, {NULL, 0}};
     uint32_t groups = (uint32_t)report->analysis->of_group.count;
 
-    if (culet_numbers_reserve(memory, &report->ids, groups + 1) &&
+    if (culet_numbers_reserve(memory, &report->shown.places, groups + 1) &&
         culet_ranking_of_groups(report->analysis, 0, holder_count(report), &holders) &&
         culet_ranking_of_groups(report->analysis, holder_count(report), groups, &sets)) {
         weigh_shared(report, &holders, &sets);
-        take(report, &holders, &report->holders, SHOWN_HOLDERS);
-        take(report, &sets, &report->sets, SHOWN_SETS);
+        take(report, &holders, &report->shown.holders, SHOWN_HOLDERS);
+        take(report, &sets, &report->shown.sets, SHOWN_SETS);
     }
     culet_ranking_free(memory, &holders);
     culet_ranking_free(memory, &sets);
@@ -105,39 +96,47 @@ static void choose(struct report *report)
 
 /* ---- classes ---- */
 
-static const struct culet_group_class *pair_at(const struct report *report, uint32_t place)
+static const struct culet_class_sum *pair_at(const struct report *report, uint32_t number)
 {
-    return &report->analysis->group_classes.items[place];
+    return &report->analysis->pairs.list.items[number];
 }
 
-static int by_group_and_bytes(const void *one, const void *other, void *data)
+static uint32_t group_of(const struct culet_class_sum *pair)
 {
-    const struct culet_group_class *a = pair_at(data, *(const uint32_t *)one),
-                                   *b = pair_at(data, *(const uint32_t *)other);
-    uint32_t group = (uint32_t)(a->group_class >> 32), other_group = (uint32_t)(b->group_class >> 32);
+    return (uint32_t)(pair->key >> 32);
+}
 
-    if (group != other_group)
-        return group < other_group ? -1 : 1;
+static int by_bytes(const void *one, const void *other)
+{
+    const struct culet_class_sum *a = one, *b = other;
+
     if (a->all.bytes != b->all.bytes)
         return a->all.bytes < b->all.bytes ? 1 : -1;
-    return (a->group_class > b->group_class) - (a->group_class < b->group_class);
+    return (a->key > b->key) - (a->key < b->key);
+}
+
+static int by_group_and_bytes(const void *one, const void *other, void *report)
+{
+    const struct culet_class_sum *a = pair_at(report, *(const uint32_t *)one);
+    const struct culet_class_sum *b = pair_at(report, *(const uint32_t *)other);
+
+    if (group_of(a) != group_of(b))
+        return group_of(a) < group_of(b) ? -1 : 1;
+    return by_bytes(a, b);
 }
 
 static void sort_pairs(struct report *report)
 {
-    const struct culet_group_classes *table = &report->analysis->group_classes;
-
-    for (uint32_t place = 0; place < table->count; place++)
-        if (table->items[place].group_class != 0 && report->ids.items[table->items[place].group_class >> 32] != 0)
-            (void)culet_numbers_add(report->analysis->memory, &report->pairs, place);
+    for (uint32_t i = 0; i < report->analysis->pairs.list.count; i++)
+        if (report->shown.places.items[group_of(pair_at(report, i))] != 0)
+            (void)culet_numbers_add(report->analysis->memory, &report->pairs, i);
     if (report->pairs.count > 0)
         qsort_r(report->pairs.items, report->pairs.count, sizeof(uint32_t), by_group_and_bytes, report);
 }
 
 static size_t first_pair(const struct report *report, uint32_t group)
 {
-    return CULET_FIRST_WHERE(i, 0, report->pairs.count,
-                             pair_at(report, report->pairs.items[i])->group_class >> 32 >= group);
+    return CULET_FIRST_WHERE(i, 0, report->pairs.count, group_of(pair_at(report, report->pairs.items[i])) >= group);
 }
 
 static void write_class_row(struct report *report, uint64_t key, const struct culet_retained *sum)
@@ -155,30 +154,21 @@ static void write_classes_of(struct report *report, uint32_t group)
 
     culet_buffer_text(report->out, "\"classes\":[");
     for (int i = 0; i < CLASSES_OF_GROUP && at < report->pairs.count; i++, at++) {
-        const struct culet_group_class *pair = pair_at(report, report->pairs.items[at]);
-        if (pair->group_class >> 32 != group)
+        const struct culet_class_sum *pair = pair_at(report, report->pairs.items[at]);
+        if (group_of(pair) != group)
             break;
         culet_buffer_comma(report->out);
-        write_class_row(report, report->analysis->classes.items[(uint32_t)pair->group_class - 1].key, &pair->all);
+        write_class_row(report, report->analysis->classes.list.items[(uint32_t)pair->key - 1].key, &pair->all);
     }
     culet_buffer_text(report->out, "]");
-}
-
-static int by_class_bytes(const void *one, const void *other)
-{
-    const struct culet_class_sum *a = one, *b = other;
-
-    if (a->all.bytes != b->all.bytes)
-        return a->all.bytes < b->all.bytes ? 1 : -1;
-    return (a->key > b->key) - (a->key < b->key);
 }
 
 /* Last of all, because it changes the classes' order. */
 static void write_classes(struct report *report)
 {
-    struct culet_class_sums *classes = &report->analysis->classes;
+    struct culet_class_sum_list *classes = &report->analysis->classes.list;
 
-    qsort(classes->items, classes->count, sizeof(*classes->items), by_class_bytes);
+    qsort(classes->items, classes->count, sizeof(*classes->items), by_bytes);
     culet_buffer_text(report->out, ",\"classes\":[");
     for (size_t i = 0; i < classes->count && i < SHOWN_CLASSES; i++) {
         culet_buffer_comma(report->out);
@@ -240,7 +230,7 @@ static void write_others(struct report *report, const char *name, const char *co
 
     for (uint32_t group = from; group < past; group++) {
         const struct culet_retained *one = &report->analysis->of_group.items[group];
-        if (one->objects == 0 || report->ids.items[group] != 0)
+        if (one->objects == 0 || report->shown.places.items[group] != 0)
             continue;
         count++;
         sum.bytes += one->bytes;
@@ -253,9 +243,9 @@ static void write_others(struct report *report, const char *name, const char *co
 static void write_holders(struct report *report)
 {
     culet_buffer_text(report->out, ",\"holders\":[");
-    for (size_t i = 0; i < report->holders.count; i++) {
+    for (size_t i = 0; i < report->shown.holders.count; i++) {
         culet_buffer_comma(report->out);
-        write_holder(report, report->holders.items[i], i);
+        write_holder(report, report->shown.holders.items[i], i);
     }
     culet_buffer_text(report->out, "]");
     write_others(report, "other_holders", "holders", 0, holder_count(report));
@@ -273,21 +263,21 @@ static void write_ids(struct report *report, const uint32_t *members, uint32_t c
 {
     culet_buffer_text(report->out, "\"holders\":[");
     for (uint32_t i = 0; i < count; i++) {
-        if (report->ids.items[members[i]] == 0)
+        uint32_t place = report->shown.places.items[members[i]];
+        if (place == 0)
             continue;
         culet_buffer_comma(report->out);
-        culet_buffer_format(report->out, "%u", report->ids.items[members[i]] - 1);
+        culet_buffer_format(report->out, "%u", place - 1);
     }
     culet_buffer_text(report->out, "],");
 }
 
 static void write_set(struct report *report, uint32_t group)
 {
-    const uint32_t *members;
-    uint32_t count = members_of(report, group - holder_count(report), &members);
+    const struct culet_holder_set *set = set_of(report, group);
 
     culet_buffer_text(report->out, "{");
-    write_ids(report, members, count);
+    write_ids(report, set->holders, set->count);
     write_sums(report, group);
     write_classes_of(report, group);
     culet_buffer_text(report->out, ",\"paths\":[");
@@ -298,20 +288,15 @@ static void write_set(struct report *report, uint32_t group)
 static void write_sets(struct report *report)
 {
     culet_buffer_text(report->out, ",\"sets\":[");
-    for (size_t i = 0; i < report->sets.count; i++) {
+    for (size_t i = 0; i < report->shown.sets.count; i++) {
         culet_buffer_comma(report->out);
-        write_set(report, report->sets.items[i]);
+        write_set(report, report->shown.sets.items[i]);
     }
     culet_buffer_text(report->out, "]");
     write_others(report, "other_sets", "sets", holder_count(report), (uint32_t)report->analysis->of_group.count);
 }
 
 /* ---- what was asked for ---- */
-
-static bool shown_id(const struct report *report, uint32_t group, long *id)
-{
-    return culet_analysis_shown(report->analysis, &report->ids, group, id);
-}
 
 static bool is_class(const struct report *report, uint64_t key)
 {
@@ -321,49 +306,50 @@ static bool is_class(const struct report *report, uint64_t key)
     return name->length == length && memcmp(name->bytes, report->options->class_name, length) == 0;
 }
 
-static void write_class_groups(struct report *report, uint32_t number, struct culet_ranking *largest)
+/* The pairs of a class and a group that is shown, the largest first. */
+static void rank_groups(const struct report *report, uint32_t class, struct culet_ranking *ranking)
 {
-    const struct culet_group_classes *table = &report->analysis->group_classes;
-
-    for (uint32_t place = 0; place < table->count; place++) {
-        const struct culet_group_class *pair = &table->items[place];
-        long id;
-        if ((uint32_t)pair->group_class != number + 1 || !shown_id(report, (uint32_t)(pair->group_class >> 32), &id))
-            continue;
-        (void)culet_ranking_add(report->analysis->memory, largest, (struct culet_ranked){pair->all.bytes, place});
-        culet_buffer_comma(report->out);
-        culet_buffer_format(report->out, "[%ld,%" PRIu64 ",%" PRIu64 "]", id, pair->all.objects, pair->all.bytes);
+    for (size_t i = 0; i < report->pairs.count; i++) {
+        const struct culet_class_sum *pair = pair_at(report, report->pairs.items[i]);
+        if ((uint32_t)pair->key == class + 1)
+            (void)culet_ranking_add(report->analysis->memory, ranking,
+                                    (struct culet_ranked){pair->all.bytes, report->pairs.items[i]});
     }
-    culet_ranking_sort(largest);
+    culet_ranking_sort(ranking);
 }
 
-static void write_class_paths(struct report *report, const struct culet_ranking *largest)
+static void write_group_row(struct report *report, const struct culet_class_sum *pair)
 {
-    for (size_t i = 0; i < largest->count && i < MOST_PATHS; i++)
-        culet_paths_write_to(report->analysis, pair_at(report, largest->items[i].number)->first, 1, report->out);
+    long id;
+
+    (void)culet_analysis_shown(report->analysis, &report->shown, group_of(pair), &id);
+    culet_buffer_comma(report->out);
+    culet_buffer_format(report->out, "[%ld,%" PRIu64 ",%" PRIu64 "]", id, pair->all.objects, pair->all.bytes);
 }
 
 static void write_selected_class(struct report *report)
 {
-    const struct culet_class_sums *classes = &report->analysis->classes;
-    struct culet_ranking largest = {NULL, 0, {NULL, 0}};
-    struct culet_retained none = {0, 0};
-    uint32_t number = 0;
+    const struct culet_class_sum_list *classes = &report->analysis->classes.list;
+    struct culet_ranking groups = {NULL, 0, {NULL, 0}};
+    struct culet_retained sum = {0, 0};
+    uint32_t class = 0;
 
-    while (number < classes->count && !is_class(report, classes->items[number].key))
-        number++;
+    while (class < classes->count && !is_class(report, classes->items[class].key))
+        class ++;
+    if (class < classes->count)
+        sum = classes->items[class].all;
+    rank_groups(report, class, &groups);
     culet_buffer_text(report->out, "{\"class\":");
     culet_buffer_json_string(report->out, report->options->class_name, strlen(report->options->class_name));
-    if (number < classes->count)
-        none = classes->items[number].all;
-    culet_buffer_format(report->out, ",\"objects\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"holders\":[", none.objects,
-                        none.bytes);
-    if (number < classes->count)
-        write_class_groups(report, number, &largest);
+    culet_buffer_format(report->out, ",\"objects\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"holders\":[", sum.objects,
+                        sum.bytes);
+    for (size_t i = 0; i < groups.count; i++)
+        write_group_row(report, pair_at(report, groups.items[i].number));
     culet_buffer_text(report->out, "],\"paths\":[");
-    write_class_paths(report, &largest);
+    for (size_t i = 0; i < groups.count && i < MOST_PATHS; i++)
+        culet_paths_write_to(report->analysis, pair_at(report, groups.items[i].number)->first, 1, report->out);
     culet_buffer_text(report->out, "]}");
-    culet_ranking_free(report->analysis->memory, &largest);
+    culet_ranking_free(report->analysis->memory, &groups);
 }
 
 /* Returns whether the object was found. */
@@ -371,9 +357,8 @@ static bool write_selected_object(struct report *report)
 {
     struct culet_analysis *analysis = report->analysis;
     struct culet_graph *graph = analysis->graph;
-    uint32_t id = graph->functions->id_at(graph, report->options->address), entry, group, count;
+    uint32_t id = graph->functions->id_at(graph, report->options->address), entry, group;
     uint64_t bytes, retained;
-    const uint32_t *members;
 
     if (id == UINT32_MAX || (entry = analysis->walk.entries.items[id]) == 0)
         return false;
@@ -383,12 +368,10 @@ static bool write_selected_object(struct report *report)
     culet_buffer_text(report->out, "{");
     culet_paths_write_object(analysis, id, report->out);
     culet_buffer_format(report->out, ",\"bytes\":%" PRIu64 ",\"retained_bytes\":%" PRIu64 ",", bytes, retained);
-    if (group < holder_count(report)) {
+    if (group < holder_count(report))
         write_ids(report, &group, 1);
-    } else {
-        count = members_of(report, group - holder_count(report), &members);
-        write_ids(report, members, count);
-    }
+    else
+        write_ids(report, set_of(report, group)->holders, set_of(report, group)->count);
     culet_buffer_text(report->out, "\"paths\":[");
     culet_paths_write_to(analysis, id, MOST_PATHS, report->out);
     culet_buffer_text(report->out, "]}");
@@ -444,19 +427,19 @@ const char *culet_report_write(struct culet_analysis *analysis, const struct cul
         write_head(&report, facts);
         write_holders(&report);
         write_sets(&report);
-        culet_tree_write(analysis, &report.holders, &report.sets, &report.ids, out);
+        culet_tree_write(analysis, &report.shown, out);
         problem = write_selected(&report);
         if (facts->sampled != NULL)
-            culet_sampled_write(analysis, facts->sampled, &report.ids, out);
+            culet_sampled_write(analysis, facts->sampled, &report.shown, out);
         if (options->duplicates)
-            culet_duplicates_write(analysis, options, &report.ids, out);
+            culet_duplicates_write(analysis, options, &report.shown, out);
         write_classes(&report);
         culet_buffer_format(out, ",\"cpu_seconds\":%.6f}",
                             culet_clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - facts->cpu_start);
     }
-    culet_numbers_free(analysis->memory, &report.holders);
-    culet_numbers_free(analysis->memory, &report.sets);
-    culet_numbers_free(analysis->memory, &report.ids);
+    culet_numbers_free(analysis->memory, &report.shown.holders);
+    culet_numbers_free(analysis->memory, &report.shown.sets);
+    culet_numbers_free(analysis->memory, &report.shown.places);
     culet_numbers_free(analysis->memory, &report.pairs);
     if (culet_memory_exhausted(analysis->memory) || out->failed)
         return culet_memory_problem(analysis->memory);

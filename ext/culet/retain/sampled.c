@@ -219,12 +219,12 @@ static void add_up(const struct culet_analysis *analysis, struct kepts *kepts, s
 
 /* ---- the report ---- */
 
-static void write_kept(struct culet_analysis *analysis, const struct kept *kept, const struct culet_numbers *ids,
+static void write_kept(struct culet_analysis *analysis, const struct kept *kept, const struct culet_shown *shown,
                        struct culet_buffer *out)
 {
     long id;
 
-    if (culet_analysis_shown(analysis, ids, kept->group, &id))
+    if (culet_analysis_shown(analysis, shown, kept->group, &id))
         culet_buffer_format(out, "[%ld", id);
     else
         culet_buffer_text(out, "[null");
@@ -234,7 +234,7 @@ static void write_kept(struct culet_analysis *analysis, const struct kept *kept,
 }
 
 static void write_site(struct culet_analysis *analysis, const struct kepts *kepts, const struct site *site,
-                       const struct culet_numbers *ids, struct culet_buffer *out)
+                       const struct culet_shown *shown, struct culet_buffer *out)
 {
     struct kept *first = &kepts->items[site->first];
 
@@ -243,13 +243,13 @@ static void write_site(struct culet_analysis *analysis, const struct kepts *kept
                         first->site->stack, first->site->label, first->site->type, (uint64_t)site->bytes);
     for (size_t i = 0; i < site->count && i < MOST_KEEPERS; i++) {
         culet_buffer_comma(out);
-        write_kept(analysis, &first[i], ids, out);
+        write_kept(analysis, &first[i], shown, out);
     }
     culet_buffer_text(out, "]]");
 }
 
 void culet_sampled_write(struct culet_analysis *analysis, const struct culet_sampled *sampled,
-                         const struct culet_numbers *ids, struct culet_buffer *out)
+                         const struct culet_shown *shown, struct culet_buffer *out)
 {
     struct kepts kepts = {NULL, 0, {NULL, 0}};
     struct sites sites = {NULL, 0, {NULL, 0}};
@@ -260,7 +260,7 @@ void culet_sampled_write(struct culet_analysis *analysis, const struct culet_sam
                         sampled->samples->started_ns, sampled->samples->generation);
     for (size_t i = 0; i < sites.count && i < MOST_SITES && !culet_memory_exhausted(analysis->memory); i++) {
         culet_buffer_comma(out);
-        write_site(analysis, &kepts, &sites.items[i], ids, out);
+        write_site(analysis, &kepts, &sites.items[i], shown, out);
     }
     culet_buffer_text(out, "]}");
     kepts_free(analysis->memory, &kepts);

@@ -15,8 +15,6 @@ struct culet_sampled {
 /* Sets the ids: once over all slots. A block belongs to the first object that has its address. */
 void culet_sampled_find(struct culet_sampled *sampled, struct culet_live *live);
 
-/* Writes `,"samples":{...}`: the sites with the most bytes, and the holders and sets that keep most of each.
- *
- * ids: by group, its place in the lists of holders and sets + 1 */
+/* Writes `,"samples":{...}`: the sites with the most bytes, and the holders and sets that keep most of each. */
 void culet_sampled_write(struct culet_analysis *analysis, const struct culet_sampled *sampled,
-                         const struct culet_numbers *ids, struct culet_buffer *out);
+                         const struct culet_shown *shown, struct culet_buffer *out);

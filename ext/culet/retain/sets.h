@@ -11,7 +11,7 @@
 #define CULET_MANY 1u /* number of the set of many holders; 0 is the empty set */
 
 struct culet_holder_set {
-    uint32_t holders[CULET_SET_HOLDERS]; /* numbers of holders, ascending */
+    uint32_t holders[CULET_SET_HOLDERS]; /* numbers of holders, ascending; of the set of many those with the most */
     uint32_t count;
 };
 

@@ -24,7 +24,7 @@ CULET_LIST(tree_nodes, struct tree_node)
 
 struct tree {
     struct culet_analysis *analysis;
-    const struct culet_numbers *holders, *sets, *ids;
+    const struct culet_shown *shown;
     struct tree_nodes nodes;
     struct culet_numbers order; /* indexes of nodes, by parent */
     struct culet_buffer texts;
@@ -38,7 +38,7 @@ static uint32_t group_of(const struct tree *tree, uint32_t id)
 
 static void add(struct tree *tree, const struct tree_node *node)
 {
-    if (tree->ids->items[group_of(tree, node->id)] != 0)
+    if (tree->shown->places.items[group_of(tree, node->id)] != 0)
         (void)tree_nodes_add(tree->analysis->memory, &tree->nodes, *node);
 }
 
@@ -72,7 +72,7 @@ static void choose(struct tree *tree)
 {
     uint64_t total = tree->analysis->slot_bytes + tree->analysis->beyond_bytes;
     uint64_t least = total / LEAST_PART > LEAST_BYTES ? total / LEAST_PART : LEAST_BYTES;
-    size_t room = MOST_NODES - tree->holders->count - tree->sets->count;
+    size_t room = MOST_NODES - tree->shown->holders.count - tree->shown->sets.count;
 
     do {
         collect(tree, least);
@@ -180,7 +180,8 @@ static size_t parent_id(const struct tree *tree, const struct tree_node *node, c
 
     if (node->parent > CULET_ROOT && !culet_walk_is_holder(&tree->analysis->walk, node->parent))
         return of_number->items[node->parent];
-    return tree->ids->items[group] - 1 + (group < tree->analysis->graph->holders.count ? 0 : tree->holders->count);
+    return tree->shown->places.items[group] - 1 +
+           (group < tree->analysis->graph->holders.count ? 0 : tree->shown->holders.count);
 }
 
 static void write_node(struct tree *tree, const struct tree_node *node, size_t id, size_t parent)
@@ -208,10 +209,10 @@ static void write_all(struct tree *tree)
 
     if (!culet_numbers_reserve(tree->analysis->memory, &of_number, tree->analysis->walk.tree.count + 1))
         return;
-    for (size_t i = 0; i < tree->holders->count; i++)
-        write_group(tree, tree->holders->items[i], id++);
-    for (size_t i = 0; i < tree->sets->count; i++)
-        write_group(tree, tree->sets->items[i], id++);
+    for (size_t i = 0; i < tree->shown->holders.count; i++)
+        write_group(tree, tree->shown->holders.items[i], id++);
+    for (size_t i = 0; i < tree->shown->sets.count; i++)
+        write_group(tree, tree->shown->sets.items[i], id++);
     for (size_t i = 0; i < tree->nodes.count; i++, id++) {
         const struct tree_node *node = &tree->nodes.items[i];
         of_number.items[node->number] = (uint32_t)id;
@@ -220,10 +221,9 @@ static void write_all(struct tree *tree)
     culet_numbers_free(tree->analysis->memory, &of_number);
 }
 
-void culet_tree_write(struct culet_analysis *analysis, const struct culet_numbers *holders,
-                      const struct culet_numbers *sets, const struct culet_numbers *ids, struct culet_buffer *out)
+void culet_tree_write(struct culet_analysis *analysis, const struct culet_shown *shown, struct culet_buffer *out)
 {
-    struct tree tree = {.analysis = analysis, .holders = holders, .sets = sets, .ids = ids, .out = out};
+    struct tree tree = {.analysis = analysis, .shown = shown, .out = out};
 
     choose(&tree);
     name_all(&tree);
