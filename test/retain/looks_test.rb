@@ -48,6 +48,19 @@ class RetainLooksTest < Minitest::Test
     end
   end
 
+  # Also where a hash table cannot grow and small arrays still can.
+  def test_a_dump_that_needs_more_memory_than_it_may_use
+    line = ->(address, more) { %({"address":"0x#{address.to_s(16)}", "slot_size":40, "memsize":40, #{more}}\n) }
+    texts = Array.new(40_000) { |number| [0x20000 + (number * 64), "text #{number}"] }
+    list = texts.map { |address, _| "\"0x#{address.to_s(16)}\"" }.join(", ")
+    lines = [%({"type":"ROOT", "root":"vm", "references":["0x10000"]}\n), line.call(0x10000, %("type":"ARRAY", "references":[#{list}])),
+             *texts.map { |address, text| line.call(address, %("type":"STRING", "value":"#{text}")) }]
+    (4_800_000..5_800_000).step(100_000) do |limit|
+      error = assert_raises(Culet::Error) { read_dump(lines, duplicates: true, limit_bytes: limit) }
+      assert_match(/needs more memory than it may use\z/, error.message)
+    end
+  end
+
   def test_a_limit_of_time_ends_in_one_sentence
     with_objects("LIST = Array.new(400_000) { Object.new }\n#{UP}") do |pid|
       error = assert_raises(Culet::Error) { read(pid, limit_seconds: 0.001) }

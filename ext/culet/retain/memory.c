@@ -53,8 +53,10 @@ void culet_array_free(struct culet_memory *memory, struct culet_array *array)
 bool culet_table_grow(struct culet_memory *memory, struct culet_numbers *table, uint32_t first, size_t past,
                       culet_hash_function *hash, const void *data)
 {
-    size_t capacity = table->count == 0 ? FIRST_PLACES : table->count * 2;
+    size_t capacity = FIRST_PLACES;
 
+    while (capacity <= past * 2)
+        capacity *= 2;
     culet_numbers_free(memory, table);
     if (!culet_numbers_reserve(memory, table, capacity))
         return false;

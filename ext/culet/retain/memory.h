@@ -87,7 +87,7 @@ static inline void culet_bits_clear(struct culet_numbers *bits, uint32_t bit)
 /* The hash of what has a number. */
 typedef uint32_t culet_hash_function(const void *data, uint32_t number);
 
-/* Enters the numbers from `first` on into a table of twice the size. Returns false without memory. */
+/* Enters the numbers from `first` on into a table with room for them. Returns false without memory. */
 bool culet_table_grow(struct culet_memory *memory, struct culet_numbers *table, uint32_t first, size_t past,
                       culet_hash_function *hash, const void *data);
 
