@@ -36,15 +36,6 @@ enum culet_internal culet_internals_kind(VALUE internal)
     return (enum culet_internal)(known[number] - 1);
 }
 
-static VALUE of_code(const char *function, VALUE code)
-{
-    void *pointer = dlsym(RTLD_DEFAULT, function);
-    AS_FUNCTION(code_function, call, pointer);
-    VALUE value = call != NULL ? call(code) : 0;
-
-    return value != 0 && RB_TYPE_P(value, T_STRING) ? value : 0;
-}
-
 VALUE culet_internals_code_path(VALUE code)
 {
     static code_function *path;
@@ -57,14 +48,13 @@ VALUE culet_internals_code_path(VALUE code)
     return path != NULL ? path(code) : 0;
 }
 
-VALUE culet_internals_code_label(VALUE code, long *line)
+long culet_internals_code_line(VALUE code)
 {
     void *pointer = dlsym(RTLD_DEFAULT, "rb_iseq_first_lineno");
     AS_FUNCTION(code_function, first, pointer);
-    VALUE label = of_code("rb_iseq_label", code), number = first != NULL ? first(code) : Qnil;
+    VALUE number = first != NULL ? first(code) : Qnil;
 
-    *line = RB_FIXNUM_P(number) ? FIX2LONG(number) : 0;
-    return label != 0 ? label : Qnil;
+    return RB_FIXNUM_P(number) ? FIX2LONG(number) : 0;
 }
 
 VALUE culet_internals_proc_code(VALUE proc)

@@ -22,8 +22,8 @@ enum culet_internal culet_internals_kind(VALUE internal);
 /* The path of the file of a piece of code (T_IMEMO); 0: not known. */
 VALUE culet_internals_code_path(VALUE code);
 
-/* The name and first line of a piece of code; Qnil: not known. */
-VALUE culet_internals_code_label(VALUE code, long *line);
+/* The first line of a piece of code; 0: not known. */
+long culet_internals_code_line(VALUE code);
 
 /* The code of a Proc's block; 0: it has none. */
 VALUE culet_internals_proc_code(VALUE proc);

@@ -257,7 +257,7 @@ static void note_object(struct culet_live *live, uint32_t id, VALUE object)
         }
     }
     live->has_finalizers |= (flags & RUBY_FL_FINALIZE) != 0;
-    if (type == T_ARRAY && RBASIC(object)->klass == 0 && culet_live_is_finalizer(object))
+    if (type == T_ARRAY && culet_live_is_finalizer(object))
         (void)culet_values_add(live->graph.memory, &live->block_lists, object);
 }
 

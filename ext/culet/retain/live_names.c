@@ -116,7 +116,7 @@ static void write_code_place(VALUE code, struct culet_buffer *file, long *line)
     if (path == 0 || !RB_TYPE_P(path, T_STRING))
         return;
     write_string(file, path, "");
-    (void)culet_internals_code_label(code, line);
+    *line = culet_internals_code_line(code);
 }
 
 struct place {
@@ -188,29 +188,26 @@ static VALUE proc_of(const struct culet_graph *graph, const struct culet_holder 
     return !RB_SPECIAL_CONST_P(object) && RB_BUILTIN_TYPE(object) == T_DATA && rb_obj_is_proc(object) ? object : 0;
 }
 
-struct method_names {
-    VALUE owner;
-};
-
+/* The first class that a method refers to. */
 static void note_owner(VALUE child, void *data)
 {
-    struct method_names *names = data;
+    VALUE *owner = data;
 
-    if (names->owner == 0 && (RB_BUILTIN_TYPE(child) == T_CLASS || RB_BUILTIN_TYPE(child) == T_MODULE))
-        names->owner = child;
+    if (*owner == 0 && (RB_BUILTIN_TYPE(child) == T_CLASS || RB_BUILTIN_TYPE(child) == T_MODULE))
+        *owner = child;
 }
 
 /* A method's entry has its name behind three words; its kind checks that. */
 static void write_method(struct culet_live *live, VALUE method, struct culet_buffer *text)
 {
-    struct method_names names = {0};
+    VALUE owner = 0;
     const VALUE *words = (const VALUE *)method;
 
-    live->reachable(method, note_owner, &names);
-    if (names.owner == 0)
+    live->reachable(method, note_owner, &owner);
+    if (owner == 0)
         return;
-    write_module(text, names.owner);
-    culet_buffer_text(text, culet_live_is_singleton(names.owner) ? "." : "#");
+    write_module(text, owner);
+    culet_buffer_text(text, culet_live_is_singleton(owner) ? "." : "#");
     write_string(text, words[3] != 0 ? rb_id2str((ID)words[3]) : Qnil, "");
 }
 
@@ -381,8 +378,8 @@ struct naming {
     struct culet_graph *graph;
     culet_named_edge_function *edge;
     void *data;
-    long index;
-    const char *name;
+    VALUE object;
+    const char *name; /* of references that have none of their own */
 };
 
 static bool is_wanted(const struct naming *naming, VALUE value)
@@ -400,14 +397,10 @@ static void emit(const struct naming *naming, VALUE value, const char *name, siz
 
 static int emit_variable(ID name, VALUE value, st_data_t data)
 {
-    const struct naming *naming = (const struct naming *)data;
-    VALUE text;
+    VALUE text = rb_id2str(name);
 
-    if (!is_wanted(naming, value))
-        return ST_CONTINUE;
-    text = rb_id2str(name);
     if (RB_TYPE_P(text, T_STRING))
-        emit(naming, value, RSTRING_PTR(text), (size_t)RSTRING_LEN(text));
+        emit((const struct naming *)data, value, RSTRING_PTR(text), (size_t)RSTRING_LEN(text));
     return ST_CONTINUE;
 }
 
@@ -453,9 +446,9 @@ static int emit_pair(VALUE key, VALUE value, VALUE data)
 
 static VALUE emit_pairs(VALUE data)
 {
-    struct naming *naming = (struct naming *)data;
+    const struct naming *naming = (const struct naming *)data;
 
-    rb_hash_foreach((VALUE)naming->index, emit_pair, data);
+    rb_hash_foreach(naming->object, emit_pair, data);
     return Qnil;
 }
 
@@ -470,14 +463,9 @@ static void emit_elements(const struct naming *naming, VALUE array)
     }
 }
 
-static VALUE struct_members(VALUE object)
-{
-    return rb_struct_members(object);
-}
-
 static void emit_members(const struct naming *naming, VALUE object)
 {
-    VALUE members = culet_try(struct_members, object);
+    VALUE members = culet_try(rb_struct_members, object);
 
     for (long i = 0; members != Qundef && i < RARRAY_LEN(members); i++) {
         VALUE value = RSTRUCT_GET(object, (int)i), name = rb_sym2str(RARRAY_AREF(members, i));
@@ -519,7 +507,8 @@ void culet_live_named_references(struct culet_graph *graph, uint32_t id, culet_n
 {
     struct culet_live *live = (struct culet_live *)graph;
     VALUE object = culet_live_object(graph, id);
-    struct naming naming = {.graph = graph, .edge = edge, .data = data, .name = name_of_others(object)};
+    struct naming naming = {
+        .graph = graph, .edge = edge, .data = data, .object = object, .name = name_of_others(object)};
     int type = RB_BUILTIN_TYPE(object);
 
     if ((type == T_CLASS || type == T_MODULE) && culet_live_is_named(live, object))
@@ -529,7 +518,6 @@ void culet_live_named_references(struct culet_graph *graph, uint32_t id, culet_n
         emit_elements(&naming, object);
         break;
     case T_HASH:
-        naming.index = (long)object;
         (void)culet_try(emit_pairs, (VALUE)&naming);
         break;
     case T_STRUCT:

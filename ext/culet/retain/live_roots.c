@@ -33,6 +33,15 @@ static bool needs_holder(struct culet_live *live, VALUE target)
     return !culet_live_is_thread(live, target);
 }
 
+/* Adds an object to the last holder, if it needs one. */
+static void add_target(VALUE object, void *data)
+{
+    struct culet_live *live = data;
+
+    if (needs_holder(live, object))
+        culet_graph_add_target(&live->graph, culet_live_id(live, object));
+}
+
 /* Adds a holder of one object, if that needs one. */
 static void add_single(struct culet_live *live, enum culet_holder_kind kind, enum culet_layer layer, uint64_t object,
                        uint64_t name, VALUE target)
@@ -170,18 +179,10 @@ static bool contains(const struct culet_values *sorted, VALUE value)
 /* All other references of a class are of its methods. */
 static void add_method(VALUE child, void *data)
 {
-    struct class_walk *walk = data;
-    struct culet_live *live = walk->live;
-    uint32_t id = culet_live_id(live, child);
+    const struct class_walk *walk = data;
 
-    if (id == CULET_NO_ID || child == walk->class || contains(&live->values, child))
-        return;
-    if (culet_live_is_named(live, child)) {
-        culet_live_meet_class(live, child);
-        return;
-    }
-    if (!culet_live_is_thread(live, child))
-        culet_graph_add_target(&live->graph, id);
+    if (child != walk->class && !contains(&walk->live->values, child))
+        add_target(child, walk->live);
 }
 
 static void add_blocks(struct culet_live *live, size_t first, size_t count);
@@ -392,17 +393,6 @@ static void list_stack_values(struct culet_live *live)
         qsort(live->values.items, live->values.count, sizeof(*live->values.items), by_value);
 }
 
-static void add_stack_value(VALUE child, void *data)
-{
-    struct culet_live *live = data;
-    uint32_t id = culet_live_id(live, child);
-
-    if (id == CULET_NO_ID || RB_BUILTIN_TYPE(child) == T_NONE || culet_live_is_named(live, child) ||
-        culet_live_is_thread(live, child))
-        return;
-    culet_graph_add_target(&live->graph, id);
-}
-
 static void add_locals(struct culet_live *live, VALUE thread)
 {
     VALUE names = call_thread(thread, "keys");
@@ -442,10 +432,10 @@ static void add_thread(struct culet_live *live, VALUE thread, const struct root_
     add_locals(live, thread);
     add_variables(live, thread);
     culet_graph_add_single(&live->graph, HOLDER_STACK, LAYER_STACK, thread, 0, culet_live_id(live, thread));
-    live->reachable(thread, add_stack_value, live);
+    live->reachable(thread, add_target, live);
     for (size_t i = 0; thread == rb_thread_current() && i < list->roots.count; i++)
         if (list->roots.items[i].value == ROOT_STACK)
-            add_stack_value(list->roots.items[i].object, live);
+            add_target(list->roots.items[i].object, live);
 }
 
 /* ---- roots ---- */

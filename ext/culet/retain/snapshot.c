@@ -22,7 +22,7 @@ enum node_type {
     NODE_CLOSURE = 5,
     NODE_SYNTHETIC = 9
 };
-enum edge_type { EDGE_ELEMENT = 1, EDGE_PROPERTY = 2, EDGE_INTERNAL = 3 };
+enum edge_type { EDGE_ELEMENT = 1, EDGE_PROPERTY = 2 };
 
 /* The texts of nodes and edges, each once. */
 struct texts {
@@ -136,11 +136,6 @@ static void write_texts(struct snapshot *snapshot)
 
 /* ---- nodes ---- */
 
-static uint32_t walked_holders(const struct snapshot *snapshot)
-{
-    return (uint32_t)snapshot->analysis->graph->holders.count;
-}
-
 static void count_edge(void *data, uint32_t target)
 {
     struct snapshot *snapshot = data;
@@ -165,7 +160,7 @@ static void ask_names(struct snapshot *snapshot)
 {
     long line;
 
-    for (uint32_t i = 0; i < walked_holders(snapshot); i++)
+    for (uint32_t i = 0; i < snapshot->analysis->graph->holders.count; i++)
         (void)culet_analysis_holder_name(snapshot->analysis, i, &line);
 }
 
@@ -177,8 +172,8 @@ static bool count(struct snapshot *snapshot)
     ask_names(snapshot);
     if (!culet_numbers_reserve(analysis->memory, &snapshot->position, analysis->graph->ids))
         return false;
-    snapshot->nodes = 1 + walked_holders(snapshot);
-    snapshot->edges = walked_holders(snapshot);
+    snapshot->edges = analysis->graph->holders.count;
+    snapshot->nodes = 1 + snapshot->edges;
     for (size_t i = 0; i < analysis->graph->holders.count; i++)
         snapshot->edges += analysis->graph->holders.items[i].targets;
     for (uint32_t id = 0; id < analysis->graph->ids; id++) {
@@ -248,8 +243,8 @@ static void write_nodes(struct snapshot *snapshot)
 
     culet_buffer_text(&snapshot->out, "\"nodes\":[");
     snapshot->first = 1;
-    write_node(snapshot, NODE_SYNTHETIC, 0, 0, 0, walked_holders(snapshot));
-    for (uint32_t i = 0; i < walked_holders(snapshot); i++)
+    write_node(snapshot, NODE_SYNTHETIC, 0, 0, 0, analysis->graph->holders.count);
+    for (uint32_t i = 0; i < analysis->graph->holders.count; i++)
         write_holder_node(snapshot, i);
     for (uint32_t id = 0; id < analysis->graph->ids && !snapshot->failed; id++) {
         if (analysis->walk.entries.items[id] != 0)
@@ -316,9 +311,9 @@ static void write_edges(struct snapshot *snapshot)
 
     culet_buffer_text(&snapshot->out, "\"edges\":[");
     snapshot->first = 1;
-    for (uint32_t i = 0; i < walked_holders(snapshot); i++)
+    for (uint32_t i = 0; i < graph->holders.count; i++)
         write_edge(snapshot, EDGE_ELEMENT, i, i + 1);
-    for (uint32_t i = 0; i < walked_holders(snapshot); i++)
+    for (uint32_t i = 0; i < graph->holders.count; i++)
         for (size_t j = 0; j < graph->holders.items[i].targets; j++)
             write_edge(snapshot, EDGE_ELEMENT, (uint32_t)j,
                        snapshot->position.items[graph->targets.items[graph->holders.items[i].first + j]]);
