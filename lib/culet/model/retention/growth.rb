@@ -77,7 +77,7 @@ module Culet
 
         def kind = "other"
 
-        def path = nil
+        def paths = []
 
         def place = nil
       end

@@ -63,6 +63,9 @@ module Culet
       # @return [Path] to where most of its bytes are
       def path = @path ||= Path.new(@fields["path"])
 
+      # @return [Array<Path>]
+      def paths = [path]
+
       # @return [Boolean] whether the reference may be left over from a call that has returned
       def stale? = kind == STALE
 

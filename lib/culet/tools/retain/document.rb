@@ -100,11 +100,10 @@ module Culet
       end
 
       def growing(row)
-        paths = row.keeper.respond_to?(:paths) ? row.keeper.paths : [row.keeper.path].compact
         { **keeper(row.keeper), "count" => row.count, "bytes" => row.bytes.last, "objects" => row.objects.last,
           "growth_bytes" => row.growth_bytes, "growth_objects" => row.growth_objects,
           "bytes_per_minute" => @growth.per_minute(row.growth_bytes).round, "each_bytes" => row.bytes,
-          "paths" => paths.map(&:parts), "classes" => row.classes.map { |one| instances(one) },
+          "paths" => row.keeper.paths.map(&:parts), "classes" => row.classes.map { |one| instances(one) },
           "allocated" => @growth.origin(row)&.to_h }
       end
 

@@ -65,7 +65,7 @@ module Culet
         keeper = row.keeper
         alike = ", #{number(row.count)} of them" if row.count > 1
         ["#{rank}. #{bold(minute(row.growth_bytes))}, now #{size(row.bytes.last)}: " \
-         "#{bold(printable(title(keeper)))}#{alike}", *grown(row), *paths(keeper), *origin(row)].join("\n")
+         "#{bold(printable(title(keeper)))}#{alike}", *below(grown(row), *keeper.paths, growth.origin(row))].join("\n")
       end
 
       def title(keeper) = keeper.is_a?(Retention::HolderSet) ? "#{keeper.title} together" : keeper.title
@@ -74,22 +74,10 @@ module Culet
         texts = row.classes.first(4).map do |one|
           "#{signed_number(growth.per_minute(one.objects))} #{name(one.name)} #{signed(growth.per_minute(one.bytes))}"
         end
-        return [] if texts.empty?
-
-        [Text::Lines.fold("   per minute: #{texts.join("; ")}", indent: 5)]
+        "per minute: #{texts.join("; ")}" if texts.any?
       end
 
       def signed_number(value) = "#{"+" if value.round.positive?}#{number(value)}"
-
-      def paths(keeper)
-        list = keeper.respond_to?(:paths) ? keeper.paths : [keeper.path].compact
-        list.map(&:to_s).reject(&:empty?).map { |text| Text::Lines.fold("   #{printable(text)}", indent: 5) }
-      end
-
-      def origin(row)
-        found = growth.origin(row)
-        found ? [Text::Lines.fold("   #{printable(found.to_s)}", indent: 5)] : []
-      end
 
       def class_table
         shown = growth.classes.first(@top)

@@ -17,21 +17,9 @@ module Culet
       MAIN = 0.9
       private_constant :ROOT, :HOLDER, :SET, :OBJECT, :REST, :SMALL, :MAIN
 
-      # Numbers keys in the order of their arrival.
-      class Strings
-        def initialize = @numbers = {}
-
-        # @return [Array<String>] in the order of their numbers
-        def list = @numbers.keys
-
-        # @return [Integer]
-        def number(text) = @numbers[text] ||= @numbers.size
-      end
-      private_constant :Strings
-
       def initialize(analysis)
         @analysis = analysis
-        @strings = Strings.new
+        @strings = Hash.new { |numbers, text| numbers[text] = numbers.size }
         @columns = Hash.new { |columns, name| columns[name] = [] }
         @paths = {}
         @class_names = []
@@ -49,8 +37,8 @@ module Culet
           add_rest("more sets of holders", @analysis.other_sets)
           add_tree(tops)
           tops.each { |keeper, top| add_small(keeper, top) }
-          { "nodes" => @columns, "paths" => @paths, "strings" => @strings.list, "total_bytes" => @analysis.total_bytes,
-            "classes" => @analysis.classes.map { |one| [@strings.number(one.name), one.objects, one.bytes] } }
+          { "nodes" => @columns, "paths" => @paths, "strings" => @strings.keys, "total_bytes" => @analysis.total_bytes,
+            "classes" => @analysis.classes.map { |one| [@strings[one.name], one.objects, one.bytes] } }
         end
       end
 
@@ -100,7 +88,7 @@ module Culet
       # @return [Integer] the number of the node
       def add(parent, sort, name, class_name, address, own, bytes, objects)
         @class_names << class_name
-        name, class_name = [name, class_name].map { |text| @strings.number(Text::Lines.printable(text)) }
+        name, class_name = [name, class_name].map { |text| @strings[Text::Lines.printable(text)] }
         { "parent" => parent, "sort" => sort, "name" => name, "class" => class_name, "address" => address, "own" => own,
           "bytes" => bytes, "objects" => objects }.each { |column, value| @columns[column] << value }
         @columns["parent"].size - 1

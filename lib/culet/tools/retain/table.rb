@@ -62,7 +62,7 @@ module Culet
 
       def holder(one, rank)
         ["#{rank}. #{bold(size(one.bytes))} (#{percent(one.bytes, total)}), #{count(one.objects, "object")}: " \
-         "#{bold(one.title)}", *lines(one.classes, [one.path])].join("\n")
+         "#{bold(one.title)}", *below(classes(one.classes), one.path)].join("\n")
       end
 
       def sets
@@ -77,12 +77,7 @@ module Culet
       def set(set, rank)
         ["#{rank}. #{bold(size(set.bytes))} (#{percent(set.bytes, total)}), #{count(set.objects, "object")}: " \
          "#{bold("#{set.title} together")}; release from #{set.size == 2 ? "both" : "all"}",
-         *lines(set.classes, set.paths)].join("\n")
-      end
-
-      def lines(instances, paths)
-        texts = [classes(instances), *paths.map { |path| printable(path.to_s) }]
-        texts.reject(&:empty?).map { |text| Text::Lines.fold("   #{text}", indent: 5) }
+         *below(classes(set.classes), *set.paths)].join("\n")
       end
 
       # @param listed [Array<#bytes>] those that the table leaves out
@@ -166,8 +161,8 @@ module Culet
       end
 
       def paths(list)
-        texts = list.map(&:to_s).reject(&:empty?)
-        texts.map { |text| Text::Lines.fold("   #{printable(text)}", indent: 5) }.join("\n") if texts.any?
+        lines = below(*list)
+        lines.join("\n") if lines.any?
       end
 
       def duplicates
