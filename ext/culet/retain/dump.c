@@ -490,7 +490,6 @@ static void add_root(struct culet_dump *dump, const struct culet_dump_root *root
         enum culet_layer layer;
     } kinds[] = {[ROOT_VM] = {HOLDER_VM, LAYER_NATIVE},
                  [ROOT_FINALIZERS] = {HOLDER_FINALIZER, LAYER_DURABLE},
-                 [ROOT_STACK] = {HOLDER_STACK, LAYER_STACK},
                  [ROOT_C_VARIABLE] = {HOLDER_NATIVE, LAYER_NATIVE},
                  [ROOT_AT_EXIT] = {HOLDER_CLOSURE, LAYER_DURABLE},
                  [ROOT_GLOBAL] = {HOLDER_GLOBAL, LAYER_DURABLE},

@@ -7,7 +7,6 @@
 #define MOST_ROWS 200
 #define MOST_GROUPS 4 /* of a row */
 #define SHOWN_BYTES 200
-#define SHORTEST 1
 #define CLOCK_EVERY 0xffff
 
 /* Strings with equal contents. */
@@ -84,7 +83,7 @@ static void add_string(struct search *search, uint32_t id)
     struct equal *equal;
     uint32_t group, i;
 
-    if (bytes == NULL || length < SHORTEST || (equal = equal_of(search, id, bytes, length)) == NULL)
+    if (bytes == NULL || length == 0 || (equal = equal_of(search, id, bytes, length)) == NULL)
         return;
     equal->copies++;
     equal->bytes += culet_graph_bytes(graph, id);
@@ -121,8 +120,8 @@ static void write_groups(const struct search *search, const struct equal *equal,
     culet_buffer_text(out, "]");
 }
 
-static void write_row(const struct search *search, const struct equal *equal, bool shows_content,
-                      const struct culet_shown *shown, struct culet_buffer *out)
+static void write_row(const struct search *search, const struct equal *equal, const struct culet_shown *shown,
+                      struct culet_buffer *out)
 {
     struct culet_graph *graph = search->analysis->graph;
     size_t length = 0;
@@ -132,15 +131,14 @@ static void write_row(const struct search *search, const struct equal *equal, bo
                         equal->bytes);
     write_groups(search, equal, shown, out);
     culet_buffer_text(out, ",\"content\":");
-    if (shows_content)
+    if (graph->show_contents)
         culet_buffer_json_string(out, bytes, length < SHOWN_BYTES ? length : SHOWN_BYTES);
     else
         culet_buffer_text(out, "null");
     culet_buffer_text(out, "}");
 }
 
-void culet_duplicates_write(struct culet_analysis *analysis, const struct culet_retain_options *options,
-                            const struct culet_shown *shown, struct culet_buffer *out)
+void culet_duplicates_write(struct culet_analysis *analysis, const struct culet_shown *shown, struct culet_buffer *out)
 {
     struct search search = {.analysis = analysis};
 
@@ -155,7 +153,7 @@ void culet_duplicates_write(struct culet_analysis *analysis, const struct culet_
     culet_buffer_text(out, ",\"duplicates\":[");
     for (size_t i = 0; i < search.equals.count && i < MOST_ROWS && search.equals.items[i].copies > 1; i++) {
         culet_buffer_comma(out);
-        write_row(&search, &search.equals.items[i], options->content != 0, shown, out);
+        write_row(&search, &search.equals.items[i], shown, out);
     }
     culet_buffer_text(out, "]");
     equals_free(analysis->memory, &search.equals);

@@ -2,8 +2,6 @@
 #pragma once
 
 #include "retain/analysis.h"
-#include "retain/options.h"
 
 /* Writes `,"duplicates":[...]`: strings of which there are several copies, those with the most bytes first. */
-void culet_duplicates_write(struct culet_analysis *analysis, const struct culet_retain_options *options,
-                            const struct culet_shown *shown, struct culet_buffer *out);
+void culet_duplicates_write(struct culet_analysis *analysis, const struct culet_shown *shown, struct culet_buffer *out);

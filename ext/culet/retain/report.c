@@ -47,34 +47,30 @@ static void take(struct report *report, struct culet_ranking *ranking, struct cu
     }
 }
 
-/* A holder counts with what it shares, so that the holders of large sets are shown. */
-static void weigh_shared(struct report *report, struct culet_ranking *holders, const struct culet_ranking *sets)
+static void sort_by_own_bytes(const struct report *report, struct culet_ranking *holders)
 {
-    struct culet_ranked *by_group;
-    struct culet_array room = {NULL, 0};
-
-    if (!culet_array_reserve(report->analysis->memory, &room, holder_count(report) + 1, sizeof(*by_group)))
-        return;
-    by_group = room.items;
-    for (size_t i = 0; i < holders->count; i++)
-        by_group[holders->items[i].number].weight = holders->items[i].weight;
-    for (size_t i = 0; i < sets->count && i < MOST_SHARED; i++) {
-        const struct culet_holder_set *set = set_of(report, sets->items[i].number);
-        for (uint32_t j = 0; j < set->count; j++)
-            by_group[set->holders[j]].weight += sets->items[i].weight;
-    }
-    holders->count = 0;
-    for (uint32_t group = 0; group < holder_count(report); group++)
-        if (by_group[group].weight > 0)
-            (void)culet_ranking_add(report->analysis->memory, holders,
-                                    (struct culet_ranked){by_group[group].weight, group});
-    culet_array_free(report->analysis->memory, &room);
-    culet_ranking_sort(holders);
-    if (holders->count > SHOWN_HOLDERS)
-        holders->count = SHOWN_HOLDERS;
     for (size_t i = 0; i < holders->count; i++)
         holders->items[i].weight = report->analysis->of_group.items[holders->items[i].number].bytes;
     culet_ranking_sort(holders);
+}
+
+/* A holder counts with what it shares, so that the holders of large sets are shown. */
+static void rank_holders(const struct report *report, const struct culet_ranking *sets, struct culet_ranking *holders)
+{
+    const struct culet_retained *of_group = report->analysis->of_group.items;
+
+    for (uint32_t group = 0; group < holder_count(report); group++)
+        if (!culet_ranking_add(report->analysis->memory, holders, (struct culet_ranked){of_group[group].bytes, group}))
+            return;
+    for (size_t i = 0; i < sets->count && i < MOST_SHARED; i++) {
+        const struct culet_holder_set *set = set_of(report, sets->items[i].number);
+        for (uint32_t j = 0; j < set->count; j++)
+            holders->items[set->holders[j]].weight += sets->items[i].weight;
+    }
+    culet_ranking_sort(holders);
+    while (holders->count > 0 && (holders->count > SHOWN_HOLDERS || holders->items[holders->count - 1].weight == 0))
+        holders->count--;
+    sort_by_own_bytes(report, holders);
 }
 
 static void choose(struct report *report)
@@ -84,9 +80,8 @@ static void choose(struct report *report)
     uint32_t groups = (uint32_t)report->analysis->of_group.count;
 
     if (culet_numbers_reserve(memory, &report->shown.places, groups + 1) &&
-        culet_ranking_of_groups(report->analysis, 0, holder_count(report), &holders) &&
         culet_ranking_of_groups(report->analysis, holder_count(report), groups, &sets)) {
-        weigh_shared(report, &holders, &sets);
+        rank_holders(report, &sets, &holders);
         take(report, &holders, &report->shown.holders, SHOWN_HOLDERS);
         take(report, &sets, &report->shown.sets, SHOWN_SETS);
     }
@@ -432,7 +427,7 @@ const char *culet_report_write(struct culet_analysis *analysis, const struct cul
         if (facts->sampled != NULL)
             culet_sampled_write(analysis, facts->sampled, &report.shown, out);
         if (options->duplicates)
-            culet_duplicates_write(analysis, options, &report.shown, out);
+            culet_duplicates_write(analysis, &report.shown, out);
         write_classes(&report);
         culet_buffer_format(out, ",\"cpu_seconds\":%.6f}",
                             culet_clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - facts->cpu_start);

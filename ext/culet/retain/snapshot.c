@@ -43,7 +43,7 @@ struct snapshot {
     size_t name_count;
     uint64_t nodes, edges;
     uint32_t counted; /* edges of one object */
-    int fd, first, failed;
+    int fd, failed;
     struct culet_buffer out; /* not written yet */
 };
 
@@ -57,9 +57,10 @@ static void flush(struct snapshot *snapshot)
     snapshot->out.length = 0;
 }
 
-static void end_item(struct snapshot *snapshot)
+/* Of a list. */
+static void begin_item(struct snapshot *snapshot)
 {
-    snapshot->first = 0;
+    culet_buffer_comma(&snapshot->out);
     if (snapshot->out.length >= BLOCK_BYTES)
         flush(snapshot);
 }
@@ -126,10 +127,8 @@ static void write_texts(struct snapshot *snapshot)
     culet_buffer_text(&snapshot->out, "\"strings\":[");
     for (uint32_t i = 0; i < text_count(texts); i++) {
         uint32_t first = texts->first.items[i];
-        if (i > 0)
-            culet_buffer_text(&snapshot->out, ",\n");
+        begin_item(snapshot);
         culet_buffer_json_string(&snapshot->out, texts->bytes.bytes + first, texts->first.items[i + 1] - first);
-        end_item(snapshot);
     }
     culet_buffer_text(&snapshot->out, "]}\n");
 }
@@ -190,9 +189,9 @@ static bool count(struct snapshot *snapshot)
 static void write_node(struct snapshot *snapshot, enum node_type type, uint32_t text, uint32_t number, uint64_t bytes,
                        uint64_t edges)
 {
-    culet_buffer_format(&snapshot->out, "%s%d,%u,%u,%" PRIu64 ",%" PRIu64 ",0,0\n", snapshot->first ? "" : ",", type,
-                        text, number * 2 + 1, bytes, edges);
-    end_item(snapshot);
+    begin_item(snapshot);
+    culet_buffer_format(&snapshot->out, "%d,%u,%u,%" PRIu64 ",%" PRIu64 ",0,0\n", type, text, number * 2 + 1, bytes,
+                        edges);
 }
 
 static void write_holder_node(struct snapshot *snapshot, uint32_t index)
@@ -242,7 +241,6 @@ static void write_nodes(struct snapshot *snapshot)
     struct culet_analysis *analysis = snapshot->analysis;
 
     culet_buffer_text(&snapshot->out, "\"nodes\":[");
-    snapshot->first = 1;
     write_node(snapshot, NODE_SYNTHETIC, 0, 0, 0, analysis->graph->holders.count);
     for (uint32_t i = 0; i < analysis->graph->holders.count; i++)
         write_holder_node(snapshot, i);
@@ -259,9 +257,8 @@ static void write_nodes(struct snapshot *snapshot)
 
 static void write_edge(struct snapshot *snapshot, enum edge_type type, uint32_t name_or_index, uint32_t node)
 {
-    culet_buffer_format(&snapshot->out, "%s%d,%u,%" PRIu64 "\n", snapshot->first ? "" : ",", type, name_or_index,
-                        (uint64_t)node * NODE_FIELDS);
-    end_item(snapshot);
+    begin_item(snapshot);
+    culet_buffer_format(&snapshot->out, "%d,%u,%" PRIu64 "\n", type, name_or_index, (uint64_t)node * NODE_FIELDS);
 }
 
 static void note_name(void *data, uint32_t target, const char *name, size_t length)
@@ -310,7 +307,6 @@ static void write_edges(struct snapshot *snapshot)
     const struct culet_graph *graph = analysis->graph;
 
     culet_buffer_text(&snapshot->out, "\"edges\":[");
-    snapshot->first = 1;
     for (uint32_t i = 0; i < graph->holders.count; i++)
         write_edge(snapshot, EDGE_ELEMENT, i, i + 1);
     for (uint32_t i = 0; i < graph->holders.count; i++)
