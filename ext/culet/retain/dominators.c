@@ -18,25 +18,18 @@ uint32_t culet_dominators_node(struct culet_memory *memory, struct culet_dominat
     return number;
 }
 
-bool culet_dominators_edge(struct culet_memory *memory, struct culet_dominators *tree, uint32_t from, uint32_t to)
+void culet_dominators_edge(struct culet_memory *memory, struct culet_dominators *tree, uint32_t from, uint32_t to)
 {
-    if (from == to)
-        return true;
-    if (from < to) {
-        if (from < tree->semi.items[to])
-            tree->semi.items[to] = from;
-        return true;
-    }
-    if (tree->back.count == 0 && !culet_back_edges_add(memory, &tree->back, (struct culet_back_edge){0, 0}))
-        return false;
-    if (tree->back.count > UINT32_MAX) {
+    if (from < to && from < tree->semi.items[to])
+        tree->semi.items[to] = from;
+    if (from <= to)
+        return;
+    if (tree->back.count == 0)
+        (void)culet_back_edges_add(memory, &tree->back, (struct culet_back_edge){0, 0});
+    if (tree->back.count > UINT32_MAX)
         memory->failed = true;
-        return false;
-    }
-    if (!culet_back_edges_add(memory, &tree->back, (struct culet_back_edge){from, tree->label.items[to]}))
-        return false;
-    tree->label.items[to] = (uint32_t)tree->back.count - 1;
-    return true;
+    else if (culet_back_edges_add(memory, &tree->back, (struct culet_back_edge){from, tree->label.items[to]}))
+        tree->label.items[to] = (uint32_t)tree->back.count - 1;
 }
 
 /* ---- semidominators ---- */

@@ -28,8 +28,8 @@ struct culet_dominators {
 /* Adds the next node. Returns its number; 0: no memory. parent: 0 for the root. */
 uint32_t culet_dominators_node(struct culet_memory *memory, struct culet_dominators *tree, uint32_t parent);
 
-/* Adds an edge between two nodes. Returns false without memory. */
-bool culet_dominators_edge(struct culet_memory *memory, struct culet_dominators *tree, uint32_t from, uint32_t to);
+/* Adds an edge between two nodes. */
+void culet_dominators_edge(struct culet_memory *memory, struct culet_dominators *tree, uint32_t from, uint32_t to);
 
 /* Makes the tree. Returns false without memory or time. */
 bool culet_dominators_make(struct culet_memory *memory, struct culet_dominators *tree);

@@ -25,11 +25,11 @@ struct culet_heap_index {
     uint32_t ids;               /* slots in all */
 };
 
-/* Adds a run; all before the index is made. Returns false without memory, or with 2^29 slots. */
+/* Adds a run; all before the index is made. Returns false without memory. */
 bool culet_heap_index_add(struct culet_memory *memory, struct culet_heap_index *index, uintptr_t start, uintptr_t past,
                           size_t slot_bytes);
 
-/* Makes the index of all runs. Returns false without memory. */
+/* Makes the index of all runs. Returns false without memory, or with 2^29 slots. */
 bool culet_heap_index_make(struct culet_memory *memory, struct culet_heap_index *index);
 
 /* The number of the slot at an address; CULET_NO_ID: there is none. */

@@ -224,33 +224,21 @@ static void write_closure(struct culet_live *live, const struct culet_holder *ho
         write_code_place(culet_internals_proc_code(proc), file, line);
 }
 
-struct global_search {
-    VALUE value;
-    VALUE names;
-};
-
-static VALUE find_global(VALUE data)
+static VALUE find_global(VALUE value)
 {
-    struct global_search *search = (struct global_search *)data;
+    VALUE names = rb_f_global_variables();
 
-    for (long i = 0; i < RARRAY_LEN(search->names); i++) {
-        VALUE name = rb_sym2str(rb_ary_entry(search->names, i));
+    for (long i = 0; i < RARRAY_LEN(names); i++) {
+        VALUE name = rb_sym2str(rb_ary_entry(names, i));
         const char *text = RSTRING_PTR(name);
         /* Regexp's own, which are made when they are read, those that warn, and the one that opens a file of ARGV */
         if ((RSTRING_LEN(name) == 2 && strchr("~&`'+123456789=,;/KC", text[1]) != NULL) ||
             strcmp(text, "$FILENAME") == 0)
             continue;
-        if (rb_gv_get(StringValueCStr(name)) == search->value)
+        if (rb_gv_get(StringValueCStr(name)) == value)
             return name;
     }
     return Qnil;
-}
-
-static void write_global(VALUE value, struct culet_buffer *text)
-{
-    struct global_search search = {value, rb_f_global_variables()};
-
-    write_string(text, culet_try(find_global, (VALUE)&search), "(global variable)");
 }
 
 static void write_library(const void *function, struct culet_buffer *text)
@@ -339,7 +327,7 @@ void culet_live_write_holder(struct culet_graph *graph, const struct culet_holde
         write_closure(live, holder, text, file, line);
         return;
     case HOLDER_GLOBAL:
-        write_global(object, text);
+        write_string(text, culet_try(find_global, object), "(global variable)");
         return;
     case HOLDER_SYMBOL_TABLE:
         culet_buffer_text(text, "symbols");

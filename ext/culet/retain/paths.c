@@ -29,20 +29,6 @@ static void take_name(void *data, uint32_t target, const char *name, size_t leng
     culet_buffer_add(search->text, name, length);
 }
 
-bool culet_paths_write_edge(struct culet_analysis *analysis, uint32_t number, uint32_t id, struct culet_buffer *text)
-{
-    struct culet_graph *graph = analysis->graph;
-    struct name_search search = {id, text, false};
-    uint32_t object = analysis->walk.objects.items[number];
-
-    if (number == CULET_ROOT || (object & CULET_IS_HOLDER))
-        return false;
-    (void)culet_bits_set(&graph->wanted, id);
-    graph->functions->named_references(graph, object, take_name, &search);
-    culet_bits_clear(&graph->wanted, id);
-    return search.found;
-}
-
 void culet_paths_write_object(struct culet_analysis *analysis, uint32_t id, struct culet_buffer *out)
 {
     struct culet_graph *graph = analysis->graph;
@@ -56,15 +42,22 @@ void culet_paths_write_object(struct culet_analysis *analysis, uint32_t id, stru
 /* Writes one step: the reference from a node to an object. */
 static void write_step(struct culet_analysis *analysis, uint32_t from, uint32_t id, struct culet_buffer *out)
 {
+    struct culet_graph *graph = analysis->graph;
     struct culet_buffer *text = &analysis->text;
+    struct name_search search = {id, text, false};
     uint32_t object = analysis->walk.objects.items[from];
     long line;
 
     text->length = 0;
-    if (from != CULET_ROOT && (object & CULET_IS_HOLDER))
+    if (object & CULET_IS_HOLDER) {
         (void)culet_analysis_holder_name(analysis, object & ~CULET_IS_HOLDER, &line);
-    else if (!culet_paths_write_edge(analysis, from, id, text))
-        culet_buffer_text(text, UNNAMED);
+    } else {
+        (void)culet_bits_set(&graph->wanted, id);
+        graph->functions->named_references(graph, object, take_name, &search);
+        culet_bits_clear(&graph->wanted, id);
+        if (!search.found)
+            culet_buffer_text(text, UNNAMED);
+    }
     culet_buffer_text(out, "{\"edge\":");
     culet_buffer_json_string(out, text->bytes, text->length);
     culet_buffer_text(out, ",");

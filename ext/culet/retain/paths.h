@@ -9,9 +9,5 @@ void culet_paths_write_heaviest(struct culet_analysis *analysis, uint32_t holder
 /* Adds up to `most` paths to an object to a JSON list that has begun, one from each holder. */
 void culet_paths_write_to(struct culet_analysis *analysis, uint32_t id, int most, struct culet_buffer *out);
 
-/* Writes the name of the reference from a node of the tree to an object, without quotes. A holder's own name is left
- * out. Returns whether there is one. */
-bool culet_paths_write_edge(struct culet_analysis *analysis, uint32_t number, uint32_t id, struct culet_buffer *text);
-
 /* Writes `"class":"...","address":"0x..."`. */
 void culet_paths_write_object(struct culet_analysis *analysis, uint32_t id, struct culet_buffer *out);

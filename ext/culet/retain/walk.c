@@ -70,7 +70,7 @@ static void see_known(struct walker *walker, uint32_t from, uint32_t entry)
     } else if (entry > walker->before) {
         (void)culet_bits_set(&walker->again, from);
         (void)culet_bits_set(&walker->again, tree->parent.items[entry]);
-        (void)culet_dominators_edge(walker->memory, tree, from, entry);
+        culet_dominators_edge(walker->memory, tree, from, entry);
     }
 }
 
