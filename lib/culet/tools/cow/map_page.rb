@@ -10,10 +10,9 @@ module Culet
   module Cow
     # One process's figures as the tables beside its map.
     class MapTables
-      COLUMNS = %w[shared unshared added].freeze
       # An application has hundreds of classes.
       MOST_ROWS = 40
-      private_constant :COLUMNS, :MOST_ROWS
+      private_constant :MOST_ROWS
 
       # @param member [ForkedProcess] that was read
       def initialize(member)
@@ -23,18 +22,17 @@ module Culet
 
       # @return [Array<Hash>] as Map::PageData takes them
       def to_a
-        by_use = @breakdown.levels.transform_keys { |name| Levels::TITLES.fetch(name) }
-        [categories, sharing("By use", by_use), *(holdings if @writes)].compact
+        [categories, sharing, *(holdings if @writes)].compact
       end
 
       private
 
-      def sharing(title, all)
-        rows = all.reject { |_, one| one.resident.zero? }.sort_by { |_, one| -one.resident }
-        return if rows.empty?
+      def sharing
+        levels = @breakdown.levels.sort_by { |_, one| -one.resident }
+        return if levels.empty?
 
-        figures = rows.map { |name, one| [name.to_s, one.shared, one.unshared, one.fresh + one.own] }
-        { "title" => title, "columns" => COLUMNS, "rows" => figures }
+        rows = levels.map { |name, one| [Levels::TITLES.fetch(name), one.shared, one.unshared, one.fresh + one.own] }
+        { "title" => "By use", "columns" => %w[shared unshared added], "rows" => rows }
       end
 
       def categories

@@ -56,25 +56,23 @@ module Culet
       def regions
         return if workers.empty?
 
-        levels = workers.map do |worker|
-          worker.breakdown.levels.transform_keys { |name| Levels::TITLES.fetch(name) }
-        end
-        table("average worker", levels)
-      end
-
-      # @param all [Array<Hash{String => SharingBytes}>] one for each worker
-      def table(title, all)
-        names = all.flat_map(&:keys).uniq
-        rows = names.map { |name| [name, all.filter_map { |one| one[name] }.reduce(:+)] }
-        rows = rows.sort_by { |_, bytes| -bytes.inherited }
-        rows << ["all", rows.map(&:last).reduce(:+)]
+        rows = sums
         columns = { "inherited" => :inherited, "still shared" => :shared, "unshared" => :unshared,
                     "added" => ->(one) { one.fresh + one.own } }
         cells = columns.map do |heading, figure|
-          ["#{heading} MB", rows.map { |_, bytes| mega(figure.to_proc.call(bytes).fdiv(all.size)) }, false]
+          ["#{heading} MB", rows.map { |_, bytes| mega(figure.to_proc.call(bytes).fdiv(workers.size)) }, false]
         end
-        grid([[title, rows.map(&:first), true], *cells,
+        grid([["average worker", rows.map(&:first), true], *cells,
               ["unshared %", rows.map { |_, bytes| unshared(bytes) }, false]])
+      end
+
+      # @return [Array<Array(String, SharingBytes)>] of all workers, by level, and of all levels
+      def sums
+        levels = workers.map { |worker| worker.breakdown.levels }
+        found = levels.flat_map(&:keys).uniq.map do |name|
+          [Levels::TITLES.fetch(name), levels.filter_map { |one| one[name] }.reduce(:+)]
+        end
+        [*found.sort_by { |_, bytes| -bytes.inherited }, ["all", found.map(&:last).reduce(:+)]]
       end
 
       def unshared(bytes) = bytes.inherited.zero? ? "-" : (100 * bytes.unshared.fdiv(bytes.inherited)).round.to_s
