@@ -22,6 +22,9 @@ module Culet
           @model = model
         end
 
+        # @return [Array<Benchmark::Results::Workload>] those on which an allocator completed a run
+        def measured = model.workloads.select { |workload| workload.candidates.any? }
+
         # @return [Array<String>] the first paragraph's sentences
         def lead
           return ["No allocator completed a run."] if measured.empty?
@@ -104,8 +107,6 @@ module Culet
         attr_reader :model
 
         def subject = model.subject
-
-        def measured = model.workloads.select { |workload| workload.candidates.any? }
 
         # On which workloads the subject's peak is lower or higher, or shows no difference.
         def subject_lead

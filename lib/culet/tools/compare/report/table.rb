@@ -27,12 +27,11 @@ module Culet
         attr_reader :model, :findings
 
         def sections
-          [(wrap(findings.lead.first) if measured.empty?), (wrap(findings.interruption) unless model.complete?),
+          [(wrap(findings.lead.first) if findings.measured.empty?),
+           (wrap(findings.interruption) unless model.complete?),
            *model.workloads.map { |workload| section(workload) },
            exclusions(model.exclusions.reject { |entry| entry["workload"] }), note]
         end
-
-        def measured = model.workloads.select { |workload| workload.candidates.any? }
 
         def section(workload)
           columns = Text::Lines.columns
@@ -123,12 +122,12 @@ module Culet
         end
 
         def note
-          return if measured.empty?
+          return if findings.measured.empty?
 
           text = ["RSS is the resident memory of all processes of a run; a shared page counts in each process, " \
                   "PSS divides it. MB = 1,000,000 bytes.",
                   findings.end_sentence, findings.runs_sentence]
-          if measured.any? { |workload| workload.run_counts.max > 1 }
+          if findings.measured.any? { |workload| workload.run_counts.max > 1 }
             text << "In parentheses: 95 % bootstrap intervals."
           end
           if model.baseline
