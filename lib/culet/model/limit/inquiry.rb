@@ -55,7 +55,7 @@ module Culet
         conversation = Agent::Conversation.new(@pid, verb: "limit", most_bytes: MOST_BYTES)
         text = conversation.ask("limit", limit_seconds: LIMIT_SECONDS, wait_seconds: WAIT_SECONDS)
         answer = ForeignJson.parse(text)
-        return if answer == {} || (answer.is_a?(Hash) && answer["limit_bytes"].nil?)
+        return if answer.is_a?(Hash) && answer["limit_bytes"].nil?
 
         Shape.check(answer, ANSWER, name: "the answer of process #{@pid}").then { answer.slice(*ANSWER.keys) }
       rescue JSON::ParserError

@@ -41,14 +41,19 @@ module Culet
       # at: seconds on the monotonic clock
       Look = Struct.new(:at, :analysis)
 
-      # What the holders of one key keep in each of the looks. keeper: the largest of them in the last look; count:
-      # their number then; classes: changes by class.
-      Row = Struct.new(:key, :keeper, :count, :bytes, :objects, :classes) do
+      # Of what has bytes and objects in each of the looks.
+      module Changes
         # @return [Integer] from the first look to the last
         def growth_bytes = bytes.last - bytes.first
 
         # @return [Integer]
         def growth_objects = objects.last - objects.first
+      end
+
+      # What the holders of one key keep in each of the looks. keeper: the largest of them in the last look; count:
+      # their number then; classes: changes by class.
+      Row = Struct.new(:key, :keeper, :count, :bytes, :objects, :classes) do
+        include Changes
 
         # @return [Boolean] whether stacks of threads keep it
         def stacks? = keeper.respond_to?(:stale?) && keeper.stale?
@@ -61,13 +66,7 @@ module Culet
       end
 
       # Changes of a class; bytes and objects in each of the looks.
-      ClassRow = Struct.new(:name, :bytes, :objects) do
-        # @return [Integer] from the first look to the last
-        def growth_bytes = bytes.last - bytes.first
-
-        # @return [Integer]
-        def growth_objects = objects.last - objects.first
-      end
+      ClassRow = Struct.new(:name, :bytes, :objects) { include Changes }
 
       # Holders or sets beyond the listed ones.
       #
@@ -84,7 +83,7 @@ module Culet
 
       # Sums over the holders of one key in one look.
       Sum = Struct.new(:bytes, :objects, :keepers, :classes)
-      private_constant :Rest, :Sum
+      private_constant :Changes, :Rest, :Sum
 
       # @param all [Array<Growth>] one of each process
       # @return [Growth, nil] of the process in which holders keep more, or native code does; nil: the looks are too few
