@@ -8,20 +8,20 @@ require_relative "../../model/profile/inquiry"
 
 module Culet
   module Profile
-    # The profile of a running process, by its agent.
-    class Live
+    # The profile of a running process, by its agent, from its start to its stop.
+    class Live < Inquiry
       # @return [Integer] process number
       attr_reader :pid
 
       # @param pid [Integer, String] a process number
       # @param wait_seconds [Float] longest wait for the process to answer
       # @raise [Culet::Error] when there is no such process, or it may not be read
-      def initialize(pid, wait_seconds: Inquiry::WAIT_SECONDS)
+      def initialize(pid, wait_seconds: WAIT_SECONDS)
         process = Processes::Live.find(pid)
         @pid = process.pid
         @target = Allocators::InspectedProcess.new(process)
         @started = false
-        @inquiry = Inquiry.new(pid, wait_seconds: wait_seconds, absence: method(:absence))
+        super(pid, wait_seconds: wait_seconds, absence: method(:absence))
       end
 
       # @return [String] e.g. "process 4242 (puma: cluster worker 0: 4240 [shop])"; once it has ended, the last one
@@ -42,7 +42,7 @@ module Culet
       def start(sample_bytes)
         return true if running?
 
-        @inquiry.request("start", sample_bytes)
+        request("start", sample_bytes)
         @started = true
       end
 
@@ -61,31 +61,23 @@ module Culet
       def stop
         return unless @started
 
-        @inquiry.request("stop")
+        request("stop")
         @started = false
       end
-
-      # @return [Boolean] whether the process samples
-      # @raise [Culet::Error]
-      def running? = @inquiry.running?
 
       # Notes that the program has booted: growth is what it allocates from now on.
       #
       # @raise [Culet::Error]
-      def booted = @inquiry.request("booted")
+      def booted = request("booted")
 
       # Runs as many major collections as growth has survived. The process stops for that long.
       #
       # @raise [Culet::Error]
-      def collect = @inquiry.request("collect")
-
-      # @return [String] the stream of the profile
-      # @raise [Culet::Error]
-      def read = @inquiry.read
+      def collect = request("collect")
 
       # @return [String, nil] why the profile lacks what malloc returns; known after `running?`
       def note
-        return unless @inquiry.status.to_s.match?(/\bmalloc=0\b/)
+        return unless status.to_s.match?(/\bmalloc=0\b/)
 
         "process #{pid} does not run on culet's allocator, so its profile has Ruby objects alone; " \
           "start it with `culet run -- COMMAND`"
