@@ -32,6 +32,16 @@ class ProfileModelTest < Minitest::Test
     assert_equal 4, one.sites.size
   end
 
+  def test_whose_code_a_frame_is
+    kind = ->(method, file: nil, gem: nil, library: nil, remark: nil) { Culet::Profile::Frame.new(file, 1, method, gem, library, remark).kind }
+    assert_equal :application, kind["Order#items", file: APP]
+    assert_equal :gem, kind["Rack::Handler#call", file: GEM, gem: "rack 3.0.8"]
+    assert_equal [:ruby] * 2, [kind["Set#add", file: "/usr/lib/ruby/3.3.0/set.rb", gem: "Ruby's own library"], kind["Array#map"]]
+    assert_equal [:ruby] * 3, %w[libruby-3.3.so.3.3 librubygc.default.so ruby3.1].map { |name| kind["rb_str_new", library: name] }
+    assert_equal [:library] * 2, %w[libz.so ruby_prof.so].map { |name| kind["deflate", library: name] }
+    assert_equal [:unknown] * 2, [kind["(more frames)", remark: true], kind["??"]]
+  end
+
   def test_sites_are_sorted_and_have_frames
     sites = data(shop).sites(:live)
     assert_equal 3, sites.size
