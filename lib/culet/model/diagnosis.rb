@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../text/lines"
-require_relative "../text/numbers"
 require_relative "../text/size"
 require_relative "diagnosis/observation"
 require_relative "diagnosis/growth"

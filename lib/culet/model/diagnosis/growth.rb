@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../../text/size"
 require_relative "../retention/growth"
 require_relative "observation"
 

@@ -4,7 +4,6 @@ require "zlib"
 require_relative "../../errors"
 require_relative "../../system/input_file"
 require_relative "../../text/size"
-require_relative "record_file"
 
 module Culet
   module Strings
