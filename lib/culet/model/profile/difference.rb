@@ -23,9 +23,7 @@ module Culet
 
         private
 
-        def limits
-          @limits ||= Math.sqrt(variance).then { |deviation| [bytes - (2 * deviation), bytes + (2 * deviation)] }
-        end
+        def limits = [bytes - half, bytes + half]
       end
 
       # @return [Data]

@@ -77,8 +77,7 @@ module Culet
       # Few samples have a skewed distribution: its limits, for as many samples, times the mean of a sample. Their share
       # of the variance shrinks where samples are certain (blocks larger than the distance).
       def limits
-        @limits ||= begin
-          half = NORMAL * Math.sqrt(variance)
+        @limits ||=
           if samples.zero? || samples > FEW then [[bytes - half, 0].max, bytes + half]
           else
             spread = Math.sqrt(variance / samples) / (bytes / samples)
@@ -86,8 +85,10 @@ module Culet
             [bytes - ((samples - low) * bytes / samples * [spread, 1].min),
              bytes + ((high - samples) * bytes / samples * [spread, 1].min)]
           end
-        end
       end
+
+      # Half of the interval, if the bytes are distributed normally.
+      def half = NORMAL * Math.sqrt(variance)
     end
   end
 end
