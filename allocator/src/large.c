@@ -205,7 +205,7 @@ static uintptr_t map(size_t bytes, size_t alignment)
 /* Makes an extent a block; false if there is no memory for its pagemap entry. [pages lock] */
 static bool begin_huge(struct culet_large *block, struct culet_extent extent)
 {
-    if (!culet_pages_prepare(extent.start, 1))
+    if (!culet_pages_prepare(extent.start))
         return false;
     describe(block, CULET_HUGE, extent.start, extent.bytes);
     block->mapping = extent.mapping;
@@ -225,7 +225,7 @@ static bool move_extent(struct culet_extent *extent, size_t bytes)
     }
     if (!target)
         return false;
-    if (!culet_pages_prepare((uintptr_t)target, 1) ||
+    if (!culet_pages_prepare((uintptr_t)target) ||
         !culet_os_move((void *)extent->start, extent->bytes, target, bytes)) {
         culet_os_unmap(target, bytes);
         return false;

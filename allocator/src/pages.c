@@ -195,8 +195,8 @@ static bool wait_for_purge(unsigned microseconds)
     return true;
 }
 
-/* A mapping of a segment with a pagemap entry, to which cached pages are moved: `moved` bytes. 0 if the kernel refuses
- * it. */
+/* Maps a segment, with its pagemap entries, and moves pages of the huge-block cache there: `moved` bytes. Returns 0 if
+ * the kernel refuses one of the mappings. */
 static uintptr_t map_segment(size_t *moved)
 {
     uintptr_t base = (uintptr_t)culet_os_map_aligned(CULET_SEGMENT_BYTES, CULET_PAGE);
@@ -896,12 +896,12 @@ void *culet_pages_descriptor(enum culet_meta kind)
     return culet_meta_get(kind);
 }
 
-bool culet_pages_prepare(uintptr_t start, size_t pages)
+bool culet_pages_prepare(uintptr_t address)
 {
-    if (CULET_LIKELY(culet_pagemap_prepare(start, pages)))
+    if (CULET_LIKELY(culet_pagemap_prepare(address, 1)))
         return true;
     culet_pages_release_spare();
-    return culet_pagemap_prepare(start, pages);
+    return culet_pagemap_prepare(address, 1);
 }
 
 void culet_pages_count_purged(size_t bytes)

@@ -76,8 +76,9 @@ void culet_pages_release_spare(void);
 /* culet_meta_get, once more after culet_pages_release_spare where needed. No lock held. */
 void *culet_pages_descriptor(enum culet_meta kind);
 
-/* culet_pagemap_prepare, once more after culet_pages_release_spare where needed: a leaf of the pagemap is a mapping. */
-bool culet_pages_prepare(uintptr_t start, size_t pages);
+/* culet_pagemap_prepare of one page, once more after culet_pages_release_spare where needed: a leaf of the pagemap is a
+ * mapping. */
+bool culet_pages_prepare(uintptr_t address);
 
 /* Counts bytes that went back from inside slabs. */
 void culet_pages_count_purged(size_t bytes);
