@@ -301,12 +301,12 @@ static bool is_class(const struct report *report, uint64_t key)
     return name->length == length && memcmp(name->bytes, report->options->class_name, length) == 0;
 }
 
-/* The pairs of a class and a group that is shown, the largest first. */
-static void rank_groups(const struct report *report, uint32_t class, struct culet_ranking *ranking)
+/* The pairs of the class with a number and a group that is shown, the largest first. */
+static void rank_groups(const struct report *report, uint32_t number, struct culet_ranking *ranking)
 {
     for (size_t i = 0; i < report->pairs.count; i++) {
         const struct culet_class_sum *pair = pair_at(report, report->pairs.items[i]);
-        if ((uint32_t)pair->key == class + 1)
+        if ((uint32_t)pair->key == number + 1)
             (void)culet_ranking_add(report->analysis->memory, ranking,
                                     (struct culet_ranked){pair->all.bytes, report->pairs.items[i]});
     }
@@ -327,13 +327,13 @@ static void write_selected_class(struct report *report)
     const struct culet_class_sum_list *classes = &report->analysis->classes.list;
     struct culet_ranking groups = {NULL, 0, {NULL, 0}};
     struct culet_retained sum = {0, 0};
-    uint32_t class = 0;
+    uint32_t number = 0;
 
-    while (class < classes->count && !is_class(report, classes->items[class].key))
-        class ++;
-    if (class < classes->count)
-        sum = classes->items[class].all;
-    rank_groups(report, class, &groups);
+    while (number < classes->count && !is_class(report, classes->items[number].key))
+        number++;
+    if (number < classes->count)
+        sum = classes->items[number].all;
+    rank_groups(report, number, &groups);
     culet_buffer_text(report->out, "{\"class\":");
     culet_buffer_json_string(report->out, report->options->class_name, strlen(report->options->class_name));
     culet_buffer_format(report->out, ",\"objects\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"holders\":[", sum.objects,
