@@ -224,7 +224,7 @@ class GemInstallTest < Minitest::Test
     assert_equal Culet::Allocators.parse("jemalloc").library, out.chomp
 
     assert_success(*GEM, "pristine", "culet", "--extensions", env: environment.merge(QUICK), patience: BUILD_PATIENCE_SECONDS)
-    assert_equal 2, compiled.size
+    assert_equal %w[culet.so culet_boot.so libculet.so], compiled.map { |path| File.basename(path) }.sort
     assert_predicate installed("culet", "lib").last, :success?
   end
 

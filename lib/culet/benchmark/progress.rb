@@ -29,6 +29,7 @@ module Culet
       # Counts a run that is not made.
       def skip = @done += 1
 
+      # @param text [String] a line, with or without the program's name
       def puts(text) = @out.puts("culet: #{text.delete_prefix("culet: ")}")
 
       private

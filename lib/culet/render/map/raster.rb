@@ -51,6 +51,10 @@ module Culet
         height.times { |line| @pixels[((top + line) * @width) + left, colours.size] = colours }
       end
 
+      # Draws a line of text over what is there.
+      #
+      # @param left [Integer] in pixels, as `top`
+      # @param colour [Integer] 0xrrggbbaa
       def text(left, top, text, colour: 0x1d1f23ff)
         base = top + BASELINE
         @font.each_pixel(text) { |column, row, cover| blend(left + column, base + row, colour, cover) }
