@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "culet/tools/top/history"
 require "culet/tools/top/page"
 require "culet/tools/top/screen"
 require_relative "moments"

@@ -7,7 +7,6 @@ require_relative "../../errors"
 require_relative "../../system/agent/conversation"
 require_relative "../../system/foreign_json"
 require_relative "../../system/input_file"
-require_relative "../../system/shape"
 
 module Culet
   # Who keeps the memory of a Ruby process.
@@ -35,12 +34,8 @@ module Culet
       MOST_NAME = 159
       # Deepest nesting of an answer: a path in a list in a holder in a list.
       NESTING = 12
-      # The figures that identify an analysis; what is shown of it is checked where it is used.
-      SHAPE = { "version" => 1, "source" => Shape.one_of("process", "dump"), "total_bytes" => Shape::COUNT,
-                "holders" => [{ "id" => Shape::COUNT, "kind" => Shape::TEXT }],
-                "sets" => [{ "bytes" => Shape::COUNT }] }.freeze
       private_constant :GZIP, :MOST_RATIO, :FREE_BYTES, :MOST_BYTES, :MOST_SNAPSHOT_BYTES, :MOST_NAME,
-                       :NESTING, :SHAPE
+                       :NESTING
 
       module_function
 
@@ -55,13 +50,12 @@ module Culet
       # @param limit_bytes [Integer] memory of the analysis
       # @param wait_seconds [Float] longest wait for the main thread of the process
       # @param again [Boolean] whether to ask once more if the copy is late
-      # @return [Hash{String => Object}] the analysis
+      # @return [Object] the analysis, to be checked by Analysis.new
       # @raise [Culet::Error] when the process has no agent, or cannot be analysed
       def of_process(pid, limit_seconds: LIMIT_SECONDS, wait_seconds: WAIT_SECONDS, again: true, **options)
         conversation = Agent::Conversation.new(pid, verb: "retain", most_bytes: MOST_BYTES)
-        text = conversation.ask_copy(request(**options), again: again, limit_seconds: limit_seconds,
-                                                         wait_seconds: wait_seconds)
-        check(text, "the answer of process #{conversation.pid}")
+        parse(conversation.ask_copy(request(**options), again: again, limit_seconds: limit_seconds,
+                                                        wait_seconds: wait_seconds))
       rescue JSON::ParserError
         raise Error, conversation.strange
       end
@@ -81,7 +75,7 @@ module Culet
 
       # @param path [String] a file of ObjectSpace.dump_all, plain or gzipped
       # @param content [Boolean] as of of_process, as the others
-      # @return [Hash{String => Object}] the analysis; its "pid" is 0
+      # @return [Object] as of of_process; its "pid" is 0
       # @raise [Culet::Error] when the file is no dump, or is cut or damaged
       def of_dump(path, limit_seconds: DUMP_SECONDS, **options)
         Tempfile.create("culet-retain") do |answer|
@@ -90,7 +84,7 @@ module Culet
           raise Error, "the analysis is too large" if answer.size > MOST_BYTES
 
           answer.rewind
-          check(answer.read, "the analysis of #{path}")
+          parse(answer.read)
         end
       end
 
@@ -102,8 +96,8 @@ module Culet
         read_dump(path, file, content: content, heapsnapshot: true, limit_seconds: DUMP_SECONDS)
       end
 
-      def check(text, name) = Shape.check(ForeignJson.parse(text, max_nesting: NESTING), SHAPE, name: name)
-      private_class_method :check
+      def parse(text) = ForeignJson.parse(text, max_nesting: NESTING)
+      private_class_method :parse
 
       # @return [String] the request, without its limits of time
       def request(content: false, duplicates: false, heapsnapshot: false, class_name: nil, address: nil,

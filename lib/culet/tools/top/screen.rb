@@ -3,7 +3,6 @@
 require_relative "../../text/lines"
 require_relative "header"
 require_relative "help"
-require_relative "history"
 require_relative "line"
 require_relative "rows"
 require_relative "table"
