@@ -93,7 +93,9 @@ module Culet
       #   "headroom_bytes" (nil without a limit) and "steps", a list of "at", "step", "freed_bytes"; and "native", what
       #   the native thread did
       def status
-        monitor ? monitor.status : Monitor.idle_status(@source)
+        return monitor.status if monitor
+
+        Source.usage(@source&.bytes, @source&.description || "none", nil).merge("steps" => [])
       end
 
       # @api private

@@ -72,9 +72,7 @@ module Culet
       def outside
         source = Source.new(pid: @pid, root: @root)
         @problems.concat(source.problems)
-        used = source.used_bytes
-        { "limit_bytes" => source.bytes, "source" => source.description, "used_bytes" => used,
-          "headroom_bytes" => source.bytes && used && [source.bytes - used, 0].max, "steps" => [] }
+        Source.usage(source.bytes, source.description, source.used_bytes).merge("steps" => [])
       end
     end
   end

@@ -22,6 +22,15 @@ module Culet
       # @return [Array<String>] a sentence for each file that could not be used
       attr_reader :problems
 
+      # @param bytes [Integer, nil] the limit; nil: there is none
+      # @param description [String] where it is from
+      # @param used [Integer, nil] bytes in use; nil: not known
+      # @return [Hash{String => Object}] these, and what is left, with the keys of Culet::Limit.status
+      def self.usage(bytes, description, used)
+        { "limit_bytes" => bytes, "source" => description, "used_bytes" => used,
+          "headroom_bytes" => bytes && used && [bytes - used, 0].max }
+      end
+
       # @param settings [Settings, nil] nil: the kernel's limit counts
       # @param pid [Integer, String] a process number, or "self"
       # @param root [String] the folder that has /proc and the mounted control groups

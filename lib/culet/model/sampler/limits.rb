@@ -42,8 +42,7 @@ module Culet
 
         used = @outside&.used_bytes || used if @outside&.bytes == limit
         used = proportional || used if source == "setting"
-        { "limit_bytes" => limit, "used_bytes" => used, "headroom_bytes" => used && [limit - used, 0].max,
-          "source" => source }
+        Limit::Source.usage(limit, source, used)
       end
 
       # @return [Array<Hash{String => Object}>] steps since the last call: "pid", "at", "step", "freed_bytes"

@@ -18,13 +18,6 @@ module Culet
       # How often the parent of a cluster looks which workers it has, in seconds.
       CLUSTER = 0.5
 
-      # @param source [Source, nil]
-      # @return [Hash{String => Object}] without a monitor
-      def self.idle_status(source)
-        { "limit_bytes" => source&.bytes, "source" => source&.description || "none", "used_bytes" => nil,
-          "headroom_bytes" => nil, "steps" => [] }
-      end
-
       # @param forked [Boolean] whether this is the monitor of a forked child
       def initialize(settings, source, forked: false)
         @settings = settings
@@ -87,10 +80,8 @@ module Culet
 
       # @return [Hash{String => Object}]
       def status
-        used = used_bytes
-        { "limit_bytes" => @source.bytes, "source" => @source.description, "used_bytes" => used,
-          "headroom_bytes" => used && [@source.bytes - used, 0].max, "steps" => @history.steps,
-          "native" => Limit.send(:counts).transform_keys(&:to_s) }
+        Source.usage(@source.bytes, @source.description, used_bytes)
+              .merge("steps" => @history.steps, "native" => Limit.send(:counts).transform_keys(&:to_s))
       end
 
       private
