@@ -247,7 +247,7 @@ class ExplainCausesTest < Minitest::Test
     members = processes.map { |one| Member.new(one.pid, one.pid.zero? ? nil : 0, one.snapshot, false) }
     tree = Tree.new(200 * MEGABYTE, members)
     observation = Culet::Diagnosis::Observation.new(seconds: 60.0, moments: [{ "at" => 0.0, "total" => {}, "processes" => [] }], processes: processes, tree: tree, problems: [])
-    observation.define_singleton_method(:setups) { [] }
+    observation.define_singleton_method(:remedies) { Culet::Remedies.new([]) }
     observation.define_singleton_method(:parts) { [] }
     Culet::Diagnosis.new(observation)
   end

@@ -12,8 +12,7 @@ class RankingTest < Minitest::Test
     def parts = []
     def processes = []
     def members = []
-    def workers = []
-    def setups = []
+    def remedies = Culet::Remedies.new([])
     def inflated? = false
     def agent? = agent
   end

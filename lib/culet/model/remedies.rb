@@ -99,6 +99,9 @@ module Culet
     # @return [Array<String>] the settings that make Ruby keep memory
     def keeping = @keeping ||= @setups.flat_map { |one| one.collector.keeping }.uniq.sort
 
+    # @return [Array<String>] those of them that make it keep slots; unsetting them comes before compaction
+    def keeping_slots = @setups.flat_map { |one| one.collector.keeping_slots }.uniq.sort
+
     private
 
     def in_place?(name)
@@ -108,14 +111,11 @@ module Culet
       when "arenas" then @setups.none? { |one| one.allocator == "glibc" } || @setups.any?(&:arena_limit)
       when "warmup" then !@forks || @setups.any?(&:warmed_up?)
       when "requests" then !@forks || @server == "sidekiq"
-      when "compact" then keeps_slots? || @setups.any?(&:warmed_up?)
+      when "compact" then keeping_slots.any? || @setups.any?(&:warmed_up?)
       when "collector" then keeping.empty?
       when "growth" then @setups.any? { |one| one.collector.list.any? { |set| set.name == GROWTH_FACTOR } }
       else false
       end
     end
-
-    # Unsetting them comes first.
-    def keeps_slots? = @setups.any? { |one| one.collector.keeping_slots.any? }
   end
 end

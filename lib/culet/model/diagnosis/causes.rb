@@ -214,7 +214,7 @@ module Culet
 
         cause("ruby_heap", bytes - GARBAGE_BYTES,
               "the collector runs late: #{human(bytes)} are garbage, beside #{human(live)} in use" \
-              "#{settings_note(@observation.keeping)}",
+              "#{settings_note(@observation.remedies.keeping)}",
               ["garbage_bytes", bytes], ["reachable_bytes", live], ["total_bytes", total])
       end
 
@@ -225,7 +225,7 @@ module Culet
         [held_back? ? garbage.max : Statistics.median(garbage), looks.last.analysis.total_bytes]
       end
 
-      def held_back? = @observation.keeping.any? || @observation.inflated?
+      def held_back? = @observation.remedies.keeping.any? || @observation.inflated?
 
       # @return [Array(Numeric, Numeric), nil] what adds up until a collection, and what that leaves
       def added_up
@@ -233,7 +233,7 @@ module Culet
         [swing.bytes, swing.usual] if swing
       end
 
-      def settings_note(names = @observation.setups.flat_map { |one| one.collector.keeping_slots }.uniq.sort)
+      def settings_note(names = @observation.remedies.keeping_slots)
         return inflated_note if names.empty?
 
         "; #{Text::Lines.list(names)} #{names.size == 1 ? "is" : "are"} set"

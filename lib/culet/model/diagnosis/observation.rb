@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../collector_limits"
+require_relative "../remedies"
 require_relative "../savings"
 require_relative "../snapshot_levels"
 require_relative "../trend"
@@ -166,9 +167,6 @@ module Culet
       # @return [Array<Cow::ForkedProcess>] those that share what their parent had at the fork
       def workers = members.select(&:forked)
 
-      # @return [Array<Setup>] of all of them
-      def setups = @setups ||= members.map { |member| Setup.of(member.snapshot) }
-
       # @return [Array<Savings::Part>] of all of them
       def parts = @parts ||= members.map(&:part)
 
@@ -176,8 +174,10 @@ module Culet
       # @return [Integer] bytes of all processes, without what they share with their parent
       def private_bytes(*names) = parts.sum { |part| part.bytes(*names) }
 
-      # @return [Array<String>] the variables that let garbage add up
-      def keeping = setups.flat_map { |one| one.collector.keeping }.uniq.sort
+      # @return [Remedies] for the processes whose memory could be read
+      def remedies
+        @remedies ||= Remedies.new(members.map { |member| Setup.of(member.snapshot) }, forks: workers.any?)
+      end
 
       # @return [Boolean] whether the program has made its collector's limits large
       def inflated? = !collector.nil? && collector.inflated?(processes.first.snapshot.process.rss_bytes)

@@ -49,8 +49,8 @@ module Culet
 
       def predicted
         @predicted ||= begin
-          remedies = Remedies.new(@observation.setups, forks: @observation.workers.any?)
-          @savings.predict_all(remedies.list(*Remedies::NAMES.select { |name| applies?(name) }), at_stake)
+          remedies = @observation.remedies.list(*Remedies::NAMES.select { |name| applies?(name) })
+          @savings.predict_all(remedies, at_stake)
         end
       end
 
