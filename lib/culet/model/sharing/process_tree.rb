@@ -5,6 +5,7 @@ require_relative "../../errors"
 require_relative "../../system/processes"
 require_relative "../../scope"
 require_relative "../savings"
+require_relative "../statistics"
 require_relative "breakdown"
 require_relative "comparison"
 require_relative "../agent/inquiry"
@@ -137,8 +138,8 @@ module Culet
 
       # @return [Integer, nil] expected cost of one more worker: the median of private bytes; nil without workers
       def next_worker_bytes
-        sizes = read_members.select(&:forked).map(&:private_bytes).sort
-        sizes[(sizes.size - 1) / 2] unless sizes.empty?
+        sizes = read_members.select(&:forked).map(&:private_bytes)
+        Statistics.median(sizes) unless sizes.empty?
       end
 
       private

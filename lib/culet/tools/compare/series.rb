@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../../model/statistics"
+
 module Culet
   module Compare
     # The memory samples of one run.
@@ -54,8 +56,7 @@ module Culet
       def end_rss_bytes
         last = @samples.last or return
 
-        values = @samples.reverse_each.take_while { |sample| sample.at > last.at - END_SECONDS }.map(&:rss).sort
-        values[values.size / 2]
+        Statistics.median(@samples.reverse_each.take_while { |sample| sample.at > last.at - END_SECONDS }.map(&:rss))
       end
 
       # @return [Integer, nil] number of the largest process

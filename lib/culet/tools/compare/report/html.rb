@@ -119,7 +119,7 @@ module Culet
           end
           return if distances.empty?
 
-          Text::Numbers.significant(distances.sort[distances.size / 2] * 1000)
+          Text::Numbers.significant(Statistics.median(distances) * 1000)
         end
 
         # @return [Array<Array(String, String)>] name, without the unit that the value has, and text of each entry
