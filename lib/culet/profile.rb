@@ -65,7 +65,7 @@ module Culet
           raise ArgumentError, "view: #{view.inspect} is not one of #{VIEWS.join(", ")}"
         end
 
-        Document.new(Data.new([Recording.parse(stream, name: "process #{::Process.pid}")]), view: view).to_h
+        Document.new(Data.new([Recording.new(stream, name: "process #{::Process.pid}")]), view: view).to_h
       end
 
       # Starts as CULET_PROFILE says.

@@ -15,7 +15,7 @@ class ProfileExportsTest < Minitest::Test
     main = maker.ruby("/srv/shop/bin/run", 3, "<main>")
     maker.site([0x1000, order, main], { "a" => [90, 400], "l" => [40, 400] }, labels: { "endpoint" => "orders#show" })
     maker.site([order, main], { "a" => [10, 40], "l" => [9, 40] }, kind: "o", type: "String")
-    Culet::Profile::Data.new([Culet::Profile::Recording.parse(maker.to_s, name: "shop")])
+    Culet::Profile::Data.new([Culet::Profile::Recording.new(maker.to_s, name: "shop")])
   end
 
   def test_collapsed
@@ -93,7 +93,7 @@ class ProfileExportsTest < Minitest::Test
     one.site([0x7000_0123], { "l" => [40, 400] })
     two = StreamMaker.new(pid: 2).mapping(0x6000_0000, 0x6000_8000, "/opt/app/none/liba.so", offset: 0x1000, build_id: "ab12").mapping(0x7000_4000, 0x7000_5000, "/opt/app/none/libb.so")
     two.site([0x6000_0123], { "l" => [10, 400] }).site([0x7000_4567], { "l" => [9, 400] }).site([0x7000_4999], { "l" => [3, 400] })
-    data = Culet::Profile::Data.new([one, two].map { |maker| Culet::Profile::Recording.parse(maker.to_s, name: "x") })
+    data = Culet::Profile::Data.new([one, two].map { |maker| Culet::Profile::Recording.new(maker.to_s, name: "x") })
     assert_equal 2, data.sites(:live).size, "in a report, functions without names of one library are one"
     _, strings, rows = tables(Culet::Profile::Pprof.new(data).to_s)
     mappings = rows.call(3).map { |row| [row[1].first, row[2].first, row[3].first, row[4].first.to_i, strings[row[5].first], strings[row[6].first.to_i], row[7].first] }
@@ -139,7 +139,7 @@ class ProfileExportsTest < Minitest::Test
     maker = StreamMaker.new.mapping(start + load[0], start + load[0] + load[3], library, offset: load[0])
     maker.site([start + at - load[1] + load[0] + 2], { "l" => [40, 400] })
     File.rename(library, "#{library}.away")
-    data = Culet::Profile::Data.new([Culet::Profile::Recording.parse(maker.to_s, name: "shop")])
+    data = Culet::Profile::Data.new([Culet::Profile::Recording.new(maker.to_s, name: "shop")])
     assert_equal ["[libprobe.so]"], data.sites(:live).first.frames.map(&:method)
     File.rename("#{library}.away", library)
     assert_match(/culet_probe/, go(folder, data, "-top", "-symbolize=local"))
@@ -199,7 +199,7 @@ class ProfileExportsTest < Minitest::Test
     recordings = [[1, nil], [2, 5], [3, 50]].map do |pid, samples|
       maker = StreamMaker.new(pid: pid)
       maker.site([maker.ruby(APP, 1, "x")], { "a" => [60, 400], "l" => [samples, 400] }) if samples
-      Culet::Profile::Recording.parse(maker.to_s, name: "process #{pid}")
+      Culet::Profile::Recording.new(maker.to_s, name: "process #{pid}")
     end
     document = JSON.parse(Culet::Profile::Firefox.new(Culet::Profile::Data.new(recordings)).to_s)
     assert_equal([%w[2 live], %w[2 allocated], %w[3 live], %w[3 allocated]], document["threads"].map { |thread| thread.values_at("pid", "name") })
@@ -211,7 +211,7 @@ class ProfileExportsTest < Minitest::Test
   def test_firefox_has_the_libraries
     maker = StreamMaker.new.mapping(0x7000_0000, 0x7000_8000, "/opt/none/liba.so", build_id: "00112233445566778899aabbccddeeff00112233")
     maker.site([0x7000_0123], { "l" => [40, 400] })
-    data = Culet::Profile::Data.new([Culet::Profile::Recording.parse(maker.to_s, name: "x")])
+    data = Culet::Profile::Data.new([Culet::Profile::Recording.new(maker.to_s, name: "x")])
     library = JSON.parse(Culet::Profile::Firefox.new(data).to_s)["libs"].first
     assert_equal ["liba.so", "/opt/none/liba.so", "33221100554477668899AABBCCDDEEFF0", "00112233445566778899aabbccddeeff00112233"], library.values_at("name", "path", "breakpadId", "codeId")
   end
@@ -220,7 +220,7 @@ class ProfileExportsTest < Minitest::Test
   def test_stacks_without_frames_have_a_name
     maker = StreamMaker.new.mapping(0x7000_0000, 0x7000_8000, "/opt/none/libculet.so")
     maker.site([0x7000_0123], { "a" => [1, 400], "l" => [40, 400] }).site([], { "l" => [40, 400] })
-    data = Culet::Profile::Data.new([Culet::Profile::Recording.parse(maker.to_s, name: "x")])
+    data = Culet::Profile::Data.new([Culet::Profile::Recording.new(maker.to_s, name: "x")])
     assert_match(/\A\(unknown\) \d+\n\z/, Culet::Profile::Collapsed.new(data).to_s)
     assert_equal(["(unknown)"], JSON.parse(Culet::Profile::Speedscope.new(data).to_s)["shared"]["frames"].map { |frame| frame["name"] })
     _, strings, = tables(Culet::Profile::Pprof.new(data).to_s)

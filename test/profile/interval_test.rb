@@ -13,7 +13,7 @@ class ProfileIntervalTest < Minitest::Test
     maker = StreamMaker.new(**options)
     allocated.each { |label, samples| maker.site([maker.ruby("/srv/shop/a.rb", 1, label)], { "a" => [samples, 400] }) }
     live.each { |label, samples| maker.site([maker.ruby("/srv/shop/a.rb", 1, label)], { "l" => [samples, 400] }) }
-    Culet::Profile::Recording.parse(maker.to_s, name: "shop")
+    Culet::Profile::Recording.new(maker.to_s, name: "shop")
   end
 
   def interval(before, found) = Culet::Profile::Interval.new(before, found, FROM, FROM + 60)

@@ -10,7 +10,7 @@ class ProfileModelTest < Minitest::Test
   APP = "/srv/shop/app/models/order.rb"
   GEM = "/usr/lib/ruby/gems/3.3.0/gems/rack-3.0.8/lib/rack/handler.rb"
 
-  def parse(maker, name: "shop") = Culet::Profile::Recording.parse(maker.to_s, name: name)
+  def parse(maker, name: "shop") = Culet::Profile::Recording.new(maker.to_s, name: name)
 
   def data(*makers) = Culet::Profile::Data.new(makers.each_with_index.map { |maker, at| parse(maker, name: "process #{at}") })
 
@@ -108,7 +108,7 @@ class ProfileModelTest < Minitest::Test
   def test_the_table_says_what_is_not_resident
     text = shop.to_s
     lines = text.lines[0..-2] << "U 50000000 20000000\n"
-    found = Culet::Profile::Data.new([Culet::Profile::Recording.parse("#{lines.join}E #{lines.size}\n", name: "process 1")])
+    found = Culet::Profile::Data.new([Culet::Profile::Recording.new("#{lines.join}E #{lines.size}\n", name: "process 1")])
     assert_match(/note: 30\.0 MB of blocks of 131 kB and more was never written, or is not resident/, table(found).tr("\n", " "))
     refute_match(/never written/, table(data(shop)))
   end
@@ -267,7 +267,7 @@ class ProfileModelTest < Minitest::Test
     found = data(maker)
     assert_equal [[], [[2, false]] * 2], [found.growing, found.by(:growth, :line).map { |row| [row.rank, row.grows?] }]
     lines = maker.to_s.lines
-    copied = Culet::Profile::Recording.parse([*lines[0..-2], "O 100 100 1\n", "E #{lines.size}\n"].join, name: "shop")
+    copied = Culet::Profile::Recording.new([*lines[0..-2], "O 100 100 1\n", "E #{lines.size}\n"].join, name: "shop")
     assert_equal ["(in garbage collection)"], Culet::Profile::Data.new([copied]).by(:growth, :line).map(&:name)
   end
 
@@ -290,7 +290,7 @@ class ProfileModelTest < Minitest::Test
     { "W 9 0 1 1.000e0 1.000e0 1.000e0" => "growth without a site", "W 1 12 1 1.000e0 1.000e0 1.000e0" => "period beyond",
       "W 1 0 1 1.000e0" => "incomplete growth", "D 1 * 1 1.000e0 1.000e0 1.000e0" => "change without a sign",
       "G 1 2" => "incomplete line G" }.each do |line, sentence|
-      error = assert_raises(Culet::Error) { Culet::Profile::Recording.parse([*lines[0..-2], "#{line}\n", "E #{lines.size}\n"].join, name: "shop") }
+      error = assert_raises(Culet::Error) { Culet::Profile::Recording.new([*lines[0..-2], "#{line}\n", "E #{lines.size}\n"].join, name: "shop") }
       assert_match(/\Ashop has .*#{sentence}/, error.message)
     end
   end
@@ -322,7 +322,7 @@ class ProfileModelTest < Minitest::Test
       good.sub(/^P 42/, "P 99999999999999999999999") => "has a number that is none",
       good.sub(/^R 50000000 /, "R ") => "has an incomplete line R",
       good.sub(/^F 1 1 /, "F 1 1 #{"x" * 70_000}") => "has a line of 70" }.each do |text, sentence|
-      error = assert_raises(Culet::Error, sentence) { Culet::Profile::Recording.parse(text, name: "some.profile") }
+      error = assert_raises(Culet::Error, sentence) { Culet::Profile::Recording.new(text, name: "some.profile") }
       assert_operator error.message, :start_with?, "some.profile #{sentence}"
     end
   end
@@ -334,7 +334,7 @@ class ProfileModelTest < Minitest::Test
       text = good.dup.b
       random.rand(1..6).times { text.setbyte(random.rand(text.bytesize), random.rand(256)) }
       begin
-        data = Culet::Profile::Data.new([Culet::Profile::Recording.parse(text, name: "x")])
+        data = Culet::Profile::Data.new([Culet::Profile::Recording.new(text, name: "x")])
         Culet::Profile::VIEWS.each { |view| data.sites(view) && Culet::Profile::Table.new(data, view: view).to_s.encode("UTF-8") }
       rescue Culet::Error => e
         assert_match(/\Ax \w/, e.message)
@@ -419,7 +419,7 @@ class ProfileModelTest < Minitest::Test
     before = shop.to_s
     later = ->(started, taken) { before.sub("1790000000000000000 1790000030500000000", "#{started} #{taken}") }
     texts = [later.call(1_790_000_040 * (10**9), 1_790_000_070 * (10**9)), later.call(1_790_000_000 * (10**9), 1_790_000_070 * (10**9))].map do |text|
-      change = Culet::Profile::Difference.new(*[text, before].map { |one| Culet::Profile::Data.new([Culet::Profile::Recording.parse(one, name: "x")]) })
+      change = Culet::Profile::Difference.new(*[text, before].map { |one| Culet::Profile::Data.new([Culet::Profile::Recording.new(one, name: "x")]) })
       table(change)
     end
     assert_match(/^note: The profile was started again between the two/, texts[0])

@@ -59,7 +59,7 @@ class ProfileReadersTest < Minitest::Test
       order = maker.ruby("/srv/shop/app/order.rb", 12, "Order#items")
       maker.site([0x7000_0123, maker.ruby("<cfunc>", 0, "String#*"), order], { "a" => [90, 400], "l" => [samples, 400] })
       maker.site([order], { "l" => [2, 400] }, kind: "o", type: "String")
-      Culet::Profile::Recording.parse(maker.to_s, name: "process #{pid}")
+      Culet::Profile::Recording.new(maker.to_s, name: "process #{pid}")
     end
     in_firefox(Data.new(made)) do |ask|
       threads = ask.call("thread", "list")["threads"].map { |one| [one["name"], one["processName"], one["pid"].to_s] }
@@ -77,7 +77,7 @@ class ProfileReadersTest < Minitest::Test
   end
 
   def test_the_firefox_profiler_reads_a_profile_without_samples
-    in_firefox(Data.new([Culet::Profile::Recording.parse(StreamMaker.new.to_s, name: "x")])) do |ask|
+    in_firefox(Data.new([Culet::Profile::Recording.new(StreamMaker.new.to_s, name: "x")])) do |ask|
       assert_equal ["live"], ask.call("thread", "list")["threads"].map { |one| one["name"] }
     end
   end
@@ -95,7 +95,7 @@ class ProfileReadersTest < Minitest::Test
   def recorded(functions)
     maker = StreamMaker.new
     functions.each { |name, samples| maker.site([maker.ruby("/app/#{name}.rb", 1, name)], { "l" => [samples, 400] }) }
-    Data.new([Culet::Profile::Recording.parse(maker.to_s, name: "x")])
+    Data.new([Culet::Profile::Recording.new(maker.to_s, name: "x")])
   end
 
   # Yields a browser in which speedscope shows a profile, as its own command line opens one.

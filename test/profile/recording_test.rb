@@ -9,7 +9,7 @@ class ProfileRecordingTest < Minitest::Test
   HEAD = ["culet-profile 1", "P 42 524288 1790000000000000000 1790000030500000000 5 0 3", "A 9 5 1 2 4 6 8", "R 50000000 60000000"].freeze
 
   def parse(*lines, count: HEAD.size + lines.size)
-    Culet::Profile::Recording.parse([*HEAD, *lines, "E #{count}", ""].join("\n"), name: "some.profile")
+    Culet::Profile::Recording.new([*HEAD, *lines, "E #{count}", ""].join("\n"), name: "some.profile")
   end
 
   def assert_damaged(sentence, *lines, **options)
@@ -55,9 +55,9 @@ class ProfileRecordingTest < Minitest::Test
     account = parse.account
     assert_equal [9, 5, 3, 18], [account.added, account.freed, account.lost, account.skipped]
     assert_damaged "counts its samples twice", HEAD[2]
-    error = assert_raises(Culet::Error) { Culet::Profile::Recording.parse("#{HEAD[0]}\nA 1 2 3 4 5 6\n", name: "some.profile") }
+    error = assert_raises(Culet::Error) { Culet::Profile::Recording.new("#{HEAD[0]}\nA 1 2 3 4 5 6\n", name: "some.profile") }
     assert_equal "some.profile has an incomplete line A", error.message
-    assert_nil Culet::Profile::Recording.parse([*HEAD[0, 2], "E 2", ""].join("\n"), name: "some.profile").account
+    assert_nil Culet::Profile::Recording.new([*HEAD[0, 2], "E 2", ""].join("\n"), name: "some.profile").account
   end
 
   def test_unknown_lines_are_skipped

@@ -118,7 +118,7 @@ class RetainSamplesTest < Minitest::Test
           program.puts(number)
           assert_equal "done\n", program.gets
           analysis = Culet::Retention::Analysis.new(Culet::Retention::Reading.of_process(program.pid, samples: true), name: "it")
-          [Culet::Profile::Data.new([Culet::Profile::Recording.parse(inquiry.read, name: "it")]), analysis]
+          [Culet::Profile::Data.new([Culet::Profile::Recording.new(inquiry.read, name: "it")]), analysis]
         end
         yield path, looks
       end

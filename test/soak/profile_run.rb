@@ -173,7 +173,7 @@ module Soak
     def take
       text = Culet::Profile::Live.new(@server.pid).read
       accepted
-      recording = Culet::Profile::Recording.parse(text, name: "the server")
+      recording = Culet::Profile::Recording.new(text, name: "the server")
       check(recording)
       recording
     rescue Culet::Error => e

@@ -152,7 +152,7 @@ module Culet
 
       # @return [Culet::KeptSites, nil] nil: the process has ended meanwhile
       def sites(profile, analysis)
-        recording = Culet::Profile::Recording.parse(profile.read, name: analysis.name)
+        recording = Culet::Profile::Recording.new(profile.read, name: analysis.name)
         Culet::KeptSites.new(Culet::Profile::Data.new([recording]), [analysis])
       rescue Error => e
         err.puts("culet: where it was allocated is not known: #{e.message}")

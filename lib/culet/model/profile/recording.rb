@@ -70,13 +70,6 @@ module Culet
         def skipped = inside + forking + no_memory
       end
 
-      # @param text [String] the stream
-      # @param name [String] of its source
-      # @param state [Symbol, nil] as of Stream
-      # @param ended_at [Time, nil] as of Stream
-      # @raise [Culet::Error] when it is damaged
-      def self.parse(text, name:, state: nil, ended_at: nil) = new(text, name, state, ended_at)
-
       # @return [String] name of the source
       attr_reader :name
       # @return [Symbol, nil] what became of the process, as of Stream
@@ -122,9 +115,12 @@ module Culet
       #   them counts
       attr_reader :large_bytes, :large_resident_bytes
 
-      # @param state [Symbol, nil]
-      # @param ended_at [Time, nil]
-      def initialize(text, name, state = nil, ended_at = nil)
+      # @param text [String] the stream
+      # @param name [String] of its source
+      # @param state [Symbol, nil] as of Stream
+      # @param ended_at [Time, nil] as of Stream
+      # @raise [Culet::Error] when it is damaged
+      def initialize(text, name:, state: nil, ended_at: nil)
         @name = name
         @state = state
         @ended_at = ended_at
@@ -391,7 +387,7 @@ module Culet
       end
 
       # @raise [Culet::Error] when it is damaged
-      def recording = Recording.parse(text, name: source, state: state, ended_at: ended_at)
+      def recording = Recording.new(text, name: source, state: state, ended_at: ended_at)
 
       # @return [Array<String>, nil] what tells the profile of a process from a later one, of the same number or of its
       #   own

@@ -62,7 +62,7 @@ module Culet
 
       # A damaged stream leaves the older one.
       def parse(stream)
-        (@parsed ||= {})[stream] ||= Profile::Recording.parse(stream, name: "process #{box.pid}")
+        (@parsed ||= {})[stream] ||= Profile::Recording.new(stream, name: "process #{box.pid}")
       rescue Error
         nil
       end

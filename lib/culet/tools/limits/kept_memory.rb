@@ -92,7 +92,7 @@ module Culet
           Profile.stop
         end
         require_relative "../../model/profile"
-        Profile::Data.new([Profile::Recording.parse(stream, name: "this process")]).sites(:live)
+        Profile::Data.new([Profile::Recording.new(stream, name: "this process")]).sites(:live)
       end
       private_class_method :profiled
 
