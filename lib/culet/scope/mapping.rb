@@ -48,9 +48,20 @@ module Culet
         end
       end
 
-      # Yields the runs that are in memory, likewise.
+      # Yields the ranges of addresses that are in memory. Runs that lie side by side are one range: states that differ
+      # otherwise alternate from page to page.
       def each_resident(page_bytes)
-        each_run(page_bytes) { |first, past, bits| yield first, past if Mapping.resident?(bits) }
+        from = to = start
+        each_run(page_bytes) do |first, past, bits|
+          next unless Mapping.resident?(bits)
+
+          if first > to
+            yield from, to if to > from
+            from = first
+          end
+          to = past
+        end
+        yield from, to if to > from
       end
 
       # @param bits [Integer] state of a page
@@ -59,7 +70,7 @@ module Culet
 
       # @raise [Malformed] when its pages go beyond its end
       def check(page_bytes)
-        raise Malformed, "mapping #{id} has pages beyond its end" if page_runs.sum(&:first) * page_bytes > bytes
+        raise Malformed, "mapping #{id} has pages beyond its end" if page_runs.pages * page_bytes > bytes
       end
     end
   end

@@ -15,19 +15,30 @@ module Culet
       MOST = (1 << 64) - 1
       private_constant :MOST_SECONDS, :MOST
 
-      # Pairs of numbers, kept as one list: an Array of Arrays would take seven times as much memory.
+      # Runs of pages, kept as one list of numbers: an Array of Arrays would take seven times as much memory.
       class Runs
         include Enumerable
 
-        # @param bytes [String] what numbers there are, two for each run
+        # @return [Integer] how many pages they have
+        attr_reader :pages
+        # @return [Integer] the largest value of a page
+        attr_reader :most
+
+        # @param bytes [String] two numbers for each run
         # @raise [Malformed] when there is half a run
         def initialize(bytes)
           @numbers = Varints.all(bytes)
           raise Malformed, "there is half a run in it" if @numbers.size.odd?
+
+          @pages = @most = 0
+          each do |pages, value|
+            @pages += pages
+            @most = value if value > @most
+          end
         end
 
-        # @yieldparam first [Integer]
-        # @yieldparam second [Integer]
+        # @yieldparam pages [Integer] how many there are
+        # @yieldparam value [Integer] that of each
         def each
           return enum_for(:each) unless block_given?
 

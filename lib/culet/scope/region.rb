@@ -49,10 +49,8 @@ module Culet
       # @raise [Malformed] when its pages go beyond its end, or have more in use than there is
       def check(page_bytes)
         pages = ((self.end - 1) / page_bytes) - (start / page_bytes) + 1
-        raise Malformed, "region #{id} has pages beyond its end" if fill_runs.sum(&:first) > pages
-        return if fill_runs.none? { |_, used| used > page_bytes }
-
-        raise Malformed, "region #{id} has a page with more in use than it holds"
+        raise Malformed, "region #{id} has pages beyond its end" if fill_runs.pages > pages
+        raise Malformed, "region #{id} has a page with more in use than it holds" if fill_runs.most > page_bytes
       end
 
       # @return [Array<Array(Integer, Integer, Integer)>] its blocks in address order: offset from its start, bytes,

@@ -34,11 +34,11 @@ module Culet
       end
 
       # @param bytes [String]
-      # @param from [Integer] where the first number starts
-      # @return [Array<Integer>] all numbers from there to the end
+      # @return [Array<Integer>] all numbers in it
       # @raise [Malformed] when the last one is cut off, or one is longer than any that is written
-      def all(bytes, from = 0)
-        bytes = bytes.byteslice(from..) unless from.zero?
+      def all(bytes)
+        return bytes.bytes if bytes.ascii_only? # one byte each
+
         values = []
         value = shift = 0
         bytes.each_byte do |byte|
