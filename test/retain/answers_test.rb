@@ -56,6 +56,24 @@ class RetainAnswersTest < Minitest::Test
     end
   end
 
+  # The analysis is C code without the GVL. The rest of the dump is not read.
+  def test_ctrl_c_ends_the_reading_of_a_dump
+    program = 'Culet::Retention.analyse_dump($stdin.fileno, $stdout.fileno, [false, false, false, "", 0, 600.0, 4 << 30])'
+    dump, writer = IO.pipe
+    culet = spawn(TestHelper::NEUTRAL, RbConfig.ruby, "-I#{ROOT}/lib", "-rculet", "-e", program, in: dump, out: File::NULL, err: File::NULL)
+    dump.close
+    line = %({"address":"0x%x", "type":"OBJECT", "memsize":40}\n)
+    assert_raises(Errno::EPIPE) do
+      2_000_000.times do |at|
+        writer << format(line, 40 * (at + 1))
+        Process.kill(:INT, culet) if at == 10_000
+      end
+    end
+    assert_equal Signal.list["INT"], await_end(culet).termsig
+  ensure
+    writer&.close
+  end
+
   private
 
   # Until the fake agent has answered; from before its question on, culet catches the signal.

@@ -11,9 +11,9 @@
 struct culet_memory {
     size_t bytes, peak_bytes;
     size_t limit_bytes;
-    double deadline; /* of the process's CPU time, in seconds */
-    bool failed;     /* an array could not grow: the analysis ends */
-    bool late;       /* the deadline has passed: likewise */
+    _Atomic double deadline; /* of the process's CPU time, in seconds; another thread may bring it forward */
+    bool failed;             /* an array could not grow: the analysis ends */
+    bool late;               /* the deadline has passed: likewise */
 };
 
 /* All zeros: empty. */

@@ -142,18 +142,24 @@ const char *culet_retain_each(const struct culet_retain_options *options, culet_
 struct dump_call {
     int fd;
     struct culet_retain_options options;
+    struct culet_memory memory;
     int output;
     const char *problem;
 };
 
+/* Ruby calls it when the thread has an interrupt, such as that of Ctrl-C. */
+static void end_analysis(void *data)
+{
+    ((struct dump_call *)data)->memory.deadline = 0;
+}
+
 static void *analyse_dump(void *data)
 {
     struct dump_call *call = data;
-    struct culet_memory memory = memory_of(&call->options);
     struct culet_report_facts facts = {.source = "dump", .cpu_start = culet_clock_seconds(CLOCK_PROCESS_CPUTIME_ID)};
     struct culet_dump dump;
 
-    call->problem = culet_dump_open(&dump, &memory, call->fd, call->options.content || call->options.duplicates);
+    call->problem = culet_dump_open(&dump, &call->memory, call->fd, call->options.content || call->options.duplicates);
     if (call->problem == NULL)
         call->problem = analyse(&dump.graph, &call->options, &facts, call->output);
     culet_dump_close(&dump);
@@ -179,7 +185,8 @@ static VALUE retention_analyse_dump(VALUE self, VALUE descriptor, VALUE output, 
                                                  .limit_bytes = NUM2ULL(rb_ary_entry(options, 6))};
     snprintf(call.options.class_name, sizeof(call.options.class_name), "%.*s", (int)RSTRING_LEN(class_name),
              RSTRING_PTR(class_name));
-    rb_thread_call_without_gvl(analyse_dump, &call, NULL, NULL);
+    call.memory = memory_of(&call.options);
+    rb_thread_call_without_gvl(analyse_dump, &call, end_analysis, &call);
     if (call.problem != NULL)
         rb_raise(rb_path2class("Culet::Error"), "%s", call.problem);
     return Qnil;
