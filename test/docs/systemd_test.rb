@@ -17,7 +17,7 @@ class DocsSystemdTest < Minitest::Test
   IMAGE = <<~TEXT.freeze
     FROM plain
     COPY app /srv/app
-    RUN gem install --no-document culet #{GEMS.join(" ")} && ln -s /usr/bin/bundle /usr/local/bin \\
+    RUN gem install --no-document culet-cli #{GEMS.join(" ")} && ln -s /usr/bin/bundle /usr/local/bin \\
         && useradd app && cd /srv/app && bundle install --local && chown -R app .
     CMD ["/lib/systemd/systemd"]
   TEXT
