@@ -47,7 +47,7 @@ module Culet
         raise Error, Native.missing_reason("culet.so") unless Culet.native?
 
         require_relative "system/atomic_file"
-        write_file(path)
+        AtomicFile.open(path, secret: true) { |io| write_to(io.fileno) }
         path
       end
 
@@ -84,18 +84,6 @@ module Culet
         nil
       rescue SystemCallError, NoMemoryError => e
         "the memory profile is off: #{e.message}"
-      end
-
-      private
-
-      def write_file(path)
-        draft = AtomicFile.start(path, secret: true)
-        write_to(draft.io.fileno)
-        draft.commit
-      rescue SystemCallError, IOError => e
-        raise AtomicFile.unwritable(path, e)
-      ensure
-        draft&.discard
       end
     end
 

@@ -203,17 +203,13 @@ module Culet
 
       def write_snapshot(source)
         path = options[:heapsnapshot] or return
-        draft = AtomicFile.start(path, secret: content?)
-        if source.is_a?(String) then Culet::Retention::Reading.heapsnapshot_of_dump(source, draft.io, content: content?)
-        else
-          Culet::Retention::Reading.heapsnapshot_of_process(source, draft.io, content: content?)
+        AtomicFile.open(path, secret: content?) do |io|
+          if source.is_a?(String) then Culet::Retention::Reading.heapsnapshot_of_dump(source, io, content: content?)
+          else
+            Culet::Retention::Reading.heapsnapshot_of_process(source, io, content: content?)
+          end
         end
-        draft.commit
         err.puts("culet: wrote #{path}")
-      rescue SystemCallError, IOError => e
-        raise AtomicFile.unwritable(path, e)
-      ensure
-        draft&.discard
       end
 
       def render(results)

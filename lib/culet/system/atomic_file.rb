@@ -87,9 +87,15 @@ module Culet
     # @param secret [Boolean] whether the file is private (mode 0600); otherwise a replaced file of this user keeps its
     #   mode and a new one gets 0666 less the umask
     # @raise [Culet::Error] when it cannot be written; no part of it remains
-    def write(path, content, secret: false)
+    def write(path, content, secret: false) = open(path, secret: secret) { |io| io.write(content) }
+
+    # @param path [String] the destination
+    # @param secret [Boolean] as of `write`
+    # @yieldparam io [IO] takes the content
+    # @raise [Culet::Error] as `write`
+    def open(path, secret: false)
       draft = start(path, secret: secret)
-      draft.io.write(content)
+      yield draft.io
       draft.commit
     rescue SystemCallError, IOError => e
       raise unwritable(path, e)
