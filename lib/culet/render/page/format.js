@@ -16,6 +16,11 @@ function significant(value) {
 
 function grouped(number) { return String(number).replace(/\B(?=(\d{3})+$)/g, ","); }
 
+function counted(number, noun) {
+  const rounded = Math.round(number);
+  return `${grouped(rounded)} ${noun}${rounded === 1 ? "" : "s"}`;
+}
+
 function hex(address) { return `0x${address.toString(16)}`; }
 
 function share(part, whole) { return whole > 0 ? `${(100 * part / whole).toFixed(1)} %` : "–"; }

@@ -31,8 +31,6 @@ function day(at) { return DAY.format(at * 1000); }
 // "puma: cluster worker 0: 4200 [app] (4242)", the same for as long as the process lives.
 function processName(process) { return `${process.title} (${process.pid})`; }
 
-function counted(number, noun) { return `${grouped(number)} ${noun}${number === 1 ? "" : "s"}`; }
-
 // The sum of the known values; undefined if none is known.
 function sumOf(list) { return list.reduce((sum, one) => (known(one) ? (sum || 0) + one : sum), undefined); }
 

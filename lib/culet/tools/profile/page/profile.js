@@ -1,7 +1,6 @@
 // The data of the page: sites, the tree of their stacks, sums and intervals.
 
 const KINDS = ["application", "gem", "Ruby", "native library", "class of objects", "unknown"];
-const CLASS_KIND = 4;
 const NORMAL_95 = 1.959964;
 
 // Above this number of samples the distribution counts as normal, as in Culet::Profile::Estimate.

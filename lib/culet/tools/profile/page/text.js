@@ -24,11 +24,6 @@ function changeWithInterval(sum, before, distance) {
   return `${signed(sum.bytes - before.bytes)} (${range(low, high, signed)})`;
 }
 
-function counted(number, noun) {
-  const rounded = Math.round(number);
-  return `${grouped(rounded)} ${noun}${rounded === 1 ? "" : "s"}`;
-}
-
 // The lines of a node's tooltip: its name, then its figures.
 function describeNode(picture, node) {
   const { profile, sums, before } = picture;

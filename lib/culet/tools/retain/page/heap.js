@@ -88,7 +88,7 @@ class Heap {
     const parent = this.parent(node);
     const part = parent > 0 ? `; ${share(this.bytes(node), this.bytes(parent))} of what is around` : "";
     lines.push(`${size(this.bytes(node))}, ${share(this.bytes(node), this.total)} of all${part}`);
-    lines.push(`${grouped(objects[node])} object${objects[node] === 1 ? "" : "s"}${this.sort(node) === OBJECT ? `; ${size(own[node])} of its own` : ""}`);
+    lines.push(`${counted(objects[node], "object")}${this.sort(node) === OBJECT ? `; ${size(own[node])} of its own` : ""}`);
     if (this.sort(node) === OBJECT && address[node]) lines.push(address[node]);
     return lines;
   }
