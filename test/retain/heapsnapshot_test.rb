@@ -24,12 +24,6 @@ class RetainHeapsnapshotTest < Minitest::Test
 
     def name(node) = strings[node["name"]]
 
-    # @return [Array<Hash>] edges of a node, with the nodes they lead to
-    def edges_of(node)
-      first = nodes.take(nodes.index(node)).sum { |one| one["edge_count"] }
-      edges[first, node["edge_count"]].map { |edge| [edge, nodes[edge["to_node"] / width]] }
-    end
-
     def width = @meta["node_fields"].size
 
     private

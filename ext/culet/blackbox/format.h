@@ -22,9 +22,6 @@
 
 #define CULET_BOX_BYTES 262144u
 
-/* The first line of the head's payload. */
-#define CULET_BOX_MAGIC "culet-blackbox 1\n"
-
 struct culet_box_record {
     uint32_t checksum; /* CRC-32 (zlib) of all that follows, from `length` to the end of the payload */
     uint32_t length;   /* of the payload, which follows */
@@ -33,7 +30,7 @@ struct culet_box_record {
 };
 
 enum culet_box_table {
-    CULET_BOX_HEAD,     /* lines "name value", the first CULET_BOX_MAGIC */
+    CULET_BOX_HEAD,     /* lines "name value", the first "culet-blackbox 1" */
     CULET_BOX_END,      /* a word (exit, exec, error), and for people what else there is to say */
     CULET_BOX_WITNESS,  /* lines "name value" */
     CULET_BOX_FAST,     /* struct culet_reading */
