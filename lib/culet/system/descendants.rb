@@ -11,9 +11,7 @@ module Culet
     # The environment variable with the mark; culet's malloc ignores it.
     MARK = "CULET_COMPARE_RUN"
     PATIENCE_SECONDS = 5.0
-    # States of zombies and of dead processes.
-    ENDED = %w[Z X].freeze
-    private_constant :PATIENCE_SECONDS, :ENDED
+    private_constant :PATIENCE_SECONDS
 
     attr_reader :root
 
@@ -74,15 +72,13 @@ module Culet
     # In one read: called for every process at every sample.
     def alive?(pid)
       fields = Processes::Cpu.stat(pid)
-      fields && fields[:start].to_i == @known[pid] && !ENDED.include?(fields[:state])
+      fields && fields[:start].to_i == @known[pid] && !Processes::Cpu::ENDED.include?(fields[:state])
     end
 
     # Reads all of /proc, which takes milliseconds: only at the end of a run.
     def survivors
       refresh
-      Dir.children("/proc").grep(/\A\d+\z/).map(&:to_i).each do |pid|
-        remember(pid) if !@known.key?(pid) && marked?(pid)
-      end
+      Processes::Search.pids.each { |pid| remember(pid) if !@known.key?(pid) && marked?(pid) }
       alive
     end
 

@@ -20,7 +20,7 @@ module Culet
         def started_at = (Cpu.booted_at + start_ticks.fdiv(Cpu::TICKS_PER_SECOND)).round(2)
 
         # @return [Boolean] whether the process has ended
-        def ended? = %w[Z X].include?(state)
+        def ended? = Cpu::ENDED.include?(state)
       end
 
       # Longer than the file.

@@ -73,9 +73,7 @@ module Culet
         [] # the thread has ended
       end
 
-      def by_parent(pid)
-        Dir.children("/proc").grep(/\A\d+\z/).map(&:to_i).select { |other| Cpu.parent(other) == pid }
-      end
+      def by_parent(pid) = Search.pids.select { |other| Cpu.parent(other) == pid }
 
       class << self
         def children_file?

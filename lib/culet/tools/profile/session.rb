@@ -2,7 +2,7 @@
 
 require_relative "../../errors"
 require_relative "../../system/clock"
-require_relative "../../system/processes/tree"
+require_relative "../../system/processes"
 require_relative "last_reading"
 require_relative "live"
 require_relative "../../model/profile/recording"
