@@ -16,8 +16,6 @@ module Culet
       CRITICAL = 0.93
       CHANGE = 0.03
 
-      attr_reader :steps
-
       # @param used [#call] bytes in use, or nil
       # @param limit [#call] bytes
       # @param own [#call] bytes of this process alone, by which the steps are judged
@@ -69,7 +67,7 @@ module Culet
         used = @used.call || before
         limit = @limit.call
         freed = [own - (@own.call || own), 0].max if own && step.frees?
-        step.freed(freed.to_i.fdiv(limit), used.fdiv(limit), took)
+        step.freed(freed.to_i.fdiv(limit), used.fdiv(limit), took) if step.frees?
         @history.add(step.name, freed: freed, used: used, limit: limit, detail: detail)
       end
 

@@ -42,9 +42,6 @@ module Culet
 
         def frees? = false
 
-        # @return [void]
-        def freed(*); end
-
         # @return [String, Symbol]
         def call
           @restart.call.tap { |detail| @last = Clock.now unless detail == :nothing }

@@ -5,8 +5,8 @@ require_relative "../../system/clock"
 module Culet
   module Limit
     # The steps of the escalation. Each has a name; `due?` says whether it can help now, `call` does it and returns a
-    # detail for the log, nil, or :nothing if there was nothing to do; `freed` is told what it freed and how long it
-    # took; `relieved` is called while the usage is below the alarm level.
+    # detail for the log, nil, or :nothing if there was nothing to do; `freed` is told what a step that
+    # frees memory freed and how long it took; `relieved` is called while the usage is below the alarm level.
     #
     # @api private
     module Steps

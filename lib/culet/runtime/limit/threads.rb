@@ -37,9 +37,6 @@ module Culet
 
         def frees? = false
 
-        # @return [void]
-        def freed(*); end
-
         # @return [String]
         def call
           forget_other_changes
