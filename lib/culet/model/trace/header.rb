@@ -16,8 +16,8 @@ module Culet
       # enum culet_trace_stop
       STOPS = [nil, "the disk was full", "the size limit was reached", "its file could no longer be written"].freeze
 
-      attr_reader :path, :header_bytes, :stride, :chunks, :forked_at, :lost, :pid, :parent_pid, :parent, :allocator,
-                  :machine, :command, :started_at
+      attr_reader :path, :header_bytes, :stride, :lost, :pid, :parent_pid, :parent, :allocator, :machine, :command,
+                  :started_at
 
       # @return [Boolean] whether the file is readable and starts like a trace
       def self.trace?(path)
@@ -43,7 +43,7 @@ module Culet
       # @param bytes [String] the first 4,096 of the file
       def initialize(path, bytes)
         @path = path
-        _, version, @header_bytes, @stride, @page_bytes, @chunks, @forked_at, started_ns, _, @lost, @pid, @parent_pid,
+        _, version, @header_bytes, @stride, _, _, _, started_ns, _, @lost, @pid, @parent_pid,
           stopped, command_bytes, @parent, @allocator, @machine, command, _, _, @execs = bytes.unpack(LAYOUT)
         raise Error, "#{path} was recorded by a newer culet (format #{version}); use that version" if version > VERSION
 
