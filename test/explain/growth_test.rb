@@ -143,6 +143,25 @@ class ExplainGrowthTest < Minitest::Test
     assert_equal :ruby, growth(malloc: RISING, kept: [0, 100, 190, 290, 380, 480, 560].map { |one| one * 10_000 }).verdict
   end
 
+  # The rest of the program is slowed down by a busy machine.
+  def test_a_cache_that_fills_while_the_work_slows_down_too_is_undecided
+    kept = [15_653, 33_204, 48_968, 63_386, 76_162, 87_789, 98_504]
+    work = [210, 577, 911, 1211, 1482, 1715, 1927]
+    assert_equal :undecided, growth(malloc: RISING, kept: kept.map { |one| one * 300 }, objects: kept, work: work).verdict
+  end
+
+  # The first count may be as old as the process, and a figure stays until the next count.
+  def test_the_work_of_a_process_is_that_of_its_counts
+    moments = [100, 100, 100, 5_000, 5_000, 7_000, 8_000, 9_000].each_with_index.map do |count, at|
+      { "at" => 50.0 + at, "processes" => [{ "pid" => 1, "cpu_seconds" => 0.1 * at, "figures" => { "allocated_objects" => count } }] }
+    end
+    found = Culet::Diagnosis::Observation.new(moments: moments)
+    assert_equal [2_000, 5_000, 6_000, 9_000], [0.0, 3.0, 4.0, 7.0].map { |seconds| found.work_until(1, seconds).round }
+    assert_equal [1_000] * 3, found.load.map(&:round)
+    moments.each { |moment| moment["processes"].first.delete("figures") }
+    assert_in_delta 0.35, Culet::Diagnosis::Observation.new(moments: moments).work_until(1, 3.5)
+  end
+
   def test_what_slows_down_or_comes_with_more_load_is_undecided
     filled = RISING.map { |one| Math.sqrt(one * 40_000_000).round }.then { |list| list.first(12) + list.drop(12).map { |one| list[11] + ((one - list[11]) / 10) } }
     assert_equal :undecided, growth(malloc: filled).verdict
@@ -197,7 +216,7 @@ class ExplainGrowthTest < Minitest::Test
       process.readings << Culet::Diagnosis::ObservedProcess::Reading.new(at.to_f, levels, blocks[at], old[at], *collections[at])
     end
     found = observation(process, load, agent, **looks)
-    found.define_singleton_method(:work_until) { |seconds| work[seconds.round] }
+    found.define_singleton_method(:work_until) { |_, seconds| work[seconds.round] }
     found.history = history(process, before) if before
     Growth.new(found)
   end

@@ -35,10 +35,12 @@ module Culet
       # Collections, at least, within which what stays becomes old; and major ones, within which old garbage goes.
       LEAST_COLLECTIONS = 12
       LEAST_MAJOR_COLLECTIONS = 2
-      # A cache that fills slows down: what is added for the work that is done falls by this test, and is below this
-      # part of the first half in the second.
+      # A cache that fills slows down: what is added falls by this test, and is below this part of the first half in the
+      # second.
       LEVEL_OF_SLOWING = 0.05
       SLOWING = 0.9
+      # What a leak adds for the work that is done differs by less from step to step.
+      UNEVEN = 0.05
       # The smallest slot, and the part of the growth in bytes that slots are at least, where the number of blocks is
       # not known.
       SLOT_BYTES = 40
@@ -50,7 +52,7 @@ module Culet
       LEAST_THREADS = Retention::Growth::LOOKS - 1
       private_constant :LEAST_BYTES, :LEAST_SHARE, :LEVEL_OF_BOTH, :UNREPORTED, :LEAST_SHARE_ALONE, :FLOORS, :LASTING,
                        :LASTING_REACHABLE, :MOST_LOAD, :BLOCKS_PER_OBJECT, :MOST_BLOCK_BYTES, :LEAST_COLLECTIONS,
-                       :LEAST_MAJOR_COLLECTIONS, :LEVEL_OF_SLOWING, :SLOWING, :SLOT_BYTES, :LEAST_SLOTS_SHARE,
+                       :LEAST_MAJOR_COLLECTIONS, :LEVEL_OF_SLOWING, :SLOWING, :UNEVEN, :SLOT_BYTES, :LEAST_SLOTS_SHARE,
                        :HOLDERS, :LEAST_HOLDER_SHARE, :LEAST_THREADS
 
       # @return [Observation]
@@ -161,7 +163,7 @@ module Culet
       def by_holders
         return unless holders?
 
-        load_rises? || slowing?(kept_amount) ? :undecided : :ruby
+        load_rises? || filling?(kept_amount) ? :undecided : :ruby
       end
 
       # A table grows by leaps, its entries do not.
@@ -169,13 +171,33 @@ module Culet
       # @return [Trend] of the objects that growing holders keep; of bytes, where these are always as many
       def kept_amount = kept(rows, &(rows.sum(&:growth_objects).positive? ? :objects : :bytes))
 
-      # By the work that was done, since a busy machine slows down anything.
+      # A cache that fills takes less and less. So does a leak, by the second, on a machine that gets busier, but in
+      # proportion to the work that is done.
+      def filling?(amount)
+        work = by_work(amount, observation.looked_at || process)
+        slowing?(work) || (slowing?(amount) && !even?(work))
+      end
+
+      # @return [Trend] by the work that was done, not by time
+      def by_work(trend, process)
+        Trend.new(trend.points.map { |at, amount| [observation.work_until(process.pid, at), amount] })
+      end
+
       def slowing?(trend)
-        by_work = Trend.new(trend.points.map { |at, bytes| [observation.work_until(at), bytes] })
-        first, second = by_work.halves.map(&:rate)
-        steps = by_work.points.each_cons(2).select { |(from, _), (to, _)| to > from }
-        falls = Trend.new(steps.map { |(from, low), (to, high)| [to, (low - high) / (to - from)] })
+        first, second = trend.halves.map(&:rate)
+        falls = Trend.new(steps(trend).map { |at, rate| [at, -rate] })
         falls.probability <= LEVEL_OF_SLOWING && second < SLOWING * first
+      end
+
+      def even?(trend)
+        rates = steps(trend).map(&:last)
+        rates.max - rates.min <= UNEVEN * Statistics.median(rates)
+      end
+
+      # @return [Array<Array(Float, Float)>] the end of each step, and its rate
+      def steps(trend)
+        forward = trend.points.each_cons(2).select { |(from, _), (to, _)| to > from }
+        forward.map { |(from, low), (to, high)| [to, (high - low) / (to - from)] }
       end
 
       # @yieldreturn [Array<Integer>] figures of a row, one at each look; by default its bytes
@@ -212,7 +234,7 @@ module Culet
         return by_mappings unless by_mappings == :none
         return found == :none ? by_reachable : found if process&.looked
         return found unless grew?(trend, LEAST_SHARE_ALONE)
-        return :undecided if !lasting?(trend) || slowing?(trend)
+        return :undecided if !lasting?(trend) || slowing?(by_work(trend, process))
 
         kind
       end

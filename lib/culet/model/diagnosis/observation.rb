@@ -17,8 +17,9 @@ module Culet
     RUBY_HEAP = %w[ruby_objects ruby_free_slots ruby_page_overhead].freeze
     # Levels that a process shares with its children alone, not with other programs.
     OWN = (Levels::TITLES.keys - %w[libraries_and_files other unexplained]).freeze
-    # Counts by an agent, at least, that tell peaks from garbage.
+    # Counts by an agent, at least, that tell peaks from garbage, and how much work is done.
     LEAST_COUNTS = 12
+    LEAST_WORK_COUNTS = 4
 
     # What was read of one process while it was watched: its levels again and again, and its whole memory at the end.
     class ObservedProcess
@@ -115,15 +116,12 @@ module Culet
       # @return [Trend, nil] of its memory in use, from before the watch on; nil: no more is known than the watch tells
       def history_of(process) = history&.trend(process, seconds)
 
-      # The agent counts in proportion to what a count costs; figures in between have the last one.
-      #
       # @param process [ObservedProcess]
       # @return [Trend, nil] of its memory in use, by its blocks, or by what its malloc tells the agent; nil: not known
       def in_use_of(process)
         return process.in_use if process.blocks?
 
-        figures = points_of(process.pid) { |one| one["figures"] if one.dig("figures", "malloc_used_bytes") }
-        counts = figures.chunk { |_, one| one["malloc_used_bytes"] }.map { |_, same| same.first }
+        counts = counts_of(process.pid, "malloc_used_bytes")
         points = counts.filter_map { |at, one| ObservedProcess.counted(one["levels"])&.then { |bytes| [at, bytes] } }
         Trend.new(points) if points.size >= LEAST_COUNTS
       end
@@ -206,25 +204,26 @@ module Culet
         own.positive? ? (rates.values.sum / own).clamp(1, rates.size) : rates.size
       end
 
-      # @return [Array<Float>] what the processes do per second in each third of the watch: the objects that they
-      #   allocate, or their processor time, where those are not known
+      # @return [Array<Float>] the work that the processes do per second in each third of the watch
       def load
-        sums = work
-        return [] if sums.size < 4
+        return [] if moments.size < 4
 
-        marks = (0..3).map { |third| sums[third * (sums.size - 1) / 3] }
-        marks.each_cons(2).map { |(from, first), (to, last)| (last - first) / (to - from) }
+        third = (moments.last["at"] - moments.first["at"]) / 3.0
+        pids = moments.last["processes"].map { |one| one["pid"] }
+        sums = (0..3).map { |mark| pids.sum { |pid| work_until(pid, mark * third) } }
+        sums.each_cons(2).map { |before, after| (after - before) / third }
       end
 
-      # @param seconds [Float] of the watch
-      # @return [Float] the work that was done until then, in the units of `load`; the seconds, where it is not known
-      def work_until(seconds)
-        points = work
+      # @param pid [Integer]
+      # @param seconds [Float] since the first moment
+      # @return [Float] the work that the process had done until then: the objects that it had allocated, or its
+      #   processor time, where these were not counted often enough; the seconds, where neither is known
+      def work_until(pid, seconds)
+        points = work_of(pid)
         return seconds if points.size < 2
 
-        at = points.first.first + seconds
-        (from, low), (to, high) = points.each_cons(2).find { |_, (time, _)| time >= at } || points.last(2)
-        low + ((high - low) * (at - from) / (to - from))
+        (from, low), (to, high) = points.each_cons(2).find { |_, (time, _)| time >= seconds } || points.last(2)
+        low + ((high - low) * (seconds - from) / (to - from))
       end
 
       # @param pid [Integer]
@@ -259,20 +258,26 @@ module Culet
       end
       private :at_looks
 
-      # @return [Array<Array(Float, Numeric)>] time, and the work that was done until then
-      def work = @work ||= work_of_moments
-      private :work
-
-      def work_of_moments
-        allocated = moments.filter_map do |moment|
-          counts = moment["processes"].filter_map { |one| one.dig("figures", "allocated_objects") }
-          [moment["at"], counts.sum] if counts.any? && counts.size == moment["processes"].count { |one| one["ruby"] }
-        end
-        return allocated if allocated.size >= moments.size / 2
-
-        moments.map { |moment| [moment["at"], moment["processes"].sum { |one| one["cpu_seconds"] }] }
+      # The agent counts in proportion to what a count costs; figures in between have the last one.
+      #
+      # @return [Array<Array(Float, Hash)>] seconds since the first moment, and the figures of a new count
+      def counts_of(pid, name)
+        figures = points_of(pid) { |one| one["figures"] if one.dig("figures", name) }
+        figures.chunk { |_, one| one[name] }.map { |_, same| same.first }
       end
-      private :work_of_moments
+      private :counts_of
+
+      # The first count may be as old as the process.
+      #
+      # @return [Array<Array(Float, Numeric)>] seconds since the first moment, and the work that was done until then
+      def work_of(pid)
+        @work ||= {}
+        @work[pid] ||= begin
+          counts = counts_of(pid, "allocated_objects").drop(1).map { |at, one| [at, one["allocated_objects"]] }
+          counts.size < LEAST_WORK_COUNTS ? points_of(pid) { |one| one["cpu_seconds"] } : counts
+        end
+      end
+      private :work_of
 
       # @return [Hash, nil] of Live::Limits, of the moment that was closest to it
       def limit = moments.filter_map { |moment| moment["limit"] }.max_by { |one| one["used_bytes"].to_i }
