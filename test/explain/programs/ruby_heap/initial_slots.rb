@@ -7,5 +7,6 @@
 require_relative "../../load"
 Load.client(%w[/page], every: 0.1)
 require "bundler/setup"
+1_500_000.times { Object.new } # from Ruby 3.3 on pages are taken as they are needed
 APPLICATION = ->(_) { [200, { "content-type" => "text/plain" }, [Load.work(1)]] } # HERE
 Load.puma(APPLICATION)
