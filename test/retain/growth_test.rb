@@ -96,6 +96,13 @@ class RetainGrowthTest < Minitest::Test
     refute_predicate series, :late?
   end
 
+  # What grew until then may have ended.
+  def test_looks_at_the_beginning_alone_tell_nothing
+    at_once = Object.new.tap { |one| one.define_singleton_method(:wait) { |_| false } }
+    series = Culet::Retention::Looks.new(seconds: 3_600.0, interruption: at_once) { analysis }.tap(&:call)
+    assert_equal [true, false, true], [series.growth.known?, series.known?, series.late?]
+  end
+
   def test_few_looks_are_no_verdict
     assert_equal "unknown", over([100_000, 200_000, 300_000, 400_000]).verdict
     assert_equal "unknown", over([100_000]).verdict

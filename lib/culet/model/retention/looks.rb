@@ -11,7 +11,9 @@ module Culet
     class Looks
       # A copy that had no processor in time, or waits for a lock, is no reason to give up; several in a row are.
       MOST_FAILURES = 3
-      private_constant :MOST_FAILURES
+      # Part of the time from the first look to the last one, at least: what grew until then may have ended.
+      LEAST_SPAN = 0.75
+      private_constant :MOST_FAILURES, :LEAST_SPAN
 
       # @return [String, nil] a sentence on why there are fewer looks
       attr_reader :problem
@@ -34,7 +36,7 @@ module Culet
         start = Clock.now
         until problem || @taken.size == Growth::LOOKS
           due = start + (@seconds * @taken.size / (Growth::LOOKS - 1))
-          break if @interruption.wait([due - Clock.now, 0].max) && @taken.any?
+          break @seconds = Clock.now - start if @interruption.wait([due - Clock.now, 0].max) && @taken.any?
 
           take
         end
@@ -43,8 +45,11 @@ module Culet
       # @return [Growth, nil] by the looks that were taken; nil: none was
       def growth = (Growth.new(@taken.dup) if @taken.any?)
 
+      # @return [Boolean] whether there are enough looks to tell what grows, over most of the time
+      def known? = @taken.any? && growth.known? && growth.seconds >= LEAST_SPAN * @seconds
+
       # @return [Boolean] whether looks are missing that were not given up
-      def late? = problem.nil? && !growth&.known?
+      def late? = problem.nil? && !known?
 
       private
 

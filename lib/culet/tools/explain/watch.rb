@@ -188,7 +188,7 @@ module Culet
 
         tree = Cow::ProcessTree.new([@root], writes: forks? ? COMPARED : 0)
         add_last(tree)
-        @looks.each { |process, looks| process.looked = looks.growth&.known? }
+        @looks.each { |process, looks| process.looked = looks.known? }
         processes = @processes.select(&:snapshot)
         raise Error, [*@problems, *tree.problems].first.to_s if processes.empty?
 
@@ -228,7 +228,7 @@ module Culet
 
       # @return [Retention::Growth, nil]
       def retention(profile)
-        found = Retention::Growth.largest(@looks.each_value.filter_map(&:growth))
+        found = Retention::Growth.largest(@looks.each_value.select(&:known?).map(&:growth))
         found.sites = KeptSites.new(profile, [found.analysis]) if found && profile
         found
       end
