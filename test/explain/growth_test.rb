@@ -79,6 +79,13 @@ class ExplainGrowthTest < Minitest::Test
     assert_equal :native, growth(malloc: RISING, kept: [100_000] * 7, native: native, garbage: native.map { |one| 2 * one }).verdict
   end
 
+  # 60,000 rows at the first two looks.
+  def test_native_memory_that_grows_by_a_small_part_of_objects_that_go_is_none
+    native = [7.22, 7.23, 7.86, 8.0, 8.2, 8.4, 8.6]
+    assert_equal :none, growth(malloc: RISING, kept: [100_000] * 7, native: native, garbage: [67, 67, 0, 0, 0, 0, 0]).verdict
+    assert_equal :native, growth(malloc: RISING, kept: [100_000] * 7, native: native).verdict
+  end
+
   # Words on one stack may be left over from calls; a pool that starts a thread is no leak either.
   def test_stacks_count_where_threads_grow_in_number
     { [1, 1, 1, 1, 1, 1, 1] => :native, [1, 1, 1, 1, 1, 2, 2] => :native, [1, 3, 5, 7, 9, 11, 13] => :ruby }.each do |threads, verdict|

@@ -19,6 +19,8 @@ module Culet
       LEVEL_OF_BOTH = 0.05
       # Of the memory of objects: some have several blocks, and some classes of extensions do not report their size.
       UNREPORTED = 0.125
+      # Of it, too: their blocks are smaller than what is added up for them.
+      OVERREPORTED = 0.03
       # Where no look tells what is garbage.
       LEAST_SHARE_ALONE = 0.03
       # Spans of time whose lowest readings stand for what is in use after a collection.
@@ -50,10 +52,10 @@ module Culet
       LEAST_HOLDER_SHARE = 0.1
       # Threads that a watch adds, at least, to be more than a pool's next one: one between two looks.
       LEAST_THREADS = Retention::Growth::LOOKS - 1
-      private_constant :LEAST_BYTES, :LEAST_SHARE, :LEVEL_OF_BOTH, :UNREPORTED, :LEAST_SHARE_ALONE, :FLOORS, :LASTING,
-                       :LASTING_REACHABLE, :MOST_LOAD, :BLOCKS_PER_OBJECT, :MOST_BLOCK_BYTES, :LEAST_COLLECTIONS,
-                       :LEAST_MAJOR_COLLECTIONS, :LEVEL_OF_SLOWING, :SLOWING, :UNEVEN, :SLOT_BYTES, :LEAST_SLOTS_SHARE,
-                       :HOLDERS, :LEAST_HOLDER_SHARE, :LEAST_THREADS
+      private_constant :LEAST_BYTES, :LEAST_SHARE, :LEVEL_OF_BOTH, :UNREPORTED, :OVERREPORTED, :LEAST_SHARE_ALONE,
+                       :FLOORS, :LASTING, :LASTING_REACHABLE, :MOST_LOAD, :BLOCKS_PER_OBJECT, :MOST_BLOCK_BYTES,
+                       :LEAST_COLLECTIONS, :LEAST_MAJOR_COLLECTIONS, :LEVEL_OF_SLOWING, :SLOWING, :UNEVEN, :SLOT_BYTES,
+                       :LEAST_SLOTS_SHARE, :HOLDERS, :LEAST_HOLDER_SHARE, :LEAST_THREADS
 
       # @return [Observation]
       attr_reader :observation
@@ -246,7 +248,7 @@ module Culet
         looked_at = observation.looked_at
         both = native.probability <= LEVEL_OF_BOTH && looked_at && trend_of(looked_at).rising?
         return :none unless (native.rising? || both) && large?(native, LEAST_SHARE)
-        return :none if without_unreported(native).probability > LEVEL_OF_BOTH
+        return :none unless certain?(native)
 
         lasting?(native) ? :native : :undecided
       end
@@ -268,10 +270,14 @@ module Culet
         grew ? :objects : :none
       end
 
-      # Native memory seems to grow while objects do, since Ruby does not report all of their memory.
-      def without_unreported(native)
-        pairs = native.points.zip(observation.objects.points)
-        Trend.new(pairs.map { |(at, bytes), (_, objects)| [at, bytes - (UNREPORTED * objects)] })
+      # Native memory seems to grow while objects do, since Ruby does not report all of their memory, and while they go,
+      # since it reports too much.
+      def certain?(native)
+        objects = observation.objects.points.map(&:last)
+        [-UNREPORTED, OVERREPORTED].all? do |share|
+          points = native.points.zip(objects).map { |(at, bytes), others| [at, bytes + (share * others)] }
+          Trend.new(points).probability <= LEVEL_OF_BOTH
+        end
       end
 
       def grew?(trend, share) = trend.rising? && large?(trend, share)

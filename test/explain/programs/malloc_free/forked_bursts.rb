@@ -3,7 +3,7 @@
 # says: each worker had one large request, long ago
 # shape: small, forked
 # free: 30
-# elsewhere: none
+# elsewhere: none, ruby_heap
 require_relative "../../load"
 
 TEXTS = Load.texts(5)
