@@ -97,7 +97,6 @@ static void write_answer(const struct culet_copy_task *task, const long *pids, d
     close_inherited(output, status_pipe);
     lower_priority();
     limit_resources(task->limit_seconds);
-    (void)prctl(PR_SET_NAME, task->name, 0, 0, 0);
     if (culet_write_all(status_pipe, &own, sizeof(own)) != 0)
         return;
     problem = task->make(task, pids, fork_seconds, output);
@@ -128,8 +127,11 @@ struct forking {
 static int fork_in_helper(void *data)
 {
     struct forking *forking = data;
-    pid_t copy = fork();
+    pid_t copy;
 
+    /* The helper's, which the copy inherits: neither passes for a process of the program. */
+    (void)prctl(PR_SET_NAME, forking->task->name, 0, 0, 0);
+    copy = fork();
     if (copy == 0)
         __builtin_longjmp(forking->resume, 1);
     forking->succeeded = copy > 0;
