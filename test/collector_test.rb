@@ -85,6 +85,11 @@ class CollectorTest < Minitest::Test
     assert_equal 1, findings("puts :up; $stdout.flush; sleep", *AGENT).count { |one| one["text"].start_with?("Ruby collects after") }
   end
 
+  def test_a_collector_that_is_off
+    found = [{}, { "gc_disabled" => false }, { "gc_disabled" => true }].map { |stat| Culet::CollectorLimits.new(stat, settings: settings({}, "3.4.0")).disabled? }
+    assert_equal [false, false, true], found
+  end
+
   private
 
   def settings(environment, version) = Culet::CollectorSettings.new(environment, version: version)

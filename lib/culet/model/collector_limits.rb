@@ -74,6 +74,9 @@ module Culet
                  "gc_auto_compact" => "GC.auto_compact is on: each major collection compacts the heap" }.freeze
     private_constant :SWITCHES
 
+    # @return [Boolean] whether Ruby collects only when it is told to
+    def disabled? = @stat["gc_disabled"] == true
+
     # @return [Array<String>] sentences on switches of the collector that are not as by default
     def switches = SWITCHES.select { |name, _| @stat[name] == true }.values
 

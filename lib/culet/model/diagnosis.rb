@@ -82,6 +82,7 @@ module Culet
     # @return [String, nil] what to do to learn more, where the verdict is open
     def next_step
       return unless verdict == "unknown"
+      return "look at that process: culet explain #{growth.unread}" if growth.unread
       if short? || growth.verdict == :undecided || observation.agent?
         return "watch longer: culet explain #{root} --for #{longer}"
       end
@@ -134,7 +135,7 @@ module Culet
     def growing
       subject = "the memory in use of #{grower} grows by #{human(growth.per_minute.first)} a minute"
       case growth.verdict
-      when :ruby then "a leak of Ruby objects: #{keepers || subject}"
+      when :ruby then "a leak of Ruby objects: #{keepers || subject}#{beside}"
       when :native then "a leak of native memory: #{subject}#{growth.origin}, and #{growth.native_reason}"
       when :objects
         "cannot tell yet: what the objects of #{grower} take grows by #{human(growth.per_minute.first)} a minute, " \
@@ -155,6 +156,12 @@ module Culet
       found.join("; ") if found.any?
     end
 
+    # Objects of extensions have memory that they do not report.
+    def beside
+      native = growth.native_beside or return
+      "; native memory, which they may have, grows by #{human(native)} a minute"
+    end
+
     def limit
       used, most = observation.limit.values_at("used_bytes", "limit_bytes")
       why = causes.list.first
@@ -167,6 +174,7 @@ module Culet
       return "#{observation.seconds.round} s do not show whether memory grows" if short?
       return "too few looks at the heap tell garbage from objects in use" if unlooked?
       return "memory in use falls too often to tell work that peaks from garbage" if causes.unclear?
+      return "process #{growth.unread}, whose memory was not read, grows all the time" if growth.unread
 
       "its malloc does not show how much of #{human(observation.private_bytes("malloc_unsplit"))} is free" if unsplit?
     end

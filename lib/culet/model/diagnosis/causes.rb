@@ -225,7 +225,9 @@ module Culet
         [held_back? ? garbage.max : Statistics.median(garbage), looks.last.analysis.total_bytes]
       end
 
-      def held_back? = @observation.remedies.keeping.any? || @observation.inflated?
+      def held_back?
+        @observation.remedies.keeping.any? || @observation.inflated? || @observation.collector&.disabled?
+      end
 
       # @return [Array(Numeric, Numeric), nil] what adds up until a collection, and what that leaves
       def added_up

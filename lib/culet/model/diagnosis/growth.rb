@@ -125,9 +125,32 @@ module Culet
       # @return [String] why what grows is native memory
       def native_reason
         return "libraries map it outside of malloc" if by_mappings == :native
-        return "no Ruby object keeps it" if observation.retention
+        return "Ruby's objects do not grow in number" unless observation.retention
 
-        "Ruby's objects do not grow in number"
+        kept = observation.retention.classes.first
+        kept ? "no Ruby object reports it; ever more of #{kept.name} are kept" : "no Ruby object keeps it"
+      end
+
+      # @return [Float, nil] bytes of native memory per minute that grow beside Ruby objects that are kept, which may
+      #   have them; nil: they are less than what the objects take
+      def native_beside
+        return unless verdict == :ruby && holders? && by_native == :native
+
+        rate = observation.native.rate * 60 * worker_weight
+        rate if rate > per_minute.first
+      end
+
+      # @return [Integer, nil] a Ruby process whose resident memory grows, and that was not read, as others were larger
+      def unread
+        return @unread if defined?(@unread)
+
+        others = observation.moments.last["processes"].select { |one| one["ruby"] }.map { |one| one["pid"] }
+        @unread = (others - observation.processes.map(&:pid)).find do |pid|
+          resident = observation.resident_of(pid)
+          floors = resident.floors(FLOORS)
+          floors.rising? && lasting?(floors) &&
+            floors.rate * floors.seconds >= [LEAST_BYTES, LEAST_SHARE_ALONE * resident.points.last.last].max
+        end
       end
 
       # @return [Float] the smallest growth per minute that would have been found in most cases
@@ -262,12 +285,13 @@ module Culet
         observation.retention ? :native : :unclear
       end
 
-      # A buffer that doubles leaps at few looks, and a stack is no proof.
+      # A buffer that doubles leaps at few looks, a cache may throw out less than it takes, and a stack is no proof.
       def by_reachable
         kept = observation.reachable
-        grew = kept && kept.probability <= LEVEL_OF_BOTH && large?(kept, LEAST_SHARE_ALONE) &&
-               lasting?(kept, LASTING_REACHABLE)
-        grew ? :objects : :none
+        return :none unless kept && kept.probability <= LEVEL_OF_BOTH && large?(kept, LEAST_SHARE_ALONE)
+        return :objects if lasting?(kept, LASTING_REACHABLE)
+
+        lasting?(kept) ? :undecided : :none
       end
 
       # Native memory seems to grow while objects do, since Ruby does not report all of their memory, and while they go,

@@ -211,7 +211,7 @@ module Culet
         return [] if count.zero?
 
         processes = count == 1 ? "a Ruby process" : "#{count} Ruby processes"
-        ["#{processes} ended during the watch: their growth is not measured"]
+        ["#{processes} ended during the watch: #{count == 1 ? "its" : "their"} growth is not measured"]
       end
 
       def looks_late? = @looks.any? && @looks.each_value.all?(&:late?)
