@@ -63,7 +63,7 @@ class ExplainGrowthTest < Minitest::Test
   def test_the_reason_of_native_memory_names_a_class_whose_objects_grow_in_number
     native = growth(malloc: RISING, kept: [100_000] * 7, native: [1, 2, 3, 4, 5, 6, 7])
     assert_equal "no Ruby object keeps it", native.native_reason
-    native.observation.retention.define_singleton_method(:classes) { [Struct.new(:name).new("Zlib::Deflate")] }
+    native.observation.retention.define_singleton_method(:classes) { |**| [Struct.new(:name).new("Zlib::Deflate")] }
     assert_equal "no Ruby object reports it; ever more of Zlib::Deflate are kept", native.native_reason
   end
 

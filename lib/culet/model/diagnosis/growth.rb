@@ -52,10 +52,12 @@ module Culet
       LEAST_HOLDER_SHARE = 0.1
       # Threads that a watch adds, at least, to be more than a pool's next one: one between two looks.
       LEAST_THREADS = Retention::Growth::LOOKS - 1
+      # Objects of an extension may have much memory each.
+      LEAST_INSTANCES = Retention::Growth::LOOKS - 1
       private_constant :LEAST_BYTES, :LEAST_SHARE, :LEVEL_OF_BOTH, :UNREPORTED, :OVERREPORTED, :LEAST_SHARE_ALONE,
                        :FLOORS, :LASTING, :LASTING_REACHABLE, :MOST_LOAD, :BLOCKS_PER_OBJECT, :MOST_BLOCK_BYTES,
                        :LEAST_COLLECTIONS, :LEAST_MAJOR_COLLECTIONS, :LEVEL_OF_SLOWING, :SLOWING, :UNEVEN, :SLOT_BYTES,
-                       :LEAST_SLOTS_SHARE, :HOLDERS, :LEAST_HOLDER_SHARE, :LEAST_THREADS
+                       :LEAST_SLOTS_SHARE, :HOLDERS, :LEAST_HOLDER_SHARE, :LEAST_THREADS, :LEAST_INSTANCES
 
       # @return [Observation]
       attr_reader :observation
@@ -127,7 +129,7 @@ module Culet
         return "libraries map it outside of malloc" if by_mappings == :native
         return "Ruby's objects do not grow in number" unless observation.retention
 
-        kept = observation.retention.classes.first
+        kept = observation.retention.classes(least: LEAST_INSTANCES).find { |row| !row.name.start_with?("(internal") }
         kept ? "no Ruby object reports it; ever more of #{kept.name} are kept" : "no Ruby object keeps it"
       end
 

@@ -139,10 +139,11 @@ module Culet
       # @return [KeptSites::Origin, nil] where most of what it keeps was allocated; nil: not known
       def origin(row) = sites&.origin { |keeper| key(keeper) == row.key }
 
+      # @param least [Integer] the smallest growth in number that counts
       # @return [Array<ClassRow>] classes whose instances grow in number, the most bytes first
-      def classes
-        @classes ||= by_class.select { |row| Growth.steady?(row.objects, LEAST_OBJECTS, times: looks.map(&:at)) }
-                             .sort_by { |row| [-row.growth_bytes, -row.growth_objects] }
+      def classes(least: LEAST_OBJECTS)
+        by_class.select { |row| Growth.steady?(row.objects, least, times: looks.map(&:at)) }
+                .sort_by { |row| [-row.growth_bytes, -row.growth_objects] }
       end
 
       # @param figures [Array<Integer>] one of each look
@@ -260,7 +261,9 @@ module Culet
         end
       end
 
-      def by_class
+      def by_class = @by_class ||= classes_of_looks
+
+      def classes_of_looks
         counts = looks.map { |look| look.analysis.classes.to_h { |one| [one.name, one] } }
         counts.last.keys.map do |name|
           found = counts.map { |one| one[name] || Instances.new(name, 0, 0) }
