@@ -29,6 +29,8 @@ module Culet
       LASTING = 1 / 3.0
       # Of what is reachable at few looks, which vary by what requests hold.
       LASTING_REACHABLE = 3 / 4.0
+      # Of the growth, what the last step of one that has ended changes at most.
+      ENDED = 0.02
       MOST_LOAD = 1.5
       # An object has a slot, and rarely more blocks of malloc than this.
       BLOCKS_PER_OBJECT = 4
@@ -55,9 +57,10 @@ module Culet
       # Objects of an extension may have much memory each.
       LEAST_INSTANCES = Retention::Growth::LOOKS - 1
       private_constant :LEAST_BYTES, :LEAST_SHARE, :LEVEL_OF_BOTH, :UNREPORTED, :OVERREPORTED, :LEAST_SHARE_ALONE,
-                       :FLOORS, :LASTING, :LASTING_REACHABLE, :MOST_LOAD, :BLOCKS_PER_OBJECT, :MOST_BLOCK_BYTES,
-                       :LEAST_COLLECTIONS, :LEAST_MAJOR_COLLECTIONS, :LEVEL_OF_SLOWING, :SLOWING, :UNEVEN, :SLOT_BYTES,
-                       :LEAST_SLOTS_SHARE, :HOLDERS, :LEAST_HOLDER_SHARE, :LEAST_THREADS, :LEAST_INSTANCES
+                       :FLOORS, :LASTING, :LASTING_REACHABLE, :ENDED, :MOST_LOAD, :BLOCKS_PER_OBJECT,
+                       :MOST_BLOCK_BYTES, :LEAST_COLLECTIONS, :LEAST_MAJOR_COLLECTIONS, :LEVEL_OF_SLOWING, :SLOWING,
+                       :UNEVEN, :SLOT_BYTES, :LEAST_SLOTS_SHARE, :HOLDERS, :LEAST_HOLDER_SHARE, :LEAST_THREADS,
+                       :LEAST_INSTANCES
 
       # @return [Observation]
       attr_reader :observation
@@ -293,7 +296,12 @@ module Culet
         return :none unless kept && kept.probability <= LEVEL_OF_BOTH && large?(kept, LEAST_SHARE_ALONE)
         return :objects if lasting?(kept, LASTING_REACHABLE)
 
-        lasting?(kept) ? :undecided : :none
+        lasting?(kept) && !ended?(kept) ? :undecided : :none
+      end
+
+      def ended?(trend)
+        first, *, before, last = trend.points.map(&:last)
+        (last - before).abs <= ENDED * (last - first)
       end
 
       # Native memory seems to grow while objects do, since Ruby does not report all of their memory, and while they go,
