@@ -56,7 +56,7 @@ class ExplainGrowthTest < Minitest::Test
     kept = [1, 2, 3, 4, 5, 6, 7].map { |one| one * 100_000 }
     found = growth(malloc: RISING, kept: kept, native: [1, 2, 3, 4, 5, 6, 7])
     assert_equal :ruby, found.verdict
-    assert_match(/ keeps 6\.00 MB more a minute; native memory, which they may have, grows by 60\.0 MB a minute\z/, Culet::Diagnosis.new(found.observation).sentence)
+    assert_match(/ keeps 6\.00 MB more a minute; native memory, which these objects may own, grows by 60\.0 MB a minute\z/, Culet::Diagnosis.new(found.observation).sentence)
     assert_nil growth(malloc: RISING, kept: kept, native: [3] * 7).native_beside
   end
 
@@ -64,7 +64,7 @@ class ExplainGrowthTest < Minitest::Test
     native = growth(malloc: RISING, kept: [100_000] * 7, native: [1, 2, 3, 4, 5, 6, 7])
     assert_equal "no Ruby object keeps it", native.native_reason
     native.observation.retention.define_singleton_method(:classes) { |**| [Struct.new(:name).new("Zlib::Deflate")] }
-    assert_equal "no Ruby object reports it; ever more of Zlib::Deflate are kept", native.native_reason
+    assert_equal "no Ruby object reports it; ever more Zlib::Deflate objects are kept", native.native_reason
   end
 
   # Two are read; the moments have the resident memory of all.
@@ -204,6 +204,21 @@ class ExplainGrowthTest < Minitest::Test
     assert_equal [1_000] * 3, found.load.map(&:round)
     moments.each { |moment| moment["processes"].first.delete("figures") }
     assert_in_delta 0.35, Culet::Diagnosis::Observation.new(moments: moments).work_until(1, 3.5)
+  end
+
+  # Its holder grows within one tick of processor time.
+  def test_what_slows_down_in_a_process_that_does_no_work_is_undecided
+    slowing = [0, 100, 190, 270, 340, 400, 450].map { |one| one * 10_000 }
+    assert_equal :undecided, growth(malloc: RISING, kept: slowing, work: [0] * 25).verdict
+  end
+
+  def test_a_process_that_starts_during_the_watch_adds_to_the_load
+    moments = Array.new(31) do |at|
+      cpu = at > 20 ? { 1 => at, 2 => 3 * (at - 21) } : { 1 => at }
+      cpu[3] = 0 if at == 30
+      { "at" => at.to_f, "processes" => cpu.map { |pid, seconds| { "pid" => pid, "cpu_seconds" => seconds.to_f } } }
+    end
+    assert_equal [1.0, 1.0, 3.7], Culet::Diagnosis::Observation.new(moments: moments).load
   end
 
   def test_what_slows_down_or_comes_with_more_load_is_undecided

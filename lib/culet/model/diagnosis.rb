@@ -159,7 +159,7 @@ module Culet
     # Objects of extensions have memory that they do not report.
     def beside
       native = growth.native_beside or return
-      "; native memory, which they may have, grows by #{human(native)} a minute"
+      "; native memory, which these objects may own, grows by #{human(native)} a minute"
     end
 
     def limit

@@ -133,7 +133,7 @@ module Culet
         return "Ruby's objects do not grow in number" unless observation.retention
 
         kept = observation.retention.classes(least: LEAST_INSTANCES).find { |row| !row.name.start_with?("(internal") }
-        kept ? "no Ruby object reports it; ever more of #{kept.name} are kept" : "no Ruby object keeps it"
+        kept ? "no Ruby object reports it; ever more #{kept.name} objects are kept" : "no Ruby object keeps it"
       end
 
       # @return [Float, nil] bytes of native memory per minute that grow beside Ruby objects that are kept, which may
@@ -153,8 +153,7 @@ module Culet
         @unread = (others - observation.processes.map(&:pid)).find do |pid|
           resident = observation.resident_of(pid)
           floors = resident.floors(FLOORS)
-          floors.rising? && lasting?(floors) &&
-            floors.rate * floors.seconds >= [LEAST_BYTES, LEAST_SHARE_ALONE * resident.points.last.last].max
+          floors.rising? && large?(floors, LEAST_SHARE_ALONE, of: resident.points.last.last) && lasting?(floors)
         end
       end
 
@@ -221,7 +220,7 @@ module Culet
 
       def even?(trend)
         rates = steps(trend).map(&:last)
-        rates.max - rates.min <= UNEVEN * Statistics.median(rates)
+        rates.any? && rates.max - rates.min <= UNEVEN * Statistics.median(rates)
       end
 
       # @return [Array<Array(Float, Float)>] the end of each step, and its rate
@@ -290,7 +289,7 @@ module Culet
         observation.retention ? :native : :unclear
       end
 
-      # A buffer that doubles leaps at few looks, a cache may throw out less than it takes, and a stack is no proof.
+      # A buffer that doubles leaps at few looks, a cache may evict less than it adds, and a stack is no proof.
       def by_reachable
         kept = observation.reachable
         return :none unless kept && kept.probability <= LEVEL_OF_BOTH && large?(kept, LEAST_SHARE_ALONE)
@@ -316,7 +315,7 @@ module Culet
 
       def grew?(trend, share) = trend.rising? && large?(trend, share)
 
-      def large?(trend, share) = trend.rate * trend.seconds >= [LEAST_BYTES, share * in_use_bytes].max
+      def large?(trend, share, of: in_use_bytes) = trend.rate * trend.seconds >= [LEAST_BYTES, share * of].max
 
       def in_use_bytes = process ? trend.points.last.last : 0
 

@@ -209,7 +209,7 @@ module Culet
         return [] if moments.size < 4
 
         third = (moments.last["at"] - moments.first["at"]) / 3.0
-        pids = moments.last["processes"].map { |one| one["pid"] }
+        pids = moments.last["processes"].map { |one| one["pid"] }.select { |pid| work_of(pid).size > 1 }
         sums = (0..3).map { |mark| pids.sum { |pid| work_until(pid, mark * third) } }
         sums.each_cons(2).map { |before, after| (after - before) / third }
       end
@@ -223,7 +223,7 @@ module Culet
         return seconds if points.size < 2
 
         (from, low), (to, high) = points.each_cons(2).find { |_, (time, _)| time >= seconds } || points.last(2)
-        low + ((high - low) * (seconds - from) / (to - from))
+        [low + ((high - low) * (seconds - from) / (to - from)), 0].max
       end
 
       # @param pid [Integer]
