@@ -62,6 +62,21 @@ class ExplainCausesTest < Minitest::Test
     assert_equal %w[bloat bloat bloat ruby_heap], verdicts
   end
 
+  # GC.disable, and a collection by hand now and then.
+  def test_a_swing_of_garbage_alone_is_no_work_where_the_collector_is_off
+    looks = [0, 90, 0, 90, 0, 90, 0].each_with_index.map do |megabytes, at|
+      Culet::Retention::Growth::Look.new(at.to_f, analysis(holders: [holder(0, "KEPT", 100_000)], sets: [], pid: 1, unreachable_bytes: megabytes * MEGABYTE))
+    end
+    verdicts = [false, true].map do |off|
+      observation = diagnosis(in_use: [40, 41, 140, 42, 40, 41], look: {}).observation
+      observation.retention = Culet::Retention::Growth.new(looks)
+      observation.collector = Culet::CollectorLimits.new({ "gc_disabled" => off }, settings: nil)
+      { inflated?: false, remedies: Culet::Remedies.new([]) }.each { |name, value| observation.define_singleton_method(name) { value } }
+      Culet::Diagnosis::Causes.new(observation).list.first.name
+    end
+    assert_equal %w[bloat ruby_heap], verdicts
+  end
+
   def test_an_agent_tells_what_is_in_use_where_the_malloc_cannot_be_read
     usual = [40, 41, 42] * 4
     assert_equal "bloat", diagnosis(counted: [*usual, 140, *usual]).verdict
