@@ -129,8 +129,8 @@ module Load
       params.map { |key, value| "#{key}=#{value}" }.join("&") * 4
     end
 
-    # @return [Array<String>] of that size together, a kilobyte each
-    def texts(megabytes) = Array.new(megabytes * 1_000) { |number| "text #{number} ".ljust(960, "x") }
+    # @return [Array<String>] of that size together, each too long for a slot of Ruby 4.1
+    def texts(megabytes) = Array.new(megabytes * 800) { |number| "text #{number} ".ljust(1_200, "x") }
 
     # @return [String] an extension in C whose Leaking.parse loses so many bytes of malloc
     def leaking

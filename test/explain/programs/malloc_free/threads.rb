@@ -15,6 +15,6 @@ bursts = Array.new(8) do
     loop { Load.work(1) && sleep(0.5) }
   end
 end
-sleep(0.1) until KEPT.size == bursts.size * 375
+sleep(0.1) until KEPT.size == bursts.size * 300
 4.times { GC.start }
 Load.run(every: 0.1) { Load.work(0) }
