@@ -105,7 +105,7 @@ class ExplainVerbTest < Minitest::Test
   def test_a_leak_of_native_memory
     skip_unless_all
     with_ruby(NATIVE, *AGENT) do |pid|
-      found = explain(pid)
+      found = decided(pid)
       assert_equal "native_leak", found["verdict"], found
       assert_match(/\Aa leak of native memory: .* and no Ruby object keeps it\z/, found["sentence"])
     end
@@ -117,7 +117,7 @@ class ExplainVerbTest < Minitest::Test
       File.write("#{folder}/lose.rb", NATIVE)
       env = { "LD_PRELOAD" => "#{ROOT}/allocator/build/libculet.so", "CULET_PROFILE" => "64k" }
       with_program(RbConfig.ruby, "-I#{ROOT}/lib", "-rculet/profile", "#{folder}/lose.rb", env: TestHelper::NEUTRAL.merge(env)) do |pid|
-        found = explain(pid)
+        found = decided(pid)
         assert_equal "native_leak", found["verdict"], found
         assert_match(/, allocated in .*lose\.rb:4/, found["sentence"])
         assert_match(/lose\.rb:4\z/, found["remedies"].first["line"])
