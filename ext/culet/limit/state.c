@@ -31,12 +31,12 @@ static uint64_t space_bytes(void)
     return sizes.space;
 }
 
-static uint64_t pss_bytes(struct culet_usage *usage, uint64_t exact_from, int fresh)
+static uint64_t pss_bytes(const struct culet_usage *usage, uint64_t exact_from, int fresh)
 {
-    int near = usage->cluster->total >= exact_from / 8 * 7;
-    uint64_t used = culet_cluster_bytes(usage->cluster, fresh  ? CULET_CLUSTER_NOW
-                                                        : near ? CULET_CLUSTER_NEAR
-                                                               : CULET_CLUSTER_FAR);
+    int near = state->cluster.total >= exact_from / 8 * 7;
+    uint64_t used = culet_cluster_bytes(&state->cluster, fresh  ? CULET_CLUSTER_NOW
+                                                         : near ? CULET_CLUSTER_NEAR
+                                                                : CULET_CLUSTER_FAR);
 
     if (used != CULET_UNKNOWN)
         atomic_store(usage->reported, used);
@@ -45,7 +45,7 @@ static uint64_t pss_bytes(struct culet_usage *usage, uint64_t exact_from, int fr
 
 /* The bytes in use; exact if they are `exact_from` or more, else an upper bound that costs less. fresh: of this moment;
  * else a proportional set size may be as old as its costs allow. CULET_UNKNOWN: it cannot be read. */
-static uint64_t read_usage(struct culet_usage *usage, uint64_t exact_from, int fresh)
+static uint64_t read_usage(const struct culet_usage *usage, uint64_t exact_from, int fresh)
 {
     switch (usage->kind) {
     case CULET_USAGE_GROUP:

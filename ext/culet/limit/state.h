@@ -37,9 +37,8 @@ enum culet_usage_kind {
 
 struct culet_usage {
     enum culet_usage_kind kind;
-    struct culet_group group;      /* of it `charged` and `stat`, by descriptors: the process may have none left */
-    struct culet_cluster *cluster; /* for CULET_USAGE_PSS, which writes into `reported` */
-    _Atomic uint64_t *reported;
+    struct culet_group group;   /* of it `charged` and `stat`, by descriptors: the process may have none left */
+    _Atomic uint64_t *reported; /* CULET_USAGE_PSS writes it, too */
 };
 
 struct culet_limit_settings {

@@ -1,15 +1,12 @@
 #include "limit/ticker.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <ruby.h>
 #include <stdatomic.h>
-#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include "common/release.h"
-#include "common/thread.h"
+#include "common/sleeper.h"
 #include "limit/collector.h"
 #include "limit/steering.h"
 #include "reading/clock.h"
@@ -22,12 +19,7 @@
 
 static struct culet_limit_state *const state = &culet_limit_state;
 
-/* Of the threads that start and stop it, with the GVL. */
-static struct {
-    pthread_t thread;
-    int stop_fd; /* ends the thread's wait */
-    _Atomic int stopped;
-} ticker = {.stop_fd = -1};
+static struct culet_sleeper ticker;
 
 /* Of the native thread. */
 static struct {
@@ -83,44 +75,23 @@ static double react(uint64_t used, uint64_t limit)
     return seconds > LONGEST_SECONDS ? LONGEST_SECONDS : seconds;
 }
 
-/* Waits for the time or the end. */
-static void rest(double seconds)
-{
-    struct pollfd end = {.fd = ticker.stop_fd, .events = POLLIN};
-
-    poll(&end, 1, (int)(seconds * 1000));
-}
-
 static void *run(void *unused)
 {
     (void)unused;
     prctl(PR_SET_NAME, "culet-limit", 0, 0, 0);
-    while (!atomic_load(&ticker.stopped)) {
+    while (!atomic_load(&ticker.ended)) {
+        uint32_t wakeups = atomic_load(&ticker.wakeups);
         uint64_t used = culet_limit_read_used(CULET_LIMIT_ALARM, 0), limit;
+        double seconds;
 
         pthread_mutex_lock(&state->lock);
         limit = state->settings.limit;
         pthread_mutex_unlock(&state->lock);
-        rest(react(used, limit));
+        seconds = react(used, limit);
+        if (!atomic_load(&ticker.ended))
+            culet_sleeper_sleep(&ticker, wakeups, (uint64_t)(seconds * 1e9));
     }
     return NULL;
-}
-
-static int start_thread(void)
-{
-    int error;
-
-    if ((ticker.stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
-        return errno;
-    atomic_store(&ticker.stopped, 0);
-    error = culet_thread_start(&ticker.thread, run, NULL);
-    if (error == 0) {
-        state->pid = getpid();
-    } else {
-        close(ticker.stop_fd);
-        ticker.stop_fd = -1;
-    }
-    return error;
 }
 
 /* In a forked child the parent's thread does not exist, and may have held the lock. */
@@ -130,41 +101,34 @@ static void forget_parent(void)
         return;
     pthread_mutex_init(&state->lock, NULL);
     culet_cluster_reset(&state->cluster);
-    if (ticker.stop_fd >= 0)
-        close(ticker.stop_fd);
-    ticker.stop_fd = -1;
+    (void)culet_sleeper_forget(&ticker);
     state->pid = 0;
 }
 
 int culet_limit_ticker_start(const struct culet_limit_settings *settings)
 {
-    int error = 0;
+    int error;
 
     forget_parent();
     pthread_mutex_lock(&state->lock);
     if (state->cluster.count == 0)
         culet_cluster_reset(&state->cluster);
     state->settings = *settings;
-    state->settings.usage.cluster = &state->cluster;
     pthread_mutex_unlock(&state->lock);
     culet_collector_reset();
-    if (state->pid == 0)
-        error = start_thread();
+    if (!culet_sleeper_claim(&ticker))
+        return 0;
+    atomic_store(&ticker.ended, false);
+    if ((error = culet_sleeper_start(&ticker, run, NULL)) == 0)
+        state->pid = getpid();
     return error;
 }
 
 void culet_limit_ticker_stop(void)
 {
-    static const uint64_t once = 1;
-
     forget_parent();
-    if (state->pid == 0)
+    if (!culet_sleeper_end(&ticker))
         return;
-    atomic_store(&ticker.stopped, 1);
-    (void)!write(ticker.stop_fd, &once, sizeof(once));
-    pthread_join(ticker.thread, NULL);
-    close(ticker.stop_fd);
-    ticker.stop_fd = -1;
     state->pid = 0;
     culet_collector_stop();
 }
