@@ -243,26 +243,18 @@ static VALUE agent_problem(VALUE self)
 
 /* ---- requests from inside ---- */
 
-static VALUE string_of(VALUE data)
+static VALUE report_string(VALUE data)
 {
-    struct culet_buffer *buffer = (struct culet_buffer *)data;
+    const struct report *report = (const struct report *)data;
 
-    return rb_str_new(buffer->bytes, (long)buffer->length);
+    write_report(data);
+    return rb_str_new(report->buffer.bytes, (long)report->buffer.length);
 }
 
-/* Writes the report into a Ruby String. */
-static VALUE report_to_string(struct report *report)
+static VALUE free_report(VALUE data)
 {
-    VALUE result = Qnil;
-    int failure = 0;
-
-    rb_protect(write_report, (VALUE)report, &failure);
-    if (!failure)
-        result = rb_protect(string_of, (VALUE)&report->buffer, &failure);
-    culet_buffer_free(&report->buffer);
-    if (failure)
-        rb_jump_tag(failure);
-    return result;
+    culet_buffer_free(&((struct report *)data)->buffer);
+    return Qnil;
 }
 
 /* Culet::Agent.detail(data, limit_seconds): a String of JSON lines of the kinds "gc", "vm", "allocator_statistics" and
@@ -271,7 +263,7 @@ static VALUE agent_detail(VALUE self, VALUE data, VALUE limit_seconds)
 {
     struct report report = {.request = {.kind = CULET_OBJECTS, .objects = {RTEST(data), NUM2DBL(limit_seconds)}}};
 
-    return report_to_string(&report);
+    return rb_ensure(report_string, (VALUE)&report, free_report, (VALUE)&report);
 }
 
 void culet_init_agent(VALUE culet)

@@ -61,17 +61,12 @@ void culet_client_answer(struct culet_client *client, struct culet_buffer *buffe
     if (error != NULL) {
         length = snprintf(client->head, sizeof(client->head), "error %s\n", error);
     } else {
-        client->buffer = *buffer;
-        length = snprintf(client->head, sizeof(client->head), "ok %zu\n", client->buffer.length);
+        if (buffer != NULL)
+            client->buffer = *buffer;
+        length = snprintf(client->head, sizeof(client->head), "ok %zu\n", client->buffer.length + client->file_length);
     }
     client->head_length = (size_t)length < sizeof(client->head) ? (size_t)length : sizeof(client->head) - 1;
     client->head[client->head_length - 1] = '\n';
-    begin_to_send(client);
-}
-
-void culet_client_answer_file(struct culet_client *client)
-{
-    client->head_length = (size_t)snprintf(client->head, sizeof(client->head), "ok %zu\n", client->file_length);
     begin_to_send(client);
 }
 

@@ -49,11 +49,9 @@ short culet_client_events(const struct culet_client *client);
 /* Reads what has arrived of the request. The client is then QUEUED, answered with an error, or closed. */
 void culet_client_read(struct culet_client *client);
 
-/* Starts to send an answer: the buffer, which the client owns from now on, or an error message. */
+/* Starts to send an answer: the buffer, which the client owns from now on, or where that is NULL its file; or an error
+ * message. A file is not mapped: its pages would count as the process's. */
 void culet_client_answer(struct culet_client *client, struct culet_buffer *buffer, const char *error);
-
-/* Starts to send the client's file, of at least one byte. It is not mapped: its pages would count as the process's. */
-void culet_client_answer_file(struct culet_client *client);
 
 /* Starts to send a reading. */
 void culet_client_answer_reading(struct culet_client *client);

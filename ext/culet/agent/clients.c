@@ -34,25 +34,13 @@ void culet_clients_drop(struct culet_client *client)
         (void)waitpid(copy, NULL, WNOHANG); /* the copy is our child if this process is its container's first */
 }
 
-static void done(const struct culet_client *client)
-{
-    culet_agent_unlock();
-    if (culet_agent.current == client)
-        culet_agent.current = NULL;
-}
-
 void culet_clients_answer(struct culet_client *client, struct culet_buffer *buffer, const char *error)
 {
     culet_agent_lock();
     culet_client_answer(client, buffer, error);
-    done(client);
-}
-
-void culet_clients_answer_file(struct culet_client *client)
-{
-    culet_agent_lock();
-    culet_client_answer_file(client);
-    done(client);
+    culet_agent_unlock();
+    if (culet_agent.current == client)
+        culet_agent.current = NULL;
 }
 
 struct culet_client *culet_clients_oldest(enum culet_stage stage)

@@ -9,10 +9,7 @@ void culet_clients_accept(void);
 /* The client of a stage that connected first, or NULL. */
 struct culet_client *culet_clients_oldest(enum culet_stage stage);
 
-/* Starts to send an answer or an error, see culet_client_answer. */
+/* As culet_client_answer. */
 void culet_clients_answer(struct culet_client *client, struct culet_buffer *buffer, const char *error);
-
-/* Starts to send the client's file, see culet_client_answer_file. */
-void culet_clients_answer_file(struct culet_client *client);
 
 void culet_clients_drop(struct culet_client *client);

@@ -55,7 +55,7 @@ static void answer(struct culet_client *client)
         answer_sentence(client);
     } else {
         end_copy(client, (size_t)stat.st_size);
-        culet_clients_answer_file(client);
+        culet_clients_answer(client, NULL, NULL);
     }
 }
 

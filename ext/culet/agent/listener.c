@@ -182,9 +182,6 @@ void culet_listener_no_child(int begins)
 
 int culet_listener_start(int signal)
 {
-    if (culet_agent.started)
-        return culet_agent.error;
-    culet_agent.started = 1;
     culet_agent.signal = signal;
     if ((culet_agent.error = pthread_atfork(culet_agent_lock, culet_agent_unlock, in_child)) != 0)
         return culet_agent.error;

@@ -9,10 +9,10 @@
  * receive its answer is dropped after some seconds and delays no other client. */
 #pragma once
 
-/* Starts to listen, in this process and in every process that it forks.
+/* Starts to listen, in this process and in every process that it forks. Once.
  *
  * signal: a signal that Ruby traps; raised in the listener's thread to wake the main thread
- * Returns 0 or an errno. Further calls have no effect. */
+ * Returns 0 or an errno. */
 int culet_listener_start(int signal);
 
 /* 0 if this process listens, else the errno that prevented it. */

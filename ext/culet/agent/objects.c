@@ -203,7 +203,8 @@ static int gather_data(struct count *count)
     return DATA_SHOWN + 1;
 }
 
-static void write_count(struct culet_buffer *buffer, struct count *count)
+/* why: nothing was counted, or "". */
+static void write_count(struct culet_buffer *buffer, struct count *count, const char *why)
 {
     int data;
 
@@ -212,25 +213,16 @@ static void write_count(struct culet_buffer *buffer, struct count *count)
     culet_buffer_format(buffer, "{\"kind\":\"objects\",\"seconds\":%.6f,\"complete\":%s,\"data_asked\":%s",
                         culet_seconds_since(count->start), count->incomplete ? "false" : "true",
                         count->options->data & CULET_REPORT_DATA ? "true" : "false");
-    culet_buffer_format(buffer,
-                        ",\"count\":%zu,\"slot_bytes\":%zu,\"malloc_bytes\":%zu,\"elsewhere_bytes\":%zu,\"why\":\"\"",
-                        count->all.count, count->all.slot_bytes, count->all.malloc_bytes, count->all.elsewhere_bytes);
+    culet_buffer_format(
+        buffer, ",\"count\":%zu,\"slot_bytes\":%zu,\"malloc_bytes\":%zu,\"elsewhere_bytes\":%zu,\"why\":\"%s\"",
+        count->all.count, count->all.slot_bytes, count->all.malloc_bytes, count->all.elsewhere_bytes, why);
     write_list(buffer, "data", count->data, data);
     write_list(buffer, "internals", count->internals, CULET_IMEMO_KINDS);
     qsort(count->types, TYPES, sizeof(count->types[0]), larger_first);
     write_list(buffer, "types", count->types, TYPES);
     culet_buffer_text(buffer, "}\n");
-    if (count->options->data & CULET_REPORT_CLASSES)
+    if (why[0] == '\0' && (count->options->data & CULET_REPORT_CLASSES))
         culet_classes_write(buffer, &count->classes);
-}
-
-static void write_empty(struct culet_buffer *buffer, const char *why)
-{
-    culet_buffer_format(
-        buffer,
-        "{\"kind\":\"objects\",\"seconds\":0.0,\"complete\":false,\"data_asked\":false,\"count\":0,\"slot_bytes\":0,"
-        "\"malloc_bytes\":0,\"elsewhere_bytes\":0,\"types\":[],\"data\":[],\"internals\":[],\"why\":\"%s\"}\n",
-        why);
 }
 
 /* ---- the count ---- */
@@ -239,21 +231,19 @@ void culet_objects_write(struct culet_buffer *buffer, const struct culet_objects
 {
     const char *obstacle = culet_heap_walk_obstacle();
     struct count *count;
-    int failure;
+    int failure = 0;
 
-    if (obstacle != NULL) {
-        write_empty(buffer, obstacle);
-        return;
-    }
     culet_object_bytes_prepare();
     count = culet_pages_grow(NULL, 0, sizeof(*count));
     if (count == NULL)
         rb_raise(rb_eNoMemError, "not enough memory to count objects");
     count->options = options;
     count->start = culet_clock_seconds(CLOCK_MONOTONIC);
-    failure = culet_heap_walk(count_page, count);
+    count->incomplete = obstacle != NULL;
+    if (obstacle == NULL)
+        failure = culet_heap_walk(count_page, count);
     if (!failure)
-        write_count(buffer, count);
+        write_count(buffer, count, obstacle != NULL ? obstacle : "");
     culet_buffer_free(&count->classes.names);
     munmap(count, sizeof(*count));
     if (failure)

@@ -21,7 +21,6 @@ struct culet_agent {
     struct culet_copy copy; /* status -1: none */
     char message[CULET_ERROR_BYTES + 1];
     int signal;
-    int started;
     int ended;
     int no_child; /* during a fork whose child gets no agent */
     int error;    /* why the process does not listen; 0: it listens */
