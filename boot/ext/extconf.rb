@@ -4,7 +4,6 @@ require_relative "../../ext/extension"
 
 Extension.check
 have_func("RTYPEDDATA_GET_DATA", "ruby.h") # Ruby 3.3 and later
-%w[rb_f_require rb_provided rb_loaderror_with_path].each { |name| have_func(name, "ruby.h") }
 
 # Of the memory side's extension, what knows neither of its tools.
 SHARED = %w[common/active_malloc common/buffer common/heap_walk common/imemo common/io common/release common/vm_lock

@@ -29,7 +29,6 @@ module Culet
       end
       return if word == "off"
       return "require is unchanged: #{Boot.missing_reason}" unless Boot.native?
-      return "require is unchanged: this Ruby does not let an extension call it" unless respond_to?(:prepare)
       # Each box has a load path and features of its own.
       return "require is unchanged: this Ruby runs in boxes" if defined?(Ruby::Box) && Ruby::Box.enabled?
 

@@ -8,9 +8,7 @@ have_const("RSTRING_FSTR", "ruby.h")
 FLAG = "#include <ruby.h>\nint check[RUBY_FL_EXIVAR != 0 ? 1 : -1];"
 $defs << "-DHAVE_VARIABLES_FLAG" if try_compile(FLAG)
 have_func("rb_class_attached_object", "ruby.h") # from 3.2
-have_func("rb_thread_atfork", "ruby.h") # for the agent's forked copy
 have_func("rb_postponed_job_preregister", "ruby/debug.h") # Ruby 3.3 and later
-have_header("malloc.h")
 have_struct_member("struct mallinfo", "uordblks", "malloc.h")
 
 Extension.create("culet", __dir__, "." => ["sampler/core/*.c"])

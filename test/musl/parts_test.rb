@@ -6,8 +6,6 @@ require_relative "parts_helper"
 class MuslPartsTest < Minitest::Test
   include MuslPartsHelper
 
-  # What boot/ext finds in each of the supported Rubies.
-  REQUIRE = %w[RB_F_REQUIRE RB_PROVIDED RB_LOADERROR_WITH_PATH].map { |name| "-DHAVE_#{name}" }.freeze
   TARGETS = { "allocator" => "test-quick", "sampler" => "test" }.freeze
 
   def setup = assert_musl_gcc
@@ -42,7 +40,7 @@ class MuslPartsTest < Minitest::Test
     config = RbConfig::CONFIG
     folders = [config["rubyhdrdir"], config["rubyarchhdrdir"], "#{ROOT}/ext/culet", "#{ROOT}/boot/ext", ROOT]
     jobs = File.read(File.join(config["rubyhdrdir"], "ruby/debug.h")).include?("rb_postponed_job_preregister")
-    ["-D_GNU_SOURCE", "-DHAVE_MALLOC_H", *("-DHAVE_RB_POSTPONED_JOB_PREREGISTER" if jobs), *REQUIRE, "-idirafter", "#{ROOT}/reader/build/musl/kernel-headers",
+    ["-D_GNU_SOURCE", *("-DHAVE_RB_POSTPONED_JOB_PREREGISTER" if jobs), "-idirafter", "#{ROOT}/reader/build/musl/kernel-headers",
      *folders.map { |folder| "-I#{folder}" }]
   end
 end

@@ -28,12 +28,6 @@
 #include "internals/original_function.h"
 #include "recorder/recorder.h"
 
-#if defined(HAVE_RB_F_REQUIRE) && defined(HAVE_RB_PROVIDED) && defined(HAVE_RB_LOADERROR_WITH_PATH)
-#define CAN_REQUIRE 1
-#endif
-
-#ifdef CAN_REQUIRE
-
 static struct {
     struct culet_resolver *resolver;
     VALUE load_path;       /* $LOAD_PATH */
@@ -491,11 +485,9 @@ static VALUE take_over(VALUE self, VALUE module, VALUE name, VALUE original)
     *verbose = before;
     return Qnil;
 }
-#endif
 
 void culet_init_require(VALUE culet)
 {
-#ifdef CAN_REQUIRE
     VALUE module = rb_define_module_under(culet, "Require");
 
     functions = rb_module_new();
@@ -506,5 +498,4 @@ void culet_init_require(VALUE culet)
     rb_define_singleton_method(module, "prepare", prepare, 4);
     rb_define_singleton_method(module, "take_over", take_over, 3);
     rb_define_singleton_method(module, "figures", stats, 0);
-#endif
 }

@@ -90,10 +90,8 @@ static void write_answer(const struct culet_copy_task *task, const long *pids, d
     const char *problem;
     char status = CULET_COPY_ANSWER;
 
-#ifdef HAVE_RB_THREAD_ATFORK
     if (task->runs_ruby)
         rb_thread_atfork();
-#endif
     close_inherited(output, status_pipe);
     lower_priority();
     limit_resources(task->limit_seconds);

@@ -82,7 +82,6 @@ void culet_copy_answer_read(struct culet_client *client)
  * only the copy's CPU limit ends it. */
 void culet_copy_answer_kill(const struct culet_client *client)
 {
-#if defined(SYS_pidfd_open) && defined(SYS_pidfd_send_signal)
     struct pollfd ended = {client->copy.status, POLLIN, 0};
     int copy = client->copy_pid > 0 ? (int)syscall(SYS_pidfd_open, client->copy_pid, 0) : -1;
 
@@ -91,9 +90,6 @@ void culet_copy_answer_kill(const struct culet_client *client)
     if (poll(&ended, 1, 0) >= 0 && (ended.revents & POLLHUP) == 0)
         (void)syscall(SYS_pidfd_send_signal, copy, SIGKILL, NULL, 0);
     close(copy);
-#else
-    (void)client;
-#endif
 }
 
 void culet_copy_answer_end(struct culet_client *client)

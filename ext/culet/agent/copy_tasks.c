@@ -40,7 +40,6 @@ static int is_followed(void)
 
 static const char *start_unused(struct culet_copy *copy)
 {
-#ifdef HAVE_RB_THREAD_ATFORK
     const struct culet_copy_task task = {
         .name = "culet-unused", .limit_seconds = UNUSED_SECONDS, .runs_ruby = 1, .make = make_unused};
 
@@ -48,9 +47,6 @@ static const char *start_unused(struct culet_copy *copy)
         return "it does not follow which of its code runs; start it with RUBYOPT=-r$(culet lib unused) in its "
                "environment";
     return culet_copy_start(copy, &task);
-#else
-    return "its Ruby does not support the forked copy";
-#endif
 }
 
 /* ---- who keeps the memory ---- */

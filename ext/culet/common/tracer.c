@@ -3,11 +3,6 @@
 #include <errno.h>
 #include <sys/prctl.h>
 
-/* From linux/prctl.h, missing in the headers of older distributions: "Yama" in ASCII. */
-#ifndef PR_SET_PTRACER
-#define PR_SET_PTRACER 0x59616d61
-#endif
-
 int culet_allow_tracer(pid_t pid)
 {
     return prctl(PR_SET_PTRACER, (unsigned long)pid, 0, 0, 0) == 0 ? 0 : errno;

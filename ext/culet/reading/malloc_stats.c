@@ -5,9 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef HAVE_MALLOC_H
 #include <malloc.h>
-#endif
 
 #include "allocator/src/stats.h"
 #include "common/active_malloc.h"
