@@ -39,6 +39,19 @@ static int each_string(struct culet_strings_analysis *analysis, each_record *fun
     return 1;
 }
 
+/* Counts a string by a site or root, which may be 0: none. Returns the entry, or NULL. */
+static struct culet_string_counts *count_by(struct culet_strings_analysis *analysis, struct culet_string_table *table,
+                                            uint64_t key)
+{
+    struct culet_string_counts *place = key != 0 ? culet_string_table_at(table, key) : NULL;
+
+    if (place != NULL)
+        place->strings++;
+    else if (key != 0)
+        analysis->out_of_memory = 1;
+    return place;
+}
+
 /* ---- first pass: counts, roots ---- */
 
 static void count_string(struct culet_strings_analysis *analysis, const struct culet_string_record *record,
@@ -52,8 +65,7 @@ static void count_string(struct culet_strings_analysis *analysis, const struct c
     if ((record->flags & STRING_EMBEDDED) && record->slot == SMALLEST_SLOT &&
         record->length >= SMALLEST_SLOT - LATER_HEADER)
         analysis->header = HEADER;
-    if (record->root != 0 && !culet_string_roots_add(&analysis->roots, record->root))
-        analysis->out_of_memory = 1;
+    (void)count_by(analysis, &analysis->roots, record->root);
 }
 
 /* ---- second pass: sums; further passes: entries ---- */
@@ -105,28 +117,16 @@ static struct culet_string_entry entry_of(const struct culet_string_record *reco
                                        .held_low = (uint32_t)held};
 }
 
-static void note_site(struct culet_strings_analysis *analysis, const struct culet_string_record *record)
-{
-    struct culet_string_site *place;
-
-    if (record->site == 0)
-        return;
-    place = culet_string_sites_at(&analysis->sites, record->site);
-    if (place == NULL) {
-        analysis->out_of_memory = 1;
-        return;
-    }
-    place->strings++;
-    place->held += record->held;
-}
-
 static void sum_string(struct culet_strings_analysis *analysis, const struct culet_string_record *record,
                        uint64_t offset)
 {
-    struct culet_string_root *root = culet_string_roots_find(&analysis->roots, record->address);
+    struct culet_string_counts *root = culet_string_table_find(&analysis->roots, record->address);
+    struct culet_string_counts *site = count_by(analysis, &analysis->sites, record->site);
 
+    if (site != NULL)
+        site->held += record->held;
     if (root != NULL) {
-        root->offset = offset;
+        root->record = offset + 1;
         add_to(analysis, &analysis->roots_sum, record);
     }
     add_to(analysis, &analysis->places[place_of(record)], record);
@@ -134,7 +134,6 @@ static void sum_string(struct culet_strings_analysis *analysis, const struct cul
         add_to(analysis, &analysis->interned, record);
     if (record->flags & STRING_FROZEN)
         add_to(analysis, &analysis->frozen, record);
-    note_site(analysis, record);
     if (!(record->flags & STRING_HAS_CONTENT))
         add_to(analysis, &analysis->without_content, record);
 }
@@ -151,7 +150,7 @@ static void add_entry(struct culet_strings_analysis *analysis, const struct cule
     key = key_of(analysis, record);
     if (key % analysis->parts != analysis->part)
         return;
-    more = culet_string_roots_find(&analysis->roots, record->address) != NULL ? STRING_ROOT : 0;
+    more = culet_string_table_find(&analysis->roots, record->address) != NULL ? STRING_ROOT : 0;
     analysis->entries[analysis->entry_count++] = entry_of(record, key, offset, more);
 }
 
@@ -193,7 +192,6 @@ const char *culet_strings_analyse(struct culet_strings_analysis *analysis, const
         return DAMAGED;
     if (analysis->out_of_memory)
         return NO_MEMORY;
-    culet_string_roots_merge(&analysis->roots);
     if (!reserve(analysis, top))
         return NO_MEMORY;
     if (!each_string(analysis, sum_string))
@@ -217,6 +215,6 @@ void culet_strings_analysis_free(struct culet_strings_analysis *analysis)
         munmap(analysis->entries, analysis->entry_bytes);
     free(analysis->duplicates.groups);
     free(analysis->suffixes.groups);
-    culet_string_sites_free(&analysis->sites);
-    culet_string_roots_free(&analysis->roots);
+    culet_string_table_free(&analysis->sites);
+    culet_string_table_free(&analysis->roots);
 }

@@ -51,7 +51,7 @@ static int add_copy(struct culet_strings_analysis *analysis, struct culet_string
     group->count++;
     group->gain += culet_string_held(one);
     add_site(group, one->site);
-    return culet_string_sites_gain(&analysis->sites, one->site, culet_string_held(one));
+    return culet_string_table_gain(&analysis->sites, one->site, culet_string_held(one));
 }
 
 /* Adds the group of duplicates from first to past, of which `kept` stays. Returns 0 without memory. */

@@ -37,8 +37,7 @@ struct culet_strings_analysis {
     uint64_t duplicate_groups, duplicate_copies, duplicate_gain;
     uint64_t suffix_groups, suffix_strings, suffix_gain;
     struct culet_top_groups duplicates, suffixes;
-    struct culet_string_sites sites;
-    struct culet_string_roots roots;
+    struct culet_string_table sites, roots;
 };
 
 /* Bytes of a string's slot and buffer. */

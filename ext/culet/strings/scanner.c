@@ -18,7 +18,7 @@
 
 struct scanner {
     struct culet_strings_secret secret;
-    struct culet_string_sites named; /* sites that have a record with their name */
+    struct culet_string_table named; /* sites that have a record with their name */
     struct culet_buffer records;     /* not yet written */
     struct culet_buffer pending;     /* an incomplete line */
     struct culet_buffer plain;       /* texts of the line without their escapes */
@@ -30,7 +30,7 @@ static void scanner_free(void *data)
 {
     struct scanner *scanner = data;
 
-    culet_string_sites_free(&scanner->named);
+    culet_string_table_free(&scanner->named);
     culet_buffer_free(&scanner->records);
     culet_buffer_free(&scanner->pending);
     culet_buffer_free(&scanner->plain);
@@ -92,7 +92,7 @@ static uint64_t site_of(struct scanner *scanner, const struct culet_dump_line *l
 {
     char name[SITE_NAME_BYTES];
     uint64_t digest[2];
-    struct culet_string_site *place;
+    struct culet_string_counts *place;
     size_t length;
 
     if (line->file.bytes == NULL)
@@ -103,7 +103,7 @@ static uint64_t site_of(struct scanner *scanner, const struct culet_dump_line *l
     culet_strings_digest(&scanner->secret, name, length, digest);
     if (digest[0] == 0)
         digest[0] = 1;
-    place = culet_string_sites_at(&scanner->named, digest[0]);
+    place = culet_string_table_at(&scanner->named, digest[0]);
     if (place == NULL)
         rb_memerror();
     if (place->strings++ == 0) {

@@ -107,17 +107,17 @@ static VALUE groups_hash(struct analysis_call *call, const struct culet_top_grou
     return hash;
 }
 
-static VALUE sites_hash(const struct culet_string_sites *sites)
+static VALUE sites_hash(const struct culet_string_table *sites)
 {
     VALUE hash = rb_hash_new();
 
     for (size_t i = 0; i < sites->capacity; i++) {
-        const struct culet_string_site *one = &sites->places[i];
-        if (one->site == 0)
+        const struct culet_string_counts *one = &sites->places[i];
+        if (one->key == 0)
             continue;
         VALUE figures = rb_ary_new_from_args(4, ULL2NUM(one->strings), ULL2NUM(one->held), ULL2NUM(one->copies),
                                              ULL2NUM(one->gain));
-        rb_hash_aset(hash, ULL2NUM(one->site), figures);
+        rb_hash_aset(hash, ULL2NUM(one->key), figures);
     }
     return hash;
 }
@@ -125,21 +125,21 @@ static VALUE sites_hash(const struct culet_string_sites *sites)
 /* [number of strings that share a buffer, the root or nil], largest first. */
 static VALUE roots_list(struct analysis_call *call)
 {
-    struct culet_string_roots *roots = &call->analysis.roots;
+    const struct culet_string_table *roots = &call->analysis.roots;
     struct culet_top_groups top = {calloc(call->top + 1, sizeof(struct culet_string_group)), 0, call->top};
     VALUE list = rb_ary_new();
 
     if (top.groups == NULL)
         rb_memerror();
-    for (size_t i = 0; i < roots->count; i++) {
-        struct culet_string_group group = {.gain = roots->list[i].count, .offset = i};
-        culet_top_groups_add(&top, &group);
-    }
+    for (size_t i = 0; i < roots->capacity; i++)
+        if (roots->places[i].key != 0)
+            culet_top_groups_add(&top, &(struct culet_string_group){.gain = roots->places[i].strings,
+                                                                    .offset = roots->places[i].record});
     culet_top_groups_sort(&top);
     for (size_t i = 0; i < top.count; i++) {
-        const struct culet_string_root *root = &roots->list[top.groups[i].offset];
-        rb_ary_push(list, rb_assoc_new(ULL2NUM(root->count),
-                                       root->offset == UINT64_MAX ? Qnil : string_hash(call, root->offset)));
+        uint64_t record = top.groups[i].offset;
+        rb_ary_push(list,
+                    rb_assoc_new(ULL2NUM(top.groups[i].gain), record == 0 ? Qnil : string_hash(call, record - 1)));
     }
     free(top.groups);
     return list;

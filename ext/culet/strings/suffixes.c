@@ -110,7 +110,7 @@ static int add_chain(struct culet_strings_analysis *analysis, const entry *first
     for (const entry *one = last; one-- > first;) {
         uint64_t part = gain_of(analysis, one), paid = cost < part ? cost : part; /* the longest pays for the root */
         cost -= paid;
-        if (part > 0 && !culet_string_sites_gain(&analysis->sites, one->site, part - paid))
+        if (part > 0 && !culet_string_table_gain(&analysis->sites, one->site, part - paid))
             return 0;
     }
     group.frozen = (last->flags & STRING_FROZEN) != 0;
