@@ -4,20 +4,29 @@
 
 #include "sampler/core/memory.h"
 
+static size_t start_bytes(const struct culet_texts *texts)
+{
+    return (texts->most + 2) * sizeof(*texts->starts);
+}
+
 bool culet_texts_prepare(struct culet_texts *texts)
 {
-    size_t starts = (texts->most + 2) * sizeof(*texts->starts);
-
     if (texts->starts != NULL)
         return true;
-    texts->starts = culet_profile_map(starts + texts->most_bytes);
+    texts->starts = culet_profile_map(start_bytes(texts) + texts->most_bytes);
     if (texts->starts != NULL && culet_index_create(&texts->index)) {
-        texts->bytes = (char *)texts->starts + starts;
+        texts->bytes = (char *)texts->starts + start_bytes(texts);
         return true;
     }
-    culet_profile_unmap(texts->starts, starts + texts->most_bytes);
-    texts->starts = NULL;
+    culet_texts_free(texts);
     return false;
+}
+
+void culet_texts_free(struct culet_texts *texts)
+{
+    culet_profile_unmap(texts->starts, start_bytes(texts) + texts->most_bytes);
+    culet_index_destroy(&texts->index);
+    *texts = (struct culet_texts){.most = texts->most, .most_bytes = texts->most_bytes};
 }
 
 /* FNV-1a */

@@ -20,6 +20,9 @@ struct culet_texts {
 /* Maps the table unless it is there. False: no memory. */
 bool culet_texts_prepare(struct culet_texts *texts);
 
+/* Unmaps the table and leaves it empty. */
+void culet_texts_free(struct culet_texts *texts);
+
 /* The number of a text. A new one gets a number if there are fewer than `limit`; otherwise, and without room, 0. */
 uint32_t culet_texts_add(struct culet_texts *texts, const char *text, size_t length, uint32_t limit);
 

@@ -11,6 +11,9 @@
 #define BLOCK_BYTES ((size_t)1 << 20)
 #define SMALLEST_SLOT 40
 #define MOST_IDS (1u << 29)
+#define MOST_KINDS 4096
+#define MOST_KIND_BYTES 200 /* of a name */
+#define OTHER_KIND 1
 
 enum culet_dump_type {
     DUMP_OTHER,
@@ -63,16 +66,10 @@ static uint16_t kind_of(struct culet_dump *dump, const struct culet_dump_line *l
                                          : line->internal.length > 0 ? &line->internal
                                                                      : &line->type;
 
-    for (uint32_t i = 0; i < dump->kinds; i++) {
-        uint32_t length = dump->kind_first[i + 1] - dump->kind_first[i];
-        if (length == name->length && memcmp(dump->kind_names.bytes + dump->kind_first[i], name->bytes, length) == 0)
-            return (uint16_t)i;
-    }
-    if (dump->kinds == CULET_DUMP_KINDS || name->length > 200)
-        return 0;
-    culet_buffer_add(&dump->kind_names, name->bytes, name->length);
-    dump->kind_first[++dump->kinds] = (uint32_t)dump->kind_names.length;
-    return (uint16_t)(dump->kinds - 1);
+    uint32_t number =
+        name->length <= MOST_KIND_BYTES ? culet_texts_add(&dump->kinds, name->bytes, name->length, MOST_KINDS) : 0;
+
+    return (uint16_t)(number != 0 ? number : OTHER_KIND);
 }
 
 static bool keep_text(struct culet_dump *dump, const struct culet_dump_text *text, struct culet_dump_object *object)
@@ -221,33 +218,19 @@ static uint32_t hash_of(uint64_t address)
     return (uint32_t)((address * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
 }
 
-static uint32_t *place_of(const struct culet_dump *dump, uint64_t address)
+static uint32_t hash_of_object(const void *dump, uint32_t number)
 {
-    uint32_t mask = (uint32_t)dump->table.count - 1, at = hash_of(address) & mask;
-
-    while (dump->table.items[at] != 0 && dump->objects.items[dump->table.items[at] - 1].address != address)
-        at = (at + 1) & mask;
-    return &dump->table.items[at];
+    return hash_of(((const struct culet_dump *)dump)->objects.items[number - 1].address);
 }
 
+/* Of several objects with an address the first; UINT32_MAX: none. */
 static uint32_t id_of(const struct culet_dump *dump, uint64_t address)
 {
-    return *place_of(dump, address) - 1; /* UINT32_MAX: none */
-}
+    uint32_t mask = (uint32_t)dump->table.count - 1, at = hash_of(address) & mask, number;
 
-static bool index_addresses(struct culet_dump *dump)
-{
-    size_t capacity = 1024;
-
-    while (capacity < dump->objects.count * 2)
-        capacity *= 2;
-    if (!culet_numbers_reserve(dump->graph.memory, &dump->table, capacity))
-        return false;
-    dump->table.count = capacity;
-    for (uint32_t id = 0; id < dump->objects.count; id++)
-        if (*place_of(dump, dump->objects.items[id].address) == 0)
-            *place_of(dump, dump->objects.items[id].address) = id + 1;
-    return true;
+    while ((number = dump->table.items[at]) != 0 && dump->objects.items[number - 1].address != address)
+        at = (at + 1) & mask;
+    return number - 1;
 }
 
 static bool resolve_references(struct culet_dump *dump)
@@ -375,10 +358,11 @@ static const char *name_of_references(const struct culet_dump *dump, const struc
 {
     static const char *const names[][2] = {
         {"ARRAY", "element"}, {"HASH", "entry"}, {"OBJECT", "variable"}, {"STRUCT", "member"}, {"STRING", "shared"}};
-    uint32_t first = dump->kind_first[object->kind], length = dump->kind_first[object->kind + 1] - first;
+    size_t length;
+    const char *kind = culet_texts_get(&dump->kinds, object->kind, &length);
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (strlen(names[i][0]) == length && memcmp(names[i][0], dump->kind_names.bytes + first, length) == 0)
+        if (strlen(names[i][0]) == length && memcmp(names[i][0], kind, length) == 0)
             return names[i][1];
     return object->type == DUMP_PROC ? "block" : "reference";
 }
@@ -573,15 +557,16 @@ static void write_kind(const struct culet_dump *dump, uint32_t kind, struct cule
                                            {"CLASS", "Class"},   {"MODULE", "Module"}, {"OBJECT", "Object"},
                                            {"STRUCT", "Struct"}, {"SYMBOL", "Symbol"}, {"FLOAT", "Float"},
                                            {"REGEXP", "Regexp"}, {"FILE", "IO"},       {"BIGNUM", "Integer"}};
-    uint32_t first = dump->kind_first[kind], length = dump->kind_first[kind + 1] - first;
+    size_t length;
+    const char *name = culet_texts_get(&dump->kinds, kind, &length);
 
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-        if (strlen(types[i][0]) == length && memcmp(types[i][0], dump->kind_names.bytes + first, length) == 0) {
+        if (strlen(types[i][0]) == length && memcmp(types[i][0], name, length) == 0) {
             culet_buffer_text(text, types[i][1]);
             return;
         }
     culet_buffer_text(text, "(internal ");
-    culet_buffer_add(text, dump->kind_names.bytes + first, length);
+    culet_buffer_add(text, name, length);
     culet_buffer_text(text, ")");
 }
 
@@ -678,8 +663,10 @@ const char *culet_dump_open(struct culet_dump *dump, struct culet_memory *memory
     dump->graph.functions = &functions;
     dump->graph.memory = memory;
     dump->keeps_contents = contents;
-    culet_buffer_text(&dump->kind_names, "other");
-    dump->kind_first[++dump->kinds] = (uint32_t)dump->kind_names.length;
+    dump->kinds = (struct culet_texts){.most = MOST_KINDS, .most_bytes = MOST_KINDS * MOST_KIND_BYTES};
+    memory->failed = !culet_texts_prepare(&dump->kinds) || culet_texts_add(&dump->kinds, "other", 5, 1) != OTHER_KIND;
+    if (memory->failed)
+        return culet_memory_problem(memory);
     problem = read_lines(dump, fd, &buffer);
     culet_array_free(memory, &buffer);
     if (problem != NULL)
@@ -689,7 +676,8 @@ const char *culet_dump_open(struct culet_dump *dump, struct culet_memory *memory
                                 (struct culet_dump_object){.first = (uint32_t)dump->addresses.count}))
         return culet_memory_problem(memory);
     dump->objects.count--;
-    if (!index_addresses(dump) || !resolve_references(dump) || !name_singletons(dump))
+    if (!culet_table_grow(memory, &dump->table, 1, dump->objects.count + 1, hash_of_object, dump) ||
+        !resolve_references(dump) || !name_singletons(dump))
         return culet_memory_problem(memory);
     add_roots(dump);
     return memory->failed ? culet_memory_problem(memory) : NULL;
@@ -709,5 +697,5 @@ void culet_dump_close(struct culet_dump *dump)
     culet_numbers_free(memory, &dump->waiting);
     culet_numbers_free(memory, &dump->loose);
     culet_buffer_free(&dump->texts);
-    culet_buffer_free(&dump->kind_names);
+    culet_texts_free(&dump->kinds);
 }

@@ -1,6 +1,7 @@
 /* retain/dump.h - the objects of a file of ObjectSpace.dump_all as a graph. */
 #pragma once
 
+#include "profile/texts.h"
 #include "retain/graph.h"
 
 struct culet_dump_object {
@@ -24,8 +25,6 @@ CULET_LIST(culet_dump_objects, struct culet_dump_object)
 CULET_LIST(culet_dump_addresses, uint64_t)
 CULET_LIST(culet_dump_roots, struct culet_dump_root)
 
-#define CULET_DUMP_KINDS 4096
-
 struct culet_dump {
     struct culet_graph graph;
     struct culet_dump_objects objects;     /* by id; one more at the end, for the end of the last references */
@@ -37,9 +36,7 @@ struct culet_dump {
     struct culet_numbers waiting; /* classes whose holders are to be added */
     struct culet_numbers loose;   /* code and what caches have, which other layers refer to */
     struct culet_buffer texts;    /* names and contents, with their escapes */
-    struct culet_buffer kind_names;
-    uint32_t kind_first[CULET_DUMP_KINDS + 1]; /* in kind_names */
-    uint32_t kinds;
+    struct culet_texts kinds;     /* names by number */
     bool keeps_contents;
 };
 

@@ -6,11 +6,13 @@
 #include <string.h>
 
 #include "common/io.h"
+#include "profile/texts.h"
 
 #define BLOCK_BYTES 65536
 #define NODE_FIELDS 7
 #define MOST_NAMED 256     /* references of an object that get their names; those of larger ones are numbered */
-#define MOST_TEXTS 1000000 /* different names; further ones are "..." */
+#define MOST_TEXTS 1000000 /* different names; further ones are "...", as are those that have no room */
+#define MOST_TEXT_BYTES ((size_t)64 << 20)
 #define OTHER_TEXT 1
 #define CLOCK_EVERY 0xffff
 
@@ -24,20 +26,13 @@ enum node_type {
 };
 enum edge_type { EDGE_ELEMENT = 1, EDGE_PROPERTY = 2 };
 
-/* The texts of nodes and edges, each once. */
-struct texts {
-    struct culet_buffer bytes;
-    struct culet_numbers first; /* where a text begins; one more than there are texts */
-    struct culet_numbers table; /* hash table: number of the text + 1 */
-};
-
 struct name {
     uint32_t id, text;
 };
 
 struct snapshot {
     struct culet_analysis *analysis;
-    struct texts texts;
+    struct culet_texts texts;      /* of nodes and edges */
     struct culet_numbers position; /* by id: number of its node */
     struct name names[MOST_NAMED]; /* of the references of one object */
     size_t name_count;
@@ -67,68 +62,22 @@ static void begin_item(struct snapshot *snapshot)
 
 /* ---- texts ---- */
 
-static uint32_t hash_of(const char *bytes, size_t length)
-{
-    uint32_t hash = 2166136261u;
-
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (unsigned char)bytes[i]) * 16777619u;
-    return hash;
-}
-
-static uint32_t text_count(const struct texts *texts)
-{
-    return (uint32_t)texts->first.count - 1;
-}
-
-static bool is_text(const struct texts *texts, uint32_t number, const char *bytes, size_t length)
-{
-    uint32_t first = texts->first.items[number];
-
-    return texts->first.items[number + 1] - first == length && memcmp(texts->bytes.bytes + first, bytes, length) == 0;
-}
-
-static uint32_t hash_of_text(const void *data, uint32_t number)
-{
-    const struct texts *texts = data;
-    uint32_t first = texts->first.items[number - 1];
-
-    return hash_of(texts->bytes.bytes + first, texts->first.items[number] - first);
-}
-
-/* The number of a text. */
+/* The number of a text in the list of strings. */
 static uint32_t text_of(struct snapshot *snapshot, const char *bytes, size_t length)
 {
-    struct texts *texts = &snapshot->texts;
-    struct culet_memory *memory = snapshot->analysis->memory;
-    uint32_t mask, at, found;
+    uint32_t number = culet_texts_add(&snapshot->texts, bytes, length, MOST_TEXTS);
 
-    if (!culet_table_reserve(memory, &texts->table, 1, text_count(texts) + 1, hash_of_text, texts))
-        return OTHER_TEXT;
-    mask = (uint32_t)texts->table.count - 1;
-    for (at = hash_of(bytes, length) & mask; (found = texts->table.items[at]) != 0; at = (at + 1) & mask)
-        if (is_text(texts, found - 1, bytes, length))
-            return found - 1;
-    if (text_count(texts) >= MOST_TEXTS)
-        return OTHER_TEXT;
-    culet_buffer_add(&texts->bytes, bytes, length);
-    if (texts->bytes.failed || !culet_numbers_add(memory, &texts->first, (uint32_t)texts->bytes.length)) {
-        snapshot->failed = 1;
-        return OTHER_TEXT;
-    }
-    texts->table.items[at] = text_count(texts);
-    return text_count(texts) - 1;
+    return number != 0 ? number - 1 : OTHER_TEXT;
 }
 
 static void write_texts(struct snapshot *snapshot)
 {
-    const struct texts *texts = &snapshot->texts;
-
     culet_buffer_text(&snapshot->out, "\"strings\":[");
-    for (uint32_t i = 0; i < text_count(texts); i++) {
-        uint32_t first = texts->first.items[i];
+    for (uint32_t number = 1; number <= snapshot->texts.count; number++) {
+        size_t length;
+        const char *text = culet_texts_get(&snapshot->texts, number, &length);
         begin_item(snapshot);
-        culet_buffer_json_string(&snapshot->out, texts->bytes.bytes + first, texts->first.items[i + 1] - first);
+        culet_buffer_json_string(&snapshot->out, text, length);
     }
     culet_buffer_text(&snapshot->out, "]}\n");
 }
@@ -340,11 +289,12 @@ static const char lists[] = "\"trace_function_infos\":[],\n\"trace_tree\":[],\n\
 
 static void write_all(struct snapshot *snapshot)
 {
-    struct culet_memory *memory = snapshot->analysis->memory;
     struct culet_graph *graph = snapshot->analysis->graph;
 
-    if (!culet_numbers_add(memory, &snapshot->texts.first, 0))
+    if (!culet_texts_prepare(&snapshot->texts)) {
+        snapshot->failed = 1;
         return;
+    }
     (void)text_of(snapshot, "", 0);
     (void)text_of(snapshot, "...", 3); /* OTHER_TEXT */
     memset(graph->wanted.items, 0xff, (graph->ids / 32 + 1) * sizeof(uint32_t));
@@ -363,13 +313,12 @@ static void write_all(struct snapshot *snapshot)
 
 const char *culet_snapshot_write(struct culet_analysis *analysis, int fd)
 {
-    struct snapshot snapshot = {.analysis = analysis, .fd = fd};
+    struct snapshot snapshot = {
+        .analysis = analysis, .texts = {.most = MOST_TEXTS, .most_bytes = MOST_TEXT_BYTES}, .fd = fd};
 
     write_all(&snapshot);
     culet_buffer_free(&snapshot.out);
-    culet_buffer_free(&snapshot.texts.bytes);
-    culet_numbers_free(analysis->memory, &snapshot.texts.first);
-    culet_numbers_free(analysis->memory, &snapshot.texts.table);
+    culet_texts_free(&snapshot.texts);
     culet_numbers_free(analysis->memory, &snapshot.position);
     if (culet_memory_exhausted(analysis->memory))
         return culet_memory_problem(analysis->memory);
