@@ -1,8 +1,7 @@
 /* feature_index/load_path.h - the folders of the load path and their state in the index; reads folders that the index
- * lacks. Shared by load_path.c and resolver.c. */
+ * lacks. Of what is here, only resolver.c needs more than culet_load_path_set. */
 #pragma once
 
-#include "feature_index/load_path_entry.h"
 #include "feature_index/serialized.h"
 
 /* A changed folder is read again at once, then after this time, which then doubles up to the maximum. */
@@ -52,8 +51,14 @@ int culet_load_path_folder_unchanged(const struct culet_index *index, const stru
 /* Notes that an entry's folder has changed since it was read. */
 void culet_load_path_distrust(struct culet_resolver *resolver, struct entry *entry);
 
+/* A folder of the load path as written there. */
+struct culet_load_path_entry {
+    const char *path; /* absolute; NULL: the lookup stops at this entry */
+    size_t length;
+};
+
 /* Sets the load path, and reads the folders that the index lacks. */
-void culet_load_path_set(struct culet_resolver *resolver, const struct culet_load_path_entry *paths, size_t count);
+void culet_load_path_set(struct culet_resolver *resolver, const struct culet_load_path_entry *entries, size_t count);
 
 /* Determines the state of all entries, and reads the folders that the index lacks. */
 void culet_load_path_refresh(struct culet_resolver *resolver);

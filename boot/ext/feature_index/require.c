@@ -21,6 +21,7 @@
 #include "common/release.h"
 #include "common/values.h"
 #include "common/vm_lock.h"
+#include "feature_index/load_path.h"
 #include "feature_index/plt_hook.h"
 #include "feature_index/realpath_cache.h"
 #include "feature_index/require.h"
@@ -91,7 +92,7 @@ static void update_load_path(void)
             rb_str_freeze(entry);
         entries[i] = entry_of(entry);
     }
-    culet_resolver_set_load_path(state.resolver, entries, (size_t)count);
+    culet_load_path_set(state.resolver, entries, (size_t)count);
     ALLOCV_END(memory);
 }
 

@@ -22,12 +22,6 @@ struct culet_resolver *culet_resolver_new(const char *file, const char *native_e
     return resolver;
 }
 
-void culet_resolver_set_load_path(struct culet_resolver *resolver, const struct culet_load_path_entry *entries,
-                                  size_t count)
-{
-    culet_load_path_set(resolver, entries, count);
-}
-
 int culet_resolver_plain(const char *name, size_t length)
 {
     size_t i;

@@ -8,10 +8,10 @@
  * Knows no Ruby. Not thread-safe. */
 #pragma once
 
-#include "feature_index/load_path_entry.h"
-#include "feature_index/serialized.h"
-
 #include <limits.h>
+#include <stddef.h>
+
+#include "feature_index/serialized.h"
 
 enum culet_answer {
     CULET_FOUND,
@@ -39,10 +39,6 @@ struct culet_resolver;
  *
  * Returns NULL without memory. */
 struct culet_resolver *culet_resolver_new(const char *file, const char *native_extension);
-
-/* Sets the load path, and reads the folders that the index lacks. */
-void culet_resolver_set_load_path(struct culet_resolver *resolver, const struct culet_load_path_entry *entries,
-                                  size_t count);
 
 /* name: without extension, see culet_resolver_plain
  * now:  whether to check folders that were checked just now

@@ -125,7 +125,6 @@ const struct culet_node *culet_index_next(struct culet_index_lookup *lookup, con
 
         if (node == NULL)
             return NULL;
-        lookup->number = lookup->next - 1;
         /* A chain leads to earlier nodes only, so that it ends. */
         lookup->next = node->next < lookup->next ? node->next : 0;
         if (node->hash == lookup->hash &&

@@ -107,7 +107,6 @@ struct culet_index_lookup {
     size_t length;
     uint32_t hash;
     uint32_t next;
-    uint32_t number; /* of the last node returned */
 };
 
 void culet_index_look_up(struct culet_index_lookup *lookup, const struct culet_index *index, const char *name,

@@ -97,17 +97,9 @@ struct culet_counters culet_counters_pause(void)
 
 void culet_counters_resume(void)
 {
-    struct culet_counters now = raw();
-    struct culet_counters pause = culet_counters_since(&now, &pause_start);
+    struct culet_counters now = raw(), program = culet_counters_since(&pause_start, &recorder);
 
-    recorder.seconds += pause.seconds;
-    recorder.cpu_seconds += pause.cpu_seconds;
-    recorder.objects += pause.objects;
-    recorder.object_bytes += pause.object_bytes;
-    recorder.mallocs += pause.mallocs;
-    recorder.malloc_bytes += pause.malloc_bytes;
-    recorder.paths += pause.paths;
-    recorder.failed_paths += pause.failed_paths;
+    recorder = culet_counters_since(&now, &program);
     in_pause = 0;
 }
 

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/io.h"
+
 #define MAX_NUMBER 1000
 
 static char folder[PATH_MAX];
@@ -79,6 +81,7 @@ static const char *append(int file, const char *bytes, size_t length)
 {
     struct rlimit most;
     struct stat status;
+    int error;
 
     if (fstat(file, &status) != 0)
         return strerror(errno);
@@ -87,17 +90,9 @@ static const char *append(int file, const char *bytes, size_t length)
     if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY &&
         (rlim_t)written + length > most.rlim_cur)
         return strerror(EFBIG);
-    while (length > 0) {
-        ssize_t put = pwrite(file, bytes, length, written);
-        if (put <= 0 && errno != EINTR)
-            return strerror(put < 0 ? errno : EIO);
-        if (put <= 0)
-            continue;
-        bytes += put;
-        length -= (size_t)put;
-        written += put;
-    }
-    return NULL;
+    error = lseek(file, written, SEEK_SET) < 0 ? errno : culet_write_all(file, bytes, length);
+    written += (off_t)length;
+    return error == 0 ? NULL : strerror(error);
 }
 
 /* Opened each time, because programs close unknown descriptors or rely on descriptor numbers. */

@@ -132,33 +132,14 @@ static VALUE unused_fired(VALUE self)
     return result;
 }
 
-struct list {
-    VALUE *codes;
-    size_t length, capacity;
-    int failed;
-};
-
-static void add_code(VALUE object, void *data)
+static void add_code(VALUE object, void *codes)
 {
-    struct list *list = data;
-
-    if (!culet_code_is(object))
-        return;
-    if (list->length == list->capacity) {
-        size_t capacity = list->capacity == 0 ? 16384 : list->capacity * 2;
-        VALUE *codes = realloc(list->codes, capacity * sizeof(*codes));
-        if (codes == NULL) {
-            list->failed = 1;
-            return;
-        }
-        list->codes = codes;
-        list->capacity = capacity;
-    }
-    list->codes[list->length++] = object;
+    if (culet_code_is(object))
+        culet_buffer_add(codes, &object, sizeof(object));
 }
 
 struct wrapping {
-    struct list *list;
+    struct culet_buffer codes; /* VALUEs */
     wrap_function *wrap;
     VALUE result;
 };
@@ -166,15 +147,19 @@ struct wrapping {
 static void wrap_all(void *data)
 {
     struct wrapping *wrapping = data;
+    const VALUE *codes;
+    size_t count;
 
-    if (!culet_code_walk(add_code, wrapping->list))
+    if (!culet_code_walk(add_code, &wrapping->codes))
         rb_raise(rb_eNotImpError, "this Ruby does not support listing its objects");
-    if (wrapping->list->failed)
+    if (wrapping->codes.failed)
         rb_raise(rb_eNoMemError, "not enough memory for the list of code");
-    wrapping->result = rb_ary_new_capa((long)wrapping->list->length * 3);
-    for (size_t i = 0; i < wrapping->list->length; i++) {
+    codes = (const VALUE *)wrapping->codes.bytes;
+    count = wrapping->codes.length / sizeof(*codes);
+    wrapping->result = rb_ary_new_capa((long)count * 3);
+    for (size_t i = 0; i < count; i++) {
         int eval;
-        VALUE code = wrapping->list->codes[i];
+        VALUE code = codes[i];
         culet_code_path(code, &eval);
         rb_ary_push(wrapping->result, wrapping->wrap((const void *)code));
         rb_ary_push(wrapping->result, SIZET2NUM(culet_code_bytes(code)));
@@ -187,8 +172,7 @@ static void wrap_all(void *data)
 static VALUE unused_pieces(VALUE self)
 {
     void *pointer = dlsym(RTLD_DEFAULT, "rb_iseqw_new");
-    struct list list = {NULL, 0, 0, 0};
-    struct wrapping wrapping = {&list, NULL, Qnil};
+    struct wrapping wrapping = {.result = Qnil};
     int failure;
 
     if (pointer == NULL)
@@ -196,7 +180,7 @@ static VALUE unused_pieces(VALUE self)
     AS_FUNCTION(wrap_function, wrap, pointer);
     wrapping.wrap = wrap;
     failure = culet_without_gc(wrap_all, &wrapping); /* until the wrappers reference the code */
-    free(list.codes);
+    culet_buffer_free(&wrapping.codes);
     if (failure)
         rb_jump_tag(failure);
     return wrapping.result;
@@ -217,18 +201,19 @@ static VALUE write_value(VALUE data)
     return rb_str_new(writing->text.bytes, (long)writing->text.length);
 }
 
+static VALUE free_text(VALUE data)
+{
+    culet_buffer_free(&((struct writing *)data)->text);
+    return Qnil;
+}
+
 /* Culet::Unused.json(value): as JSON.generate for Hashes, Arrays, Strings and numbers. Loading the json library would
  * add a hundred kilobytes of code to the process that is reported. */
 static VALUE unused_json(VALUE self, VALUE value)
 {
     struct writing writing = {{NULL, 0, 0, 0}, value};
-    int failure = 0;
-    VALUE result = rb_protect(write_value, (VALUE)&writing, &failure);
 
-    culet_buffer_free(&writing.text);
-    if (failure)
-        rb_jump_tag(failure);
-    return result;
+    return rb_ensure(write_value, (VALUE)&writing, free_text, (VALUE)&writing);
 }
 
 void culet_init_unused(VALUE culet)
