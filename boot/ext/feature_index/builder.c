@@ -13,7 +13,6 @@ struct table {
 };
 
 struct culet_builder {
-    char native_extension[16];
     struct table roots, stamps, nodes, buckets, text;
     struct table paths; /* node + 1 by the hash of its path, so that a file of two roots has its path stored once */
     uint64_t allocations;
@@ -85,13 +84,12 @@ static int rehash(struct culet_builder *builder, uint32_t capacity)
     return 1;
 }
 
-struct culet_builder *culet_builder_new(const char *native_extension)
+struct culet_builder *culet_builder_new(void)
 {
     struct culet_builder *builder = calloc(1, sizeof(*builder));
 
     if (builder == NULL)
         return NULL;
-    strncpy(builder->native_extension, native_extension, sizeof(builder->native_extension) - 1);
     if (rehash(builder, FIRST_BUCKETS))
         return builder;
     free(builder);
@@ -145,9 +143,7 @@ static int add_node(struct culet_builder *builder, uint32_t root, const char *pa
 {
     struct culet_node node = {
         .length = (uint16_t)length, .suffix = (uint16_t)suffix, .root = root, .stamp = CULET_INDEX_NONE, .kind = kind};
-    size_t extension = kind == CULET_NODE_RUBY     ? sizeof(".rb") - 1
-                       : kind == CULET_NODE_NATIVE ? strlen(builder->native_extension)
-                                                   : 0;
+    size_t extension = culet_index_extension(kind);
 
     if (length > MAX_PATH || path[0] != '/' || suffix + extension > length)
         return 0;
@@ -285,7 +281,6 @@ void *culet_builder_finish(const struct culet_builder *builder, size_t *bytes)
     uint8_t *index;
 
     memcpy(header.magic, CULET_INDEX_MAGIC, sizeof(header.magic));
-    memcpy(header.native_extension, builder->native_extension, sizeof(header.native_extension));
     header.roots = builder->roots.count;
     header.stamps = builder->stamps.count;
     header.nodes = builder->nodes.count;
@@ -310,7 +305,7 @@ void *culet_builder_finish(const struct culet_builder *builder, size_t *bytes)
     memcpy(index + header.buckets_at, builder->buckets.items, header.buckets * sizeof(uint32_t));
     if (header.text_bytes)
         memcpy(index + header.text_at, builder->text.items, header.text_bytes);
-    header.sum = culet_index_sum(0, index + sizeof(header), (size_t)(at - sizeof(header)));
+    header.sum = culet_index_sum(index + sizeof(header), (size_t)(at - sizeof(header)));
     memcpy(index, &header, sizeof(header));
     *bytes = (size_t)at;
     return index;

@@ -7,7 +7,7 @@
 struct culet_builder;
 
 /* Returns NULL without memory. */
-struct culet_builder *culet_builder_new(const char *native_extension);
+struct culet_builder *culet_builder_new(void);
 void culet_builder_free(struct culet_builder *builder);
 
 /* Starts a root, to which the next paths are added. A path has at most 65,534 bytes.

@@ -79,7 +79,7 @@ static const struct culet_index *index_of(VALUE self)
     base = culet_builder_finish(wrapper->builder, &bytes);
     if (base == NULL)
         rb_raise(rb_eNoMemError, "the index does not fit in memory");
-    if (culet_index_check(&wrapper->index, base, bytes, DLEXT) != NULL)
+    if (culet_index_check(&wrapper->index, base, bytes) != NULL)
         rb_bug("culet: a new index is damaged");
     wrapper->index.in_memory = 1;
     return &wrapper->index;
@@ -91,7 +91,7 @@ static VALUE begin(VALUE self)
 
     if (wrapper->builder != NULL || wrapper->index.base != NULL)
         return self;
-    wrapper->builder = culet_builder_new(DLEXT);
+    wrapper->builder = culet_builder_new();
     if (wrapper->builder == NULL)
         rb_memerror();
     return self;
@@ -101,7 +101,7 @@ static VALUE begin(VALUE self)
 static VALUE map(VALUE self, VALUE file)
 {
     struct wrapper *wrapper = wrapper_of(self);
-    const char *problem = culet_store_read(&wrapper->index, StringValueCStr(file), DLEXT);
+    const char *problem = culet_store_read(&wrapper->index, StringValueCStr(file));
 
     return problem == NULL ? Qnil : rb_str_new_cstr(problem);
 }
@@ -116,7 +116,7 @@ static VALUE enter(VALUE self, VALUE path, VALUE folder)
     enum culet_node_kind kind = culet_scan_ends_with(text, length, ".rb") ? CULET_NODE_RUBY : CULET_NODE_NATIVE;
     uint32_t root;
 
-    if (kind == CULET_NODE_NATIVE && !culet_scan_ends_with(text, length, DLEXT))
+    if (kind == CULET_NODE_NATIVE && !culet_scan_ends_with(text, length, CULET_NATIVE_EXTENSION))
         return Qfalse;
     if (root_text[0] != '/' || length <= root_length + 1 || memcmp(text, root_text, root_length) != 0 ||
         (root_length > 1 && text[root_length] != '/'))
@@ -144,7 +144,7 @@ static VALUE read_folder(VALUE self, VALUE folder)
     culet_store_free(&wrapper->index);
     if (culet_builder_find_root(wrapper->builder, text, (size_t)RSTRING_LEN(folder)) != CULET_INDEX_NONE)
         return culet_symbol("read");
-    scanned = culet_scan(wrapper->builder, text, DLEXT);
+    scanned = culet_scan(wrapper->builder, text);
     if (scanned == CULET_NO_MEMORY)
         rb_raise(rb_eNoMemError, "the index does not fit in memory");
     return culet_symbol(names[scanned]);

@@ -47,7 +47,7 @@ static void read_index(struct culet_resolver *resolver)
     struct culet_index index;
 
     resolver->file_read = 1;
-    if (resolver->file == NULL || culet_store_read(&index, resolver->file, resolver->native_extension) != NULL)
+    if (resolver->file == NULL || culet_store_read(&index, resolver->file) != NULL)
         return;
     take_index(resolver, &index);
 }
@@ -235,7 +235,7 @@ static int scan_missing(struct culet_resolver *resolver, struct culet_builder *b
             j++;
         if (j < i)
             continue; /* duplicate entry */
-        scanned = culet_scan(builder, entry->path, resolver->native_extension);
+        scanned = culet_scan(builder, entry->path);
         if (scanned == CULET_SCANNED || scanned == CULET_UNREADABLE)
             found = 1;
         else
@@ -265,13 +265,13 @@ static void finish(struct culet_resolver *resolver, const struct culet_builder *
         error = culet_store_write(resolver->file, base, bytes);
         if (error != 0)
             record_problem(resolver, error);
-        else if (culet_store_read(&index, resolver->file, resolver->native_extension) == NULL) {
+        else if (culet_store_read(&index, resolver->file) == NULL) {
             free(base);
             take_index(resolver, &index);
             return;
         }
     }
-    if (culet_index_check(&index, base, bytes, resolver->native_extension) != NULL) {
+    if (culet_index_check(&index, base, bytes) != NULL) {
         free(base);
         return;
     }
@@ -294,7 +294,7 @@ static void build(struct culet_resolver *resolver)
             record_problem(resolver, error != 0 ? error : errno);
         read_index(resolver);
     }
-    if (classify_all(resolver) > 0 && (builder = culet_builder_new(resolver->native_extension)) != NULL) {
+    if (classify_all(resolver) > 0 && (builder = culet_builder_new()) != NULL) {
         copy_roots(resolver, builder);
         if (scan_missing(resolver, builder))
             finish(resolver, builder, lock >= 0);

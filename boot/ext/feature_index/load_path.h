@@ -28,7 +28,6 @@ struct entry {
 
 struct culet_resolver {
     char *file;
-    char native_extension[16];
     struct culet_index index;
     int file_read;
     struct entry *entries;

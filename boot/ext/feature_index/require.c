@@ -31,9 +31,8 @@
 
 static struct {
     struct culet_resolver *resolver;
-    VALUE load_path;       /* $LOAD_PATH */
-    VALUE known_load_path; /* its contents when the resolver got it; hidden */
-    char dlext[16];
+    VALUE load_path;          /* $LOAD_PATH */
+    VALUE known_load_path;    /* its contents when the resolver got it; hidden */
     int ruby_files_first;     /* whether Ruby prefers x.rb in a later folder to x.so in an earlier one */
     int reports_missing;      /* whether the index may report that no file provides a name */
     int realpath_hooks;       /* hooked PLT entries for realpath */
@@ -179,7 +178,7 @@ static VALUE resolve(VALUE name)
                *dot = strrchr(last == NULL ? text : last, '.');
     size_t length = (size_t)RSTRING_LEN(name), stem = dot == NULL ? length : (size_t)(dot - text);
     int ruby = dot != NULL && strcmp(dot, ".rb") == 0;
-    int native = dot != NULL && (strcmp(dot, ".so") == 0 || strcmp(dot, state.dlext) == 0);
+    int native = dot != NULL && strcmp(dot, CULET_NATIVE_EXTENSION) == 0;
     unsigned kinds = native ? CULET_NATIVE : ruby ? CULET_RUBY : 0;
     enum culet_answer answer;
     char path[PATH_MAX];
@@ -406,13 +405,12 @@ static VALUE prepare(VALUE self, VALUE file, VALUE reports_missing, VALUE all, V
     rb_gc_register_mark_object(state.load_path);
     state.known_load_path = rb_ary_new();
     rb_gc_register_mark_object(state.known_load_path);
-    strncpy(state.dlext, DLEXT, sizeof(state.dlext) - 1);
     state.reports_missing = RTEST(reports_missing);
     state.ruby_files_first = RTEST(ruby_files_first);
     for (i = 0; i < sizeof(functions) / sizeof(*functions); i++)
         state.functions[i] = rb_intern(functions[i]);
     culet_main_ractor_prepare();
-    state.resolver = culet_resolver_new(NIL_P(file) ? NULL : StringValueCStr(file), state.dlext);
+    state.resolver = culet_resolver_new(NIL_P(file) ? NULL : StringValueCStr(file));
     if (state.resolver == NULL)
         rb_memerror();
     find_load();

@@ -8,13 +8,12 @@
 #include "feature_index/load_path.h"
 #include "feature_index/realpath_cache.h"
 
-struct culet_resolver *culet_resolver_new(const char *file, const char *native_extension)
+struct culet_resolver *culet_resolver_new(const char *file)
 {
     struct culet_resolver *resolver = calloc(1, sizeof(*resolver));
 
     if (resolver == NULL)
         return NULL;
-    strncpy(resolver->native_extension, native_extension, sizeof(resolver->native_extension) - 1);
     if (file != NULL && (resolver->file = strdup(file)) == NULL) {
         free(resolver);
         return NULL;
@@ -163,10 +162,9 @@ static enum culet_answer check_file(const char *path)
     return S_ISREG(status.st_mode) && (status.st_mode & 0444) == 0444 ? CULET_FOUND : CULET_UNSURE;
 }
 
-static enum culet_answer probe_entry(const struct culet_resolver *resolver, const struct entry *entry, const char *name,
-                                     size_t length, unsigned kinds, char path[PATH_MAX])
+static enum culet_answer probe_entry(const struct entry *entry, const char *name, size_t length, unsigned kinds,
+                                     char path[PATH_MAX])
 {
-    static const char ruby[] = ".rb";
     enum culet_answer answer = CULET_NOWHERE;
     uint32_t kind;
 
@@ -176,7 +174,7 @@ static enum culet_answer probe_entry(const struct culet_resolver *resolver, cons
         if (!(kinds & 1u << kind))
             continue;
         written = snprintf(path, PATH_MAX, "%s/%.*s%s", entry->path[1] == '\0' ? "" : entry->path, (int)length, name,
-                           kind == CULET_NODE_RUBY ? ruby : resolver->native_extension);
+                           kind == CULET_NODE_RUBY ? ".rb" : CULET_NATIVE_EXTENSION);
         answer = written < PATH_MAX ? check_file(path) : CULET_UNSURE;
     }
     return answer;
@@ -198,7 +196,7 @@ static enum culet_answer search(struct culet_resolver *resolver, const char *nam
             return CULET_UNSURE;
         if (resolver->entries[i].state != ENTRY_PROBED)
             continue;
-        answer = probe_entry(resolver, &resolver->entries[i], name, length, kinds, path);
+        answer = probe_entry(&resolver->entries[i], name, length, kinds, path);
         if (answer != CULET_NOWHERE)
             return answer;
     }

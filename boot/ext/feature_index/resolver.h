@@ -34,11 +34,8 @@ struct culet_resolver_stats {
 
 struct culet_resolver;
 
-/* file:             of the index; NULL: in memory
- * native_extension: extension of native files
- *
- * Returns NULL without memory. */
-struct culet_resolver *culet_resolver_new(const char *file, const char *native_extension);
+/* file: of the index; NULL: in memory. Returns NULL without memory. */
+struct culet_resolver *culet_resolver_new(const char *file);
 
 /* name: without extension, see culet_resolver_plain
  * now:  whether to check folders that were checked just now

@@ -19,7 +19,6 @@
 
 struct scan {
     struct culet_builder *builder;
-    const char *native_extension;
     uint32_t root;
     time_t now;
     unsigned entries;
@@ -88,7 +87,7 @@ static enum culet_scanned scan_entry(struct scan *scan, int folder, const struct
 {
     size_t length = strlen(entry->d_name), before = scan->length;
     int ruby = culet_scan_ends_with(entry->d_name, length, ".rb"),
-        native = culet_scan_ends_with(entry->d_name, length, scan->native_extension);
+        native = culet_scan_ends_with(entry->d_name, length, CULET_NATIVE_EXTENSION);
     int type = type_of(folder, entry);
     enum culet_scanned scanned = CULET_SCANNED;
 
@@ -136,10 +135,9 @@ static enum culet_scanned scan_folder(struct scan *scan, int folder, unsigned le
     return scanned;
 }
 
-enum culet_scanned culet_scan(struct culet_builder *builder, const char *path, const char *native_extension)
+enum culet_scanned culet_scan(struct culet_builder *builder, const char *path)
 {
-    struct scan scan = {
-        .builder = builder, .native_extension = native_extension, .now = time(NULL), .length = strlen(path)};
+    struct scan scan = {.builder = builder, .now = time(NULL), .length = strlen(path)};
     struct culet_stamp stamp;
     struct stat status;
     enum culet_scanned scanned;

@@ -22,4 +22,4 @@ static inline int culet_scan_ends_with(const char *name, size_t length, const ch
 }
 
 /* Reads a folder by its real path. Names that start with a dot are omitted, so a lookup must not answer for them. */
-enum culet_scanned culet_scan(struct culet_builder *builder, const char *path, const char *native_extension);
+enum culet_scanned culet_scan(struct culet_builder *builder, const char *path);

@@ -13,10 +13,10 @@ uint32_t culet_index_hash(const char *name, size_t length)
 }
 
 /* Multiplies each word by an odd number (2^64 over the golden ratio) and folds the upper half into the lower. */
-uint64_t culet_index_sum(uint64_t sum, const void *bytes, size_t count)
+uint64_t culet_index_sum(const void *bytes, size_t count)
 {
     const uint8_t *from = bytes;
-    uint64_t word;
+    uint64_t sum = 0, word;
 
     while (count > 0) {
         size_t piece = count < sizeof(word) ? count : sizeof(word);
@@ -36,10 +36,9 @@ static int inside(uint64_t bytes, uint32_t at, uint64_t count, size_t size)
     return at % 8 == 0 && at >= sizeof(struct culet_index_header) && at <= bytes && count * size <= bytes - at;
 }
 
-const char *culet_index_check(struct culet_index *index, const void *base, size_t bytes, const char *native_extension)
+const char *culet_index_check(struct culet_index *index, const void *base, size_t bytes)
 {
     const struct culet_index_header *header = base;
-    char wanted[sizeof(header->native_extension)] = "";
 
     if (bytes < sizeof(*header) || bytes > CULET_INDEX_MAX_BYTES)
         return "it does not have the size of an index";
@@ -49,9 +48,6 @@ const char *culet_index_check(struct culet_index *index, const void *base, size_
         return "it was written on a machine with another byte order";
     if (header->version != CULET_INDEX_VERSION)
         return "it was written by another version of culet";
-    strncpy(wanted, native_extension, sizeof(wanted) - 1);
-    if (memcmp(header->native_extension, wanted, sizeof(wanted)) != 0)
-        return "it was written for a Ruby with another native extension";
     if (header->bytes != bytes)
         return "it is truncated";
     if (header->buckets == 0 || (header->buckets & (header->buckets - 1)) != 0 || header->nodes == CULET_INDEX_NONE ||
@@ -74,14 +70,11 @@ const char *culet_index_check(struct culet_index *index, const void *base, size_
     return NULL;
 }
 
-/* Length of the extension in a node's path. */
-static size_t extension_bytes(const struct culet_index *index, const struct culet_node *node)
+size_t culet_index_extension(uint32_t kind)
 {
-    if (node->kind == CULET_NODE_RUBY)
-        return sizeof(".rb") - 1;
-    return node->kind == CULET_NODE_NATIVE
-               ? strnlen(index->header->native_extension, sizeof(index->header->native_extension))
-               : 0;
+    if (kind == CULET_NODE_RUBY)
+        return strlen(".rb");
+    return kind == CULET_NODE_NATIVE ? strlen(CULET_NATIVE_EXTENSION) : 0;
 }
 
 const struct culet_node *culet_index_node(const struct culet_index *index, uint32_t number, const char **path)
@@ -95,7 +88,7 @@ const struct culet_node *culet_index_node(const struct culet_index *index, uint3
         return NULL;
     if (node->path >= index->header->text_bytes || node->length >= index->header->text_bytes - node->path)
         return NULL;
-    if ((size_t)node->suffix + extension_bytes(index, node) > node->length)
+    if ((size_t)node->suffix + culet_index_extension(node->kind) > node->length)
         return NULL;
     if (index->text[node->path + node->length] != '\0' || index->text[node->path] != '/')
         return NULL;
@@ -128,7 +121,7 @@ const struct culet_node *culet_index_next(struct culet_index_lookup *lookup, con
         /* A chain leads to earlier nodes only, so that it ends. */
         lookup->next = node->next < lookup->next ? node->next : 0;
         if (node->hash == lookup->hash &&
-            node->length - node->suffix - extension_bytes(lookup->index, node) == lookup->length &&
+            node->length - node->suffix - culet_index_extension(node->kind) == lookup->length &&
             memcmp(*path + node->suffix, lookup->name, lookup->length) == 0)
             return node;
     }

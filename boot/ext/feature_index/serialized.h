@@ -16,10 +16,13 @@
 #include <sys/stat.h>
 
 #define CULET_INDEX_MAGIC "culetFI\n"
-#define CULET_INDEX_VERSION 1
+#define CULET_INDEX_VERSION 2
 #define CULET_INDEX_BYTE_ORDER 0x01020304u
 #define CULET_INDEX_NONE UINT32_MAX
 #define CULET_INDEX_MAX_BYTES (UINT32_C(256) << 20)
+
+/* Of native files: DLEXT of every Ruby on Linux. */
+#define CULET_NATIVE_EXTENSION ".so"
 
 /* In the order in which `require` prefers the files of a folder. */
 enum culet_node_kind { CULET_NODE_RUBY, CULET_NODE_NATIVE, CULET_NODE_FOLDER, CULET_NODE_ROOT };
@@ -28,10 +31,9 @@ struct culet_index_header {
     char magic[8];
     uint32_t version;
     uint32_t byte_order;
-    uint64_t bytes;            /* size of the index */
-    uint64_t sum;              /* checksum of all bytes after the header */
-    char native_extension[16]; /* such as ".so", padded with zeros */
-    uint32_t roots;            /* counts */
+    uint64_t bytes; /* size of the index */
+    uint64_t sum;   /* checksum of all bytes after the header */
+    uint32_t roots; /* counts */
     uint32_t stamps;
     uint32_t nodes;
     uint32_t buckets;  /* a power of two */
@@ -85,14 +87,16 @@ struct culet_index {
 /* The hash of a name: 32-bit FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/) with mixed low bits. */
 uint32_t culet_index_hash(const char *name, size_t length);
 
-/* The checksum of some bytes, continued from `sum`. All pieces but the last are multiples of 8 bytes. Guards against
- * damage, not forgery. */
-uint64_t culet_index_sum(uint64_t sum, const void *bytes, size_t count);
+/* The checksum of some bytes. Guards against damage, not forgery. */
+uint64_t culet_index_sum(const void *bytes, size_t count);
+
+/* The length of the extension that files of a kind have. */
+size_t culet_index_extension(uint32_t kind);
 
 /* Checks the header and that all tables are within `bytes`, but not the checksum.
  *
  * Returns NULL and sets `index`, or returns what is wrong. */
-const char *culet_index_check(struct culet_index *index, const void *base, size_t bytes, const char *native_extension);
+const char *culet_index_check(struct culet_index *index, const void *base, size_t bytes);
 
 /* A node by its number, and its NUL-terminated path; NULL if either is outside the index. */
 const struct culet_node *culet_index_node(const struct culet_index *index, uint32_t number, const char **path);

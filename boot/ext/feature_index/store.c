@@ -15,19 +15,18 @@
 
 #define LOCK_STEP_NANOSECONDS 2000000
 
-static const char *check_index(struct culet_index *index, const void *base, size_t bytes, const char *native_extension)
+static const char *check_index(struct culet_index *index, const void *base, size_t bytes)
 {
-    const char *problem = culet_index_check(index, base, bytes, native_extension);
+    const char *problem = culet_index_check(index, base, bytes);
     size_t head = sizeof(*index->header);
 
     if (problem != NULL)
         return problem;
-    return culet_index_sum(0, (const uint8_t *)base + head, bytes - head) == index->header->sum ? NULL
-                                                                                                : "it is damaged";
+    return culet_index_sum((const uint8_t *)base + head, bytes - head) == index->header->sum ? NULL : "it is damaged";
 }
 
 /* Not mapped: if the file were truncated while mapped, the process would be killed. */
-static const char *read_file(struct culet_index *index, int file, const char *native_extension)
+static const char *read_file(struct culet_index *index, int file)
 {
     struct stat status;
     const char *problem;
@@ -47,7 +46,7 @@ static const char *read_file(struct culet_index *index, int file, const char *na
     if (base == MAP_FAILED)
         return strerror(errno);
     problem = culet_read_all_at(file, base, (size_t)status.st_size, 0) == 0
-                  ? check_index(index, base, (size_t)status.st_size, native_extension)
+                  ? check_index(index, base, (size_t)status.st_size)
                   : "it cannot be read";
     if (problem == NULL && mprotect(base, (size_t)status.st_size, PROT_READ) != 0)
         problem = strerror(errno);
@@ -58,14 +57,14 @@ static const char *read_file(struct culet_index *index, int file, const char *na
     return problem;
 }
 
-const char *culet_store_read(struct culet_index *index, const char *path, const char *native_extension)
+const char *culet_store_read(struct culet_index *index, const char *path)
 {
     int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     const char *problem;
 
     if (file < 0)
         return strerror(errno);
-    problem = read_file(index, file, native_extension);
+    problem = read_file(index, file);
     close(file);
     return problem;
 }

@@ -7,7 +7,7 @@
 /* Reads a file: a regular one, owned by this user or root, writable by nobody else, complete.
  *
  * Returns NULL and sets `index`, to be freed by culet_store_free; or returns what is wrong. */
-const char *culet_store_read(struct culet_index *index, const char *path, const char *native_extension);
+const char *culet_store_read(struct culet_index *index, const char *path);
 
 /* Frees an index that was read or built, and clears it. */
 void culet_store_free(struct culet_index *index);
