@@ -33,15 +33,8 @@ static VALUE text(const char *string)
     return string == NULL ? Qnil : rb_obj_freeze(rb_utf8_str_new_cstr(string));
 }
 
-static VALUE call_for_text(void *pointer)
+static VALUE jemalloc_version(culet_mallctl_function *mallctl)
 {
-    AS_FUNCTION(text_function, function, pointer);
-    return text(function());
-}
-
-static VALUE jemalloc_version(void *pointer)
-{
-    AS_FUNCTION(culet_mallctl_function, mallctl, pointer);
     const char *version = NULL;
     size_t size = sizeof(version);
     const char *commit;
@@ -59,20 +52,16 @@ static VALUE jemalloc_version(void *pointer)
     return rb_obj_freeze(rb_utf8_str_new(version, (long)length));
 }
 
-static VALUE tcmalloc_version(void *pointer)
+static VALUE tcmalloc_version(tc_version_function *version)
 {
-    AS_FUNCTION(tc_version_function, version, pointer);
     int major = 0, minor = 0;
     const char *patch = NULL;
     version(&major, &minor, &patch);
     return rb_obj_freeze(rb_sprintf("%d.%d%s", major, minor, patch != NULL ? patch : "")); /* patch: "" or ".1" */
 }
 
-static VALUE mimalloc_version(void *pointer)
+static VALUE mimalloc_version(int version)
 {
-    AS_FUNCTION(number_function, mi_version, pointer);
-    int version = mi_version();
-
     /* Two schemes: 209 is 2.0.9, 20401 is 2.4.1. */
     if (version < 1000)
         return rb_obj_freeze(rb_sprintf("%d.%d.%d", version / 100, version / 10 % 10, version % 10));
@@ -80,30 +69,23 @@ static VALUE mimalloc_version(void *pointer)
 }
 
 /* The version by the function of the library that reports it, or nil. */
-static VALUE version_of(const struct active_malloc *library)
+static VALUE version(void)
 {
-    void *pointer;
+    CULET_OF_MALLOC(text_function, culet, "culet_version");
+    CULET_OF_MALLOC(number_function, mimalloc, "mi_version");
+    CULET_OF_MALLOC(tc_version_function, tcmalloc, "tc_version");
+    CULET_OF_MALLOC(culet_mallctl_function, jemalloc, "mallctl");
+    CULET_OF_MALLOC(text_function, glibc, "gnu_get_libc_version");
 
-    if ((pointer = culet_malloc_function(library, "culet_version")) != NULL)
-        return call_for_text(pointer);
-    if ((pointer = culet_malloc_function(library, "mi_version")) != NULL)
-        return mimalloc_version(pointer);
-    if ((pointer = culet_malloc_function(library, "tc_version")) != NULL)
-        return tcmalloc_version(pointer);
-    if ((pointer = culet_malloc_function(library, "mallctl")) != NULL)
-        return jemalloc_version(pointer);
-    if ((pointer = culet_malloc_function(library, "gnu_get_libc_version")) != NULL)
-        return call_for_text(pointer);
-    return Qnil;
-}
-
-/* Whether the library is culet and serves the process. */
-static int is_culet_active(const struct active_malloc *library)
-{
-    void *pointer = culet_malloc_function(library, "culet_active");
-
-    AS_FUNCTION(number_function, is_active, pointer);
-    return pointer != NULL && is_active() != 0;
+    if (culet != NULL)
+        return text(culet());
+    if (mimalloc != NULL)
+        return mimalloc_version(mimalloc());
+    if (tcmalloc != NULL)
+        return tcmalloc_version(tcmalloc);
+    if (jemalloc != NULL)
+        return jemalloc_version(jemalloc);
+    return glibc != NULL ? text(glibc()) : Qnil;
 }
 
 /* Culet.allocator: the allocator that serves this process. Returns a frozen Hash:
@@ -114,21 +96,13 @@ static int is_culet_active(const struct active_malloc *library)
  *            glibc */
 static VALUE culet_allocator(VALUE self)
 {
-    struct active_malloc library = {NULL, NULL};
-    const char *name = "unknown";
-    VALUE version = Qnil;
+    CULET_OF_MALLOC(number_function, active, "culet_active");
     VALUE result = rb_hash_new();
-    int active = 0;
 
-    if (culet_find_active_malloc(&library)) {
-        name = culet_malloc_name(&library);
-        version = version_of(&library);
-        active = is_culet_active(&library);
-    }
-    culet_hash_set(result, "name", text(name));
-    culet_hash_set(result, "version", version);
-    culet_hash_set(result, "library", text(library.path));
-    culet_hash_set(result, "active", active ? Qtrue : Qfalse);
+    culet_hash_set(result, "name", text(culet_malloc_name()));
+    culet_hash_set(result, "version", version());
+    culet_hash_set(result, "library", text(culet_malloc_path()));
+    culet_hash_set(result, "active", active != NULL && active() != 0 ? Qtrue : Qfalse);
     return rb_obj_freeze(result);
 }
 

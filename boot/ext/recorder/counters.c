@@ -1,6 +1,5 @@
 #include "recorder/counters.h"
 
-#include <dlfcn.h>
 #include <ruby/debug.h>
 
 #include "common/active_malloc.h"
@@ -39,10 +38,9 @@ static void on_object(VALUE tracepoint, void *unused)
 
 int culet_counters_start(int follow_objects)
 {
-    void *pointer = dlsym(RTLD_DEFAULT, "culet_syscall_counter_read");
+    CULET_OF_ANY(read_function, reader, "culet_syscall_counter_read");
     static VALUE tracepoint;
 
-    AS_FUNCTION(read_function, reader, pointer);
     read_syscall_counts = reader;
     slot_bytes = culet_heap_slot_size();
     key_objects = culet_ruby_stat_key("total_allocated_objects");

@@ -4,7 +4,6 @@
  * they are loaded. */
 #include "unused/unused.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <ruby/debug.h>
 #include <ruby/st.h>
@@ -171,14 +170,12 @@ static void wrap_all(void *data)
  * bytes, whether it was compiled by eval. Ruby's threads stop meanwhile. */
 static VALUE unused_pieces(VALUE self)
 {
-    void *pointer = dlsym(RTLD_DEFAULT, "rb_iseqw_new");
-    struct wrapping wrapping = {.result = Qnil};
+    CULET_OF_ANY(wrap_function, wrap, "rb_iseqw_new");
+    struct wrapping wrapping = {.wrap = wrap, .result = Qnil};
     int failure;
 
-    if (pointer == NULL)
+    if (wrap == NULL)
         rb_raise(rb_eNotImpError, "this Ruby does not support listing its code");
-    AS_FUNCTION(wrap_function, wrap, pointer);
-    wrapping.wrap = wrap;
     failure = culet_without_gc(wrap_all, &wrapping); /* until the wrappers reference the code */
     culet_buffer_free(&wrapping.codes);
     if (failure)

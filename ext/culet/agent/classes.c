@@ -1,7 +1,5 @@
 #include "agent/classes.h"
 
-#include <dlfcn.h>
-
 #include "common/active_malloc.h"
 
 /* Age bits: two up to Ruby 3.2, later the lower one alone. */
@@ -19,39 +17,41 @@ struct metadata {
 typedef size_t flags_function(VALUE object, ID *flags, size_t most);
 typedef struct metadata *metadata_function(VALUE object);
 
-static int is_old_by_flags(void *pointer, VALUE object)
+static int is_old_by_flags(flags_function *gc_flags, VALUE object)
 {
     ID flags[MOST_FLAGS];
-    size_t count;
+    size_t count = gc_flags(object, flags, MOST_FLAGS);
 
-    AS_FUNCTION(flags_function, gc_flags, pointer);
-    count = gc_flags(object, flags, MOST_FLAGS);
     for (size_t i = 0; i < count; i++)
         if (flags[i] == rb_intern("old"))
             return 1;
     return 0;
 }
 
-static int is_old_by_metadata(void *pointer, VALUE object)
+static int is_old_by_metadata(metadata_function *metadata, VALUE object)
 {
-    AS_FUNCTION(metadata_function, write_report, pointer);
-
-    for (const struct metadata *entry = write_report(object); entry->name != 0; entry++)
+    for (const struct metadata *entry = metadata(object); entry->name != 0; entry++)
         if (entry->name == rb_intern("old"))
             return RTEST(entry->value);
     return 0;
 }
 
-static int is_old(struct culet_classes *classes, VALUE object)
+static int is_old(VALUE object)
 {
-    if (!classes->looked_up) {
-        classes->gc_flags = dlsym(RTLD_DEFAULT, "rb_obj_gc_flags");
-        classes->metadata = dlsym(RTLD_DEFAULT, "rb_gc_object_metadata");
-        classes->looked_up = 1;
+    static flags_function *by_flags; /* NULL: this Ruby lacks it, or not looked up yet */
+    static metadata_function *by_metadata;
+    static int looked_up;
+
+    if (!looked_up) {
+        CULET_OF_ANY(flags_function, gc_flags, "rb_obj_gc_flags");
+        CULET_OF_ANY(metadata_function, metadata, "rb_gc_object_metadata");
+        by_flags = gc_flags;
+        by_metadata = metadata;
+        looked_up = 1;
     }
-    if (classes->gc_flags != NULL)
-        return is_old_by_flags(classes->gc_flags, object);
-    return classes->metadata != NULL && is_old_by_metadata(classes->metadata, object);
+    if (by_flags != NULL)
+        return is_old_by_flags(by_flags, object);
+    return by_metadata != NULL && is_old_by_metadata(by_metadata, object);
 }
 
 static void add_name(struct culet_classes *classes, VALUE object)
@@ -74,7 +74,7 @@ void culet_classes_add(struct culet_classes *classes, VALUE object)
     VALUE flags = RBASIC(object)->flags;
     VALUE type = flags & RUBY_T_MASK;
 
-    if ((flags & AGES) != 0 && is_old(classes, object)) {
+    if ((flags & AGES) != 0 && is_old(object)) {
         classes->old_bits = classes->old_count == 0 ? flags & AGES : classes->old_bits & flags;
         classes->old_count++;
     }

@@ -8,9 +8,6 @@ struct culet_classes {
     struct culet_buffer names; /* JSON: [address, name] of each class, separated by commas */
     VALUE old_bits;            /* age bits that all old objects have in common */
     size_t old_count;          /* old objects seen */
-    void *gc_flags;            /* Ruby's functions; NULL: this Ruby lacks it, or not looked up yet */
-    void *metadata;
-    int looked_up;
 };
 
 /* Takes a live object into account. Allocates no object, so that it can be called during a walk. */

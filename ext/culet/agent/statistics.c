@@ -14,13 +14,12 @@ static void store(VALUE stats, const char *name, size_t value)
 }
 
 /* jemalloc(3): setting the epoch updates the statistics. */
-static void read_jemalloc(void *pointer, VALUE stats)
+static void read_jemalloc(culet_mallctl_function *mallctl, VALUE stats)
 {
     static const char *const names[][2] = {
         {"stats.allocated", "allocated_bytes"}, {"stats.active", "active_bytes"}, {"stats.metadata", "metadata_bytes"},
         {"stats.resident", "resident_bytes"},   {"stats.mapped", "mapped_bytes"}, {"stats.retained", "retained_bytes"},
     };
-    AS_FUNCTION(culet_mallctl_function, mallctl, pointer);
     uint64_t epoch = 1;
     unsigned arenas = 0;
     size_t size = sizeof(arenas);
@@ -37,7 +36,7 @@ static void read_jemalloc(void *pointer, VALUE stats)
 }
 
 /* gperftools/malloc_extension_c.h. */
-static void read_tcmalloc(void *pointer, VALUE stats)
+static void read_tcmalloc(culet_tc_property_function *property, VALUE stats)
 {
     static const char *const names[][2] = {
         {"generic.current_allocated_bytes", "current_allocated_bytes"},
@@ -48,7 +47,6 @@ static void read_tcmalloc(void *pointer, VALUE stats)
         {"tcmalloc.transfer_cache_free_bytes", "transfer_cache_free_bytes"},
         {"tcmalloc.thread_cache_free_bytes", "thread_cache_free_bytes"},
     };
-    AS_FUNCTION(culet_tc_property_function, property, pointer);
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         size_t value = 0;
@@ -58,9 +56,8 @@ static void read_tcmalloc(void *pointer, VALUE stats)
 }
 
 /* mimalloc.h: mi_process_info. */
-static void read_mimalloc(void *pointer, VALUE stats)
+static void read_mimalloc(process_info_function *process_info, VALUE stats)
 {
-    AS_FUNCTION(process_info_function, process_info, pointer);
     size_t elapsed = 0, user = 0, system = 0, rss = 0, peak_rss = 0, commit = 0, peak_commit = 0, faults = 0;
 
     process_info(&elapsed, &user, &system, &rss, &peak_rss, &commit, &peak_commit, &faults);
@@ -75,19 +72,18 @@ static VALUE malloc_stats(void)
 {
     VALUE stats = rb_hash_new();
     VALUE own = culet_stats_of_malloc(Qnil);
-    struct active_malloc library = {NULL, NULL};
-    void *pointer;
+    CULET_OF_MALLOC(process_info_function, process_info, "mi_process_info");
+    CULET_OF_MALLOC(culet_tc_property_function, property, "MallocExtension_GetNumericProperty");
+    CULET_OF_MALLOC(culet_mallctl_function, mallctl, "mallctl");
 
     if (!NIL_P(own))
         return own;
-    if (!culet_find_active_malloc(&library))
-        return stats;
-    if ((pointer = culet_malloc_function(&library, "mi_process_info")) != NULL)
-        read_mimalloc(pointer, stats);
-    else if ((pointer = culet_malloc_function(&library, "MallocExtension_GetNumericProperty")) != NULL)
-        read_tcmalloc(pointer, stats);
-    else if ((pointer = culet_malloc_function(&library, "mallctl")) != NULL)
-        read_jemalloc(pointer, stats);
+    if (process_info != NULL)
+        read_mimalloc(process_info, stats);
+    else if (property != NULL)
+        read_tcmalloc(property, stats);
+    else if (mallctl != NULL)
+        read_jemalloc(mallctl, stats);
     return stats;
 }
 

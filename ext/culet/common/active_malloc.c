@@ -1,20 +1,28 @@
 #include "common/active_malloc.h"
 
-#include <dlfcn.h>
-
-int culet_find_active_malloc(struct active_malloc *library)
+static void *find(const char *name, Dl_info *library)
 {
-    void *address = dlsym(RTLD_DEFAULT, "malloc");
-    Dl_info info;
+    void *address = dlsym(RTLD_DEFAULT, name);
 
-    if (address == NULL || dladdr(address, &info) == 0)
-        return 0;
-    library->base = info.dli_fbase;
-    library->path = info.dli_fname;
-    return 1;
+    return address != NULL && dladdr(address, library) != 0 ? address : NULL;
 }
 
-const char *culet_malloc_name(const struct active_malloc *library)
+const char *culet_malloc_path(void)
+{
+    Dl_info library;
+
+    return find("malloc", &library) != NULL ? library.dli_fname : NULL;
+}
+
+void *culet_malloc_function(const char *name)
+{
+    Dl_info active, library;
+    void *address = find(name, &library);
+
+    return address != NULL && find("malloc", &active) != NULL && library.dli_fbase == active.dli_fbase ? address : NULL;
+}
+
+const char *culet_malloc_name(void)
 {
     static const struct {
         const char *function, *name;
@@ -26,21 +34,11 @@ const char *culet_malloc_name(const struct active_malloc *library)
         {"rpmalloc_global_statistics", "rpmalloc"},
         {"gnu_get_libc_version", "glibc"},
     };
-    const char *slash = strrchr(library->path, '/');
-    const char *file = slash != NULL ? slash + 1 : library->path;
+    const char *path = culet_malloc_path(), *slash = path != NULL ? strrchr(path, '/') : NULL;
+    const char *file = slash != NULL ? slash + 1 : path;
 
     for (size_t i = 0; i < sizeof(allocators) / sizeof(allocators[0]); i++)
-        if (culet_malloc_function(library, allocators[i].function) != NULL)
+        if (culet_malloc_function(allocators[i].function) != NULL)
             return allocators[i].name;
-    return strncmp(file, "libsnmalloc", strlen("libsnmalloc")) == 0 ? "snmalloc" : "unknown";
-}
-
-void *culet_malloc_function(const struct active_malloc *library, const char *name)
-{
-    void *address = dlsym(RTLD_DEFAULT, name);
-    Dl_info info;
-
-    if (address == NULL || dladdr(address, &info) == 0)
-        return NULL;
-    return info.dli_fbase == library->base ? address : NULL;
+    return file != NULL && strncmp(file, "libsnmalloc", strlen("libsnmalloc")) == 0 ? "snmalloc" : "unknown";
 }

@@ -6,25 +6,21 @@
 
 #include <ruby.h>
 
+#include <dlfcn.h>
 #include <stddef.h>
 #include <string.h>
 
-struct active_malloc {
-    void *base;       /* load address */
-    const char *path; /* its file; valid while the library is loaded */
-};
-
-/* Returns whether the library was found. */
-int culet_find_active_malloc(struct active_malloc *library);
+/* Its file, valid while the library is loaded; NULL: it was not found. */
+const char *culet_malloc_path(void);
 
 /* The address of a function of the library. NULL if it has none, even if another library has one of that name, such as
  * glibc's unused mallinfo2 under jemalloc. */
-void *culet_malloc_function(const struct active_malloc *library, const char *name);
+void *culet_malloc_function(const char *name);
 
 /* The name of the allocator: "culet", "mimalloc", "tcmalloc", "jemalloc", "rpmalloc", "snmalloc", "glibc", or "unknown". By
  * a function that only this library exports, since the file may have any name; snmalloc exports none, so it is known by
  * its file name. */
-const char *culet_malloc_name(const struct active_malloc *library);
+const char *culet_malloc_name(void);
 
 /* jemalloc(3); gperftools/malloc_extension_c.h. */
 typedef int culet_mallctl_function(const char *name, void *old_value, size_t *old_size, void *new_value,
@@ -34,4 +30,9 @@ typedef int culet_tc_property_function(const char *name, size_t *value);
 /* ISO C cannot convert object pointers to function pointers; POSIX guarantees that both have the same size. */
 #define AS_FUNCTION(type, variable, pointer)                                                                           \
     type *variable;                                                                                                    \
-    memcpy(&variable, &(pointer), sizeof(variable))
+    memcpy(&variable, &(void *){pointer}, sizeof(variable))
+
+/* Defines a variable with a function of the active malloc; with one of any library, such as Ruby's that are not in its
+ * headers. NULL where there is none. */
+#define CULET_OF_MALLOC(type, variable, name) AS_FUNCTION(type, variable, culet_malloc_function(name))
+#define CULET_OF_ANY(type, variable, name) AS_FUNCTION(type, variable, dlsym(RTLD_DEFAULT, name))

@@ -1,9 +1,5 @@
 #include "common/heap_walk.h"
 
-#include <ruby.h>
-
-#include <dlfcn.h>
-
 #include "common/active_malloc.h"
 #include "common/vm_lock.h"
 
@@ -38,17 +34,13 @@ static void walk_slots(void *data)
 
 culet_heap_memsize_function *culet_heap_memsize(void)
 {
-    void *pointer = dlsym(RTLD_DEFAULT, "rb_obj_memsize_of");
-
-    AS_FUNCTION(culet_heap_memsize_function, function, pointer);
+    CULET_OF_ANY(culet_heap_memsize_function, function, "rb_obj_memsize_of");
     return function;
 }
 
 culet_heap_memsize_function *culet_heap_slot_size(void)
 {
-    void *pointer = dlsym(RTLD_DEFAULT, "rb_gc_obj_slot_size");
-
-    AS_FUNCTION(culet_heap_memsize_function, function, pointer);
+    CULET_OF_ANY(culet_heap_memsize_function, function, "rb_gc_obj_slot_size");
     return function;
 }
 
@@ -111,9 +103,7 @@ int culet_without_gc(void (*function)(void *data), void *data)
 
 int culet_heap_walk(culet_heap_walk_function *function, void *data)
 {
-    void *pointer = dlsym(RTLD_DEFAULT, "rb_objspace_each_objects");
-
-    AS_FUNCTION(each_function, each, pointer);
+    CULET_OF_ANY(each_function, each, "rb_objspace_each_objects");
     struct walk walk = {each, function, data};
     return culet_without_gc(walk_slots, &walk);
 }

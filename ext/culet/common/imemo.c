@@ -1,6 +1,5 @@
 #include "common/imemo.h"
 
-#include <dlfcn.h>
 #include <ruby/version.h>
 #include <string.h>
 
@@ -22,9 +21,8 @@ static const char *known_name(unsigned kind)
 /* rb_imemo_name ends the process on numbers that no kind has. */
 static const char *find_name(unsigned kind)
 {
-    void *pointer = dlsym(RTLD_DEFAULT, "rb_imemo_name");
+    CULET_OF_ANY(name_function, function, "rb_imemo_name");
 
-    AS_FUNCTION(name_function, function, pointer);
     if (function == NULL)
         return known_name(kind);
     const char *name = function((int)kind);

@@ -56,11 +56,11 @@ static struct {
 static struct culet_release found = {"unknown", NULL, "no allocator was looked for yet", 0};
 
 /* Looks up a function of the active malloc into a member of `calls`. Returns whether it exists. */
-#define LOOK_UP(library, name, member) look_up(library, name, &calls.member, sizeof(calls.member))
+#define LOOK_UP(name, member) look_up(name, &calls.member, sizeof(calls.member))
 
-static int look_up(const struct active_malloc *library, const char *name, void *member, size_t size)
+static int look_up(const char *name, void *member, size_t size)
 {
-    void *pointer = culet_malloc_function(library, name);
+    void *pointer = culet_malloc_function(name);
 
     if (pointer == NULL)
         return 0;
@@ -84,11 +84,11 @@ static int jemalloc_tells(const char *name, void *value, size_t size)
     return calls.mallctl(name, value, &got, NULL, 0) == 0 && got == size;
 }
 
-static int find_jemalloc(const struct active_malloc *library)
+static int find_jemalloc(void)
 {
     unsigned all = JEMALLOC_ALL_ARENAS;
 
-    if (!LOOK_UP(library, "mallctl", mallctl) || !LOOK_UP(library, "mallctlnametomib", mallctl_name))
+    if (!LOOK_UP("mallctl", mallctl) || !LOOK_UP("mallctlnametomib", mallctl_name))
         return 0;
     snprintf(calls.jemalloc_purge, sizeof(calls.jemalloc_purge), "arena.%u.purge", all);
     if (!jemalloc_knows(calls.jemalloc_purge)) {
@@ -128,13 +128,13 @@ static size_t estimate_jemalloc(void)
 
 /* ---- tcmalloc ---- */
 
-static int find_tcmalloc(const struct active_malloc *library)
+static int find_tcmalloc(void)
 {
-    if (!LOOK_UP(library, "MallocExtension_ReleaseFreeMemory", tc_release_all))
+    if (!LOOK_UP("MallocExtension_ReleaseFreeMemory", tc_release_all))
         return 0;
     found.call = "MallocExtension_ReleaseFreeMemory()";
-    if (LOOK_UP(library, "MallocExtension_GetNumericProperty", tc_property) &&
-        LOOK_UP(library, "MallocExtension_ReleaseToSystem", tc_release))
+    if (LOOK_UP("MallocExtension_GetNumericProperty", tc_property) &&
+        LOOK_UP("MallocExtension_ReleaseToSystem", tc_release))
         found.call = "MallocExtension_ReleaseToSystem()";
     return 1;
 }
@@ -163,21 +163,21 @@ static void release_tcmalloc(void)
 
 /* ---- mimalloc ---- */
 
-static void find_mimalloc(const struct active_malloc *library)
+static void find_mimalloc(void)
 {
     mi_option_get_function *get;
     mi_version_function *version;
 
-    if (!LOOK_UP(library, "mi_collect", mi_collect))
+    if (!LOOK_UP("mi_collect", mi_collect))
         return;
     found.call = "mi_collect(true)";
     found.in_ruby_threads = 1;
-    if (!look_up(library, "mi_version", &version, sizeof(version)) || version() < MIMALLOC_OLDEST)
+    if (!look_up("mi_version", &version, sizeof(version)) || version() < MIMALLOC_OLDEST)
         return;
-    if (!look_up(library, "mi_option_get", &get, sizeof(get)))
+    if (!look_up("mi_option_get", &get, sizeof(get)))
         return;
     calls.mi_purge_delay = get(MIMALLOC_PURGE_DELAY);
-    (void)LOOK_UP(library, "mi_option_set", mi_option_set);
+    (void)LOOK_UP("mi_option_set", mi_option_set);
 }
 
 /* Several threads may run this at once; the last one restores the delay. */
@@ -193,26 +193,22 @@ static void release_mimalloc(void)
 
 /* ---- any allocator ---- */
 
-static void find_by_trim(const struct active_malloc *library)
+static void find_by_trim(void)
 {
     if (strcmp(found.allocator, "culet") != 0 && strcmp(found.allocator, "glibc") != 0)
         return;
-    if (LOOK_UP(library, "malloc_trim", malloc_trim))
+    if (LOOK_UP("malloc_trim", malloc_trim))
         found.call = "malloc_trim(0)";
 }
 
 void culet_release_find(void)
 {
-    struct active_malloc library;
-
     found.why_not = NULL;
-    if (culet_find_active_malloc(&library)) {
-        found.allocator = culet_malloc_name(&library);
-        if (strcmp(found.allocator, "mimalloc") == 0)
-            find_mimalloc(&library);
-        else if (!find_tcmalloc(&library) && !find_jemalloc(&library))
-            find_by_trim(&library);
-    }
+    found.allocator = culet_malloc_name();
+    if (strcmp(found.allocator, "mimalloc") == 0)
+        find_mimalloc();
+    else if (!find_tcmalloc() && !find_jemalloc())
+        find_by_trim();
     if (found.call == NULL && found.why_not == NULL)
         found.why_not = "culet knows no call by which this allocator returns memory";
 }

@@ -1,6 +1,5 @@
 #include "common/vm_lock.h"
 
-#include <dlfcn.h>
 #include <ruby/ractor.h>
 
 #include "common/active_malloc.h"
@@ -56,11 +55,9 @@ int culet_vm_lock_exists(void)
 
 void culet_vm_locked(void (*function)(void *data), void *data)
 {
-    void *barrier = dlsym(RTLD_DEFAULT, "rb_vm_lock_with_barrier");
-    void *enter = dlsym(RTLD_DEFAULT, "rb_vm_lock_enter_body"), *leave = dlsym(RTLD_DEFAULT, "rb_vm_lock_leave_body");
-    AS_FUNCTION(with_barrier_function, with_barrier, barrier);
-    AS_FUNCTION(level_function, lock, enter);
-    AS_FUNCTION(level_function, unlock, leave);
+    CULET_OF_ANY(with_barrier_function, with_barrier, "rb_vm_lock_with_barrier");
+    CULET_OF_ANY(level_function, lock, "rb_vm_lock_enter_body");
+    CULET_OF_ANY(level_function, unlock, "rb_vm_lock_leave_body");
     struct call call = {function, data};
     unsigned level = 0;
 

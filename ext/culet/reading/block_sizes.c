@@ -14,17 +14,11 @@ typedef size_t usable_function(void *block);
 
 void culet_block_sizes_init(struct culet_block_sizes *sizes)
 {
-    struct active_malloc library;
-    void *pointer;
+    CULET_OF_MALLOC(usable_function, usable, "malloc_usable_size");
 
-    *sizes = (struct culet_block_sizes){.usable = NULL};
-    if (!culet_find_active_malloc(&library) ||
-        (pointer = culet_malloc_function(&library, "malloc_usable_size")) == NULL)
-        return;
-    AS_FUNCTION(usable_function, usable, pointer);
-    sizes->usable = usable;
+    *sizes = (struct culet_block_sizes){.usable = usable};
     /* What glibc counts as in use are chunks, with the field for their size (malloc/malloc.c). */
-    if (culet_malloc_function(&library, "gnu_get_libc_version") != NULL)
+    if (culet_malloc_function("gnu_get_libc_version") != NULL)
         sizes->header_bytes = sizeof(size_t);
 }
 

@@ -104,30 +104,26 @@ static VALUE hash_of_culet(const struct culet_stats *stats)
     return hash;
 }
 
-static bool read_culet(const struct active_malloc *library, struct culet_stats *stats)
+static bool read_culet(struct culet_stats *stats)
 {
-    void *pointer = culet_malloc_function(library, "culet_stats");
-
-    AS_FUNCTION(culet_stats_function, ask, pointer);
-    return pointer != NULL && ask(stats, sizeof(*stats)) == 0;
+    CULET_OF_MALLOC(culet_stats_function, ask, "culet_stats");
+    return ask != NULL && ask(stats, sizeof(*stats)) == 0;
 }
 
-static int read_info(const struct active_malloc *library, struct info *info)
+static int read_info(struct info *info)
 {
-    void *pointer;
+    CULET_OF_MALLOC(mallinfo2_function, ask, "mallinfo2");
 
-    if ((pointer = culet_malloc_function(library, "mallinfo2")) != NULL) {
-        AS_FUNCTION(mallinfo2_function, ask, pointer);
+    if (ask != NULL) {
         *info = ask();
         return 1;
     }
 #ifdef HAVE_STRUCT_MALLINFO_UORDBLKS
     /* glibc before 2.33. Its fields are ints that wrap; read as unsigned they hold up to 4 GiB. The mallinfo of mimalloc
      * and tcmalloc has other meanings and is not read. */
-    if (culet_malloc_function(library, "gnu_get_libc_version") != NULL &&
-        (pointer = culet_malloc_function(library, "mallinfo")) != NULL) {
-        AS_FUNCTION(mallinfo_function, ask, pointer);
-        struct mallinfo old = ask();
+    CULET_OF_MALLOC(mallinfo_function, ask_old, "mallinfo");
+    if (ask_old != NULL && culet_malloc_function("gnu_get_libc_version") != NULL) {
+        struct mallinfo old = ask_old();
         info->arena = (unsigned int)old.arena;
         info->hblks = (unsigned int)old.hblks;
         info->hblkhd = (unsigned int)old.hblkhd;
@@ -140,17 +136,16 @@ static int read_info(const struct active_malloc *library, struct info *info)
 }
 
 /* glibc reports its arenas in malloc_info(3) alone: an element "heap" for each. */
-static uint64_t count_arenas(const struct active_malloc *library)
+static uint64_t count_arenas(void)
 {
-    void *pointer = culet_malloc_function(library, "malloc_info");
+    CULET_OF_MALLOC(malloc_info_function, write_info, "malloc_info");
     uint64_t arenas = 0;
     char *text = NULL;
     size_t length = 0;
     FILE *stream;
 
-    if (pointer == NULL || (stream = open_memstream(&text, &length)) == NULL)
+    if (write_info == NULL || (stream = open_memstream(&text, &length)) == NULL)
         return 0;
-    AS_FUNCTION(malloc_info_function, write_info, pointer);
     if (write_info(0, stream) == 0 && fflush(stream) == 0)
         for (const char *at = text; (at = strstr(at, "<heap nr=")) != NULL; at++)
             arenas++;
@@ -198,14 +193,13 @@ static uint64_t above(size_t all, size_t part)
 }
 
 /* jemalloc(3): setting the epoch updates the statistics. */
-static bool read_jemalloc(const struct active_malloc *library, struct culet_malloc_sums *sums)
+static bool read_jemalloc(struct culet_malloc_sums *sums)
 {
-    void *pointer = culet_malloc_function(library, "mallctl");
+    CULET_OF_MALLOC(culet_mallctl_function, mallctl, "mallctl");
     size_t used, resident, metadata, size = sizeof(used);
     uint64_t epoch = 1;
 
-    AS_FUNCTION(culet_mallctl_function, mallctl, pointer);
-    if (pointer == NULL || mallctl("epoch", NULL, NULL, &epoch, sizeof(epoch)) != 0 ||
+    if (mallctl == NULL || mallctl("epoch", NULL, NULL, &epoch, sizeof(epoch)) != 0 ||
         mallctl("stats.allocated", &used, &size, NULL, 0) != 0 ||
         mallctl("stats.resident", &resident, &size, NULL, 0) != 0 ||
         mallctl("stats.metadata", &metadata, &size, NULL, 0) != 0)
@@ -215,13 +209,12 @@ static bool read_jemalloc(const struct active_malloc *library, struct culet_mall
 }
 
 /* gperftools/malloc_extension_c.h. What all threads' caches have is free; its metadata is not told. */
-static bool read_tcmalloc(const struct active_malloc *library, struct culet_malloc_sums *sums)
+static bool read_tcmalloc(struct culet_malloc_sums *sums)
 {
-    void *pointer = culet_malloc_function(library, "MallocExtension_GetNumericProperty");
+    CULET_OF_MALLOC(culet_tc_property_function, property, "MallocExtension_GetNumericProperty");
     size_t used, heap, unmapped;
 
-    AS_FUNCTION(culet_tc_property_function, property, pointer);
-    if (pointer == NULL || !property("generic.current_allocated_bytes", &used) ||
+    if (property == NULL || !property("generic.current_allocated_bytes", &used) ||
         !property("generic.heap_size", &heap) || !property("tcmalloc.pageheap_unmapped_bytes", &unmapped))
         return false;
     *sums = (struct culet_malloc_sums){used, above(heap, used + unmapped), 0};
@@ -232,18 +225,15 @@ static bool read_tcmalloc(const struct active_malloc *library, struct culet_mall
 static void *ask(void *data)
 {
     struct answer *answer = data;
-    struct active_malloc library;
 
-    if (!culet_find_active_malloc(&library))
-        return NULL;
-    if (read_culet(&library, &answer->stats))
+    if (read_culet(&answer->stats))
         answer->from = CULET;
-    else if (read_info(&library, &answer->info))
+    else if (read_info(&answer->info))
         answer->from = GLIBC;
-    else if (read_jemalloc(&library, &answer->sums) || read_tcmalloc(&library, &answer->sums))
+    else if (read_jemalloc(&answer->sums) || read_tcmalloc(&answer->sums))
         answer->from = SUMS;
     if (answer->from == GLIBC && answer->with_arenas)
-        answer->arenas = count_arenas(&library);
+        answer->arenas = count_arenas();
     if ((answer->from == CULET || answer->from == GLIBC) && answer->with_sums)
         answer->sums = sums_of(answer);
     return NULL;
@@ -328,10 +318,8 @@ int culet_malloc_sums(struct culet_malloc_sums *sums)
 int culet_malloc_in_use_bytes(uint64_t *bytes)
 {
     struct answer answer = {.with_arenas = false};
-    struct active_malloc library;
 
-    if (culet_find_active_malloc(&library))
-        culet_settle_thread_cache(&library);
+    culet_settle_thread_cache();
     (void)ask(&answer);
     if (answer.from == NOBODY)
         return 0;

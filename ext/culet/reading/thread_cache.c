@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "common/active_malloc.h"
+
 /* glibc's classes of cached blocks: usable sizes of 24, 40, ... 1,032 bytes (malloc/malloc.c, TCACHE_MAX_BINS). */
 #define CLASSES 64
 #define LEAST_BYTES 24
@@ -23,15 +25,13 @@ static void fill_class(size_t bytes)
         free(blocks[i]);
 }
 
-void culet_settle_thread_cache(const struct active_malloc *library)
+void culet_settle_thread_cache(void)
 {
-    void *pointer;
+    CULET_OF_MALLOC(culet_mallctl_function, mallctl, "mallctl");
 
-    if ((pointer = culet_malloc_function(library, "mallctl")) != NULL) {
-        AS_FUNCTION(culet_mallctl_function, mallctl, pointer);
+    if (mallctl != NULL)
         (void)mallctl("thread.tcache.flush", NULL, NULL, NULL, 0);
-    } else if (culet_malloc_function(library, "gnu_get_libc_version") != NULL) {
+    else if (culet_malloc_function("gnu_get_libc_version") != NULL)
         for (size_t i = 0; i < CLASSES; i++)
             fill_class(LEAST_BYTES + i * STEP_BYTES);
-    }
 }

@@ -1,6 +1,5 @@
 #include "retain/internals.h"
 
-#include <dlfcn.h>
 #include <string.h>
 
 #include "common/active_malloc.h"
@@ -41,8 +40,7 @@ VALUE culet_internals_code_path(VALUE code)
     static code_function *path;
 
     if (path == NULL) {
-        void *pointer = dlsym(RTLD_DEFAULT, "rb_iseq_path");
-        AS_FUNCTION(code_function, function, pointer);
+        CULET_OF_ANY(code_function, function, "rb_iseq_path");
         path = function;
     }
     return path != NULL ? path(code) : 0;
@@ -50,8 +48,7 @@ VALUE culet_internals_code_path(VALUE code)
 
 long culet_internals_code_line(VALUE code)
 {
-    void *pointer = dlsym(RTLD_DEFAULT, "rb_iseq_first_lineno");
-    AS_FUNCTION(code_function, first, pointer);
+    CULET_OF_ANY(code_function, first, "rb_iseq_first_lineno");
     VALUE number = first != NULL ? first(code) : Qnil;
 
     return RB_FIXNUM_P(number) ? FIX2LONG(number) : 0;
@@ -59,9 +56,8 @@ long culet_internals_code_line(VALUE code)
 
 VALUE culet_internals_proc_code(VALUE proc)
 {
-    void *pointer = dlsym(RTLD_DEFAULT, "rb_proc_get_iseq");
     typedef void *function_type(VALUE proc_object, int *is_proc);
-    AS_FUNCTION(function_type, code, pointer);
+    CULET_OF_ANY(function_type, code, "rb_proc_get_iseq");
     int is_proc;
 
     return code != NULL ? (VALUE)code(proc, &is_proc) : 0;

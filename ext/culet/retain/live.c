@@ -1,6 +1,5 @@
 #include "retain/live.h"
 
-#include <dlfcn.h>
 #include <string.h>
 
 #include "common/active_malloc.h"
@@ -273,9 +272,7 @@ static void note_used(struct culet_live *live)
 
 static culet_reachable_function *reachable_function(void)
 {
-    void *pointer = dlsym(RTLD_DEFAULT, "rb_objspace_reachable_objects_from");
-
-    AS_FUNCTION(culet_reachable_function, function, pointer);
+    CULET_OF_ANY(culet_reachable_function, function, "rb_objspace_reachable_objects_from");
     return function;
 }
 

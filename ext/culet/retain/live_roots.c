@@ -4,7 +4,6 @@
  * without a warning. */
 #include "retain/live_roots.h"
 
-#include <dlfcn.h>
 #include <ruby/st.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,8 +136,7 @@ static int add_name(st_data_t name, st_data_t entry, st_data_t names)
 static VALUE all_constants(VALUE class)
 {
     typedef void *table_function(VALUE module, void *table);
-    void *pointer = dlsym(RTLD_DEFAULT, "rb_mod_const_at");
-    AS_FUNCTION(table_function, table_of, pointer);
+    CULET_OF_ANY(table_function, table_of, "rb_mod_const_at");
     VALUE names = rb_ary_new();
     st_table *table;
 
@@ -541,10 +539,9 @@ static void note_block_lists(struct culet_live *live, const struct root_list *li
 void culet_live_add_roots(struct culet_live *live)
 {
     struct root_list list = {.memory = live->graph.memory};
-    void *pointer = dlsym(RTLD_DEFAULT, "rb_objspace_reachable_objects_from_root");
+    CULET_OF_ANY(root_function, each_root, "rb_objspace_reachable_objects_from_root");
     VALUE binding = culet_try(main_binding, Qnil); /* a root of Ruby's, too: the constant has the better name */
 
-    AS_FUNCTION(root_function, each_root, pointer);
     each_root(note_root, &list);
     sort(&list.roots);
     list_threads(live, &list);
