@@ -31,29 +31,29 @@ void culet_residency_close(struct culet_residency *r)
     errno = saved;
 }
 
-/* Sets the number of pages that are present among at most ENTRIES. False: they cannot be read. */
-static bool count_pages(int file, uint64_t first, uint64_t pages, uint64_t *present)
+/* The entries of at most ENTRIES pages. False: they cannot be read. */
+static bool read_entries(const struct culet_residency *r, uint64_t first, uint64_t pages, uint64_t entry[ENTRIES])
 {
-    uint64_t entry[ENTRIES];
     ssize_t bytes = (ssize_t)(pages * sizeof *entry);
     int saved = errno;
-    bool whole = pread(file, entry, (size_t)bytes, (off_t)(first * sizeof *entry)) == bytes;
+    bool whole = r->file >= 0 && pages <= ENTRIES &&
+                 pread(r->file, entry, (size_t)bytes, (off_t)(first * sizeof *entry)) == bytes;
 
     errno = saved;
-    for (uint64_t i = 0; whole && i < pages; i++)
-        *present += (entry[i] & PRESENT) != 0;
     return whole;
 }
 
 bool culet_residency_count(const struct culet_residency *r, const void *address, uint64_t bytes, uint64_t *resident)
 {
-    uint64_t page = (uintptr_t)address / r->page_bytes, present = 0;
+    uint64_t page = (uintptr_t)address / r->page_bytes, present = 0, entry[ENTRIES];
     uint64_t past = ((uintptr_t)address + bytes + r->page_bytes - 1) / r->page_bytes;
 
     for (uint64_t pages; page < past; page += pages) {
         pages = past - page < ENTRIES ? past - page : ENTRIES;
-        if (r->file < 0 || !count_pages(r->file, page, pages, &present))
+        if (!read_entries(r, page, pages, entry))
             return false;
+        for (uint64_t i = 0; i < pages; i++)
+            present += (entry[i] & PRESENT) != 0;
     }
     *resident = present * r->page_bytes < bytes ? present * r->page_bytes : bytes;
     return true;
@@ -64,12 +64,8 @@ uint64_t culet_residency_mask(const struct culet_residency *r, const void *addre
     uint64_t mask = 0, page = r->page_bytes, entry[ENTRIES];
     uint64_t first = (uintptr_t)address / page,
              pages = ((uintptr_t)address + 64 * part_bytes + page - 1) / page - first;
-    int saved = errno;
-    ssize_t bytes = (ssize_t)(pages * sizeof *entry);
-    bool whole = r->file >= 0 && pages <= ENTRIES &&
-                 pread(r->file, entry, (size_t)bytes, (off_t)(first * sizeof *entry)) == bytes;
+    bool whole = read_entries(r, first, pages, entry);
 
-    errno = saved;
     for (unsigned i = 0; whole && i < 64; i++)
         mask |= (entry[((uintptr_t)address + i * part_bytes) / page - first] >> 63) << i;
     return mask;
