@@ -277,7 +277,7 @@ size_t culet_heap_trim(size_t keep_bytes)
 
     culet_checked_drain();
     culet_purge(false);
-    culet_scavenger_purge_pages(keep_bytes >> CULET_PAGE_SHIFT);
+    culet_pages_purge_unlocked(keep_bytes >> CULET_PAGE_SHIFT);
     return purged() - before;
 }
 

@@ -46,7 +46,7 @@ static bool take_or_sleep(struct culet_lock *lock)
         return false;
     if (!seen)
         return true;
-    culet_os_wait(&lock->state, next);
+    culet_os_wait(&lock->state, next, 0);
     return false;
 }
 
@@ -65,7 +65,7 @@ void culet_lock_wait(struct culet_lock *lock)
 
 void culet_lock_wake(struct culet_lock *lock)
 {
-    culet_os_wake(&lock->state);
+    culet_os_wake(&lock->state, 1);
 }
 
 void culet_lock_fork_begin(void)

@@ -2,7 +2,6 @@
 #include "os.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sched.h>
@@ -144,10 +143,7 @@ void culet_os_clear(uintptr_t start, size_t bytes)
     memset((void *)(start + before + returned), 0, bytes - before - returned);
 }
 
-/* Older headers have none of these. */
-#ifndef SYS_pidfd_send_signal
-#define SYS_pidfd_send_signal 424
-#endif
+/* Older headers have neither. */
 #ifndef SYS_process_madvise
 #define SYS_process_madvise 440
 #endif
@@ -291,34 +287,19 @@ void culet_os_random(void *to, size_t bytes)
 
 bool culet_os_wipe_on_fork(void *start, size_t bytes)
 {
-#ifdef MADV_WIPEONFORK
     return KEEPING_ERRNO(madvise(start, bytes, MADV_WIPEONFORK)) == 0;
-#else
-    (void)start, (void)bytes;
-    return false;
-#endif
 }
 
-void culet_os_wait(_Atomic uint32_t *word, uint32_t value)
-{
-    KEEPING_ERRNO(syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0));
-}
-
-void culet_os_wake(_Atomic uint32_t *word)
-{
-    KEEPING_ERRNO(syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0));
-}
-
-void culet_os_wait_for(_Atomic uint32_t *word, uint32_t value, unsigned microseconds)
+void culet_os_wait(_Atomic uint32_t *word, uint32_t value, unsigned microseconds)
 {
     struct timespec time = {.tv_sec = microseconds / 1000000, .tv_nsec = microseconds % 1000000 * 1000L};
 
     KEEPING_ERRNO(syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, microseconds ? &time : NULL, NULL, 0));
 }
 
-void culet_os_wake_all(_Atomic uint32_t *word)
+void culet_os_wake(_Atomic uint32_t *word, int most)
 {
-    KEEPING_ERRNO(syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0));
+    KEEPING_ERRNO(syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, most, NULL, NULL, 0));
 }
 
 bool culet_os_barrier_setup(void)

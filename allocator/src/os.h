@@ -69,13 +69,9 @@ void culet_os_random(void *to, size_t bytes);
 /* Forked children find zeros in the range. False where the kernel cannot do this (before Linux 4.14). */
 bool culet_os_wipe_on_fork(void *start, size_t bytes);
 
-/* Sleeps while *word == value; wakes one sleeper. */
-void culet_os_wait(_Atomic uint32_t *word, uint32_t value);
-void culet_os_wake(_Atomic uint32_t *word);
-
-/* Sleeps while *word == value, for at most so many microseconds, or without a bound for 0; wakes all sleepers. */
-void culet_os_wait_for(_Atomic uint32_t *word, uint32_t value, unsigned microseconds);
-void culet_os_wake_all(_Atomic uint32_t *word);
+/* Sleeps while *word == value, for at most so many microseconds, or without a bound for 0; wakes so many sleepers. */
+void culet_os_wait(_Atomic uint32_t *word, uint32_t value, unsigned microseconds);
+void culet_os_wake(_Atomic uint32_t *word, int most);
 
 /* A full memory barrier on every running thread of the process; culet_os_barrier_setup registers for it. False where
  * the kernel has none (before Linux 4.14, or in a sandbox). */

@@ -10,6 +10,7 @@
 #include "stack.h"
 #include "wakeup.h"
 
+#include <limits.h>
 #include <string.h>
 
 struct culet_lock culet_pages_lock;
@@ -188,7 +189,7 @@ static bool wait_for_purge(unsigned microseconds)
     do {
         uint32_t batches = atomic_load_explicit(&purge_batches, memory_order_relaxed);
         culet_unlock(&culet_pages_lock);
-        culet_os_wait_for(&purge_batches, batches, microseconds);
+        culet_os_wait(&purge_batches, batches, microseconds);
         culet_lock(&culet_pages_lock);
     } while (!microseconds && purging.count);
     purge_waiters--;
@@ -726,7 +727,7 @@ static size_t purge_and_empty(struct batch *batch, struct cursor *at, bool relea
         culet_lock(&culet_pages_lock);
         atomic_fetch_add_explicit(&purge_batches, 1, memory_order_relaxed);
         if (purge_waiters)
-            culet_os_wake_all(&purge_batches);
+            culet_os_wake(&purge_batches, INT_MAX);
     }
     size_t returned = empty_batch(batch, at);
     culet_pages_returning = false;

@@ -28,11 +28,6 @@ static bool anything_idle(void)
     return culet_purge_anything_used() || culet_checked_keeps_pages() || pages_idle(false) != 0;
 }
 
-size_t culet_scavenger_purge_pages(size_t keep)
-{
-    return culet_pages_purge_unlocked(keep);
-}
-
 static void return_idle_pages(void)
 {
     size_t idle = pages_idle(true);
@@ -42,7 +37,7 @@ static void return_idle_pages(void)
     culet_lock(&culet_pages_lock);
     size_t dirty = culet_pages_stats().dirty + culet_pages_stats().huge_cached;
     culet_unlock(&culet_pages_lock);
-    culet_scavenger_purge_pages(dirty > idle ? dirty - idle : 0);
+    culet_pages_purge_unlocked(dirty > idle ? dirty - idle : 0);
 }
 
 static void *scavenge(void *unused)

@@ -19,6 +19,3 @@ static inline void culet_scavenger_check(const void *caller)
     if (CULET_UNLIKELY(atomic_load_explicit(&culet_scavenger_state, memory_order_relaxed) == CULET_SCAVENGER_REQUESTED))
         culet_scavenger_start(caller);
 }
-
-/* Returns the dirty pages of the page heap but `keep`, a slice at a time. Returns bytes. No lock held. */
-size_t culet_scavenger_purge_pages(size_t keep);

@@ -10,7 +10,7 @@ void culet_wakeup_send(void)
     uint32_t asleep = CULET_SCAVENGER_ASLEEP;
 
     if (atomic_compare_exchange_strong(&culet_scavenger_state, &asleep, CULET_SCAVENGER_AWAKE))
-        culet_os_wake(&culet_scavenger_state);
+        culet_os_wake(&culet_scavenger_state, 1);
 }
 
 void culet_wakeup_request_scavenger(void)
@@ -36,7 +36,7 @@ void culet_wakeup_wait(bool (*anything)(void))
     if (anything())
         culet_wakeup_send();
     while (atomic_load(&culet_scavenger_state) == CULET_SCAVENGER_ASLEEP)
-        culet_os_wait(&culet_scavenger_state, CULET_SCAVENGER_ASLEEP);
+        culet_os_wait(&culet_scavenger_state, CULET_SCAVENGER_ASLEEP, 0);
 }
 
 void culet_wakeup_reset(void)

@@ -16,10 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#ifndef MADV_WIPEONFORK
-#define MADV_WIPEONFORK 18
-#endif
-
 static struct culet_process unmapped; /* until the page is mapped */
 struct culet_process *culet_process = &unmapped;
 _Atomic uint64_t culet_sequence = 1;

@@ -12,10 +12,6 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#ifndef MADV_WIPEONFORK
-#define MADV_WIPEONFORK 18
-#endif
-
 _Atomic uint32_t culet_sampler_profile;
 _Thread_local struct culet_sampler_thread culet_sampler_thread;
 
