@@ -167,18 +167,24 @@ uint32_t culet_host_add(const void *block, size_t bytes, double weight)
 
 /* ---- the file at exit ---- */
 
+/* A culet_profile_output; `descriptor` is a pointer to it. */
+static bool write_whole(void *descriptor, const char *text, size_t length)
+{
+    while (length) {
+        ssize_t done = write(*(int *)descriptor, text, length);
+        if (done == 0 || (done < 0 && errno != EINTR))
+            return false;
+        if (done > 0)
+            text += done, length -= (size_t)done;
+    }
+    return true;
+}
+
 void culet_host_complain(const char *text)
 {
-    size_t bytes = strlen(text);
-    int saved = errno;
+    int descriptor = STDERR_FILENO, saved = errno;
 
-    while (bytes) {
-        ssize_t done = write(STDERR_FILENO, text, bytes);
-        if (done < 0 && errno != EINTR)
-            break;
-        if (done > 0)
-            text += done, bytes -= (size_t)done;
-    }
+    (void)write_whole(&descriptor, text, strlen(text));
     errno = saved;
 }
 
@@ -190,54 +196,17 @@ static void complain(const char *path, const char *why)
     culet_host_complain(text);
 }
 
-struct file {
-    int descriptor;
-    bool failed;
-    size_t length;
-    char buffer[8192];
-};
-
-static void flush(struct file *file)
-{
-    for (size_t at = 0; at < file->length && !file->failed;) {
-        ssize_t done = write(file->descriptor, file->buffer + at, file->length - at);
-        if (done > 0)
-            at += (size_t)done;
-        else if (done == 0 || errno != EINTR)
-            file->failed = true;
-    }
-    file->length = 0;
-}
-
-static bool output(void *data, const char *text, size_t length)
-{
-    struct file *file = data;
-
-    while (length && !file->failed) {
-        size_t room = sizeof file->buffer - file->length, part = length < room ? length : room;
-        memcpy(file->buffer + file->length, text, part);
-        file->length += part;
-        text += part;
-        length -= part;
-        if (file->length == sizeof file->buffer)
-            flush(file);
-    }
-    return !file->failed;
-}
-
 static bool write_stream(int descriptor)
 {
     static const char first[] = "culet-profile 1\n";
-    struct file file = {.descriptor = descriptor};
     uint64_t lines = 1;
     char last[32];
 
-    if (!output(&file, first, sizeof first - 1) || !culet_profile_api.write(output, &file, &lines))
+    if (!write_whole(&descriptor, first, sizeof first - 1) ||
+        !culet_profile_api.write(write_whole, &descriptor, &lines))
         return false;
     int length = snprintf(last, sizeof last, "E %llu\n", (unsigned long long)lines);
-    output(&file, last, (size_t)length);
-    flush(&file);
-    return !file.failed;
+    return write_whole(&descriptor, last, (size_t)length);
 }
 
 bool culet_host_expand(const char *pattern, char *path, size_t room)
