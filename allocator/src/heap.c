@@ -234,7 +234,7 @@ static enum culet_state set_up(void)
     culet_libc_setup();
     if (culet_program_dormant())
         return CULET_DORMANT;
-    culet_harden_setup(culet_program_hardening());
+    culet_harden_setup(culet_settings.hardening);
     culet_checked_setup();
     culet_size_class_setup();
     culet_arena_setup(culet_purge_after_thread);

@@ -35,7 +35,7 @@ static bool ending;               /* [writing] */
 
 static bool last_path(char *path, size_t room)
 {
-    const char *pattern = culet_program_profile_out();
+    const char *pattern = culet_settings.profile_out;
     size_t length;
 
     if (!pattern || !culet_host_expand(pattern, path, room - sizeof LAST))
@@ -67,7 +67,7 @@ static uint64_t microseconds(void)
 /* One that cannot be written is reported once. */
 static void *keep(void *unused)
 {
-    uint64_t least = (uint64_t)culet_program_profile_seconds() * 1000000;
+    uint64_t least = (uint64_t)culet_settings.profile_seconds * 1000000;
 
     prctl(PR_SET_NAME, "culet");
     for (uint64_t pause = least; pause;) {
@@ -82,10 +82,10 @@ static void *keep(void *unused)
 
 void culet_profile_file_setup(void)
 {
-    const char *pattern = culet_program_profile_out();
+    const char *pattern = culet_settings.profile_out;
 
-    wanted = culet_program_profile_bytes() && !(pattern && !*pattern) && !getauxval(AT_SECURE) && !culet_program_ruby();
-    if (wanted && culet_program_profile_seconds())
+    wanted = culet_settings.profile_bytes && !(pattern && !*pattern) && !getauxval(AT_SECURE) && !culet_program_ruby();
+    if (wanted && culet_settings.profile_seconds)
         atomic_store(&state, REQUESTED);
 }
 
@@ -147,7 +147,7 @@ void culet_profile_file_end(void)
         return;
     culet_lock(&writing);
     ending = true;
-    if (culet_host_write_at_exit(culet_program_profile_out()) && left && last_path(path, sizeof path))
+    if (culet_host_write_at_exit(culet_settings.profile_out) && left && last_path(path, sizeof path))
         unlink(path);
     culet_unlock(&writing);
 }

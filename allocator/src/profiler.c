@@ -89,6 +89,6 @@ void culet_profiler_setup(void)
     culet_host_setup(!culet_program_ruby());
     culet_profile_file_setup();
     culet_profile_set_host(&host);
-    if (culet_program_profile_bytes() && !culet_profile_api.start(culet_program_profile_bytes()))
+    if (culet_settings.profile_bytes && !culet_profile_api.start(culet_settings.profile_bytes))
         culet_host_complain("culet: no memory for the profile\n");
 }

@@ -8,42 +8,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static unsigned decay_ms = CULET_DECAY_MS;
-static unsigned hardening;
-static uint64_t profile_bytes;
-static char profile_out[4096];
-static bool profile_out_too_long;
-static unsigned profile_seconds;
-
-unsigned culet_program_decay_ms(void)
-{
-    return decay_ms;
-}
-
-unsigned culet_program_hardening(void)
-{
-    return hardening;
-}
-
-uint64_t culet_program_profile_bytes(void)
-{
-    return profile_bytes;
-}
-
-const char *culet_program_profile_out(void)
-{
-    return profile_out_too_long ? NULL : profile_out;
-}
-
-unsigned culet_program_profile_seconds(void)
-{
-    return profile_seconds;
-}
+struct culet_settings culet_settings = {.decay_ms = CULET_DECAY_MS, .profile_out = ""};
 
 #ifdef CULET_PREFIXED /* linked in, not preloaded: always served, without settings */
 
@@ -51,9 +22,9 @@ bool culet_program_dormant(void)
 {
 #ifdef CULET_TEST
     const char *value = getenv("CULET_HARDEN");
-    hardening = value ? culet_harden_parse(value) : 0;
+    culet_settings.hardening = value ? culet_harden_parse(value) : 0;
     value = getenv("CULET_PROFILE");
-    profile_bytes = value ? culet_host_parse(value) : 0;
+    culet_settings.profile_bytes = value ? culet_host_parse(value) : 0;
 #endif
     return false;
 }
@@ -99,15 +70,6 @@ static unsigned parse_seconds(const char *value)
     return *value || seconds > 3600 ? 0 : seconds;
 }
 
-static void read_profile_out(const char *value)
-{
-    size_t length = strlen(value);
-
-    profile_out_too_long = length >= sizeof profile_out;
-    if (!profile_out_too_long)
-        memcpy(profile_out, value, length + 1);
-}
-
 static void read_entry(const char *entry, struct environment_settings *settings)
 {
     if (strcmp(entry, MARK) == 0)
@@ -115,22 +77,22 @@ static void read_entry(const char *entry, struct environment_settings *settings)
     else if (strcmp(entry, "CULET_CHILDREN=all") == 0)
         settings->all = true;
     else if (strncmp(entry, DECAY, sizeof DECAY - 1) == 0)
-        decay_ms = culet_reclaim_parse_decay(entry + sizeof DECAY - 1);
+        culet_settings.decay_ms = culet_reclaim_parse_decay(entry + sizeof DECAY - 1);
     else if (strncmp(entry, HARDEN, sizeof HARDEN - 1) == 0)
-        hardening = culet_harden_parse(entry + sizeof HARDEN - 1);
+        culet_settings.hardening = culet_harden_parse(entry + sizeof HARDEN - 1);
     else if (strncmp(entry, PROFILE, sizeof PROFILE - 1) == 0)
-        profile_bytes = culet_host_parse(entry + sizeof PROFILE - 1);
+        culet_settings.profile_bytes = culet_host_parse(entry + sizeof PROFILE - 1);
     else if (strncmp(entry, PROFILE_OUT, sizeof PROFILE_OUT - 1) == 0)
-        read_profile_out(entry + sizeof PROFILE_OUT - 1);
+        culet_settings.profile_out = culet_host_keep_out(entry + sizeof PROFILE_OUT - 1);
     else if (strncmp(entry, PROFILE_EVERY, sizeof PROFILE_EVERY - 1) == 0)
-        profile_seconds = parse_seconds(entry + sizeof PROFILE_EVERY - 1);
+        culet_settings.profile_seconds = parse_seconds(entry + sizeof PROFILE_EVERY - 1);
 }
 
 /* The environment of the program's start, from the kernel: the first allocation may come before libc has an environ.
  * Entries longer than the buffer are skipped. */
 static void read_environment(struct environment_settings *settings)
 {
-    char buffer[sizeof profile_out], *at = buffer;
+    char buffer[PATH_MAX], *at = buffer;
     bool skipping = false;
     int saved = errno, fd = open("/proc/self/environ", O_RDONLY | O_CLOEXEC);
 
@@ -146,7 +108,8 @@ static void read_environment(struct environment_settings *settings)
             from = zero + 1;
         }
         if (from == buffer && end == buffer + sizeof buffer) {
-            profile_out_too_long |= !skipping && strncmp(buffer, PROFILE_OUT, sizeof PROFILE_OUT - 1) == 0;
+            if (!skipping && strncmp(buffer, PROFILE_OUT, sizeof PROFILE_OUT - 1) == 0)
+                culet_settings.profile_out = NULL;
             skipping = true;
             from = end;
         }

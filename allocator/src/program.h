@@ -25,17 +25,11 @@ bool culet_program_mark(void);
 /* Whether this program is Ruby, by the name of its file. */
 bool culet_program_ruby(void);
 
-/* The level of hardening. */
-unsigned culet_program_hardening(void);
-
-/* The mean distance of samples of the profile; 0: off. */
-uint64_t culet_program_profile_bytes(void);
-
-/* The file that the profile is written to at exit; "" for none, NULL: its name is too long. */
-const char *culet_program_profile_out(void);
-
-/* Seconds between two files of a profile while the program runs; 0: none. */
-unsigned culet_program_profile_seconds(void);
-
-/* The scavenger's interval in milliseconds. */
-unsigned culet_program_decay_ms(void);
+/* What culet_program_dormant has read. */
+extern struct culet_settings {
+    unsigned decay_ms;        /* the scavenger's interval */
+    unsigned hardening;       /* the level */
+    unsigned profile_seconds; /* between two files of a profile while the program runs; 0: none */
+    uint64_t profile_bytes;   /* mean distance of the profile's samples; 0: off */
+    const char *profile_out; /* the file that the profile is written to at exit; "": none, NULL: its name is too long */
+} culet_settings;

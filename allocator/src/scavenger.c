@@ -51,7 +51,7 @@ static void *scavenge(void *unused)
             culet_lock(&culet_pages_lock);
             culet_pages_begin_interval();
             culet_unlock(&culet_pages_lock);
-            culet_os_pause(culet_reclaim_interval(culet_program_decay_ms(), last.visits) * 1000);
+            culet_os_pause(culet_reclaim_interval(culet_settings.decay_ms, last.visits) * 1000);
             left = culet_checked_decay();
             last = culet_purge(true);
             left |= last.left;

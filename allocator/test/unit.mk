@@ -25,7 +25,7 @@ ENVIRONMENT_tsan := TSAN_OPTIONS=halt_on_error=1:die_after_fork=0:second_deadloc
 
 # What a program needs besides to be linked.
 LINK_bin := -Wl,--wrap=culet_bin_free_remote
-LINK_scavenger := -Wl,--wrap=culet_os_pause -Wl,--wrap=culet_program_decay_ms
+LINK_scavenger := -Wl,--wrap=culet_os_pause
 LINK_takeover := -Wl,--wrap=culet_os_barrier
 LINK_sampling := -Wl,--wrap=culet_profile_distance -Wl,--wrap=culet_probes_alloc -Wl,--wrap=culet_probes_free
 

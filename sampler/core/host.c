@@ -209,6 +209,14 @@ static bool write_stream(int descriptor)
     return write_whole(&descriptor, last, (size_t)length);
 }
 
+const char *culet_host_keep_out(const char *value)
+{
+    static char out[PATH_MAX];
+    size_t length = strlen(value);
+
+    return length < sizeof out ? memcpy(out, value, length + 1) : NULL;
+}
+
 bool culet_host_expand(const char *pattern, char *path, size_t room)
 {
     size_t length = 0;

@@ -32,6 +32,9 @@ uint32_t culet_host_add(const void *block, size_t bytes, double weight);
 typedef uint64_t culet_host_resident_bytes(void);
 culet_host_resident_bytes *culet_host_resident(void);
 
+/* A copy of a value of CULET_PROFILE_OUT, one per process; NULL: it is too long. */
+const char *culet_host_keep_out(const char *value);
+
 /* The path that CULET_PROFILE_OUT names: %p becomes the process id. False: too long. */
 bool culet_host_expand(const char *pattern, char *path, size_t room);
 

@@ -153,8 +153,7 @@ static void after_fork_in_child(void)
 
 /* ---- the process ---- */
 
-static char out[4096]; /* the file of the stream at exit; "": none */
-static bool out_too_long;
+static const char *out = ""; /* the file of the stream at exit; "": none, NULL: its name is too long */
 
 static bool set_up(void)
 {
@@ -186,15 +185,6 @@ static bool inherited(char *mark, bool ruby)
     return mark && strcmp(mark, "1") == 0 && !ruby;
 }
 
-static void read_out(const char *value)
-{
-    size_t length = value && !getauxval(AT_SECURE) ? strlen(value) : 0;
-
-    out_too_long = length >= sizeof out;
-    if (!out_too_long && length)
-        memcpy(out, value, length);
-}
-
 __attribute__((constructor)) static void loaded(int count, char **arguments, char **environment)
 {
     const char *value = value_of(environment, "CULET_PROFILE");
@@ -211,12 +201,12 @@ __attribute__((constructor)) static void loaded(int count, char **arguments, cha
         culet_host_complain("culet: no memory for the profile\n");
         return;
     }
-    if (bytes && !ruby)
-        read_out(value_of(environment, "CULET_PROFILE_OUT"));
+    if (bytes && !ruby && !getauxval(AT_SECURE) && (value = value_of(environment, "CULET_PROFILE_OUT")))
+        out = culet_host_keep_out(value);
 }
 
 __attribute__((destructor)) static void unloaded(void)
 {
-    if ((*out || out_too_long) && atomic_load_explicit(own_process, memory_order_relaxed))
-        culet_host_write_at_exit(out_too_long ? NULL : out);
+    if ((!out || *out) && atomic_load_explicit(own_process, memory_order_relaxed))
+        culet_host_write_at_exit(out);
 }

@@ -4,6 +4,7 @@
 #include "culet.h"
 #include "heap.h"
 #include "lock.h"
+#include "program.h"
 #include "reclaim_policy.h"
 #include "wakeup.h"
 
@@ -20,7 +21,7 @@
 #define SURVIVES 2000
 
 static unsigned char *block[BLOCKS];
-static _Atomic unsigned decay_ms, longest_pause; /* 0: the default interval */
+static _Atomic unsigned longest_pause;
 
 static size_t bytes_of(size_t i)
 {
@@ -124,7 +125,7 @@ TEST(idle_memory_goes_back_without_a_call)
 
 TEST(a_forked_child_gets_a_scavenger_of_its_own)
 {
-    decay_ms = 50;
+    culet_settings.decay_ms = 50;
     burst_is_returned();
     pid_t child = fork();
     if (child == 0) {
@@ -138,7 +139,7 @@ TEST(a_forked_child_gets_a_scavenger_of_its_own)
 
 TEST(the_scavenger_wakes_for_the_next_burst)
 {
-    decay_ms = 50;
+    culet_settings.decay_ms = 50;
     for (int i = 0; i < 3; i++) {
         burst_is_returned();
         for (size_t k = 0; k < BLOCKS; k += SURVIVES)
@@ -218,7 +219,7 @@ TEST(the_scavenger_works_beside_threads_that_allocate)
 {
     pthread_t thread[3];
 
-    decay_ms = 50;
+    culet_settings.decay_ms = 50;
     for (size_t i = 0; i < 3; i++)
         CHECK(pthread_create(&thread[i], NULL, churn, (void *)(i + 1)) == 0, "no thread");
     for (int i = 0; i < 2; i++) {
@@ -231,15 +232,8 @@ TEST(the_scavenger_works_beside_threads_that_allocate)
         pthread_join(thread[i], NULL);
 }
 
-unsigned __real_culet_program_decay_ms(void);
-unsigned __wrap_culet_program_decay_ms(void);
 void __real_culet_os_pause(unsigned microseconds);
 void __wrap_culet_os_pause(unsigned microseconds);
-unsigned __wrap_culet_program_decay_ms(void)
-{
-    return decay_ms ? decay_ms : __real_culet_program_decay_ms();
-}
-
 void __wrap_culet_os_pause(unsigned microseconds)
 {
     if (microseconds > longest_pause)
@@ -268,7 +262,7 @@ TEST(visits_of_many_slabs_make_the_interval_longer)
 {
     CHECK_EQUAL(culet_reclaim_interval(500, 500 * CULET_PURGE_VISITS_PER_MS), 500);
     CHECK_EQUAL(culet_reclaim_interval(500, 900 * CULET_PURGE_VISITS_PER_MS), 900);
-    decay_ms = 10;
+    culet_settings.decay_ms = 10;
     for (size_t i = 0; i < BLOCKS; i++)
         block[i] = culet_malloc(1024);
     for (size_t i = 0; i < BLOCKS; i += 64)
