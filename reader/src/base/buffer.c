@@ -51,17 +51,7 @@ void *culet_grow(void *items, size_t *room, size_t wanted, size_t bytes)
 
 unsigned char *culet_buffer_room(struct culet_buffer *buffer, size_t bytes)
 {
-    size_t larger = buffer->room ? buffer->room : 256;
-
-    if (buffer->room - buffer->length < bytes) {
-        while (larger - buffer->length < bytes)
-            larger *= 2;
-        unsigned char *grown = realloc(buffer->bytes, larger);
-        if (!grown)
-            no_memory(larger);
-        buffer->bytes = grown;
-        buffer->room = larger;
-    }
+    buffer->bytes = culet_grow_raw(buffer->bytes, &buffer->room, buffer->length + bytes, 1);
     return buffer->bytes + buffer->length;
 }
 
