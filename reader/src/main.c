@@ -5,6 +5,7 @@
 #include "options.h"
 #include "output/stream.h"
 #include "process/access.h"
+#include "process/proc.h"
 #include "records.h"
 #include "walker.h"
 
@@ -34,15 +35,12 @@ static const struct culet_walker *const walkers[] = {
 
 static uint64_t resident_bytes(const struct culet_reading *reading)
 {
-    char name[64];
+    char name[64], line[256];
     unsigned long long pages = 0;
 
     snprintf(name, sizeof name, "/proc/%d/statm", (int)reading->target.pid);
-    FILE *file = fopen(name, "re");
-    if (file && fscanf(file, "%*u %llu", &pages) != 1)
-        pages = 0;
-    if (file)
-        fclose(file);
+    if (culet_proc_line(name, line, sizeof line))
+        sscanf(line, "%*u %llu", &pages);
     return pages * reading->page_bytes;
 }
 
@@ -127,7 +125,11 @@ static void walk(struct culet_reading *reading, void *contexts[WALKERS])
     culet_reading_resume(reading);
     for (size_t i = 0; i < WALKERS; i++) {
         if (found[i]) {
-            walkers[i]->walk(reading, contexts[i]);
+            uint64_t began = culet_now();
+            if (walkers[i]->walk)
+                walkers[i]->walk(reading, contexts[i]);
+            if (walkers[i]->name == reading->active_malloc)
+                reading->malloc_walk_ns = culet_now() - began;
             continue;
         }
         free(contexts[i]);

@@ -61,8 +61,9 @@ void culet_malloc_record_add_arena(struct culet_malloc_record *record, const str
     }
 }
 
-void culet_malloc_record_write(const struct culet_malloc_record *record, const struct culet_pauses *pauses)
+void culet_malloc_record_write(const struct culet_malloc_record *record, const struct culet_reading *reading)
 {
+    const struct culet_pauses *pauses = &reading->target.pauses;
     struct culet_json json;
 
     culet_json_begin(&json, "malloc");
@@ -84,7 +85,7 @@ void culet_malloc_record_write(const struct culet_malloc_record *record, const s
     culet_json_seconds(&json, "pause_seconds", pauses->longest_ns);
     culet_json_number(&json, "pauses", pauses->count);
     culet_json_seconds(&json, "paused_seconds", pauses->sum_ns);
-    culet_json_seconds(&json, "walk_seconds", record->walk_ns);
+    culet_json_seconds(&json, "walk_seconds", reading->malloc_walk_ns);
     culet_json_number(&json, "chunks", record->chunks);
     culet_json_number(&json, "used_resident_bytes", record->used_resident_bytes);
     culet_json_number(&json, "metadata_resident_bytes", record->metadata_resident_bytes);

@@ -17,7 +17,7 @@ struct culet_arena_record {
 struct culet_malloc_record {
     uint64_t arenas, heaps, used_bytes, free_bytes, free_resident_bytes, free_swapped_bytes, mmapped_bytes,
         mmapped_chunks, metadata_bytes, tcache_bytes, tcache_mmapped_bytes, fastbin_bytes, kept_bytes, trim_bytes,
-        chunks, used_resident_bytes, metadata_resident_bytes, walk_ns;
+        chunks, used_resident_bytes, metadata_resident_bytes;
     bool has_kept; /* kept_bytes is written */
 };
 
@@ -31,4 +31,4 @@ void culet_malloc_record_add_arena(struct culet_malloc_record *record, const str
 
 void culet_allocator_record_write(const struct culet_allocator_record *record);
 void culet_arena_record_write(const struct culet_arena_record *record);
-void culet_malloc_record_write(const struct culet_malloc_record *record, const struct culet_pauses *pauses);
+void culet_malloc_record_write(const struct culet_malloc_record *record, const struct culet_reading *reading);

@@ -23,6 +23,7 @@ struct culet_reading {
     const char *malloc_by_pages;  /* name of the allocator that gets all unexplained anonymous memory; NULL: none */
     const char *libc;             /* path of the C library, if it serves malloc; else NULL */
     bool libc_is_musl;            /* that library is musl */
+    uint64_t malloc_walk_ns;      /* how long the walk of the heap of malloc took */
     struct culet_buffer problems; /* sentences, each with its NUL */
 };
 

@@ -13,7 +13,7 @@ struct culet_walker {
     bool (*recognize)(struct culet_reading *reading, void *context);
 
     /* Not paused at the start (in sliced mode): pauses by culet_reading_pause and yields often. Makes the regions
-     * and names the mappings. */
+     * and names the mappings. NULL: there is nothing to walk. */
     void (*walk)(struct culet_reading *reading, void *context);
 
     /* The process runs: writes the records of the walker, if it has any. main.c has written the regions. */

@@ -44,9 +44,8 @@ struct culet_heap {
     uint64_t segments;
     uint64_t used_bytes; /* in segments */
     uint64_t huge_bytes, huge_blocks;
-    uint64_t kept_bytes; /* freed huge blocks whose pages are kept */
-    uint64_t trim_bytes; /* returned by malloc_trim */
-    uint64_t walk_ns;
+    uint64_t kept_bytes;   /* freed huge blocks whose pages are kept */
+    uint64_t trim_bytes;   /* returned by malloc_trim */
     uint64_t inconsistent; /* descriptors that differ from the pagemap; regions that overlap or are not mapped */
     bool always_locked;    /* the page heap was locked in all tries: no further waits */
     struct culet_histogram sizes;

@@ -1,5 +1,4 @@
 /* The walker of culet's own heap. */
-#include "base/clock.h"
 #include "culet/culet_heap.h"
 #include "malloc_records.h"
 #include "walker.h"
@@ -69,13 +68,11 @@ static void walk_segments(struct culet_reading *reading, struct culet_heap *heap
 static void culet_walk(struct culet_reading *reading, void *context)
 {
     struct culet_heap *heap = context;
-    uint64_t began = culet_now();
 
     culet_heap_pause(reading, heap);
     walk_extents(reading, heap);
     walk_segments(reading, heap);
     culet_reading_resume(reading);
-    heap->walk_ns = culet_now() - began;
     if (heap->inconsistent)
         culet_reading_problem(reading,
                               "%llu parts of culet's heap changed while they were read: their bytes are "
@@ -108,11 +105,10 @@ static void write_malloc(const struct culet_reading *reading, const struct culet
                                         .kept_bytes = heap->kept_bytes,
                                         .has_kept = true,
                                         .trim_bytes = heap->trim_bytes,
-                                        .chunks = reading->regions.block_count,
-                                        .walk_ns = heap->walk_ns};
+                                        .chunks = reading->regions.block_count};
 
     culet_malloc_record_add_arena(&total, reading, CULET_HEAP_ARENA);
-    culet_malloc_record_write(&total, &reading->target.pauses);
+    culet_malloc_record_write(&total, reading);
 }
 
 static void culet_write(struct culet_reading *reading, void *context)

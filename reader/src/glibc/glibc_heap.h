@@ -97,7 +97,6 @@ struct culet_glibc {
     uint64_t n_mmaps, mmapped_bytes;           /* from mp_ */
     uint64_t found_mmaps, found_mmapped_bytes; /* found by glibc_mmapped */
     uint64_t cached_mmapped_bytes;             /* of these, in a tcache */
-    uint64_t walk_ns;
 };
 
 /* Marks the arena as broken, with a reason (printf's arguments); the first reason stays. */

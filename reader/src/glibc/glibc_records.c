@@ -64,8 +64,7 @@ static void write_malloc(const struct culet_reading *reading, const struct culet
                                         .mmapped_chunks = heap->found_mmaps,
                                         .tcache_bytes = heap->cached_mmapped_bytes,
                                         .tcache_mmapped_bytes = heap->cached_mmapped_bytes,
-                                        .chunks = heap->found_mmaps,
-                                        .walk_ns = heap->walk_ns};
+                                        .chunks = heap->found_mmaps};
 
     for (size_t i = 0; i < heap->arena_count; i++)
         add_arena(&total, &heap->arenas[i]);
@@ -74,7 +73,7 @@ static void write_malloc(const struct culet_reading *reading, const struct culet
         if (is_of_glibc(region))
             (void)culet_malloc_record_add(&total, region); /* the arenas have the metadata */
     }
-    culet_malloc_record_write(&total, &reading->target.pauses);
+    culet_malloc_record_write(&total, reading);
 }
 
 static void write_problems(const struct culet_glibc *heap)

@@ -222,7 +222,6 @@ static bool read_arenas(struct culet_reading *reading, struct culet_glibc *heap)
 static void glibc_walk(struct culet_reading *reading, void *context)
 {
     struct culet_glibc *heap = context;
-    uint64_t began = culet_now();
 
     if (heap->lost)
         return;
@@ -241,7 +240,6 @@ static void glibc_walk(struct culet_reading *reading, void *context)
     culet_glibc_mmapped_find(reading, heap);
     culet_reading_resume(reading);
     culet_glibc_caches_resolve(reading, heap);
-    heap->walk_ns = culet_now() - began;
 }
 
 static void glibc_write(struct culet_reading *reading, void *context)

@@ -128,12 +128,6 @@ static bool foreign_recognize(struct culet_reading *reading, void *context)
     return foreign->name || !foreign->in_program;
 }
 
-static void foreign_walk(struct culet_reading *reading, void *context)
-{
-    (void)reading;
-    (void)context;
-}
-
 static void foreign_write(struct culet_reading *reading, void *context)
 {
     const struct foreign_allocator *foreign = context;
@@ -153,5 +147,4 @@ static void foreign_write(struct culet_reading *reading, void *context)
 const struct culet_walker culet_foreign_allocators_walker = {.name = "foreign allocators",
                                                              .context_bytes = sizeof(struct foreign_allocator),
                                                              .recognize = foreign_recognize,
-                                                             .walk = foreign_walk,
                                                              .write = foreign_write};

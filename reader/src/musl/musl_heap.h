@@ -41,7 +41,6 @@ struct culet_musl {
     uint64_t slots[MUSL_CLASSES]; /* of groups that musl counts */
     bool yielded;                 /* the process ran while the metas were read */
     uint64_t unreadable;          /* areas */
-    uint64_t walk_ns;
     struct culet_histogram sizes;
 };
 

@@ -1,5 +1,4 @@
 /* The walker of musl's heap. */
-#include "base/clock.h"
 #include "malloc_records.h"
 #include "musl/musl_heap.h"
 #include "walker.h"
@@ -25,7 +24,6 @@ static bool musl_recognize(struct culet_reading *reading, void *context)
 static void musl_walk(struct culet_reading *reading, void *context)
 {
     struct culet_musl *heap = context;
-    uint64_t began = culet_now();
 
     if (heap->lost)
         return;
@@ -34,7 +32,6 @@ static void musl_walk(struct culet_reading *reading, void *context)
     culet_musl_walk_areas(reading, heap);
     culet_musl_walk_groups(reading, heap);
     culet_reading_resume(reading);
-    heap->walk_ns = culet_now() - began;
     if (heap->unreadable)
         culet_reading_problem(reading, "A part of the metadata of musl's heap is in swap: the blocks that it describes "
                                        "are missing in the figures.");
@@ -64,11 +61,10 @@ static void write_malloc(const struct culet_reading *reading, const struct culet
                                         .used_bytes = heap->used_bytes,
                                         .mmapped_bytes = heap->large_bytes,
                                         .mmapped_chunks = heap->large_blocks,
-                                        .chunks = reading->regions.block_count,
-                                        .walk_ns = heap->walk_ns};
+                                        .chunks = reading->regions.block_count};
 
     culet_malloc_record_add_arena(&total, reading, CULET_MUSL_ARENA);
-    culet_malloc_record_write(&total, &reading->target.pauses);
+    culet_malloc_record_write(&total, reading);
 }
 
 static void musl_write(struct culet_reading *reading, void *context)
