@@ -107,13 +107,13 @@ static void *allocate_aligned(const struct culet_operation *operation)
 static void *allocate(const struct culet_operation *operation)
 {
     switch (operation->kind) {
-    case CULET_OPERATION_CALLOC: {
+    case CULET_EVENT_CALLOC: {
         void *block = calloc(1, operation->bytes);
         if (block)
             check_zeros(block, operation->bytes);
         return block;
     }
-    case CULET_OPERATION_ALIGNED:
+    case CULET_EVENT_ALIGNED:
         return allocate_aligned(operation);
     default:
         return malloc(operation->bytes);
@@ -138,14 +138,14 @@ static void run_operation(const struct culet_operation *operation)
     void *resized;
 
     switch (operation->kind) {
-    case CULET_OPERATION_FREE:
+    case CULET_EVENT_FREE:
         check(block, operation->block, old_bytes);
         replay.live_bytes -= old_bytes;
         replay.blocks[operation->block] = NULL;
         replay.sizes[operation->block] = 0;
         free(block);
         break;
-    case CULET_OPERATION_REALLOC:
+    case CULET_EVENT_REALLOC:
         check(block, operation->block, old_bytes);
         replay.live_bytes -= old_bytes;
         resized = realloc(block, operation->bytes);

@@ -63,10 +63,10 @@ static void add_reading(struct builder *builder, uint64_t microseconds)
     operations->readings[operations->reading_count++] = (struct culet_clock_reading){operations->count, microseconds};
 }
 
-static void count_bytes(struct builder *builder, enum culet_operation_kind kind, uint32_t block, uint64_t bytes)
+static void count_bytes(struct builder *builder, enum culet_event kind, uint32_t block, uint64_t bytes)
 {
     struct culet_operations *operations = builder->operations;
-    bool replaces = kind == CULET_OPERATION_FREE || kind == CULET_OPERATION_REALLOC;
+    bool replaces = kind == CULET_EVENT_FREE || kind == CULET_EVENT_REALLOC;
 
     operations->kinds[kind]++;
     operations->requested_bytes += bytes;
@@ -78,11 +78,10 @@ static void count_bytes(struct builder *builder, enum culet_operation_kind kind,
     }
 }
 
-static void append(struct builder *builder, const struct culet_step *step, enum culet_operation_kind kind,
-                   uint32_t block)
+static void append(struct builder *builder, const struct culet_step *step, enum culet_event kind, uint32_t block)
 {
     struct culet_operations *operations = builder->operations;
-    uint64_t bytes = kind == CULET_OPERATION_FREE ? 0 : step->bytes;
+    uint64_t bytes = kind == CULET_EVENT_FREE ? 0 : step->bytes;
     uint32_t thread = thread_number(builder, step->thread);
 
     GROW(operations->list, builder->operation_room, operations->count + 1);
@@ -96,7 +95,7 @@ static void append(struct builder *builder, const struct culet_step *step, enum 
 
 static void add_free(struct builder *builder, const struct culet_step *step, uint32_t block)
 {
-    append(builder, step, CULET_OPERATION_FREE, block);
+    append(builder, step, CULET_EVENT_FREE, block);
     GROW(builder->free_blocks, builder->free_room, builder->free_count + 1);
     builder->free_blocks[builder->free_count++] = block;
 }
@@ -123,7 +122,7 @@ static uint32_t remove_block(struct builder *builder, const struct culet_step *s
     return NO_BLOCK;
 }
 
-static void add_allocation(struct builder *builder, const struct culet_step *step, enum culet_operation_kind kind)
+static void add_allocation(struct builder *builder, const struct culet_step *step, enum culet_event kind)
 {
     uint32_t block = new_block(builder);
 
@@ -135,12 +134,12 @@ static void add_realloc(struct builder *builder, const struct culet_step *step)
 {
     if (step->block == NO_BLOCK) {
         if (step->address)
-            add_allocation(builder, step, CULET_OPERATION_MALLOC);
+            add_allocation(builder, step, CULET_EVENT_MALLOC);
     } else if (!step->address) {
         add_free(builder, step, step->block);
     } else {
         put_block(builder, step, step->block);
-        append(builder, step, CULET_OPERATION_REALLOC, step->block);
+        append(builder, step, CULET_EVENT_REALLOC, step->block);
     }
 }
 
@@ -148,24 +147,18 @@ static void convert(struct builder *builder, struct culet_timeline *timeline, co
 {
     uint32_t block;
 
-    switch ((enum culet_step_kind)step->kind) {
-    case CULET_STEP_NONE:
+    switch (step->kind) {
+    case CULET_EVENT_MALLOC:
+    case CULET_EVENT_CALLOC:
+    case CULET_EVENT_ALIGNED:
+        add_allocation(builder, step, (enum culet_event)step->kind);
         break;
-    case CULET_STEP_MALLOC:
-        add_allocation(builder, step, CULET_OPERATION_MALLOC);
-        break;
-    case CULET_STEP_CALLOC:
-        add_allocation(builder, step, CULET_OPERATION_CALLOC);
-        break;
-    case CULET_STEP_ALIGNED:
-        add_allocation(builder, step, CULET_OPERATION_ALIGNED);
-        break;
-    case CULET_STEP_FREE:
+    case CULET_EVENT_FREE:
         block = remove_block(builder, step);
         if (block != NO_BLOCK)
             add_free(builder, step, block);
         break;
-    case CULET_STEP_REALLOC_BEGIN:
+    case CULET_EVENT_REALLOC:
         timeline->steps[step->bytes].block = remove_block(builder, step);
         break;
     case CULET_STEP_REALLOC_END:

@@ -5,18 +5,9 @@
 
 #include <stddef.h>
 
-enum culet_operation_kind {
-    CULET_OPERATION_MALLOC,
-    CULET_OPERATION_CALLOC,
-    CULET_OPERATION_ALIGNED,
-    CULET_OPERATION_REALLOC,
-    CULET_OPERATION_FREE
-};
-#define CULET_OPERATION_KINDS 5
-
 struct culet_operation {
     uint64_t bytes : CULET_EVENT_SIZE_BITS;
-    uint64_t kind : 8;
+    uint64_t kind : 8;  /* enum culet_event: MALLOC, FREE, REALLOC, CALLOC or ALIGNED */
     uint64_t shift : 8; /* of ALIGNED */
     uint32_t block;     /* numbers of freed blocks are reused */
     uint32_t thread;    /* from 0 */
@@ -37,8 +28,8 @@ struct culet_operations {
     size_t threads;
     uint64_t *last; /* by thread: index of its last operation */
 
-    uint64_t kinds[CULET_OPERATION_KINDS]; /* number of each */
-    uint64_t requested_bytes;              /* by all operations together */
+    uint64_t kinds[CULET_EVENT_MASK + 1]; /* number of each */
+    uint64_t requested_bytes;             /* by all operations together */
     uint64_t peak_live_bytes;
     uint64_t peak_index;              /* reached by this operation */
     uint64_t left_blocks, left_bytes; /* not freed by the end */

@@ -3,11 +3,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static const char *const names[CULET_OPERATION_KINDS] = {[CULET_OPERATION_MALLOC] = "malloc",
-                                                         [CULET_OPERATION_CALLOC] = "calloc",
-                                                         [CULET_OPERATION_ALIGNED] = "aligned",
-                                                         [CULET_OPERATION_REALLOC] = "realloc",
-                                                         [CULET_OPERATION_FREE] = "free"};
+static const char *const names[] = {[CULET_EVENT_MALLOC] = "malloc",
+                                    [CULET_EVENT_FREE] = "free",
+                                    [CULET_EVENT_REALLOC] = "realloc",
+                                    [CULET_EVENT_CALLOC] = "calloc",
+                                    [CULET_EVENT_ALIGNED] = "aligned"};
 
 static void print_number(const char *name, uint64_t value)
 {
@@ -17,7 +17,7 @@ static void print_number(const char *name, uint64_t value)
 static void print_trace(const struct culet_operations *operations)
 {
     print_number("operations", operations->count);
-    for (int kind = 0; kind < CULET_OPERATION_KINDS; kind++)
+    for (int kind = CULET_EVENT_MALLOC; kind <= CULET_EVENT_ALIGNED; kind++)
         print_number(names[kind], operations->kinds[kind]);
     print_number("threads", operations->threads);
     print_number("requested_bytes", operations->requested_bytes);
@@ -107,9 +107,9 @@ void culet_report_list(const struct culet_operations *operations)
     for (size_t i = 0; i < operations->count; i++) {
         const struct culet_operation *operation = &operations->list[i];
         printf("%zu %u %s %u", i, operation->thread, names[operation->kind], operation->block);
-        if (operation->kind != CULET_OPERATION_FREE)
+        if (operation->kind != CULET_EVENT_FREE)
             printf(" %" PRIu64, (uint64_t)operation->bytes);
-        if (operation->kind == CULET_OPERATION_ALIGNED)
+        if (operation->kind == CULET_EVENT_ALIGNED)
             printf(" %" PRIu64, (uint64_t)1 << operation->shift);
         printf("\n");
     }

@@ -124,7 +124,7 @@ static void put_realloc(struct reader *reader, const struct culet_trace_event *e
     bool failed = !event->allocated && event->bytes;
     struct culet_step *begin = step_of(reader, event->sequence);
 
-    *begin = (struct culet_step){.kind = CULET_STEP_REALLOC_BEGIN, .address = event->freed};
+    *begin = (struct culet_step){.kind = CULET_EVENT_REALLOC, .address = event->freed};
     struct culet_step *end = step_of(reader, event->end_sequence);
     begin->bytes = event->end_sequence - reader->first;
     *end = (struct culet_step){.kind = failed ? CULET_STEP_REALLOC_FAILED : CULET_STEP_REALLOC_END,
@@ -136,10 +136,6 @@ static void put_realloc(struct reader *reader, const struct culet_trace_event *e
 
 static void put_event(void *context, const struct culet_trace_event *event)
 {
-    static const uint8_t kinds[] = {[CULET_EVENT_MALLOC] = CULET_STEP_MALLOC,
-                                    [CULET_EVENT_CALLOC] = CULET_STEP_CALLOC,
-                                    [CULET_EVENT_ALIGNED] = CULET_STEP_ALIGNED,
-                                    [CULET_EVENT_FREE] = CULET_STEP_FREE};
     struct reader *reader = context;
 
     /* Later than all counted events: recorded since the first pass. */
@@ -150,7 +146,7 @@ static void put_event(void *context, const struct culet_trace_event *event)
         return;
     }
     *step_of(reader, event->sequence) =
-        (struct culet_step){.kind = kinds[event->kind],
+        (struct culet_step){.kind = event->kind,
                             .bytes = event->bytes,
                             .shift = event->shift,
                             .thread = event->thread,

@@ -5,21 +5,13 @@
 
 #include "trace_file.h"
 
-/* A realloc has two numbers, hence two steps: BEGIN removes the block from its address, END puts it at the new one. */
-enum culet_step_kind {
-    CULET_STEP_NONE, /* no event has this number */
-    CULET_STEP_MALLOC,
-    CULET_STEP_CALLOC,
-    CULET_STEP_ALIGNED,
-    CULET_STEP_FREE,
-    CULET_STEP_REALLOC_BEGIN,
-    CULET_STEP_REALLOC_END,
-    CULET_STEP_REALLOC_FAILED /* in place of END */
-};
+/* A step has the kind of its event. A realloc has two numbers, hence two steps: REALLOC removes the block from its
+ * address, one of these puts it at the new one, or back. */
+enum { CULET_STEP_REALLOC_END = CULET_EVENT_MASK + 1, CULET_STEP_REALLOC_FAILED };
 
 struct culet_step {
-    uint64_t bytes : CULET_EVENT_SIZE_BITS; /* of REALLOC_BEGIN: the index of its END */
-    uint64_t kind : 8;
+    uint64_t bytes : CULET_EVENT_SIZE_BITS; /* of REALLOC: the index of its END */
+    uint64_t kind : 8;                      /* 0: no event has this number */
     uint64_t shift : 8;
     uint64_t address;
     uint32_t block; /* of a realloc's END, set at its BEGIN */
