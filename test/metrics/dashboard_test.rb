@@ -21,7 +21,7 @@ class DashboardTest < Minitest::Test
 
   def test_grafana_knows_each_member
     broken = dashboard
-    broken["panels"].find { |panel| panel["type"] == "timeseries" }["options"]["legend"]["displayMode"] = "sideways"
+    broken["panels"].find { |panel| panel["type"] == "timeseries" }["options"]["tooltip"]["mode"] = "sideways"
     broken["panels"].first["pluginVersions"] = "1"
     found = faults("dashboard.ts" => dashboard, "broken.ts" => broken).lines.group_by { |line| line[/\A[\w.]+/] }
     assert_equal %w[broken.ts], found.keys, found
