@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "open3"
+require "culet/system/subprocess"
 
 module AllocatorBench
   # Instructions per operation, counted by callgrind: the difference of two runs, one of which does twice as much,
@@ -61,15 +61,10 @@ module AllocatorBench
     end
 
     def run(environment, command)
-      Open3.popen2e({ "RUBYOPT" => nil }.merge(environment), *command, pgroup: true) do |input, output, process|
-        input.close
-        reader = Thread.new { output.read }
-        unless process.join(TIMEOUT_SECONDS)
-          Process.kill(:KILL, -process.pid)
-          raise Culet::Error, "callgrind did not end within #{TIMEOUT_SECONDS} s"
-        end
-        [reader.value, process.value]
-      end
+      text, status = Culet::Subprocess.run({ "RUBYOPT" => nil }.merge(environment), *command, seconds: TIMEOUT_SECONDS)
+      raise Culet::Error, "callgrind did not end within #{TIMEOUT_SECONDS} s" unless status
+
+      [text, status]
     rescue Errno::ENOENT
       raise Culet::Error, "counting instructions needs valgrind: `apt-get install valgrind`"
     end

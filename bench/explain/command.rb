@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
-require "culet/tools/compare/subprocess"
+require "culet/system/subprocess"
 
 # Runs culet explain on a process.
 module ExplainCommand
@@ -14,7 +14,7 @@ module ExplainCommand
   # @raise [RuntimeError] when there is none
   def self.call(pid, seconds:, culet: "#{Bench::ROOT}/bin/culet")
     words = [culet, "explain", pid.to_s, "--json", "--for", "#{seconds}s"]
-    text, status = Culet::Compare::Subprocess.run(*words, chdir: Bench::ROOT, seconds: (2 * seconds) + PATIENCE_SECONDS)
+    text, status = Culet::Subprocess.run(*words, chdir: Bench::ROOT, seconds: (2 * seconds) + PATIENCE_SECONDS)
     json = text[/^\{.*\}$/m]
     raise "culet explain: #{text.lines.last&.strip || "it did not end"}" unless status&.success? && json
 

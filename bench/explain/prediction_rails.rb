@@ -45,7 +45,7 @@ class PredictionRails
 
   def rails(directory, *words)
     command = [*PredictionPrograms.binary("railties", "rails"), *words]
-    text, status = Culet::Compare::Subprocess.run(environment, *command, chdir: directory, seconds: SECONDS)
+    text, status = Culet::Subprocess.run(environment, *command, chdir: directory, seconds: SECONDS)
     raise Culet::Error, "rails #{words.first}: #{text.lines.last&.strip}" unless status&.success?
   end
 end

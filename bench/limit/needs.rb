@@ -2,6 +2,7 @@
 
 require "rbconfig"
 require "culet/system/clock"
+require "culet/system/subprocess"
 require_relative "group"
 
 module Limits
@@ -43,22 +44,13 @@ module Limits
     def seconds(mebibytes)
       Group.with(mebibytes << 20) do |group|
         began = Culet::Clock.now
-        pid = spawn(@environment, *group.command(*@command), out: File::NULL, err: File::NULL)
-        status = wait(pid, began)
-        Culet::Clock.now - began if status.success?
+        _, status = Culet::Subprocess.run(@environment, *group.command(*@command), seconds: PATIENCE)
+        Culet::Clock.now - began if status&.success?
       end
     end
 
     private
 
     def survives?(mebibytes) = STARTS.times.all? { seconds(mebibytes) }
-
-    def wait(pid, began)
-      until (_pid, status = Process.wait2(pid, Process::WNOHANG))
-        Process.kill(:KILL, pid) if Culet::Clock.now - began > PATIENCE
-        sleep 0.005
-      end
-      status
-    end
   end
 end

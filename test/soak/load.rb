@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "culet/tools/compare/subprocess"
+require "culet/system/subprocess"
 require "culet/errors"
 
 module Soak
@@ -24,7 +24,7 @@ module Soak
     # @raise [RequestsFailed]
     # @raise [Culet::Error] where there is no wrk
     def run(seconds, &block)
-      text, status = Culet::Compare::Subprocess.run("wrk", "-t2", "-c#{CONNECTIONS}", "-d#{seconds}s", "--timeout", "#{PATIENCE_SECONDS}s", @url, &block)
+      text, status = Culet::Subprocess.run("wrk", "-t2", "-c#{CONNECTIONS}", "-d#{seconds}s", "--timeout", "#{PATIENCE_SECONDS}s", @url, &block)
       trouble = text[/^ *(Socket errors: .*|Non-2xx.*)$/, 1]
       requests = text[/(\d+) requests in/, 1]
       raise Culet::Error, "the load generator failed: #{text.strip.lines.last.to_s.strip}" unless status.success? && requests

@@ -6,7 +6,7 @@ require "open3"
 require "rbconfig"
 require_relative "child"
 require_relative "../../benchmark/exclusion"
-require_relative "subprocess"
+require_relative "../../system/subprocess"
 
 module Culet
   module Compare

@@ -2,7 +2,7 @@
 
 require "open3"
 require_relative "../../benchmark/exclusion"
-require_relative "subprocess"
+require_relative "../../system/subprocess"
 
 module Culet
   module Compare

@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
-require "open3"
+require "tempfile"
 require_relative "../../errors"
 require_relative "../../system/foreign_json"
+require_relative "../../system/subprocess"
 require_relative "../../native"
 
 module Culet
@@ -27,9 +28,10 @@ module Culet
       #
       # @param environment [Hash{String => String, nil}] chooses the allocator
       # @param seconds [Numeric, nil] time limit
+      # @yield several times a second; may raise to end the replay
       # @return [Hash] "trace" and "play", as culet-replay prints them
       # @raise [Culet::Error] with culet-replay's message when it fails
-      def run(environment, seconds: nil) = ForeignJson.parse(execute(environment, seconds: seconds))
+      def run(environment, seconds: nil, &block) = ForeignJson.parse(execute(environment, seconds: seconds, &block))
 
       # @return [Hash] what the trace contains
       # @raise [Culet::Error]
@@ -41,35 +43,20 @@ module Culet
 
       private
 
-      def execute(environment, *arguments, seconds: nil)
+      # The block is called several times a second; when it raises, the replay is ended.
+      def execute(environment, *arguments, seconds: nil, &block)
         command = [Native.part("replay", "culet-replay"), *arguments, *@options.arguments, @path]
-        Open3.popen3(environment, *command) do |input, output, errors, process|
-          input.close
-          readers = [output, errors].map { |io| Thread.new { io.read } }
-          await(process, seconds)
-          text, message = readers.map(&:value)
-          raise Error, failure(process.value, message) unless process.value.success?
+        Tempfile.create("culet-replay") do |errors|
+          text, status = Subprocess.run(environment, *command, seconds: seconds, err: errors, &block)
+          raise Error, failure(status, File.read(errors.path), seconds) unless status&.success?
 
           text
         end
       end
 
-      def await(process, seconds)
-        return if process.join(seconds)
+      def failure(status, message, seconds)
+        return "the replay did not end within #{seconds} seconds; raise the limit with --timeout SECONDS" unless status
 
-        raise Error, "the replay did not end within #{seconds} seconds; raise the limit with --timeout SECONDS"
-      ensure
-        kill(process) if process.alive?
-      end
-
-      def kill(process)
-        Process.kill(:KILL, process.pid)
-        process.join
-      rescue Errno::ESRCH
-        nil # it has just ended
-      end
-
-      def failure(status, message)
         line = message.lines.map(&:chomp).reject(&:empty?).last
         return line.delete_prefix("culet-replay: ") if line&.start_with?("culet-replay: ")
 

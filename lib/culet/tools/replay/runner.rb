@@ -86,9 +86,11 @@ module Culet
 
       def measure(scheduled)
         environment = scheduled.choice.environment(isolated: true)
-        metrics(@program.run(environment, seconds: @plan.timeout_seconds).fetch("play"))
+        replay = @program.run(environment, seconds: @plan.timeout_seconds) { @interruption.check }
+        metrics(replay.fetch("play"))
+      rescue Interrupted
+        raise
       rescue Error => e
-        @interruption.check # a signal to the process group ends the replay too
         raise Benchmark::Exclusion, e.message
       end
 
