@@ -55,7 +55,7 @@ module Bench
       Dir.mktmpdir("culet-bench") do |folder|
         port = Culet::Compare::LoadTarget.free_port
         environment = @workload.environment(@choice, port: port, directory: folder).merge(settings).compact
-        child = Culet::Compare::Child.new(command: [*prefix, *@workload.command], environment: environment)
+        child = Culet::Benchmark::Child.new(command: [*prefix, *@workload.command], environment: environment)
         target = Culet::Compare::LoadTarget.local(port)
         Bench.await_server(child, START_SECONDS) { target.answers? }
         yield port, child.pid

@@ -106,7 +106,7 @@ module Bench
 
   # Waits until a server answers.
   #
-  # @param child [Culet::Compare::Child] its process
+  # @param child [Culet::Benchmark::Child] its process
   # @param seconds [Numeric] at most
   # @yieldreturn [Boolean] whether it answers
   # @raise [Culet::Error] when it ends before, or does not answer in time

@@ -75,7 +75,7 @@ class PredictionTrial
     end
   end
 
-  # @yieldparam child [Culet::Compare::Child] the program, which has settled under its load
+  # @yieldparam child [Culet::Benchmark::Child] the program, which has settled under its load
   # @yieldparam load [PredictionLoad::Paced, nil]
   # @yieldparam folder [String] of the program's files
   # @return [Object] the block's value
@@ -111,7 +111,7 @@ class PredictionTrial
     configure(folder, own, lines)
     all = base.merge(@program.environment, own, environment)
     command = [*@program.command, *(["-C", "#{folder}/config/puma.rb"] if @program.folder)]
-    Culet::Compare::Child.new(command: command, environment: all.compact, directory: @program.folder || folder)
+    Culet::Benchmark::Child.new(command: command, environment: all.compact, directory: @program.folder || folder)
   end
 
   def configure(folder, own, lines)

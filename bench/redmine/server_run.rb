@@ -30,8 +30,8 @@ class ServerRun
     Dir.mktmpdir do |directory|
       @snapshot = File.join(directory, "pages")
       @warmup = File.join(directory, "warmup")
-      @child = Culet::Compare::Child.new(command: ["puma", "-C", "#{__dir__}/puma.rb", "#{__dir__}/config.ru"],
-                                         environment: environment)
+      @child = Culet::Benchmark::Child.new(command: ["puma", "-C", "#{__dir__}/puma.rb", "#{__dir__}/config.ru"],
+                                           environment: environment)
       target = Culet::Compare::LoadTarget.local(@port)
       Bench.await_server(@child, START_SECONDS) { target.answers? }
       serve

@@ -27,7 +27,7 @@ module Sigterm
     # @raise [Culet::Error] when it does not start
     def call
       @port = Culet::Compare::LoadTarget.free_port
-      @child = Culet::Compare::Child.new(command: ["puma", "-q", "-C", CONFIGURATION], environment: environment)
+      @child = Culet::Benchmark::Child.new(command: ["puma", "-q", "-C", CONFIGURATION], environment: environment)
       Bench.await_server(@child, START_SECONDS) { target.status == 200 }
       Array.new(REQUESTS) { Thread.new { target.status } }.each(&:join)
       Process.kill("TERM", @child.pid)

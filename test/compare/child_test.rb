@@ -74,14 +74,14 @@ class CompareChildTest < Minitest::Test
   end
 
   def test_no_such_program
-    error = assert_raises(Culet::Error) { Compare::Child.new(command: ["culet-has-no-such-program"], environment: ENV.to_h) }
+    error = assert_raises(Culet::Error) { Culet::Benchmark::Child.new(command: ["culet-has-no-such-program"], environment: ENV.to_h) }
     assert_equal "cannot run culet-has-no-such-program: no such program", error.message
   end
 
   private
 
   def start(script)
-    Compare::Child.new(command: [RbConfig.ruby, "--disable-gems", "-e", script], environment: ENV.to_h)
+    Culet::Benchmark::Child.new(command: [RbConfig.ruby, "--disable-gems", "-e", script], environment: ENV.to_h)
   end
 
   def diagnostic(script)

@@ -115,8 +115,8 @@ class CompareRunnerTest < Minitest::Test
   end
 
   def test_a_program_whose_end_is_noticed_late_was_observed
-    late = Class.new(Compare::Child) { def wall_seconds = super + 60 }
-    Compare::Child.stub(:new, ->(**options) { late.allocate.tap { |child| child.send(:initialize, **options) } }) do
+    late = Class.new(Culet::Benchmark::Child) { def wall_seconds = super + 60 }
+    Culet::Benchmark::Child.stub(:new, ->(**options) { late.allocate.tap { |child| child.send(:initialize, **options) } }) do
       document = compare(ruby(Sampled::STOP), allocators: %w[glibc], runs: 1)
       assert_empty document["excluded"]
       assert_operator document["results"].first["runs"].first["wall_seconds"], :>, 60

@@ -132,7 +132,7 @@ class CompareSamplerTest < Minitest::Test
 
   def sample(script)
     choice = Culet::Allocators.parse("glibc")
-    child = Compare::Child.new(command: [RbConfig.ruby, "--disable-gems", "-e", script], environment: choice.environment(ENV).then do |own|
+    child = Culet::Benchmark::Child.new(command: [RbConfig.ruby, "--disable-gems", "-e", script], environment: choice.environment(ENV).then do |own|
       ENV.to_h.merge(own).compact
     end)
     sampler = start(descendants: child.descendants, choice: choice, started_at: child.started_at)

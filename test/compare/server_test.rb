@@ -88,7 +88,7 @@ class CompareServerTest < Minitest::Test
   end
 
   # One that finds out that it has ended when it waits for it, and not before.
-  LATE = Class.new(Culet::Compare::Child) do
+  LATE = Class.new(Culet::Benchmark::Child) do
     def status = @waited && super
 
     def wait(seconds)
@@ -104,7 +104,7 @@ class CompareServerTest < Minitest::Test
                                   plan: Culet::Benchmark::Plan.new(workloads: [workload], choices: [], runs: 1, seed: 1, baseline: nil, duration_seconds: 1))
     path = ENV.fetch("PATH")
     ENV.update(patient_load(again: "[ $? = 0 ]")) # until nobody answers
-    error = Culet::Compare::Child.stub(:new, ->(**options) { LATE.allocate.tap { |child| child.send(:initialize, **options) } }) do
+    error = Culet::Benchmark::Child.stub(:new, ->(**options) { LATE.allocate.tap { |child| child.send(:initialize, **options) } }) do
       assert_raises(Culet::Benchmark::Exclusion) { run.call }
     end
     assert_equal "it exited with status 1 under load: the server gives up", error.message

@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "culet/tools/compare/bundle"
-require "culet/tools/compare/child"
+require "culet/benchmark/child"
 require "culet/tools/compare/load_target"
 require "json"
 require "net/http"

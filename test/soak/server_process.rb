@@ -2,7 +2,7 @@
 
 require "culet/allocators"
 require "culet/tools/compare/bundle"
-require "culet/tools/compare/child"
+require "culet/benchmark/child"
 require "culet/tools/compare/load_target"
 require "rbconfig"
 
@@ -36,7 +36,7 @@ module Soak
       @target = Culet::Compare::LoadTarget.local(port)
       base = defined?(Bundler) ? Bundler.unbundled_env : ENV.to_h
       environment = base.merge(@choice.environment(base, isolated: true), @bundle.environment, @environment, "PORT" => port.to_s).compact
-      @child = Culet::Compare::Child.new(command: @command, environment: environment)
+      @child = Culet::Benchmark::Child.new(command: @command, environment: environment)
     end
 
     # Waits until it answers.

@@ -38,7 +38,7 @@ module Servers
     # @raise [Culet::Error] when it does not answer
     def start
       FileUtils.mkdir_p(figures_directory)
-      @child = Culet::Compare::Child.new(command: command, environment: environment, directory: @directory)
+      @child = Culet::Benchmark::Child.new(command: command, environment: environment, directory: @directory)
       Bench.await_server(@child, START_SECONDS) { @target.status == 200 }
     end
 

@@ -10,7 +10,7 @@ module Culet
   #
   #   Plan       workloads, contenders, number of runs, seed
   #   Runner     makes the runs in rounds; Exclusion: a failed one; Progress: a line for each
-  #   Machine    where they were made; PreloadCheck: whether a process really used its allocator
+  #   Machine    where they were made; Child: a measured process; PreloadCheck: whether it really used its allocator
   #   Document   the result: printed by `--json`, read by every report
   #   Results    a document as the reports read it; Metric, Palette
   module Benchmark

@@ -4,7 +4,6 @@ require "digest"
 require "fileutils"
 require "open3"
 require "rbconfig"
-require_relative "child"
 require_relative "../../benchmark/exclusion"
 require_relative "../../system/subprocess"
 

@@ -3,7 +3,7 @@
 require "tmpdir"
 require_relative "../../system/clock"
 require_relative "../../system/executables"
-require_relative "child"
+require_relative "../../benchmark/child"
 require_relative "../../benchmark/exclusion"
 require_relative "load"
 require_relative "load_target"
@@ -54,8 +54,8 @@ module Culet
         environment = @workload.environment(@choice, port: port, directory: directory)
         @directory = directory
         # In its scratch directory a built-in server finds no configuration file of the user.
-        @child = Child.new(command: @workload.command, environment: environment,
-                           directory: @workload.built_in? && target ? directory : Dir.pwd)
+        @child = Benchmark::Child.new(command: @workload.command, environment: environment,
+                                      directory: @workload.built_in? && target ? directory : Dir.pwd)
         sampled { target ? serve(target) : await_end }
       end
 

@@ -1,13 +1,11 @@
 # frozen_string_literal: true
 
 require "io/wait"
-require "tempfile"
 require_relative "../../../system/clock"
-require_relative "../../../system/descendants"
+require_relative "../../../benchmark/child"
 require_relative "../../../benchmark/exclusion"
 require_relative "../../../benchmark/preload_check"
 require_relative "../../../system/processes"
-require "securerandom"
 
 module Culet
   module Cow
@@ -46,19 +44,12 @@ module Culet
         private
 
         def start
-          @errors = Tempfile.create("culet-cow").tap { |file| File.unlink(file.path) }
           input, @go = IO.pipe
           @lines, output = IO.pipe
-          mark = SecureRandom.hex(16)
-          environment = @contender.choice.environment(isolated: true)
-                                  .merge(settings, Descendants::MARK => mark)
-          words = @contender.interpreter.command
-          @pid = ::Process.spawn(environment, [words.first, words.first], *words.drop(1),
-                                 in: input, out: output, err: @errors, pgroup: true)
-          @descendants = Descendants.new(root: @pid, mark: mark)
+          environment = ENV.to_h.merge(@contender.choice.environment(isolated: true), settings).compact
+          @parent = Benchmark::Child.new(command: @contender.interpreter.command, environment: environment,
+                                         in: input, out: output)
           @preload_check = Benchmark::PreloadCheck.new(@contender.choice)
-        rescue SystemCallError => e
-          raise Error, "cannot run #{words&.first}: #{Error.reason(e)}"
         ensure
           [input, output].compact.each(&:close)
         end
@@ -80,8 +71,8 @@ module Culet
         end
 
         def check_preload
-          @preload_check.examine([@pid])
-          failure = @preload_check.failure(@pid)
+          @preload_check.examine([@parent.pid])
+          failure = @preload_check.failure(@parent.pid)
           raise Benchmark::Exclusion, failure if failure
         end
 
@@ -118,7 +109,7 @@ module Culet
         end
 
         # @return [Hash] the kernel's figures of both processes
-        def measure = { "parent" => figures_of(@pid), "child" => @child && figures_of(@child) }.compact
+        def measure = { "parent" => figures_of(@parent.pid), "child" => @child && figures_of(@child) }.compact
 
         def figures_of(pid)
           all = Processes::Memory.rollup(pid)
@@ -137,19 +128,14 @@ module Culet
             "total_pss_bytes" => last.values.sum { |one| one["pss_bytes"] } }
         end
 
-        def error_line
-          @errors.rewind
-          line = @errors.read.to_s.scrub.lines.map(&:strip).reject(&:empty?).first
-          line && ": #{line}"
-        end
+        def error_line = @parent.diagnostic&.then { |line| ": #{line}" }
 
         # The script ends at the end of its input; remaining processes are killed.
         def finish
           @go&.close
-          @descendants&.kill
-          ::Process.wait(@pid) if @pid
+          @parent&.stop
         ensure
-          [@lines, @errors].compact.each(&:close)
+          @lines&.close
         end
       end
     end

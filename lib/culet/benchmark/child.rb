@@ -2,12 +2,12 @@
 
 require "securerandom"
 require "tempfile"
-require_relative "../../errors"
-require_relative "../../system/clock"
-require_relative "../../system/descendants"
+require_relative "../errors"
+require_relative "../system/clock"
+require_relative "../system/descendants"
 
 module Culet
-  module Compare
+  module Benchmark
     # The error output of a measured process, in an unlinked file, and the line of it that explains a failure.
     class ErrorOutput
       # Ruby's crash report starts with its reason; other programs print theirs last.
@@ -63,7 +63,8 @@ module Culet
       end
     end
 
-    # The measured process: in its own process group, without input or output; its error output is kept (ErrorOutput).
+    # The measured process: in its own process group, unless asked without input or output; its error output is kept
+    # (ErrorOutput).
     class Child
       # started_at: CLOCK_MONOTONIC in seconds
       attr_reader :pid, :descendants, :started_at
@@ -71,12 +72,13 @@ module Culet
       # @param command [Array<String>]
       # @param environment [Hash{String => String}] the whole environment
       # @param directory [String] where it runs
+      # @param streams [Hash] in: and out:, as for Process.spawn
       # @raise [Culet::Error] when the program cannot be started
-      def initialize(command:, environment:, directory: Dir.pwd)
+      def initialize(command:, environment:, directory: Dir.pwd, **streams)
         @errors = ErrorOutput.new
         @cpu_before = children_cpu
         @started_at = Clock.now
-        start(command, environment, directory)
+        start(command, environment, chdir: directory, in: File::NULL, out: File::NULL, **streams)
       end
 
       # Waits for the process.
@@ -138,12 +140,11 @@ module Culet
 
       private
 
-      def start(command, environment, directory)
+      def start(command, environment, **options)
         mark = SecureRandom.hex(16)
         @pid = Process.spawn(environment.merge(Descendants::MARK => mark),
                              [command.first, command.first], *command.drop(1),
-                             unsetenv_others: true, pgroup: true, chdir: directory,
-                             in: File::NULL, out: File::NULL, err: @errors.file)
+                             unsetenv_others: true, pgroup: true, err: @errors.file, **options)
         @descendants = Descendants.new(root: @pid, mark: mark)
         @waiter = Thread.new { collect }
         @waiter.report_on_exception = false
