@@ -14,13 +14,13 @@ async function unpack(id) {
 
 async function unpackJson(id) { return JSON.parse(new TextDecoder().decode(await unpack(id))); }
 
-// Runs a page's script and notes in the root element how that went.
-function startPage(name, view, start) {
+// Runs a page's script and notes in the root element how that went; `more` is said with a failure.
+function startPage(name, view, start, more = "") {
   start().then(() => { document.documentElement.dataset[name] = "drawn"; }, (error) => {
     document.documentElement.dataset[name] = "failed";
     const note = document.getElementById("failure");
     note.hidden = false;
-    note.textContent = `The ${view} cannot be drawn: ${error.message}.`;
+    note.textContent = `The ${view} cannot be drawn: ${error.message}. ${more}`.trim();
   });
 }
 

@@ -13,6 +13,7 @@ module Culet
       # The comparison as a page; its content security policy forbids requests.
       class Html < HtmlPage
         FOLDER = File.expand_path("html", __dir__)
+        SCRIPTS = [*COMMON, "charts"].freeze
 
         # From the vega gem: Vega draws, Vega-Lite describes the charts.
         LIBRARIES = %w[vega.js vega-lite.js].freeze
