@@ -152,7 +152,7 @@ class RetainPageBrowserTest < Minitest::Test
   def boxes(browser)
     browser.evaluate(<<~JAVASCRIPT)
       culetRetain.map.boxes.map(function (box) {
-        return Object.assign({ parent: culetRetain.heap.parent(box.node), bytes: culetRetain.heap.bytes(box.node) }, box);
+        return Object.assign({ parent: culetRetain.heap.parents[box.node], bytes: culetRetain.heap.bytes(box.node) }, box);
       })
     JAVASCRIPT
   end

@@ -15,8 +15,8 @@ module Culet
     # Scripts that several pages have: the theme, packed data, figures as text, the tooltip.
     COMMON = %w[theme data format tip].map { |name| File.expand_path("page/#{name}", __dir__) }.freeze
     # Of pages that explore memory, and of those with a flame graph.
-    EXPLORING = [*COMMON, File.expand_path("page/explore", __dir__)].freeze
-    FLAME = [*EXPLORING, *%w[tree flame].map { |name| File.expand_path("page/#{name}", __dir__) }].freeze
+    EXPLORING = [*COMMON, *%w[explore tree].map { |name| File.expand_path("page/#{name}", __dir__) }].freeze
+    FLAME = [*EXPLORING, File.expand_path("page/flame", __dir__)].freeze
     SCRIPTS = [].freeze
     STYLES = ["page.css"].freeze
     # The colours and fonts of all pages.

@@ -47,7 +47,7 @@ function paint(requires) {
   return chosen.map((one) => COLOURS[one]);
 }
 
-class Colours extends FlameColours {
+class Colours extends CanvasColours {
   constructor(requires) {
     super();
     this.requires = requires;

@@ -5,19 +5,11 @@ class Page {
     this.requires = new Requires(facts);
     this.figure = this.requires.figures[0];
     this.colours = new Colours(this.requires);
-    this.graph = new Flame(document.getElementById("graph"), this.colours, {
-      tip: new Tip(document.getElementById("tip")), onZoom: () => this.path(),
-      onTell: (lines) => { document.getElementById("told").textContent = lines.join("; "); },
-    });
+    this.graph = new Flame(document.getElementById("graph"), this.colours);
     this.find = new Find((word) => this.search(word), () => this.graph.zoom(0));
     const choice = document.getElementById("figure");
     choice.append(...this.requires.figures.map((figure) => new Option(FIGURES[figure][0], figure)));
     choice.addEventListener("change", () => this.show(Number(choice.value)));
-    DARK.addEventListener("change", () => {
-      this.colours.read();
-      this.graph.resize();
-    });
-    new ResizeObserver(() => this.graph.resize()).observe(document.querySelector("main"));
     this.show(this.figure);
   }
 
@@ -25,14 +17,8 @@ class Page {
     this.figure = figure;
     const picture = this.requires.picture(figure);
     this.graph.show(picture, picture.weights[this.graph.zoomed] > 0 ? this.graph.zoomed : 0);
-    this.path();
     this.find.search();
     this.table();
-  }
-
-  path() {
-    const { picture, zoomed } = this.graph;
-    showPath(picture.path(zoomed), (node) => picture.name(node), (node) => this.graph.zoom(node));
   }
 
   search(word) {
@@ -52,8 +38,7 @@ class Page {
       element("thead", {}, element("tr", {}, ...["gem", "files"].map((head) => element("th", { scope: "col" }, head)),
         ...this.requires.figures.map((figure) => element("th", { scope: "col", className: column(figure) }, FIGURES[figure][0])))),
       element("tbody", {}, ...rows.map((row) => element("tr", {},
-        element("td", { className: "name" }, swatch(this.colours.gems[row.gem]), ...breakable(row.name),
-          element("i", { className: "bar", style: `width:${(100 * row.sums[this.figure] / most).toFixed(1)}%` })),
+        nameCell(row.sums[this.figure] / most, swatch(this.colours.gems[row.gem]), ...breakable(row.name)),
         element("td", {}, grouped(row.files)),
         ...this.requires.figures.map((figure) => element("td", { className: column(figure) }, FIGURES[figure][1](row.sums[figure])))))));
   }

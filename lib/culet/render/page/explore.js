@@ -1,4 +1,4 @@
-// What pages that explore memory have besides the view: a search field, and the path to the zoomed node.
+// What pages that explore memory have in common: a search field, a canvas with nodes, and parts of tables.
 
 class Find {
   // onWord(word): the text of #matches for a word in lower case; "" ends the search
@@ -30,16 +30,6 @@ class Find {
   }
 }
 
-// Fills #path with the nodes from the root to the zoomed one.
-function showPath(nodes, name, onZoom) {
-  const few = nodes.length > 8 ? [nodes[0], nodes[1], null, ...nodes.slice(-5)] : nodes;
-  document.getElementById("path").replaceChildren(...few.map((node, at) => {
-    if (node === null) return element("li", { className: "muted" }, `… ${nodes.length - 7} more …`);
-    if (at === few.length - 1) return element("li", { "aria-current": "true" }, name(node));
-    return element("li", {}, element("button", { type: "button", onclick: () => onZoom(node) }, name(node)));
-  }));
-}
-
 function swatch(colour) { return element("i", { className: "swatch", style: `background:${colour}` }); }
 
 // Text that may break behind punctuation.
@@ -56,13 +46,35 @@ function fitted(context, text, room) {
   return length > 1 ? `${text.slice(0, length)}…` : "";
 }
 
-// A canvas with nodes. A subclass has draw(), at(x, y), the node at a position (-1: none), parent(node), zoom(node),
-// click(node), step(key), which moves the selection and returns whether the key does so, and `nodes`, which describes
-// them.
+// The first cell of a row; the bar's length is `part` of the cell's width.
+function nameCell(part, ...content) {
+  return element("td", { className: "name" }, ...content, element("i", { className: "bar", style: `width:${(100 * part).toFixed(1)}%` }));
+}
+
+// A button that shows all rows of a table or the first ones again; none where these are all.
+function rowsButton(count, few, all, attributes) {
+  if (count <= few) return [];
+  return [element("button", { type: "button", className: "quiet", ...attributes }, all ? `Show the first ${few}` : `Show all ${grouped(count)}`)];
+}
+
+// The style sheet's colours for a canvas; read again when the theme has changed.
+class CanvasColours {
+  constructor() { this.read(); }
+
+  read() {
+    for (const name of ["paper", "ink", "focus", "rest", "found"]) this[name] = styled(`--${name}`);
+    this.onBox = styled("--on-box");
+    this.font = `12px ${styled("--sans")}`;
+  }
+}
+
+// A canvas with the nodes of a WeighedTree, `nodes`, which has describe(node), the lines of the tooltip. A subclass has
+// draw(), at(x, y), the node at a position (-1: none), select(node), zoom(node) and click(node).
 class NodeCanvas {
-  // root: has the focus; place: gets the canvas; options.tip shows the node under the pointer
-  constructor(root, place, options) {
-    Object.assign(this, { root, options, canvas: element("canvas"), zoomed: 0, selected: 0, hovered: -1, found: null });
+  // root: has the focus; place: gets the canvas
+  constructor(root, place, colours) {
+    Object.assign(this, { root, colours, canvas: element("canvas"), zoomed: 0, selected: 0, hovered: -1, found: null });
+    this.tip = new Tip(document.getElementById("tip"));
     place.append(this.canvas);
     this.context = this.canvas.getContext("2d");
     root.addEventListener("focus", () => this.draw());
@@ -71,6 +83,10 @@ class NodeCanvas {
     this.canvas.addEventListener("pointermove", (event) => this.hover(this.under(event), event));
     this.canvas.addEventListener("pointerleave", () => this.hover(-1));
     this.canvas.addEventListener("click", (event) => this.click(this.under(event)));
+    DARK.addEventListener("change", () => {
+      colours.read();
+      this.draw();
+    });
   }
 
   under(event) {
@@ -98,7 +114,7 @@ class NodeCanvas {
       this.canvas.style.cursor = node < 0 ? "default" : "pointer";
       this.draw();
     }
-    this.options.tip.show(node < 0 ? null : this.nodes.describe(node), event);
+    this.tip.show(node < 0 ? null : this.nodes.describe(node), event);
   }
 
   // Arrow keys move the selection, Enter zooms, Escape and Backspace zoom out.
@@ -106,9 +122,33 @@ class NodeCanvas {
     if (!this.nodes || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "Enter" || event.key === " ") this.zoom(this.selected);
     else if (event.key === "Escape" || event.key === "Home") this.zoom(0);
-    else if (event.key === "Backspace") this.zoom(Math.max(0, this.parent(this.zoomed)));
-    else if (!this.step(event.key)) return;
+    else if (event.key === "Backspace") this.zoom(Math.max(0, this.nodes.parents[this.zoomed]));
+    else {
+      const next = this.beside(event.key);
+      if (next === undefined) return;
+      if (next >= 0) this.select(next);
+    }
     event.preventDefault();
     event.stopPropagation();
+  }
+
+  // The node in the direction of an arrow key; -1: there is none; undefined for another key.
+  beside(key) {
+    const { nodes, selected } = this;
+    const parent = nodes.parents[selected];
+    const siblings = parent < 0 ? [] : nodes.childrenOf(parent);
+    const next = (step) => siblings[siblings.indexOf(selected) + step] ?? -1;
+    return { ArrowUp: parent, ArrowDown: nodes.childrenOf(selected)[0] ?? -1, ArrowLeft: next(-1), ArrowRight: next(1) }[key];
+  }
+
+  // Fills #path with the nodes from the root to the zoomed one.
+  showPath(name = (node) => this.nodes.name(node)) {
+    const nodes = this.nodes.path(this.zoomed);
+    const few = nodes.length > 8 ? [nodes[0], nodes[1], null, ...nodes.slice(-5)] : nodes;
+    document.getElementById("path").replaceChildren(...few.map((node, at) => {
+      if (node === null) return element("li", { className: "muted" }, `… ${nodes.length - 7} more …`);
+      if (at === few.length - 1) return element("li", { "aria-current": "true" }, name(node));
+      return element("li", {}, element("button", { type: "button", onclick: () => this.zoom(node) }, name(node)));
+    }));
   }
 }

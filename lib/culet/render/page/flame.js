@@ -6,32 +6,20 @@ const CALLERS = 3; // of the zoomed frame, besides the root
 const LEAST_PIXELS = 0.6;
 const LABEL_PIXELS = 34;
 
-// Reads the theme's colours; again when the theme has changed. A page adds of(picture, node), the colour of a box.
-class FlameColours {
-  constructor() { this.read(); }
-
-  read() {
-    for (const name of ["paper", "ink", "focus", "rest"]) this[name] = styled(`--${name}`);
-    this.onBox = styled("--on-box");
-    this.font = `12px ${styled("--sans")}`;
-  }
-}
-
 // Shows a picture: a WeighedTree with name(node) and figure(node), the text of a box, describe(node), the lines of its
-// tooltip, and perhaps failed, 1 for each box with a mark.
+// tooltip, and perhaps failed, 1 for each box with a mark. What the keys select is described in #told.
 class Flame extends NodeCanvas {
-  // options: tip, onTell(lines), onZoom(node)
-  constructor(scroller, colours, options) {
+  // colours: CanvasColours with of(picture, node), the colour of a box
+  constructor(scroller, colours) {
     const spacer = element("div", { className: "spacer" });
-    super(scroller, spacer, options);
-    Object.assign(this, { scroller, spacer, colours, widths: new Map() });
+    super(scroller, spacer, colours);
+    Object.assign(this, { scroller, spacer, widths: new Map() });
     scroller.append(spacer);
     scroller.addEventListener("scroll", () => this.draw());
+    new ResizeObserver(() => this.resize()).observe(document.querySelector("main"));
   }
 
   get nodes() { return this.picture; }
-
-  parent(node) { return this.picture.parents[node]; }
 
   show(picture, zoomed = 0) {
     this.picture = picture;
@@ -39,6 +27,7 @@ class Flame extends NodeCanvas {
     this.selected = zoomed;
     this.hovered = -1;
     this.resize();
+    this.showPath();
   }
 
   zoom(node) {
@@ -46,7 +35,7 @@ class Flame extends NodeCanvas {
     this.zoomed = node;
     this.selected = node;
     this.resize();
-    if (this.options.onZoom) this.options.onZoom(node);
+    this.showPath();
   }
 
   // The graph's height follows the levels of the zoomed part. Of its callers the nearest ones are shown.
@@ -205,28 +194,14 @@ class Flame extends NodeCanvas {
     this.zoom(node);
   }
 
-  step(key) {
-    const direction = { ArrowUp: "outward", ArrowDown: "inward", ArrowLeft: "before", ArrowRight: "after" }[key];
-    if (direction) this.move(direction);
-    return Boolean(direction);
-  }
-
-  move(direction) {
-    const { parents, depths } = this.picture;
-    const parent = parents[this.selected];
-    let next = -1;
-    if (direction === "outward") next = parent;
-    else if (direction === "inward") next = this.picture.childrenOf(this.selected)[0] ?? -1;
-    else if (parent >= 0) {
-      const siblings = this.picture.childrenOf(parent);
-      next = siblings[siblings.indexOf(this.selected) + (direction === "after" ? 1 : -1)] ?? -1;
-    }
-    if (next < 0 || this.picture.weights[next] === 0) return;
-    this.selected = next;
-    if (depths[next] < depths[this.zoomed]) this.zoom(next);
-    this.reveal(next);
+  select(node) {
+    const { weights, depths } = this.picture;
+    if (weights[node] === 0) return;
+    this.selected = node;
+    if (depths[node] < depths[this.zoomed]) this.zoom(node);
+    this.reveal(node);
     this.draw();
-    if (this.options.onTell) this.options.onTell(this.picture.describe(next));
+    document.getElementById("told").textContent = this.picture.describe(node).join("; ");
   }
 
   reveal(node) {

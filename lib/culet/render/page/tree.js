@@ -1,4 +1,4 @@
-// A tree whose nodes have a weight, for a flame graph. The children of a node are in the order of their weights.
+// A tree whose nodes have a weight. The children of a node are in the order of their weights.
 
 class WeighedTree {
   // parents: of each node; node 0 is the root, and a node's number is larger than its parent's

@@ -37,7 +37,7 @@ module Culet
           add_rest("more sets of holders", @analysis.other_sets)
           add_tree(tops)
           tops.each { |keeper, top| add_small(keeper, top) }
-          { "nodes" => @columns, "paths" => @paths, "strings" => @strings.keys, "total_bytes" => @analysis.total_bytes,
+          { "nodes" => @columns, "paths" => @paths, "strings" => @strings.keys,
             "classes" => @analysis.classes.map { |one| [@strings[one.name], one.objects, one.bytes] } }
         end
       end

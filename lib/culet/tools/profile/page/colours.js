@@ -8,7 +8,7 @@ function mixed(one, other, share) {
   return `#${from.map((part, at) => Math.round(part + (to[at] - part) * share).toString(16).padStart(2, "0")).join("")}`;
 }
 
-class Colours extends FlameColours {
+class Colours extends CanvasColours {
   read() {
     super.read();
     for (const name of ["same", "more", "less"]) this[name] = styled(`--${name}`);

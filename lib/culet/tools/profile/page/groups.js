@@ -38,16 +38,12 @@ class Groups {
     const limit = this.whole.has(group.key) ? rows.length : FEW_ROWS;
     const listed = rows.filter((row, at) => at < limit || row.value === filter);
     const heads = ["bytes", "95 %", ...(before ? ["change"] : []), "share"];
-    const section = element("section", { className: group.key === "line" ? "wide" : "", "aria-label": group.title },
+    return element("section", { className: group.key === "line" ? "wide" : "", "aria-label": group.title },
       element("h2", {}, group.title),
       element("div", { className: "scroll" }, element("table", {},
         element("thead", {}, element("tr", {}, element("th", { scope: "col" }, group.noun), ...heads.map((head) => element("th", { scope: "col" }, head)))),
-        element("tbody", {}, ...listed.map((row) => this.row(group, row, before, filter, total, rows[0].sum.bytes))))));
-    if (rows.length > FEW_ROWS) {
-      const text = limit === FEW_ROWS ? `Show all ${grouped(rows.length)}` : `Show the first ${FEW_ROWS}`;
-      section.append(element("button", { type: "button", className: "quiet", "data-row": `${group.key} all`, onclick: () => this.toggle(group.key) }, text));
-    }
-    return section;
+        element("tbody", {}, ...listed.map((row) => this.row(group, row, before, filter, total, rows[0].sum.bytes))))),
+      ...rowsButton(rows.length, FEW_ROWS, limit > FEW_ROWS, { "data-row": `${group.key} all`, onclick: () => this.toggle(group.key) }));
   }
 
   row(group, row, before, filter, total, most) {
@@ -58,7 +54,7 @@ class Groups {
     const button = element("button", { type: "button", title: name, "aria-pressed": String(pressed), "data-row": `${group.key} ${row.value}`, onclick: () => this.onFilter(group.key, pressed ? null : row.value) },
       element("span", {}, ...breakable(group.key === "line" ? this.profile.short(name) : name)));
     return element("tr", { className: pressed ? "selected" : "" },
-      element("td", { className: "name" }, button, element("i", { className: "bar", style: `width:${(100 * part).toFixed(1)}%` })),
+      nameCell(part, button),
       element("td", {}, size(Math.round(row.sum.bytes))),
       element("td", { className: "interval" }, row.sum.samples > 0 ? range(low, high) : "–"),
       ...(before ? [this.change(row)] : []),

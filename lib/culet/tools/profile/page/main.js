@@ -4,11 +4,8 @@ class Page {
   constructor(facts) {
     this.profile = new Profile(facts);
     this.colours = new Colours();
-    this.tip = new Tip(document.getElementById("tip"));
     this.state = { view: facts.view, filters: new Map(), lines: true, native: true };
-    this.graph = new Flame(document.getElementById("graph"), this.colours, {
-      tip: this.tip, onZoom: () => this.path(), onTell: (lines) => { document.getElementById("told").textContent = lines.join("; "); },
-    });
+    this.graph = new Flame(document.getElementById("graph"), this.colours);
     this.groups = new Groups(document.getElementById("groups"), this.profile, (key, value) => this.filter(key, value));
     this.find = new Find((word) => this.search(word), () => this.graph.zoom(0));
     this.legend();
@@ -24,8 +21,6 @@ class Page {
     const lines = document.getElementById("lines"), native = document.getElementById("native");
     lines.addEventListener("change", () => this.set({ lines: lines.checked }));
     native.addEventListener("change", () => this.set({ native: native.checked }));
-    DARK.addEventListener("change", () => this.recolour());
-    new ResizeObserver(() => this.graph.resize()).observe(document.querySelector("main"));
   }
 
   set(changes) {
@@ -64,7 +59,6 @@ class Page {
     this.groups.show(profile.view(state.view), before, state.filters, (key) => this.shown(key));
     this.chips(picture);
     this.find.search();
-    this.path();
   }
 
   chips(picture) {
@@ -91,12 +85,6 @@ class Page {
     return sum.samples > 0 ? `found: ${withInterval(sum, this.profile.distance)}, ${share(sum.bytes, picture.total)}` : "no match";
   }
 
-  // The zoomed frame and its callers.
-  path() {
-    const { picture, zoomed } = this.graph;
-    showPath(picture.path(zoomed), (node) => picture.name(node), (node) => this.graph.zoom(node));
-  }
-
   legend() {
     const root = document.getElementById("legend");
     const item = (colour, text) => element("li", {}, swatch(colour), text);
@@ -106,11 +94,6 @@ class Page {
     }
     const used = new Set(this.profile.frames.kind);
     root.replaceChildren(...KINDS.map((kind, at) => (used.has(at) ? item(`var(--kind-${at})`, kind) : null)).filter(Boolean));
-  }
-
-  recolour() {
-    this.colours.read();
-    this.graph.resize();
   }
 }
 

@@ -9,30 +9,19 @@ const TEXTS = new Set(["String", "Symbol"]);
 const COLLECTIONS = new Set(["Array", "Hash", "Set", "Struct", "Range", "Thread::Queue", "Thread::SizedQueue"]);
 const CODE = new Set(["", "Class", "Module", "Proc", "Method", "UnboundMethod", "Binding", "Thread", "Fiber", "Enumerator", "RubyVM::InstructionSequence"]);
 
-class Heap {
+class Heap extends WeighedTree {
   constructor(facts) {
+    super(facts.nodes.parent, null, facts.nodes.bytes);
     this.strings = facts.strings;
     this.nodes = facts.nodes;
     this.paths = new Map(Object.entries(facts.paths).map(([node, list]) => [Number(node), list]));
     this.classes = facts.classes;
-    this.total = facts.total_bytes;
-    this.size = this.nodes.parent.length;
-    this.arrange();
+    this.size = this.parents.length;
   }
 
-  // Children of each node, the largest first.
-  arrange() {
-    const { parent, bytes } = this.nodes;
-    this.children = Array.from({ length: this.size }, () => []);
-    for (let node = 1; node < this.size; node++) this.children[parent[node]].push(node);
-    this.children.forEach((list) => list.sort((one, other) => bytes[other] - bytes[one]));
-  }
-
-  bytes(node) { return this.nodes.bytes[node]; }
+  bytes(node) { return this.weights[node]; }
 
   sort(node) { return this.nodes.sort[node]; }
-
-  parent(node) { return this.nodes.parent[node]; }
 
   name(node) { return this.strings[this.nodes.name[node]]; }
 
@@ -53,11 +42,7 @@ class Heap {
   }
 
   // From the holder to the node.
-  line(node) {
-    const line = [];
-    for (let one = node; one > 0; one = this.parent(one)) line.push(one);
-    return line.reverse();
-  }
+  line(node) { return this.path(node).slice(1); }
 
   // 1 for each node with the word in its name, class or address.
   find(word) {
@@ -68,24 +53,11 @@ class Heap {
     });
   }
 
-  // Bytes and number of found nodes; what is inside another found one counts once.
-  sum(found) {
-    const inside = new Uint8Array(this.size);
-    let bytes = 0, count = 0;
-    for (let node = 1; node < this.size; node++) {
-      const above = inside[this.parent(node)];
-      inside[node] = above || found[node];
-      if (found[node]) count++;
-      if (found[node] && !above) bytes += this.bytes(node);
-    }
-    return { bytes, count };
-  }
-
   // The lines of the tooltip.
   describe(node) {
     const lines = [this.label(node)];
     const { own, objects, address } = this.nodes;
-    const parent = this.parent(node);
+    const parent = this.parents[node];
     const part = parent > 0 ? `; ${share(this.bytes(node), this.bytes(parent))} of what is around` : "";
     lines.push(`${size(this.bytes(node))}, ${share(this.bytes(node), this.total)} of all${part}`);
     lines.push(`${counted(objects[node], "object")}${this.sort(node) === OBJECT ? `; ${size(own[node])} of its own` : ""}`);

@@ -3,21 +3,15 @@
 class Page {
   constructor(facts) {
     this.heap = new Heap(facts);
-    this.tip = new Tip(document.getElementById("tip"));
-    this.map = new Treemap(document.getElementById("map"), this.heap, { tip: this.tip, onZoom: (node) => this.path(node), onSelect: (node) => this.tell(node) });
+    this.map = new Treemap(document.getElementById("map"), this.heap, (node) => this.tell(node));
     this.find = new Find((word) => this.search(word), () => this.map.zoom(0));
     this.tables();
     this.legend();
-    this.path(0);
     this.listen();
   }
 
   listen() {
     this.find.field.addEventListener("keydown", (event) => { if (event.key === "Enter") this.next(); });
-    DARK.addEventListener("change", () => {
-      this.map.colours.read();
-      this.map.draw();
-    });
     new ResizeObserver(() => { if (this.map.root.clientWidth !== this.map.width || this.map.root.clientHeight !== this.map.height) this.map.resize(); }).observe(this.map.root);
   }
 
@@ -27,10 +21,10 @@ class Page {
     const found = word === "" ? null : this.heap.find(word);
     this.map.mark(found);
     if (!found) return "";
-    const { bytes, count } = this.heap.sum(found);
     found.forEach((one, node) => { if (one) this.matches.push(node); });
     this.matches.sort((one, other) => this.heap.bytes(other) - this.heap.bytes(one));
-    return count > 0 ? `found: ${grouped(count)}, ${size(bytes)}, ${share(bytes, this.heap.total)}` : "no match";
+    const bytes = this.heap.outermost(found).reduce((sum, node) => sum + this.heap.bytes(node), 0);
+    return this.matches.length > 0 ? `found: ${grouped(this.matches.length)}, ${size(bytes)}, ${share(bytes, this.heap.total)}` : "no match";
   }
 
   // Enter selects what was found, the largest first.
@@ -38,11 +32,6 @@ class Page {
     if (!this.matches || this.matches.length === 0) return;
     this.turn = (this.turn + 1) % this.matches.length;
     this.map.select(this.matches[this.turn]);
-  }
-
-  // The zoomed node and what is around it.
-  path(node) {
-    showPath([0, ...this.heap.line(node)], (one) => (one === 0 ? "all" : this.heap.label(one)), (one) => this.map.zoom(one));
   }
 
   // The figures of what is selected, and the references that lead to it.
@@ -61,7 +50,7 @@ class Page {
   tables() {
     const { heap } = this;
     const { objects } = heap.nodes;
-    const holders = heap.children[0].map((node) => ({
+    const holders = [...heap.childrenOf(0)].map((node) => ({
       name: heap.name(node), bytes: heap.bytes(node), objects: objects[node], detail: (heap.paths.get(node) || [])[0], onclick: () => this.jump(node),
     }));
     const classes = heap.classes.map(([name, count, bytes]) => ({

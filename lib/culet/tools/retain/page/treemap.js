@@ -7,16 +7,10 @@ const LEAST = 3; // pixels of a side that is drawn
 const LABEL_WIDTH = 30;
 const MOST_BOXES = 12000;
 
-class Colours {
-  constructor() { this.read(); }
-
-  // Reads the theme's colours; again when the theme has changed.
+class Colours extends CanvasColours {
   read() {
-    for (const name of ["paper", "panel", "ink", "muted", "focus", "line"]) this[name] = styled(`--${name}`);
+    super.read();
     this.kinds = KINDS.map((_, kind) => styled(`--kind-${kind}`));
-    this.onBox = styled("--on-box");
-    this.found = styled("--found");
-    this.font = `12px ${styled("--sans")}`;
   }
 }
 
@@ -54,12 +48,14 @@ function squarify(sizes, left, top, width, height) {
 }
 
 class Treemap extends NodeCanvas {
-  // options: tip, onSelect(node), onZoom(node)
-  constructor(root, heap, options) {
-    super(root, root, options);
-    Object.assign(this, { heap, nodes: heap, colours: new Colours(), boxes: [] });
+  constructor(root, heap, onSelect) {
+    super(root, root, new Colours());
+    Object.assign(this, { heap, nodes: heap, onSelect, boxes: [] });
     this.resize();
+    this.showPath();
   }
+
+  showPath() { super.showPath((node) => (node === 0 ? "all" : this.heap.label(node))); }
 
   resize() {
     this.width = this.root.clientWidth;
@@ -78,7 +74,7 @@ class Treemap extends NodeCanvas {
 
   fill(box) {
     const { heap } = this;
-    const children = heap.children[box.node];
+    const children = [...heap.childrenOf(box.node)];
     const header = this.headed(box) ? HEADER : GAP;
     const [width, height] = [box.width - 2 * GAP, box.height - header - GAP];
     if (children.length === 0 || width < LEAST || height < LEAST) return;
@@ -141,7 +137,7 @@ class Treemap extends NodeCanvas {
       context.textAlign = "right";
       context.fillText(figure, box.left + box.width - 6, middle);
       context.textAlign = "left";
-    } else if (heap.children[box.node].length === 0 && box.height >= 2 * HEADER && wide <= room) {
+    } else if (heap.childrenOf(box.node).length === 0 && box.height >= 2 * HEADER && wide <= room) {
       context.fillText(figure, box.left + 5, middle + HEADER - 3);
     }
   }
@@ -166,8 +162,8 @@ class Treemap extends NodeCanvas {
     this.selected = node;
     this.hovered = -1;
     this.arrange();
-    this.options.onZoom(node);
-    this.options.onSelect(node);
+    this.showPath();
+    this.onSelect(node);
   }
 
   // Selects a node; one that is not within the zoomed part, or too small to be seen there, is zoomed to.
@@ -178,27 +174,11 @@ class Treemap extends NodeCanvas {
     }
     this.selected = node;
     this.draw();
-    this.options.onSelect(node);
+    this.onSelect(node);
   }
-
-  parent(node) { return this.heap.parent(node); }
 
   click(node) {
-    if (node >= 0 && node === this.selected) this.zoom(node === this.zoomed ? Math.max(0, this.parent(node)) : node);
+    if (node >= 0 && node === this.selected) this.zoom(node === this.zoomed ? Math.max(0, this.heap.parents[node]) : node);
     else if (node >= 0) this.select(node);
-  }
-
-  step(key) {
-    const { heap } = this;
-    const moves = { ArrowUp: () => heap.parent(this.selected), ArrowDown: () => heap.children[this.selected][0] ?? -1, ArrowLeft: () => this.neighbour(-1), ArrowRight: () => this.neighbour(1) };
-    if (!moves[key]) return false;
-    const next = moves[key]();
-    if (next >= 0) this.select(next);
-    return true;
-  }
-
-  neighbour(step) {
-    const siblings = this.heap.children[this.heap.parent(this.selected)] || [];
-    return siblings[siblings.indexOf(this.selected) + step] ?? -1;
   }
 }
