@@ -24,6 +24,17 @@ function startPage(name, view, start, more = "") {
   });
 }
 
+// Index of the last one in a list, sorted by a number, whose number is not above `value`; -1: none.
+function lastNotAbove(list, value, size = list.length, number = (one) => one) {
+  let low = 0;
+  let high = size;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (number(list[middle]) <= value) low = middle + 1; else high = middle;
+  }
+  return low - 1;
+}
+
 // Reads LEB128 numbers of up to 53 bits.
 class Varints {
   constructor(bytes, at = 0, end = bytes.length) {

@@ -16,9 +16,9 @@ function significant(value) {
 
 function grouped(number) { return String(number).replace(/\B(?=(\d{3})+$)/g, ","); }
 
-function counted(number, noun) {
+function counted(number, noun, plural = `${noun}s`) {
   const rounded = Math.round(number);
-  return `${grouped(rounded)} ${noun}${rounded === 1 ? "" : "s"}`;
+  return `${grouped(rounded)} ${rounded === 1 ? noun : plural}`;
 }
 
 function hex(address) { return `0x${address.toString(16)}`; }

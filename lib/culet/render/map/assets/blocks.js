@@ -5,17 +5,6 @@ const BLOCK_WORDS = { used: "in use", free: "free", cached: "free, in a thread's
   live: "a live object", vacant: "a free slot" };
 const BLOCK_UNIT = 16;
 
-// Index of the last number in a sorted list that is not above `value`; -1: none.
-function lastNotAbove(list, value, size = list.length) {
-  let low = 0;
-  let high = size;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (list[middle] <= value) low = middle + 1; else high = middle;
-  }
-  return low - 1;
-}
-
 // The blocks of a region; offsets from its start in units of 16 bytes.
 class BlockList {
   constructor(start, bytes, at, end) {

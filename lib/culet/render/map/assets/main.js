@@ -66,7 +66,7 @@ async function start() {
   };
   const count = document.querySelectorAll("[id^=facts-]").length;
   const player = new Player(document.getElementById("player"), count, show);
-  panel.show(picture);
+  await player.go(0);
   if (document.documentElement.dataset.open === "changes") {
     document.getElementById("compare").checked = panel.filter.changes = true;
     await player.go(count - 1);
@@ -77,8 +77,6 @@ async function start() {
     panel.show(view.picture);
   });
   await showCurve(document.querySelector("aside"));
-  canvas.setAttribute("aria-label", `Memory map of ${picture.facts.subject}`);
-  document.getElementById("frame").textContent = view.picture.facts.caption || view.picture.facts.moment;
   new ResizeObserver(() => view.resize()).observe(canvas);
   window.culetMap = { view, panel, pointer, player };
   view.draw();

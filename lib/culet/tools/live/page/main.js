@@ -79,7 +79,7 @@ class Page {
     this.moments = this.timeline.thinned(this.window);
     this.timeline.render();
     this.offerSubjects(moment.state);
-    document.getElementById("moment").textContent = `${day(moment.at)} ${clock(moment.at)}, ${counted(moment.state.order.length, "process").replace(/ss+s$/, "sses")}`;
+    document.getElementById("moment").textContent = `${day(moment.at)} ${clock(moment.at)}, ${counted(moment.state.order.length, "process", "processes")}`;
     this.cards(moment.state);
     this.charts(moment);
     this.table.render(this.store, index, this.subject);

@@ -72,7 +72,7 @@ class Stacks {
     const parts = shown.map((key) => this.line(moments, key));
     const rest = keys.slice(shown.length);
     if (rest.length) {
-      parts.push({ key: "rest", title: counted(rest.length, "other process").replace(/ss+$/, "sses"), colour: "#c9c9c4", dark: "#4a4f57",
+      parts.push({ key: "rest", title: counted(rest.length, "other process", "other processes"), colour: "#c9c9c4", dark: "#4a4f57",
         values: moments.map(({ state }) => sumOf(rest.map((key) => (state.processes[key] ? state.processes[key].pss_bytes : undefined)))) });
     }
     return parts;

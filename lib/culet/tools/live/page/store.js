@@ -44,15 +44,7 @@ class Store {
   }
 
   // Index of the last moment that is not after a time.
-  indexAt(at) {
-    let low = 0;
-    let high = this.moments.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (this.moments[middle].at <= at) low = middle + 1; else high = middle;
-    }
-    return Math.max(0, low - 1);
-  }
+  indexAt(at) { return Math.max(0, lastNotAbove(this.moments, at, this.moments.length, (one) => one.at)); }
 
   // Index of a frame's number.
   indexOf(n) {

@@ -73,7 +73,7 @@ class ProcessTable {
     const ruby = processes.filter(({ process }) => process.ruby && !process.figures).length;
     const closed = processes.filter(({ process }) => !known(process.pss_bytes)).length;
     const lines = [];
-    if (closed) lines.push(`${counted(closed, "process").replace(/ss+s$/, "sses")} may not be read: run culet as their user, or as root.`);
+    if (closed) lines.push(`${counted(closed, "process", "processes")} may not be read: run culet as their user, or as root.`);
     if (ruby) lines.push("Levels, slots and collections are known of processes that have loaded culet/agent: require \"culet/agent\".");
     this.hint.hidden = !lines.length;
     this.hint.textContent = lines.join(" ");
