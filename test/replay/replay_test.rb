@@ -86,6 +86,6 @@ class ReplayTest < Minitest::Test
                       "void *malloc(size_t n) { if (n == 1003) raise(SIGSEGV); return __libc_malloc(n); }",
                       "-shared", "-fPIC", name: "libcrash.so")
     error = assert_raises(Culet::Error) { play(env: { "LD_PRELOAD" => library }) }
-    assert_equal "the replay was killed by SIGSEGV", error.message
+    assert_equal "the replay was ended by SIGSEGV", error.message
   end
 end

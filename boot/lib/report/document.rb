@@ -2,6 +2,7 @@
 
 require_relative "../../../lib/culet/version"
 require_relative "../../../lib/culet/model/origin"
+require_relative "../../../lib/culet/system/foreground"
 
 module Culet
   module Boot
@@ -143,12 +144,7 @@ module Culet
       def ended
         return if @status.nil? || @status.success?
 
-        how = if @status.signaled?
-                "was ended by SIG#{Signal.signame(@status.termsig)}"
-              else
-                "ended with status #{@status.exitstatus}"
-              end
-        "the command #{how}; the report has what was recorded until then"
+        "the command #{Foreground.ending(@status)}; the report has what was recorded until then"
       end
     end
   end

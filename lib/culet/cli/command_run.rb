@@ -51,15 +51,8 @@ module Culet
       #
       # @return [Integer] its exit status, as in a shell
       def ended(status)
-        err.puts("culet: the command #{ending(status)}") unless status.success?
+        err.puts("culet: the command #{Foreground.ending(status)}") unless status.success?
         Foreground.exit_status(status)
-      end
-
-      # @return [String] how the command ended, the end of a sentence
-      def ending(status)
-        return "was ended by SIG#{::Signal.signame(status.termsig)}" if status.signaled?
-
-        "ended with status #{status.exitstatus}"
       end
     end
   end

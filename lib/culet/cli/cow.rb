@@ -100,7 +100,7 @@ module Culet
                                                  interruption: interruption, **looking)
         launch(words, preload: false) { interruption.watch { command.call } }
         unless command.tree
-          reason = ": it #{ending(command.status)}" unless command.status.success?
+          reason = ": it #{Foreground.ending(command.status)}" unless command.status.success?
           raise Foreground.error("#{words.first} ended before it could be read#{reason}", command.status)
         end
 

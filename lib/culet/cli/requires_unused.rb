@@ -67,8 +67,8 @@ module Culet
           status = launch(command, preload: false) { |path| start(path, command, folder) }
           answers = Dir[File.join(folder, "*.json")].map { |path| Culet::Boot::Unused.read(path) }
           if answers.empty?
-            raise Foreground.error("nothing was recorded: #{command.first} #{ending(status)}, and no Ruby process " \
-                                   "that loaded culet exited normally", status)
+            raise Foreground.error("nothing was recorded: #{command.first} #{Foreground.ending(status)}, and no Ruby " \
+                                   "process that loaded culet exited normally", status)
           end
 
           @status = ended(status)

@@ -3,6 +3,7 @@
 require "tempfile"
 require_relative "../errors"
 require_relative "../native"
+require_relative "../system/foreground"
 require_relative "../system/processes"
 require_relative "builder"
 
@@ -124,12 +125,11 @@ module Culet
       def failure(status, text)
         sentence = text.lines.map(&:strip).reject(&:empty?).last
         return sentence.delete_prefix(PREFIX) if sentence&.start_with?(PREFIX)
-        if status.signaled?
-          return "culet-scope was ended by SIG#{Signal.signame(status.termsig)} while it read process #{@pid}; " \
-                 "the process runs on"
-        end
 
-        "culet-scope ended with status #{status.exitstatus}#{": #{sentence}" if sentence}"
+        ending = "culet-scope #{Foreground.ending(status)}"
+        return "#{ending} while it read process #{@pid}; the process runs on" if status.signaled?
+
+        "#{ending}#{": #{sentence}" if sentence}"
       end
     end
   end

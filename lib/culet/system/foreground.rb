@@ -24,6 +24,13 @@ module Culet
     # @return [Integer] the exit status, as in a shell
     def self.exit_status(status) = status.signaled? ? 128 + status.termsig : status.exitstatus
 
+    # @return [String] how a program ended, the end of a sentence
+    def self.ending(status)
+      return "ended with status #{status.exitstatus}" unless status.signaled?
+
+      "was ended by SIG#{Signal.signame(status.termsig) || status.termsig}"
+    end
+
     # @param message [String] what went wrong
     # @param status [Process::Status] how it ended
     # @return [Error] with the exit status of the command, at least 1

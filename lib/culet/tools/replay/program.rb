@@ -3,6 +3,7 @@
 require "tempfile"
 require_relative "../../errors"
 require_relative "../../system/foreign_json"
+require_relative "../../system/foreground"
 require_relative "../../system/subprocess"
 require_relative "../../native"
 
@@ -60,9 +61,7 @@ module Culet
         line = message.lines.map(&:chomp).reject(&:empty?).last
         return line.delete_prefix("culet-replay: ") if line&.start_with?("culet-replay: ")
 
-        how = "ended with status #{status.exitstatus}"
-        how = "was killed by SIG#{Signal.signame(status.termsig)}" if status.signaled?
-        ["the replay #{how}", *line].join(": ")
+        ["the replay #{Foreground.ending(status)}", *line].join(": ")
       end
     end
   end
