@@ -1,35 +1,25 @@
 # frozen_string_literal: true
 
-require_relative "../../../lib/culet/text/view"
 require_relative "difference"
+require_relative "table"
 
 module Culet
   module Boot
     # A difference, for a terminal: the largest growth first.
-    class DifferenceTable < Text::View
-      # Heading, figure, unit.
-      COLUMNS = [["cpu ms", "self_cpu_seconds", 1e-3], ["objects", "objects", nil],
-                 ["retained kB", "retained_bytes", 1e3], ["malloc kB", "malloc_bytes", 1e3],
-                 ["lookups", "syscalls", nil], ["failed", "failed_syscalls", nil],
-                 ["code kB", "iseq_bytes", 1e3]].freeze
-      private_constant :COLUMNS
+    class DifferenceTable < Table
+      COLUMNS = Table::COLUMNS.reject { |heading,| ["self ms", "retained", "mallocs"].include?(heading) }.freeze
 
-      # @param lines [Integer] rows of each list
-      # @param options [Hash] as for Text::View
-      def initialize(difference, lines: 15, **options)
-        super(**options)
-        @document = difference.to_h
-        @lines = lines
-      end
+      # @param options [Hash] lines:, and as for Text::View
+      def initialize(difference, **options) = super(difference.to_h, **options)
 
       private
 
-      def sections = [heading, total, list("gem"), list("path", "file")]
+      def sections = [heading, total, largest("gem"), largest("path", "file")]
 
       def heading
         words = %w[before after].map do |side|
           one = @document[side]
-          time = Text::Numbers.significant(one["total_seconds"] * 1e3)
+          time = milliseconds(one["total_seconds"])
           "#{side}: #{printable(one["command"].join(" "))}, #{count(one["files"], "file")} in #{time} ms"
         end
         words.map { |line| bold(line) }.join("\n")
@@ -41,14 +31,14 @@ module Culet
         end
         columns = %w[before after grown].map do |side|
           cells = rows.map do |_, values, unit|
-            side == "grown" ? signed(values[side], unit) : number(values[side], unit)
+            side == "grown" ? signed(values[side], unit) : cell(values[side], unit)
           end
           [side, cells, false]
         end
         grid([["all files", rows.map(&:first), true], *columns])
       end
 
-      def list(key, title = key)
+      def largest(key, title = key)
         all = @document[key == "gem" ? "gems" : "files"].sort_by { |one| -weight(one) }
         return if all.empty?
 
@@ -69,12 +59,10 @@ module Culet
         "#{printable(one[key])}#{side}"
       end
 
-      def number(value, unit) = unit ? Text::Numbers.significant(value / unit.to_f) : Text::Numbers.grouped(value)
-
       def signed(value, unit)
         return "0" if value.zero?
 
-        "#{value.positive? ? "+" : "-"}#{number(value.abs, unit)}"
+        "#{value.positive? ? "+" : "-"}#{cell(value.abs, unit)}"
       end
     end
   end

@@ -20,7 +20,7 @@ module Culet
       TOTAL = ["total ms", "total_seconds", 1e-3].freeze
       # Branches below this part of the total time are omitted.
       LEAST = 0.005
-      private_constant :COLUMNS, :TOTAL, :LEAST
+      private_constant :TOTAL, :LEAST
 
       # @param document [Hash] of Document
       # @param order [String] a key of ORDERS

@@ -16,11 +16,9 @@ module Culet
       # @param model [Results]
       def initialize(model)
         @colours = {}
-        @solid = {}
         named, others = model.allocators.partition { |name| FIXED.key?(name) }
         named.each { |name| @colours[name] = FIXED.fetch(name) }
         others.each { |name| @colours[name] = untrimmed(model, name) || spare(model, name) }
-        model.allocators.each { |name| @solid[name] = !name.include?(":") }
       end
 
       # @param allocator [String]
@@ -29,7 +27,7 @@ module Culet
 
       # An allocator with a setting is dashed: a second cue beside the colour. With the trim alone as its setting it
       # has the colour of the allocator without it.
-      def dashed?(allocator) = !@solid.fetch(allocator)
+      def dashed?(allocator) = allocator.include?(":")
 
       private
 

@@ -97,11 +97,12 @@ module Culet
         end.join("\n")
       end
 
+      # @param word [String] in front of each
       # @return [String, nil] a line for each; nil where there is none
-      def notes(sentences)
+      def notes(sentences, word = "note")
         return if sentences.empty?
 
-        sentences.map { |sentence| wrap("note: #{printable(sentence)}", indent: 2) }.join("\n")
+        sentences.map { |sentence| wrap("#{word}: #{printable(sentence)}", indent: 2) }.join("\n")
       end
 
       # @return [String] "a", "a and b", "a, b and c"

@@ -46,13 +46,17 @@ module Culet
 
       def signed(bytes) = Size.signed(bytes)
 
-      def bold(text) = @color ? "\e[1m#{text}\e[0m" : text
+      def bold(text) = painted(text, "1")
+
+      def best(text) = painted(text, "1;32")
+
+      def painted(text, code) = @color ? "\e[#{code}m#{text}\e[0m" : text
 
       def verdict_lines(list)
         Lines.verdicts(list) { |topic| bold(topic) } if list.any?
       end
 
-      def note_lines(sentences) = Lines.notes(sentences)
+      def note_lines(...) = Lines.notes(...)
     end
   end
 end

@@ -15,10 +15,7 @@ module Culet
 
       def serving
         path = target.search_order.serving
-        if path.nil? && target.unreadable.any?
-          return unknown(TOPIC, "allocator", "#{target.unreadable.first} cannot be opened",
-                         "Run culet in the container of the process, or as root.")
-        end
+        return unopened(TOPIC, "allocator") if path.nil? && target.unreadable.any?
         return note(TOPIC, "no mapped file defines malloc: the program is static and has its own allocator") unless path
 
         case target.allocator

@@ -44,6 +44,12 @@ module Culet
       # @param why [String] what cannot be read
       def unknown(topic, what, why, remedy = nil) = note(topic, "#{what}: unknown, because #{why}", remedy)
 
+      # @param what [String] a noun
+      def unopened(topic, what)
+        unknown(topic, what, "#{target.unreadable.first} cannot be opened",
+                "Run culet in the container of the process, or as root.")
+      end
+
       def content(path) = KernelFile.content(path)
     end
   end

@@ -28,11 +28,6 @@ module Culet
         bad("ruby", "Ruby #{version}", "Upgrade: culet supports Ruby #{RUBY_FLOOR} and later.")
       end
 
-      def unopened(topic, what)
-        unknown(topic, what, "#{target.unreadable.first} cannot be opened",
-                "Run culet in the container of the process, or as root.")
-      end
-
       def libc
         path = paths.find { |candidate| File.basename(candidate).match?(/\Alibc(\.so\.6|-2\.\d+\.so)\z/) }
         version = path && glibc_version(path)

@@ -78,13 +78,13 @@ module Culet
 
       def cells(metric, size)
         medians = results.map { |result| result["summary"].dig(metric, "median") }
-        best = medians.compact.min if medians.compact.uniq.size > 1
+        least = medians.compact.min if medians.compact.uniq.size > 1
         results.zip(medians).map do |result, median|
           next "-" unless median
 
           low, high = result["summary"][metric].values_at("low", "high").map { |bound| bound && bound / size }
           text = Text::Numbers.interval(median / size, low, high)
-          median == best && @color ? "\e[1;32m#{text}\e[0m" : text
+          median == least ? best(text) : text
         end
       end
 
@@ -97,12 +97,11 @@ module Culet
       end
 
       def exclusions
-        lines = document["excluded"].map do |entry|
-          run = ", run #{entry["run"]}" if entry["run"]
+        sentences = document["excluded"].map do |entry|
           reason = [entry["reason"], entry["remedy"]].compact.join(". ")
-          wrap("excluded: #{entry["allocator"]}#{run}: #{reason}", indent: 2)
+          "#{entry["allocator"]}#{", run #{entry["run"]}" if entry["run"]}: #{reason}"
         end
-        lines.join("\n") if lines.any?
+        note_lines(sentences, "excluded")
       end
 
       # A line for each allocator other than the baseline.

@@ -53,11 +53,8 @@ module Culet
 
         counts = changed.map { |entry| numbers.fetch(entry.name) }
         titles = changed.map { |entry| printable(Holdings::TITLES.fetch(entry.name, entry.name)) }
-        grid([["malloc bytes of objects", titles, true],
-              ["before MB", changed.map { |one| mega(one.before_bytes) }, false],
-              ["after MB", changed.map { |one| mega(one.after_bytes) }, false],
-              ["grew by", changed.map { |one| change(one) }, false],
-              ["more objects", counts.map { |one| Text::Numbers.grouped(one.grown_bytes) }, false]])
+        table("malloc bytes of objects", titles.zip(changed),
+              ["more objects", counts.map { |one| Text::Numbers.grouped(one.grown_bytes) }])
       end
 
       def arenas
@@ -79,12 +76,12 @@ module Culet
         more.positive? ? "#{text}\nand #{more} more with smaller changes (--json lists all)" : text
       end
 
-      def table(heading, entries)
+      def table(heading, entries, *more)
         cells = entries.map(&:last)
         grid([[heading, entries.map(&:first), true],
               ["before MB", cells.map { |one| mega(one.before_bytes) }, false],
               ["after MB", cells.map { |one| mega(one.after_bytes) }, false],
-              ["grew by", cells.map { |one| change(one) }, false]])
+              ["grew by", cells.map { |one| change(one) }, false], *more])
       end
 
       def slots

@@ -63,10 +63,10 @@ module Culet
         end
 
         def metric_column(workload, metric, interval)
-          best = workload.best(metric)
+          winners = workload.best(metric)
           cells = workload.candidates.map do |candidate|
             text = workload.figure(candidate, metric, interval: interval) || "-"
-            best.include?(candidate) ? painted(text, "1;32") : text
+            winners.include?(candidate) ? best(text) : text
           end
           ["#{metric.short}#{" " unless metric.kind == :rate}#{workload.unit(metric).first}", cells]
         end
@@ -114,11 +114,10 @@ module Culet
         end
 
         def exclusions(list)
-          lines = list.map do |entry|
-            run = ", run #{entry["run"]}" if entry["run"]
-            wrap("excluded: #{entry["allocator"]}#{run}: #{model.exclusion_sentence(entry)}", indent: 2)
+          sentences = list.map do |entry|
+            "#{entry["allocator"]}#{", run #{entry["run"]}" if entry["run"]}: #{model.exclusion_sentence(entry)}"
           end
-          lines.join("\n") if lines.any?
+          note_lines(sentences, "excluded")
         end
 
         def note
@@ -135,8 +134,6 @@ module Culet
           end
           painted(wrap(text.compact.join(" ")), "2")
         end
-
-        def painted(text, code) = @color ? "\e[#{code}m#{text}\e[0m" : text
       end
     end
   end

@@ -54,10 +54,8 @@ module Culet
         end
 
         def exclusions
-          lines = document["excluded"].map do |one|
-            wrap("excluded: #{one["contender"]}, #{one["variant"]}: #{one["reason"]}", indent: 2)
-          end
-          lines.join("\n") if lines.any?
+          sentences = document["excluded"].map { |one| "#{one["contender"]}, #{one["variant"]}: #{one["reason"]}" }
+          note_lines(sentences, "excluded")
         end
 
         def note
