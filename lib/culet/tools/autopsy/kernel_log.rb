@@ -82,7 +82,7 @@ module Culet
 
         if (match = SITUATION.match(text))
           @situation = { group: match[1] == "CONSTRAINT_MEMCG" ? match[2] : nil, task_group: match[3],
-pid: match[5].to_i }
+                         pid: match[5].to_i }
         elsif (match = KILLED.match(text))
           kill(Integer(microseconds, 10), match)
         end

@@ -8,7 +8,7 @@ module Culet
     class Line
       # Select Graphic Rendition of ECMA-48; the colours are those of Okabe and Ito.
       STYLES = { bold: "1", dim: "2", reverse: "7", selected: "1;7", good: "38;5;36", fair: "38;5;178",
-bad: "38;5;166" }.freeze
+                 bad: "38;5;166" }.freeze
       # Besides what Lines.printable replaces: invisible characters, line separators, and those of fonts of one's own,
       # whose width no terminal agrees on.
       UNCERTAIN = /[\p{Cf}\p{Zl}\p{Zp}\p{Co}]/
