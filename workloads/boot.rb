@@ -13,7 +13,6 @@
 require "rbconfig"
 require_relative "shared/rest"
 
-SCALE = Float(ENV.fetch("CULET_SCALE", "1"))
 TREES = %w[bundler/cli csv did_you_mean digest erb irb json net open-uri openssl optparse prism psych racc
            rdoc reline resolv rexml ripper rubygems/commands rubygems/package rubygems/request_set
            rubygems/resolver rubygems/security syntax_suggest uri].freeze

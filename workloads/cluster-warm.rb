@@ -13,4 +13,4 @@
 require_relative "rails/cluster"
 require_relative "rails/warmup"
 
-Cluster.new(port: Integer(ENV.fetch("PORT")), before_fork: Warmup.new).run
+Cluster.run(before_fork: Warmup.new)

@@ -12,4 +12,4 @@
 
 require_relative "rails/cluster"
 
-Cluster.new(port: Integer(ENV.fetch("PORT"))).run
+Cluster.run

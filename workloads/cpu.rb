@@ -10,7 +10,6 @@
 
 require_relative "shared/rest"
 
-SCALE = Float(ENV.fetch("CULET_SCALE", "1"))
 ROUNDS = (60 * SCALE).ceil
 DEPTH = 13
 LINES = 4_000

@@ -13,7 +13,6 @@
 
 require_relative "shared/rest"
 
-SCALE = Float(ENV.fetch("CULET_SCALE", "1"))
 STRINGS = (10_000_000 * SCALE).ceil
 LONG = "a string that is too long for its slot, whichever Ruby this is; " * 11
 LONG_EVERY = 2_500

@@ -11,7 +11,6 @@
 
 require_relative "shared/rest"
 
-SCALE = Float(ENV.fetch("CULET_SCALE", "1"))
 THREADS = 20
 TEXTS = (700 * SCALE).ceil
 KEPT = 8

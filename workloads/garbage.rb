@@ -10,7 +10,6 @@
 
 require_relative "shared/rest"
 
-SCALE = Float(ENV.fetch("CULET_SCALE", "1"))
 STRINGS = (200_000 * SCALE).ceil
 KEPT = 50
 KILOBYTES = (3..10).to_a.freeze

@@ -11,7 +11,6 @@
 
 require_relative "shared/rest"
 
-SCALE = Float(ENV.fetch("CULET_SCALE", "1"))
 KEYS = (600_000 * SCALE).ceil
 
 def entry(number) = "the value of key #{number}; " * (1 + (number % 4))

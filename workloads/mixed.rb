@@ -13,7 +13,6 @@
 require "json"
 require_relative "shared/rest"
 
-SCALE = Float(ENV.fetch("CULET_SCALE", "1"))
 THREADS = 5
 REQUESTS = (6_000 * SCALE).ceil
 # Of a hundred requests: the rest are pages.

@@ -12,13 +12,9 @@
 # number of records.
 
 require "json"
-require "puma"
-require "puma/configuration"
-require "puma/launcher"
+require_relative "shared/server"
 
 SCALE = Float(ENV.fetch("CULET_SCALE", "1"))
-PORT = Integer(ENV.fetch("PORT"))
-THREADS = 5
 EXPORT_EVERY = 200
 PAGE = 60
 
@@ -52,10 +48,4 @@ application = lambda do |_environment|
   [200, { "content-type" => type, "content-length" => body.bytesize.to_s }, [body]]
 end
 
-configuration = Puma::Configuration.new do |settings|
-  settings.bind("tcp://127.0.0.1:#{PORT}")
-  settings.threads(THREADS, THREADS)
-  settings.workers(0)
-  settings.app(application)
-end
-Puma::Launcher.new(configuration, log_writer: Puma::LogWriter.null).run
+Server.run(application, threads: 5)

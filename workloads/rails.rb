@@ -12,14 +12,6 @@
 # database; SIGTERM ends it. CULET_SCALE multiplies the number of posts.
 
 require_relative "rails/application"
-require "puma"
-require "puma/configuration"
-require "puma/launcher"
+require_relative "shared/server"
 
-configuration = Puma::Configuration.new do |settings|
-  settings.bind("tcp://127.0.0.1:#{Integer(ENV.fetch("PORT"))}")
-  settings.threads(THREADS, THREADS)
-  settings.workers(0)
-  settings.app(Blog)
-end
-Puma::Launcher.new(configuration, log_writer: Puma::LogWriter.null).run
+Server.run(Blog, threads: THREADS)

@@ -13,7 +13,6 @@
 
 require_relative "shared/rest"
 
-SCALE = Float(ENV.fetch("CULET_SCALE", "1"))
 THREADS = 25
 JOBS = (600 * SCALE).ceil
 STRINGS = 1_024

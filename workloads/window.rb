@@ -12,7 +12,6 @@
 
 require_relative "shared/rest"
 
-SCALE = Float(ENV.fetch("CULET_SCALE", "1"))
 THREADS = 25
 STRINGS = (30_000 * SCALE).ceil
 WINDOW = 50

@@ -1,10 +1,13 @@
 # frozen_string_literal: true
 
+# The factor of a workload's size.
+SCALE = Float(ENV.fetch("CULET_SCALE", "1"))
+
 # The end of a measured workload: writes the time when the work is done, so that peak, mean and wall time cover the work
 # alone, collects garbage, and waits a second for memory to be returned. Without CULET_WORKLOAD_DIR it does nothing.
 module Rest
   # Long enough for an allocator's background thread; shorter in tests, which scale the work down.
-  SECONDS = 1.0 * (10 * Float(ENV.fetch("CULET_SCALE", "1"))).clamp(0, 1)
+  SECONDS = 1.0 * (10 * SCALE).clamp(0, 1)
   # In the directory CULET_WORKLOAD_DIR; contains CLOCK_MONOTONIC in seconds.
   FILE = "done"
 
