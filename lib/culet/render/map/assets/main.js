@@ -54,9 +54,9 @@ async function start() {
   const bar = document.getElementById("bar");
   const actions = { in: () => view.zoom(ZOOM_STEP), out: () => view.zoom(1 / ZOOM_STEP), whole: () => view.whole() };
   bar.querySelectorAll("[data-zoom]").forEach((button) => button.addEventListener("click", actions[button.dataset.zoom]));
-  document.querySelectorAll("[name=mapped]").forEach((radio) => radio.addEventListener("change", () => panel.filterSharing(radio.value)));
-  document.getElementById("compare").addEventListener("change", (event) => panel.compare(event.target.checked));
-  document.getElementById("by-sharing").addEventListener("change", (event) => panel.colourBySharing(event.target.checked));
+  document.querySelectorAll("[name=mapped]").forEach((radio) => radio.addEventListener("change", () => panel.choose({ mapped: radio.value })));
+  document.getElementById("compare").addEventListener("change", (event) => panel.choose({ changes: event.target.checked }));
+  document.getElementById("by-sharing").addEventListener("change", (event) => panel.choose({ sharing: event.target.checked }));
   const show = async (number) => {
     const next = number === 0 ? picture : await load(number);
     view.show(next);

@@ -104,37 +104,21 @@ class Panel {
     this.refilter();
   }
 
-  filterSharing(mapped) {
-    this.filter.mapped = mapped;
-    this.refilter();
-  }
-
-  // Colours the pages by their change since the first snapshot.
-  compare(shown) {
-    this.filter.changes = shown;
+  // Sets fields of the filter.
+  choose(fields) {
+    Object.assign(this.filter, fields);
     this.refilter();
   }
 
   // Bytes by kind of change; empty while changes are not shown.
-  changes() {
-    if (!this.filter.changes) return [];
-    const bytes = this.picture.changes.tally();
-    return CHANGES.map((change) => element("li", {}, element("label", {}, this.swatch(themed(change)), change.title),
-      element("span", { className: "figure", "data-change": change.key, "data-bytes": bytes[change.key] }, size(bytes[change.key]))));
-  }
-
-  // Colours the pages by sharing.
-  colourBySharing(shown) {
-    this.filter.sharing = shown;
-    this.refilter();
-  }
+  changes() { return this.filter.changes ? this.sums("data-change", CHANGES, this.picture.changes.tally()) : []; }
 
   // Bytes by sharing; empty for a single process.
-  sharing() {
-    if (!this.picture.facts.sharing) return [];
-    const bytes = Sharing.tally(this.picture);
-    return SHARINGS.map((one) => element("li", {}, element("label", {}, this.swatch(themed(one)), one.title),
-      element("span", { className: "figure", "data-sharing": one.key, "data-bytes": bytes[one.key] }, size(bytes[one.key]))));
+  sharing() { return this.picture.facts.sharing ? this.sums("data-sharing", SHARINGS, Sharing.tally(this.picture)) : []; }
+
+  sums(attribute, kinds, bytes) {
+    return kinds.map((one) => element("li", {}, element("label", {}, this.swatch(themed(one)), one.title),
+      element("span", { className: "figure", [attribute]: one.key, "data-bytes": bytes[one.key] }, size(bytes[one.key]))));
   }
 
   refilter() {

@@ -32,7 +32,6 @@ class Picture {
     this.states = planes.subarray(0, this.size);
     this.low = planes.subarray(this.size, 2 * this.size);
     this.high = planes.subarray(2 * this.size, 3 * this.size);
-    this.kindOf = Object.fromEntries(facts.kinds.map((kind, index) => [kind.key, index]));
     this.sections = facts.sections;
     this.strips = this.sections.flatMap((section) => section.strips.map((strip) => Object.assign(strip, { section, firstCells: strip.pieces.map((piece) => piece[2]) })));
     this.stripRows = this.strips.map((strip) => strip.row);

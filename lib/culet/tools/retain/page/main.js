@@ -56,8 +56,8 @@ class Page {
     const classes = heap.classes.map(([name, count, bytes]) => ({
       name: heap.strings[name] || "(internal)", bytes, objects: count, onclick: () => { this.find.look(heap.strings[name]); this.map.root.scrollIntoView({ block: "nearest" }); },
     }));
-    this.holders = new Rows(document.getElementById("holders"), "holder", holders, heap.total);
-    this.classes = new Rows(document.getElementById("classes"), "class", classes, heap.total);
+    new Rows(document.getElementById("holders"), "holder", holders, heap.total);
+    new Rows(document.getElementById("classes"), "class", classes, heap.total);
   }
 
   jump(node) {
