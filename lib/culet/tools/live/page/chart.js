@@ -82,7 +82,7 @@ class Chart {
   line(one) {
     const colour = themed(one);
     if (this.stacked) return { label: one.title, stroke: styled("--paper"), width: 0.5, fill: colour, points: { show: false } };
-    return { label: one.title, stroke: colour, width: one.width || 1.6, dash: one.dash, points: { show: false } };
+    return { label: one.title, stroke: colour, width: 1.6, dash: one.dash, points: { show: false } };
   }
 
   // The chosen moment as a line, events as pins.
