@@ -48,8 +48,9 @@ class LibTest < Minitest::Test
   end
 
   def test_other_arguments_are_wrong_usage
-    [%w[x], %w[auto agent], %w[-- true]].each do |words|
+    [%w[x], %w[auto agent]].each do |words|
       assert_sentence(/prints the path of libculet\.so; `culet lib PART` prints the path of a part/, "lib", *words, status: 2)
     end
+    assert_sentence(/does not run a command; write `culet lib/, "lib", "--", "true", status: 2)
   end
 end

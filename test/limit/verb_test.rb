@@ -44,7 +44,7 @@ class LimitVerbTest < Minitest::Test
 
   def test_wrong_usage_and_no_such_process
     { %w[limit 1 2] => [2, /takes at most one process number/], %w[limit 999999999] => [1, /there is no process 999999999|has ended/],
-      %w[limit 1 -- true] => [2, /takes at most one/] }.each do |words, (status, sentence)|
+      %w[limit 1 -- true] => [2, /does not run a command/] }.each do |words, (status, sentence)|
       assert_sentence(sentence, *words, status: status)
     end
   end

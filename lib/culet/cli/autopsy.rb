@@ -18,8 +18,7 @@ module Culet
 
       private
 
-      def execute(words, command)
-        raise UsageError, "`culet autopsy` takes files and folders, no command" if command
+      def execute(words, *)
         return kernel(words) if options[:kernel]
         raise UsageError, "give a file of a black box, or the folder of CULET_BLACKBOX" if words.empty?
 

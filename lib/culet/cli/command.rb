@@ -49,6 +49,7 @@ module Culet
         return help if options[:help]
         raise UsageError, EMPTY if words.include?("")
 
+        refuse_command if command && !takes_command?
         check_destinations(:out)
         execute(words, command)
       rescue OptionParser::ParseError => e
@@ -148,6 +149,11 @@ module Culet
 
       # Whether the verb runs a command.
       def takes_command? = banner.include?("-- COMMAND")
+
+      def refuse_command = raise(UsageError, "`culet #{verb}` does not run a command; #{instead}")
+
+      # @return [String] what to do, where the verb runs no command
+      def instead = "write `#{banner}`"
 
       # @return [String, nil] the corrected command line if the `--` before a command is missing
       def dashes(argv)

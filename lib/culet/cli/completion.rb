@@ -18,10 +18,8 @@ module Culet
 
       private
 
-      def execute(words, command)
-        if command || words.size != 1
-          raise UsageError, "`culet completion` takes the name of a shell: #{SHELLS.keys.join(", ")}"
-        end
+      def execute(words, *)
+        raise UsageError, "`culet completion` takes the name of a shell: #{SHELLS.keys.join(", ")}" if words.size != 1
 
         constant = SHELLS.fetch(words.first) do
           advice = Suggestion.for(words.first, SHELLS.keys) || "the shells are #{SHELLS.keys.join(", ")}"

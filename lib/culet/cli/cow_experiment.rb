@@ -31,9 +31,9 @@ module Culet
 
       private
 
-      def execute(words, command)
-        if words.any? || command
-          raise UsageError, "`culet cow experiment` takes options only, not #{[*words, *command].first.inspect}; " \
+      def execute(words, *)
+        if words.any?
+          raise UsageError, "`culet cow experiment` takes options only, not #{words.first.inspect}; " \
                             "give interpreters by --with"
         end
 

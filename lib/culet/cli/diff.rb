@@ -21,8 +21,7 @@ module Culet
 
       private
 
-      def execute(words, command)
-        raise UsageError, "`culet diff` does not run a command; give two snapshots or a series" if command
+      def execute(words, *)
         unless [1, 2].include?(words.size)
           raise UsageError, "give two snapshots: `culet diff BEFORE AFTER`; `culet snapshot PID` takes one"
         end

@@ -28,8 +28,8 @@ module Culet
       private
 
       # @return [Integer] 1 where a finding is bad
-      def execute(words, command)
-        if command || words.size > 1
+      def execute(words, *)
+        if words.size > 1
           raise UsageError, "`culet doctor` takes at most one process number or name; see `culet doctor --help`"
         end
 

@@ -14,12 +14,14 @@ module Culet
 
       private
 
-      def execute(words, command)
-        raise UsageError, "`culet env` does not run a command; use `culet run -- COMMAND`" if command || !words.empty?
+      def execute(words, *)
+        refuse_command unless words.empty?
 
         deliver(text(Allocators.parse(options.fetch(:allocator, "culet"))))
         EXIT_OK
       end
+
+      def instead = "use `culet run -- COMMAND`"
 
       def define(parser)
         option(parser, "-a", "--allocator NAME[:SETTING]", "allocator to use (default: culet)")

@@ -52,8 +52,8 @@ module Culet
 
       private
 
-      def execute(words, command)
-        check(words, command)
+      def execute(words, *)
+        check(words)
         check_destinations(:html)
         before = Culet::Explain::PredictionCheck.load(options[:check]) if options[:check]
         @history = history
@@ -77,8 +77,7 @@ module Culet
         option(parser, "--check FILE", "compare with the predictions of an earlier --json document")
       end
 
-      def check(words, command)
-        raise UsageError, "`culet explain` does not run a command; give a process number or a name" if command
+      def check(words)
         raise UsageError, "no process given; write `culet explain PID` or `culet explain puma`" if words.empty?
         raise UsageError, "give one process; its descendants are looked at, too" if words.size > 1
       end

@@ -16,8 +16,8 @@ module Culet
 
       private
 
-      def execute(words, command)
-        check(words, command)
+      def execute(words, *)
+        check(words)
         path = words.empty? ? Allocators.culet_library : RubyOptions.file(words.first)
         path = LibraryLink.new(options[:link]).make(path) if options[:link]
         deliver(options[:json] ? JSON.generate(path: path) : path)
@@ -29,9 +29,9 @@ module Culet
                "does not change with the version, the Ruby or the processor")
       end
 
-      def check(words, command)
+      def check(words)
         raise UsageError, "--link is for libculet.so; leave out the name of the part" if options[:link] && words.any?
-        return if command.nil? && words.size <= 1 && (words - RubyOptions::PARTS).empty?
+        return if words.size <= 1 && (words - RubyOptions::PARTS).empty?
 
         raise UsageError, "`culet lib` prints the path of libculet.so; `culet lib PART` prints the path of a part " \
                           "to load with RUBYOPT: #{RubyOptions::PARTS.join(", ")}"

@@ -18,8 +18,8 @@ module Culet
 
       private
 
-      def execute(words, command)
-        if command || words.size > 1
+      def execute(words, *)
+        if words.size > 1
           raise UsageError, "`culet limit` takes at most one process number or name; see `culet limit --help`"
         end
 

@@ -33,8 +33,8 @@ module Culet
 
       private
 
-      def execute(words, command)
-        check(words, command)
+      def execute(words, *)
+        check(words)
         @interruption = Culet::Interruption.new
         @interruption.watch { words.any? && file?(words.first) ? play(words.first) : watch(words) }
         EXIT_OK
@@ -49,9 +49,7 @@ module Culet
         duration(parser, "--for TIME", "end after TIME (30s, 5m; default: at Ctrl-C, or with the last process)")
       end
 
-      def check(words, command)
-        raise UsageError, "`culet live` does not run a command; give a process, e.g. `culet live puma`" if command
-
+      def check(words)
         files = words.select { |word| file?(word) }
         return if files.empty?
         raise UsageError, "give processes or one recording, not both" if words.size > 1

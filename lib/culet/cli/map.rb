@@ -21,8 +21,7 @@ module Culet
 
       private
 
-      def execute(words, command)
-        raise UsageError, "`culet map` does not run a command; give a process number, e.g. `culet map 4242`" if command
+      def execute(words, *)
         if words.empty?
           raise UsageError, "no process given; write `culet map PID`, `culet map puma` or `culet map FILE.snapshot`"
         end

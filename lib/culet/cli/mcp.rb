@@ -42,8 +42,8 @@ module Culet
                           "no contents of Strings.")
       end
 
-      def execute(words, command)
-        raise UsageError, "`culet mcp` takes no arguments" if words.any? || command
+      def execute(words, *)
+        raise UsageError, "`culet mcp` takes no arguments" if words.any?
         raise UsageError, "`culet mcp` takes no --out and no --json; stdout has its protocol" if beside?
 
         load_gem

@@ -23,8 +23,7 @@ module Culet
 
       private
 
-      def execute(words, command)
-        raise UsageError, "`culet replay` does not run a command; `culet trace -- COMMAND` records one" if command
+      def execute(words, *)
         unless words.size == 1
           raise UsageError, "no trace given; write `culet replay TRACE`; `culet trace -o TRACE -- COMMAND` records one"
         end
@@ -35,6 +34,8 @@ module Culet
 
         compare(trace)
       end
+
+      def instead = "`culet trace -- COMMAND` records one"
 
       def define(parser)
         paragraph(parser, "TRACE is a file of `culet trace`. The trace of a forked process is replayed after the " \

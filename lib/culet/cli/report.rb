@@ -17,11 +17,7 @@ module Culet
 
       private
 
-      def execute(words, command)
-        if command
-          raise UsageError, "`culet report` does not run a command; give a process number, e.g. `culet report 4242`"
-        end
-
+      def execute(words, *)
         if words.empty?
           raise UsageError, "no process given; write `culet report PID`, `culet report puma` or " \
                             "`culet report FILE.snapshot`"

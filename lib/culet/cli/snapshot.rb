@@ -22,10 +22,7 @@ module Culet
 
       private
 
-      def execute(words, command)
-        if command
-          raise UsageError, "`culet snapshot` does not run a command; give a process number, e.g. `culet snapshot 4242`"
-        end
+      def execute(words, *)
         raise UsageError, "no process given; write `culet snapshot PID` or `culet snapshot puma`" unless words.size == 1
         raise UsageError, "--for needs --every, e.g. --every 10s --for 1h" if options[:for] && !options[:every]
 

@@ -22,9 +22,7 @@ module Culet
 
       private
 
-      def execute(words, command)
-        raise UsageError, "`culet top` does not run a command; give a process number or a name" if command
-
+      def execute(words, *)
         roots = living_roots(words)
         sampler = Culet::Live::Sampler.new(roots)
         begin
