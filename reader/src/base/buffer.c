@@ -22,7 +22,7 @@ void *culet_new(size_t count, size_t bytes)
     return items;
 }
 
-void *culet_grow_raw(void *items, size_t *room, size_t wanted, size_t bytes)
+void *culet_grow(void *items, size_t *room, size_t wanted, size_t bytes)
 {
     size_t larger = *room ? *room : 16, total;
 
@@ -39,19 +39,9 @@ void *culet_grow_raw(void *items, size_t *room, size_t wanted, size_t bytes)
     return grown;
 }
 
-void *culet_grow(void *items, size_t *room, size_t wanted, size_t bytes)
-{
-    size_t before = *room;
-    char *grown = culet_grow_raw(items, room, wanted, bytes);
-
-    if (*room > before)
-        memset(grown + before * bytes, 0, (*room - before) * bytes);
-    return grown;
-}
-
 unsigned char *culet_buffer_room(struct culet_buffer *buffer, size_t bytes)
 {
-    buffer->bytes = culet_grow_raw(buffer->bytes, &buffer->room, buffer->length + bytes, 1);
+    buffer->bytes = culet_grow(buffer->bytes, &buffer->room, buffer->length + bytes, 1);
     return buffer->bytes + buffer->length;
 }
 

@@ -13,11 +13,8 @@ struct culet_buffer {
 /* Allocates `count` zeroed items of `bytes` each. */
 void *culet_new(size_t count, size_t bytes);
 
-/* Grows an array from *room to at least `wanted` items, by doubling. The new items are zeroed. */
-void *culet_grow(void *items, size_t *room, size_t wanted, size_t bytes);
-
 /* Grows an array from *room to at least `wanted` items, by doubling, and leaves the new ones untouched. */
-void *culet_grow_raw(void *items, size_t *room, size_t wanted, size_t bytes);
+void *culet_grow(void *items, size_t *room, size_t wanted, size_t bytes);
 
 /* Makes room for `bytes` more and returns where they go. The length stays. */
 unsigned char *culet_buffer_room(struct culet_buffer *buffer, size_t bytes);

@@ -12,6 +12,14 @@ static inline uint64_t culet_word_at(const void *bytes)
     return word;
 }
 
+static inline uint32_t culet_int_at(const void *bytes)
+{
+    uint32_t number;
+
+    memcpy(&number, bytes, sizeof number);
+    return number;
+}
+
 static inline uint16_t culet_half_at(const void *bytes)
 {
     uint16_t half;

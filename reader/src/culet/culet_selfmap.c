@@ -1,5 +1,6 @@
 #include "culet/culet_selfmap.h"
 
+#include "base/bytes.h"
 #include "base/text.h"
 #include "process/mapping_names.h"
 
@@ -130,13 +131,11 @@ bool culet_selfmap_shapes(struct culet_reading *reading, const struct culet_self
     for (uint32_t k = 1; k < self->class_entries; k++) {
         const unsigned char *at =
             culet_memory_at(&reading->memory, self->classes + (uint64_t)k * self->klass.bytes, self->klass.bytes);
-        uint32_t size;
-        uint16_t count;
         if (!at)
             return false;
-        memcpy(&size, at + self->klass.size, sizeof size);
-        memcpy(&count, at + self->klass.count, sizeof count);
-        shapes[k] = (struct culet_shape){.size = size, .blocks = count, .pages = at[self->klass.pages]};
+        shapes[k] = (struct culet_shape){.size = culet_int_at(at + self->klass.size),
+                                         .blocks = culet_half_at(at + self->klass.count),
+                                         .pages = at[self->klass.pages]};
         if (!is_shape_valid(self, &shapes[k]))
             return false;
     }

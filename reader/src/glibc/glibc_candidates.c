@@ -37,8 +37,7 @@ void culet_glibc_candidates_set_bounds(struct culet_glibc_candidates *candidates
 void culet_glibc_candidates_add(struct culet_glibc_candidates *candidates, uint64_t chunk, uint64_t bytes,
                                 uint64_t link)
 {
-    candidates->all =
-        culet_grow_raw(candidates->all, &candidates->room, candidates->count + 1, sizeof *candidates->all);
+    candidates->all = culet_grow(candidates->all, &candidates->room, candidates->count + 1, sizeof *candidates->all);
     candidates->all[candidates->count++] =
         (struct culet_glibc_candidate){.chunk = chunk >> 4 & ((UINT64_C(1) << 44) - 1),
                                        .units = bytes >> 4 & ((1u << 18) - 1),

@@ -28,7 +28,7 @@ static bool is_sbrk_base(const unsigned char *data, size_t at, unsigned before)
  * memory. */
 enum base { IN_BRK, IN_MAPPING, NOWHERE, BASES };
 
-static bool is_base(struct culet_reading *reading, uint64_t word, int32_t most_mmaps, enum base kind)
+static bool is_base(struct culet_reading *reading, uint64_t word, uint32_t most_mmaps, enum base kind)
 {
     const struct culet_mapping *mapping = word ? culet_maps_at(&reading->maps, word) : NULL;
 
@@ -42,11 +42,9 @@ static bool find(struct culet_reading *reading, struct culet_glibc *heap, const 
                  size_t bytes, unsigned before, enum base kind)
 {
     for (size_t at = 40; at + 8 <= bytes; at += 8) {
-        int32_t most;
         if (!is_sbrk_base(data, at, before))
             continue;
-        memcpy(&most, data + at - before + 4, sizeof most);
-        if (!is_base(reading, culet_word_at(data + at), most, kind))
+        if (!is_base(reading, culet_word_at(data + at), culet_int_at(data + at - before + 4), kind))
             continue;
         heap->counts_before = before;
         heap->sbrk_field = base + at;

@@ -11,12 +11,11 @@
 static bool is_area(struct culet_reading *reading, uint64_t address, uint64_t secret)
 {
     const unsigned char *area;
-    uint32_t count;
 
     if (!address || address % MUSL_AREA_BYTES || !(area = culet_memory_at(&reading->memory, address, MUSL_AREA_METAS)))
         return false;
-    memcpy(&count, area + MUSL_AREA_COUNT, sizeof count);
-    return culet_word_at(area + MUSL_AREA_SECRET) == secret && count == MUSL_AREA_META_COUNT;
+    return culet_word_at(area + MUSL_AREA_SECRET) == secret &&
+           culet_int_at(area + MUSL_AREA_COUNT) == MUSL_AREA_META_COUNT;
 }
 
 /* Whether the bytes at `at` can be the context, with its members moved by `shift`. Reads no other memory. */
@@ -24,11 +23,9 @@ static bool is_plausible(const unsigned char *at, uint64_t shift)
 {
     uint64_t first = culet_word_at(at + shift + MUSL_CONTEXT_FIRST_AREA),
              last = culet_word_at(at + shift + MUSL_CONTEXT_LAST_AREA);
-    uint32_t initialized;
 
-    memcpy(&initialized, at + shift + MUSL_CONTEXT_INITIALIZED, sizeof initialized);
-    return initialized == 1 && culet_word_at(at + MUSL_CONTEXT_SECRET) && first && last &&
-           (first | last) % MUSL_AREA_BYTES == 0;
+    return culet_int_at(at + shift + MUSL_CONTEXT_INITIALIZED) == 1 && culet_word_at(at + MUSL_CONTEXT_SECRET) &&
+           first && last && (first | last) % MUSL_AREA_BYTES == 0;
 }
 
 static bool check(struct culet_reading *reading, struct culet_musl *heap, uint64_t address,

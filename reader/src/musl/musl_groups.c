@@ -15,14 +15,6 @@
 
 /* ---- metas ---- */
 
-static uint32_t half_word_at(const unsigned char *bytes)
-{
-    uint32_t word;
-
-    memcpy(&word, bytes, sizeof word);
-    return word;
-}
-
 /* What the numbers say of the group's slots. False if they cannot be. */
 static bool measure(struct culet_musl_group *group, uint64_t numbers)
 {
@@ -50,8 +42,8 @@ static void add_group(struct culet_musl *heap, uint64_t address, const unsigned 
     uint64_t start = culet_word_at(meta + MUSL_META_GROUP);
     struct culet_musl_group group = {.start = start,
                                      .meta = address,
-                                     .unused = half_word_at(meta + MUSL_META_AVAILABLE) |
-                                               half_word_at(meta + MUSL_META_FREED)};
+                                     .unused = culet_int_at(meta + MUSL_META_AVAILABLE) |
+                                               culet_int_at(meta + MUSL_META_FREED)};
 
     if (!start)
         return;
@@ -59,7 +51,7 @@ static void add_group(struct culet_musl *heap, uint64_t address, const unsigned 
         heap->inconsistent++;
         return;
     }
-    heap->groups = culet_grow_raw(heap->groups, &heap->group_room, heap->group_count + 1, sizeof *heap->groups);
+    heap->groups = culet_grow(heap->groups, &heap->group_room, heap->group_count + 1, sizeof *heap->groups);
     heap->groups[heap->group_count++] = group;
     if (group.klass < MUSL_CLASSES && MUSL_META_FREEABLE(culet_word_at(meta + MUSL_META_NUMBERS)))
         heap->slots[group.klass] += group.slots;
@@ -75,11 +67,11 @@ static uint64_t read_area(struct culet_reading *reading, struct culet_musl *heap
         return 0;
     }
     if (culet_word_at(area + MUSL_AREA_SECRET) != heap->secret ||
-        half_word_at(area + MUSL_AREA_COUNT) != MUSL_AREA_META_COUNT) {
+        culet_int_at(area + MUSL_AREA_COUNT) != MUSL_AREA_META_COUNT) {
         heap->inconsistent++;
         return 0;
     }
-    heap->areas = culet_grow_raw(heap->areas, &heap->area_room, heap->area_count + 1, sizeof *heap->areas);
+    heap->areas = culet_grow(heap->areas, &heap->area_room, heap->area_count + 1, sizeof *heap->areas);
     heap->areas[heap->area_count++] = address;
     for (unsigned i = 0; i < MUSL_AREA_META_COUNT; i++) {
         uint64_t offset = MUSL_AREA_METAS + i * MUSL_META_BYTES;
