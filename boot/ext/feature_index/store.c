@@ -45,7 +45,7 @@ static const char *read_file(struct culet_index *index, int file)
     base = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED)
         return strerror(errno);
-    problem = culet_read_all_at(file, base, (size_t)status.st_size, 0) == 0
+    problem = culet_read_all_at(file, base, (size_t)status.st_size, 0) == (size_t)status.st_size
                   ? check_index(index, base, (size_t)status.st_size)
                   : "it cannot be read";
     if (problem == NULL && mprotect(base, (size_t)status.st_size, PROT_READ) != 0)

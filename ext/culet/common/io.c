@@ -17,17 +17,17 @@ int culet_write_all(int fd, const void *bytes, size_t length)
     return 0;
 }
 
-int culet_read_all_at(int fd, void *bytes, size_t length, off_t offset)
+size_t culet_read_all_at(int fd, void *bytes, size_t length, off_t offset)
 {
-    for (char *at = bytes; length > 0;) {
-        ssize_t got = pread(fd, at, length, offset);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return got < 0 ? errno : EIO;
-        at += got;
-        offset += got;
-        length -= (size_t)got;
+    size_t done = 0;
+    ssize_t got = 1;
+
+    while (done < length && got != 0) {
+        got = pread(fd, (char *)bytes + done, length - done, offset + (off_t)done);
+        if (got < 0 && errno != EINTR)
+            return 0;
+        if (got > 0)
+            done += (size_t)got;
     }
-    return 0;
+    return done;
 }

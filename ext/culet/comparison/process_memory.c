@@ -32,7 +32,7 @@ int culet_comparison_read(const struct comparison_memory *memory, uint64_t first
         uint64_t from = memory->present[next].first > first ? memory->present[next].first : first;
         uint64_t to = memory->present[next].past < past ? memory->present[next].past : past;
         memset(bytes + (at - first), 0, from - at);
-        if (culet_read_all_at(memory->fd, bytes + (from - first), to - from, (off_t)from) != 0)
+        if (culet_read_all_at(memory->fd, bytes + (from - first), to - from, (off_t)from) != to - from)
             return 0;
         at = to;
     }

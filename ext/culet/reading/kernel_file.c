@@ -1,24 +1,16 @@
 #include "reading/kernel_file.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* One read may give less than there is. */
+#include "common/io.h"
+
 static bool read_descriptor(int descriptor, char *text, size_t size)
 {
-    size_t length = 0;
-    ssize_t got = 1;
+    size_t length = culet_read_all_at(descriptor, text, size - 1, 0);
 
-    while (length < size - 1 && got != 0) {
-        got = pread(descriptor, text + length, size - 1 - length, (off_t)length);
-        if (got < 0 && errno != EINTR)
-            length = got = 0;
-        if (got > 0)
-            length += (size_t)got;
-    }
     text[length] = '\0';
     return length > 0;
 }

@@ -85,7 +85,7 @@ int culet_record_file_copy(const struct culet_record_file *file, uint64_t offset
                            unsigned char *content)
 {
     return culet_read_all_at(file->fd, content, content_bytes, (off_t)(offset + sizeof(struct culet_string_record))) ==
-           0;
+           content_bytes;
 }
 
 void culet_record_file_close(struct culet_record_file *file)
