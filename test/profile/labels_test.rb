@@ -70,6 +70,7 @@ class ProfileLabelsTest < Minitest::Test
   def test_values_are_cut_after_200_bytes_and_between_characters
     assert_equal({ "a" => "x" * 200 }, Profile.label(a: "x" * 5000) { Profile.labels })
     assert_equal({ "a" => "x#{"é" * 99}" }, Profile.label(a: "x#{"é" * 400}") { Profile.labels })
+    assert_equal({ "a" => "x#{"😀" * 49}" }, Profile.label(a: "x#{"😀" * 400}") { Profile.labels })
   end
 
   def test_bytes_that_would_break_a_line_are_escaped

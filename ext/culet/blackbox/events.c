@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "blackbox/box.h"
+#include "common/values.h"
 #include "reading/reading.h"
 #include "reading/ruby_stats.h"
 
@@ -51,17 +52,6 @@ static void free_slot(uint64_t slot)
     atomic_fetch_and(&used[slot / GROUP], ~(UINT64_C(1) << slot % GROUP));
 }
 
-/* Cuts at a character. */
-static size_t fitting(const char *label, size_t length)
-{
-    if (length <= CULET_BOX_LABEL)
-        return length;
-    for (length = CULET_BOX_LABEL; length > CULET_BOX_LABEL - 3; length--)
-        if (((unsigned char)label[length] & 0xc0) != 0x80)
-            break;
-    return length;
-}
-
 static size_t bytes_of(size_t label)
 {
     return offsetof(struct culet_box_event, label) + label;
@@ -83,7 +73,7 @@ uint64_t culet_events_begin(const char *label, size_t length)
                                      .resident_after = CULET_UNKNOWN,
                                      .objects_before = culet_ruby_stat_now(CULET_RUBY_OBJECTS),
                                      .objects_after = CULET_UNKNOWN};
-    length = fitting(label, length);
+    length = culet_fitting_bytes(label, length, CULET_BOX_LABEL);
     memcpy(event.label, label, length);
     atomic_store(&numbers[slot], number);
     culet_box_write(CULET_BOX_RUNNING, culet_box_slot(CULET_BOX_RUNNING, slot), number, now, &event, bytes_of(length));
@@ -101,7 +91,7 @@ void culet_events_rename(uint64_t event, const char *label, size_t length)
 
     if (slot != NULL)
         culet_box_write(CULET_BOX_RUNNING, slot + CULET_BOX_RELABEL, NUMBER(event), culet_clock(CLOCK_REALTIME), label,
-                        fitting(label, length));
+                        culet_fitting_bytes(label, length, CULET_BOX_LABEL));
 }
 
 /* The event as its slot has it, with its latest label. Returns the length of the label. */

@@ -160,26 +160,12 @@ static void put_all(struct set *set, const char *text, size_t length)
     }
 }
 
-/* The start of a String, cut at a character. */
-static size_t cut(VALUE string)
-{
-    size_t length = (size_t)RSTRING_LEN(string);
-    const char *bytes = RSTRING_PTR(string);
-
-    if (length <= VALUE_BYTES)
-        return length;
-    for (length = VALUE_BYTES; length > VALUE_BYTES - 3; length--)
-        if (((unsigned char)bytes[length] & 0xc0) != 0x80)
-            return length;
-    return VALUE_BYTES;
-}
-
 static struct text add_text(struct set *set, VALUE object, char separator)
 {
     VALUE string = rb_str_export_to_enc(rb_obj_as_string(object), rb_utf8_encoding());
+    size_t length = culet_fitting_bytes(RSTRING_PTR(string), (size_t)RSTRING_LEN(string), VALUE_BYTES);
     char *to = set->bytes + set->length;
-    struct text text = {to,
-                        culet_profile_escape(to, SET_BYTES - set->length, RSTRING_PTR(string), cut(string), separator)};
+    struct text text = {to, culet_profile_escape(to, SET_BYTES - set->length, RSTRING_PTR(string), length, separator)};
 
     RB_GC_GUARD(string);
     set->length += text.length;
