@@ -1,14 +1,9 @@
 #include "profile/liveness.h"
 
-#include <limits.h>
-#include <linux/futex.h>
 #include <ruby/thread.h>
-#include <stdatomic.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "common/pages.h"
+#include "common/sleeper.h"
 #include "common/values.h"
 #include "profile/windows.h"
 #include "reading/clock.h"
@@ -230,8 +225,8 @@ void culet_liveness_addresses(VALUE *list, size_t count)
 
 /* ---- the thread ---- */
 
-/* Times that it had nothing more to do; a futex. */
-static _Atomic uint32_t rounds;
+/* Whoever waits for it is woken when it has nothing more to do. */
+static struct culet_sleeper waiting;
 
 /* It belongs to the program's default group, whichever thread created it. Puma reports threads that a fork will end,
  * unless they have the variable `fork_safe`. */
@@ -253,8 +248,7 @@ static void end_round(void)
 
     culet_windows_cost(used > counted ? used - counted : used); /* another thread's clock starts at 0 */
     counted = used;
-    atomic_fetch_add(&rounds, 1);
-    (void)syscall(SYS_futex, &rounds, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    culet_sleeper_wake(&waiting);
 }
 
 /* What earlier calls left on the stack would keep objects alive while the thread sleeps. */
@@ -301,9 +295,7 @@ static void wake_thread(void)
 
 static void *wait_for_round(void *before)
 {
-    struct timespec time = {0, WAIT_NANOSECONDS};
-
-    (void)syscall(SYS_futex, &rounds, FUTEX_WAIT_PRIVATE, *(uint32_t *)before, &time, NULL, 0);
+    culet_sleeper_sleep(&waiting, *(uint32_t *)before, WAIT_NANOSECONDS);
     return NULL;
 }
 
@@ -311,7 +303,7 @@ static void *wait_for_round(void *before)
  * give the GVL away, this one does not check for interrupts. */
 void culet_liveness_update(void)
 {
-    uint32_t before = atomic_load(&rounds);
+    uint32_t before = atomic_load(&waiting.wakeups);
 
     if (liveness.ended || (liveness.active && liveness.added_count == 0 && !check_is_due()))
         return;
