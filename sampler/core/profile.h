@@ -195,7 +195,7 @@ struct culet_profile_api {
                     const uint64_t *words, size_t count);
     void (*remove)(uint32_t sample);
 
-    /* Writes the lines P, A, R, G, U, M, K, S, B, D and I, without the first line and E. Stops the calling thread only: the tables are
+    /* Writes the lines P, A, R, G, U, M, K, S, W, D and I, without the first line and E. Stops the calling thread only: the tables are
      * copied under the lock, and written from the copy. False: no memory, or `output` returned false. `lines` is increased
      * by the number of lines. */
     bool (*write)(culet_profile_output *output, void *data, uint64_t *lines);

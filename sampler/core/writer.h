@@ -1,4 +1,4 @@
-/* writer.h - the lines P, A, R, G, U, M, K, S, B, D and I of the stream (profile.h). */
+/* writer.h - the lines P, A, R, G, U, M, K, S, W, D and I of the stream (profile.h). */
 #pragma once
 
 #include "tables.h"

@@ -40,48 +40,16 @@ static uint32_t frame_of(const char *line, const char *end)
     return value >> CULET_WORD_SHIFT == CULET_WORD_RUBY ? (uint32_t)(value >> 24) : 0;
 }
 
-/* Sets a byte for each frame that a stack of the stream has. */
-static void mark_used(const char *from, const char *past, char *used, uint32_t count)
-{
-    const char *end;
-
-    for (; (end = memchr(from, '\n', (size_t)(past - from))) != NULL; from = end + 1) {
-        uint32_t id = frame_of(from, end);
-        if (id != 0 && id <= count)
-            used[id] = 1;
-    }
-}
-
-static void write_frames(struct culet_buffer *buffer, uint64_t *lines)
-{
-    struct culet_buffer used = {NULL, 0, 0, 0};
-    uint32_t count = culet_profile_frames_count();
-    char *bytes = culet_buffer_reserve(&used, (size_t)count + 1);
-
-    if (bytes == NULL) {
-        buffer->failed = 1;
-        return;
-    }
-    mark_used(buffer->bytes, buffer->bytes + buffer->length, bytes, count);
-    for (uint32_t id = 1; id <= count; id++) {
-        if (!bytes[id])
-            continue;
-        culet_profile_frames_write(buffer, id);
-        (*lines)++;
-    }
-    culet_buffer_free(&used);
-}
-
-#define INTERNED_BYTES (CULET_INTERNED_TEXTS / 8 + 1)
-
-/* A bit for each label set and each type. */
-struct used_texts {
-    unsigned char labels[INTERNED_BYTES], types[INTERNED_BYTES];
+/* What a stream refers to: a byte for each frame, a bit for each label set and each type. */
+struct used {
+    char *frames;
+    uint32_t count; /* of frames */
+    culet_interned_bits labels, types;
 };
 
-static void set_bit(unsigned char *bits, unsigned long number)
+static void set_bit(culet_interned_bits bits, unsigned long number)
 {
-    if (number / 8 < INTERNED_BYTES)
+    if (number / 8 < sizeof(culet_interned_bits))
         bits[number / 8] |= (unsigned char)(1 << number % 8);
 }
 
@@ -93,28 +61,50 @@ static unsigned long field(const char *line, const char *end, int spaces)
     return line != NULL ? strtoul(line, NULL, 10) : 0;
 }
 
-/* Of lines "S kind stack label type ...". */
-static void mark_texts(const char *from, const char *past, struct used_texts *used)
+/* Of lines "K id parent word" and "S kind stack label type ...". */
+static void mark_used(struct used *used, const char *line, const char *end)
 {
-    const char *end;
+    uint32_t frame = frame_of(line, end);
 
-    for (; (end = memchr(from, '\n', (size_t)(past - from))) != NULL; from = end + 1) {
-        if (from[0] != 'S')
+    if (frame != 0 && frame <= used->count)
+        used->frames[frame] = 1;
+    if (line[0] != 'S')
+        return;
+    set_bit(used->labels, field(line, end, 3));
+    set_bit(used->types, field(line, end, 4));
+}
+
+static uint64_t write_frames(struct culet_buffer *buffer, const struct used *used)
+{
+    uint64_t lines = 0;
+
+    for (uint32_t id = 1; id <= used->count; id++) {
+        if (!used->frames[id])
             continue;
-        set_bit(used->labels, field(from, end, 3));
-        set_bit(used->types, field(from, end, 4));
+        culet_profile_frames_write(buffer, id);
+        lines++;
     }
+    return lines;
 }
 
 void culet_profile_dump_names(struct culet_buffer *buffer, uint64_t *lines)
 {
-    struct used_texts used = {{0}, {0}};
+    struct culet_buffer frames = {NULL, 0, 0, 0};
+    struct used used = {.count = culet_profile_frames_count()};
+    const char *past = buffer->bytes + buffer->length, *end;
 
-    mark_texts(buffer->bytes, buffer->bytes + buffer->length, &used);
-    *lines += culet_labels_write(buffer, used.labels, INTERNED_BYTES);
+    used.frames = culet_buffer_reserve(&frames, (size_t)used.count + 1);
+    if (used.frames == NULL) {
+        buffer->failed = 1;
+        return;
+    }
+    for (const char *line = buffer->bytes; (end = memchr(line, '\n', (size_t)(past - line))) != NULL; line = end + 1)
+        mark_used(&used, line, end);
+    *lines += culet_labels_write(buffer, used.labels);
     *lines += culet_objects_write_totals(buffer);
-    *lines += culet_objects_write_types(buffer, used.types, INTERNED_BYTES);
-    write_frames(buffer, lines);
+    *lines += culet_objects_write_types(buffer, used.types);
+    *lines += write_frames(buffer, &used);
+    culet_buffer_free(&frames);
 }
 
 void culet_profile_dump(const struct culet_profile_api *api, struct culet_buffer *buffer)

@@ -36,13 +36,8 @@ size_t culet_interned_text(struct culet_interned *table, uint32_t number, char *
     return length;
 }
 
-static bool is_used(uint32_t number, const unsigned char *used, size_t used_bytes)
-{
-    return used == NULL || (number / 8 < used_bytes && (used[number / 8] >> number % 8 & 1) != 0);
-}
-
 uint64_t culet_interned_write(struct culet_interned *table, struct culet_buffer *buffer, char type,
-                              const unsigned char *used, size_t used_bytes)
+                              const culet_interned_bits used)
 {
     uint64_t lines = 0;
     const char *text;
@@ -50,7 +45,7 @@ uint64_t culet_interned_write(struct culet_interned *table, struct culet_buffer 
 
     culet_interned_lock(table);
     for (uint32_t number = 1; number <= table->texts.count; number++) {
-        if (!is_used(number, used, used_bytes))
+        if ((used[number / 8] >> number % 8 & 1) == 0)
             continue;
         culet_buffer_format(buffer, "%c %u ", type, number);
         text = culet_texts_get(&table->texts, number, &length);

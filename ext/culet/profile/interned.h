@@ -31,6 +31,9 @@ uint32_t culet_interned_number(struct culet_interned *table, const char *text, s
 /* Copies the text of a number. Returns its length; 0 for an unknown number, or if it exceeds `size`. */
 size_t culet_interned_text(struct culet_interned *table, uint32_t number, char *text, size_t size);
 
-/* Adds a line "TYPE NUMBER TEXT" for each text whose bit in `used` is set; NULL: for all. Returns the number of lines. */
+/* A bit for each number. */
+typedef unsigned char culet_interned_bits[CULET_INTERNED_TEXTS / 8 + 1];
+
+/* Adds a line "TYPE NUMBER TEXT" for each text whose bit in `used` is set. Returns the number of lines. */
 uint64_t culet_interned_write(struct culet_interned *table, struct culet_buffer *buffer, char type,
-                              const unsigned char *used, size_t used_bytes);
+                              const culet_interned_bits used);

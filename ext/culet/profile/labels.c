@@ -349,9 +349,9 @@ static VALUE profile_labels(VALUE self)
     return hash;
 }
 
-uint64_t culet_labels_write(struct culet_buffer *buffer, const unsigned char *used_sets, size_t used_bytes)
+uint64_t culet_labels_write(struct culet_buffer *buffer, const culet_interned_bits used)
 {
-    return culet_interned_write(&sets, buffer, 'L', used_sets, used_bytes);
+    return culet_interned_write(&sets, buffer, 'L', used);
 }
 
 /* ---- fork ---- */

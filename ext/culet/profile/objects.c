@@ -238,9 +238,9 @@ uint64_t culet_objects_write_totals(struct culet_buffer *buffer)
     return 1;
 }
 
-uint64_t culet_objects_write_types(struct culet_buffer *buffer, const unsigned char *used, size_t used_bytes)
+uint64_t culet_objects_write_types(struct culet_buffer *buffer, const culet_interned_bits used)
 {
-    return culet_interned_write(&types, buffer, 'T', used, used_bytes);
+    return culet_interned_write(&types, buffer, 'T', used);
 }
 
 static uint64_t allocated(void)

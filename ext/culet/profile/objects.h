@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "common/buffer.h"
+#include "profile/interned.h"
 #include "sampler/core/profile.h"
 
 void culet_init_profile_objects(VALUE profile, const struct culet_profile_api *api);
@@ -27,8 +28,8 @@ void culet_objects_check(void);
 /* Adds the line O, if there was a window. Returns the number of lines. */
 uint64_t culet_objects_write_totals(struct culet_buffer *buffer);
 
-/* Adds a line T for each type whose bit in `used` is set; NULL: for all. Returns the number of lines. */
-uint64_t culet_objects_write_types(struct culet_buffer *buffer, const unsigned char *used, size_t used_bytes);
+/* Adds a line T for each type whose bit in `used` is set. Returns the number of lines. */
+uint64_t culet_objects_write_types(struct culet_buffer *buffer, const culet_interned_bits used);
 
 /* Sets, by the number of its sample, the address of each object that has not been collected. They are valid until the next
  * collection. Requires the GVL, in the main Ractor. May raise. */
