@@ -29,7 +29,7 @@ void culet_arena_record_write(const struct culet_arena_record *record)
     culet_json_number(&json, "free_bytes", record->free_bytes);
     culet_json_number(&json, "top_bytes", record->top_bytes);
     culet_json_number(&json, "trim_bytes", record->trim_bytes);
-    culet_json_bool(&json, "broken", record->why);
+    culet_json_raw(&json, "broken", record->why ? "true" : "false");
     culet_json_text(&json, "why", record->why ? record->why : "");
     culet_json_end(&json);
 }

@@ -71,11 +71,6 @@ void culet_json_seconds(struct culet_json *json, const char *key, uint64_t ns)
     culet_json_float(json, key, (double)ns / 1e9);
 }
 
-void culet_json_bool(struct culet_json *json, const char *key, bool value)
-{
-    culet_json_raw(json, key, value ? "true" : "false");
-}
-
 void culet_json_text(struct culet_json *json, const char *key, const char *text)
 {
     add_key(json, key);

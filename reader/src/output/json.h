@@ -3,7 +3,6 @@
 
 #include "base/buffer.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct culet_json {
@@ -16,8 +15,6 @@ void culet_json_float(struct culet_json *json, const char *key, double number);
 
 /* Nanoseconds, written as seconds. */
 void culet_json_seconds(struct culet_json *json, const char *key, uint64_t ns);
-
-void culet_json_bool(struct culet_json *json, const char *key, bool value);
 
 /* Escapes the text; invalid UTF-8 becomes U+FFFD, NULL becomes null. */
 void culet_json_text(struct culet_json *json, const char *key, const char *text);

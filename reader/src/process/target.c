@@ -48,20 +48,14 @@ static const char *thread_file(const struct culet_target *target, const char *fi
     return name;
 }
 
-static bool status_number(const struct culet_target *target, const char *key, long *number)
-{
-    char name[80];
-
-    return culet_proc_number(thread_file(target, "status", name), key, number);
-}
-
 uint32_t culet_target_threads(const struct culet_target *target)
 {
+    char name[80];
     long count = 0;
 
     if (target->most_threads)
         return target->most_threads;
-    return status_number(target, "Threads", &count) ? (uint32_t)count : 0;
+    return culet_proc_number(thread_file(target, "status", name), "Threads", &count) ? (uint32_t)count : 0;
 }
 
 static bool seems_ended(pid_t process)
