@@ -87,22 +87,21 @@ void culet_pagemap_set_block(uintptr_t start, struct culet_span *span)
     put(start, 1, to_span(span), 0);
 }
 
-static uintptr_t freed_record(unsigned klass, size_t distance, size_t length)
+static uintptr_t freed_record(unsigned klass, size_t length)
 {
     if (length > FREED_LENGTH_MAX)
         length = FREED_LENGTH_MAX;
-    return CULET_ENTRY_FREED | (uintptr_t)klass << FREED_CLASS_SHIFT | distance << FREED_DISTANCE_SHIFT |
-           length << FREED_LENGTH_SHIFT;
+    return CULET_ENTRY_FREED | (uintptr_t)klass << FREED_CLASS_SHIFT | length << FREED_LENGTH_SHIFT;
 }
 
 void culet_pagemap_set_freed(uintptr_t start, size_t pages, unsigned klass)
 {
-    put(start, pages, freed_record(klass, 0, pages), UINT64_C(1) << FREED_DISTANCE_SHIFT);
+    put(start, pages, freed_record(klass, pages), UINT64_C(1) << FREED_DISTANCE_SHIFT);
 }
 
 void culet_pagemap_set_freed_huge(uintptr_t start, size_t pages)
 {
-    put(start, 1, freed_record(0, 0, pages), 0);
+    put(start, 1, freed_record(0, pages), 0);
 }
 
 void culet_pagemap_clear(uintptr_t start, size_t pages)

@@ -55,7 +55,6 @@ struct batch {
 
 /* The batch of the thread that purges without the pages lock. The purge lock, taken before the pages lock, is that
  * thread's. */
-enum purge_lock_use { KEEP_LOCK, MAY_RELEASE };
 static struct batch purging; /* [pages lock] */
 static struct culet_lock purge_lock;
 static uint32_t purge_waiters;         /* [pages lock] */
@@ -426,7 +425,7 @@ static size_t take(uint32_t index, size_t from, size_t pages)
     return dirty;
 }
 
-static size_t purge_segments(size_t target, size_t most, enum purge_lock_use use);
+static size_t purge_segments(size_t target);
 
 static size_t keep_pages(void)
 {
@@ -468,7 +467,7 @@ static void purge_on_growth(void)
     size_t batch = owed / CULET_GROWTH_RATIO, keep = keep_pages();
     owed = 0;
     if (stats.dirty > keep)
-        purge_segments(stats.dirty - keep > batch ? stats.dirty - batch : keep, SIZE_MAX, MAY_RELEASE);
+        purge_segments(stats.dirty - keep > batch ? stats.dirty - batch : keep);
 }
 
 /* The first segment that may have a free range of so many pages. */
@@ -557,7 +556,7 @@ void culet_pages_put(uint32_t segment, uintptr_t start, size_t pages, uint64_t d
     if (culet_wakeup_scavenger_runs()) {
         culet_wakeup_notify();
     } else {
-        purge_segments(keep_pages() / 2, SIZE_MAX, MAY_RELEASE);
+        purge_segments(keep_pages() / 2);
         if (stats.purged_bytes - reclaimed > CULET_SCAVENGER_PURGED_BYTES)
             culet_wakeup_request_scavenger();
     }
@@ -743,24 +742,22 @@ static void end_purge(const struct cursor *at, size_t target)
     unpurgeable = all && stats.dirty > target ? (at->skipped < stats.dirty ? at->skipped : stats.dirty) : 0;
 }
 
-/* Purges dirty pages until at most `target` are left or about `most` have been returned; of the last segment all. With
- * MAY_RELEASE other threads can use the page heap while the kernel works; nothing is done if one of them purges. */
-static size_t purge_segments(size_t target, size_t most, enum purge_lock_use use)
+/* Purges dirty pages until at most `target` are left; of the last segment all. Other threads can use the page heap while
+ * the kernel works; nothing is done if one of them purges. */
+static size_t purge_segments(size_t target)
 {
     struct cursor at = cursor_at_top();
     struct batch own = {.count = 0}, *batch = &own;
     size_t slice = CULET_PURGE_SLICE_BYTES >> CULET_PAGE_SHIFT, returned = 0;
 
     /* For the thread that forks all locks are open, so it purges as if it kept the lock. */
-    bool release = use == MAY_RELEASE && !culet_lock_forking();
+    bool release = !culet_lock_forking();
     if (release && !culet_lock_try(&purge_lock))
         return 0;
     if (release)
         batch = &purging;
-    while ((at.page || (stats.dirty > target && returned < most * CULET_PAGE)) &&
-           fill_batch(batch, &at, release ? slice : CULET_SEGMENT_PAGES)) {
+    while ((at.page || stats.dirty > target) && fill_batch(batch, &at, release ? slice : CULET_SEGMENT_PAGES))
         returned += purge_and_empty(batch, &at, release);
-    }
     end_purge(&at, target);
     if (release)
         culet_unlock(&purge_lock);
@@ -770,18 +767,6 @@ static size_t purge_segments(size_t target, size_t most, enum purge_lock_use use
 static size_t cached_pages(void)
 {
     return culet_huge_cache_bytes() >> CULET_PAGE_SHIFT;
-}
-
-size_t culet_pages_purge(size_t target, size_t most)
-{
-    size_t all = stats.dirty + cached_pages(), surplus = all > target ? all - target : 0;
-    size_t returned = culet_huge_cache_purge((surplus < most ? surplus : most) << CULET_PAGE_SHIFT);
-
-    culet_pages_count_purged(returned);
-    if (returned >> CULET_PAGE_SHIFT >= most)
-        return returned;
-    return returned + purge_segments(target > cached_pages() ? target - cached_pages() : 0,
-                                     most - (returned >> CULET_PAGE_SHIFT), KEEP_LOCK);
 }
 
 /* The huge-block cache, outside of the pages lock. */
@@ -831,7 +816,7 @@ size_t culet_pages_purge_unlocked(size_t keep)
 {
     /* For the thread that forks all locks are open, so it purges as if it held the pages lock. */
     if (culet_lock_forking())
-        return culet_pages_purge(keep, SIZE_MAX);
+        return culet_pages_reclaim(keep);
 
     culet_lock(&purge_lock);
     culet_lock(&culet_pages_lock);
@@ -872,7 +857,7 @@ size_t culet_pages_reclaim(size_t keep)
     size_t huge = culet_huge_cache_purge(all > keep ? (all - keep) << CULET_PAGE_SHIFT : 0);
 
     culet_pages_count_purged(huge);
-    size_t returned = purge_segments(keep > cached_pages() ? keep - cached_pages() : 0, SIZE_MAX, MAY_RELEASE);
+    size_t returned = purge_segments(keep > cached_pages() ? keep - cached_pages() : 0);
     reclaimed += returned;
     return huge + returned;
 }

@@ -112,7 +112,7 @@ static void shorten(struct run *run)
 static void purge(uint64_t *seed)
 {
     size_t keep = check_random(seed) % 400, before = culet_pages_stats().purged_bytes;
-    size_t dirty = culet_pages_stats().dirty, returned = culet_pages_purge(keep, SIZE_MAX);
+    size_t dirty = culet_pages_stats().dirty, returned = culet_pages_reclaim(keep);
     struct culet_pages_stats counts = culet_pages_stats();
 
     CHECK_EQUAL(counts.purged_bytes - before, returned);
@@ -209,7 +209,7 @@ TEST(purged_pages_are_not_resident_and_read_as_zeros)
     put(&run);
     size_t before = resident_bytes(start, 96 * CULET_PAGE);
     CHECK(before > 0, "nothing was resident");
-    CHECK(culet_pages_purge(0, SIZE_MAX) >= 96 * CULET_PAGE - 2 * page, "too little came back");
+    CHECK(culet_pages_reclaim(0) >= 96 * CULET_PAGE - 2 * page, "too little came back");
     CHECK_EQUAL(resident_bytes(start, 96 * CULET_PAGE), 0);
     for (unsigned i = 0; i < 16; i++)
         check_marks(&beside[i]);
