@@ -25,3 +25,9 @@ $(shell mkdir -p $(KERNEL_HEADERS) && ln -sfn /usr/include/linux /usr/include/as
 CC += -idirafter $(KERNEL_HEADERS) -Wl,--eh-frame-hdr
 endif
 WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
+
+.PHONY: clean
+clean:
+	rm -rf $(BUILD)
+# The default is what a part names first.
+.DEFAULT_GOAL :=
