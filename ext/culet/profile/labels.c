@@ -349,9 +349,9 @@ static VALUE profile_labels(VALUE self)
     return hash;
 }
 
-uint64_t culet_labels_write(struct culet_buffer *buffer, const culet_interned_bits used)
+uint64_t culet_labels_write(struct culet_buffer *buffer, const culet_interned_bits which)
 {
-    return culet_interned_write(&sets, buffer, 'L', used);
+    return culet_interned_write(&sets, buffer, 'L', which);
 }
 
 /* ---- fork ---- */

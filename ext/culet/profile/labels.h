@@ -42,5 +42,5 @@ struct culet_labels_listener {
 /* Sets the one listener, for good. Requires the GVL. */
 void culet_labels_listen(const struct culet_labels_listener *listener);
 
-/* Adds a line L for each label set whose bit in `used` is set. Returns the number of lines. */
-uint64_t culet_labels_write(struct culet_buffer *buffer, const culet_interned_bits used);
+/* Adds a line L for each label set whose bit in `which` is set. Returns the number of lines. */
+uint64_t culet_labels_write(struct culet_buffer *buffer, const culet_interned_bits which);
