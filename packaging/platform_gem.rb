@@ -34,8 +34,8 @@ module Packaging
       made = Dir[File.join(ROOT, "pkg", "*-#{@toolchain.platform}.gem")].max_by { |path| File.mtime(path) }
       raise Failed, "rake-compiler made no gem for #{@toolchain.platform}" unless made
 
-      # rake-compiler packs a copy of the files.
-      FileUtils.rm_rf(made.delete_suffix(".gem"))
+      # rake-compiler packs a copy of the files, and leaves extensions beside the checkout's own.
+      FileUtils.rm_rf([made.delete_suffix(".gem"), *Dir[File.join(ROOT, "lib/culet/[0-9]*")]])
       FileUtils.mkdir_p(folder)
       target = File.join(File.expand_path(folder), File.basename(made))
       FileUtils.mv(made, target) unless made == target

@@ -231,8 +231,8 @@ module TestHelper
   def skip_unless_all = (skip "run by bin/test --all" unless all_tests?)
 
   # A variable set by whoever runs the tests must not decide their outcome.
-  NEUTRAL = [*%w[LD_PRELOAD MALLOC_ARENA_MAX MALLOC_CONF GLIBC_TUNABLES RUBYOPT CULET_CHILDREN CULET_INHERITED NO_COLOR COLUMNS],
-             *ENV.keys.grep(/\ACULET_TEST_/)].to_h { |name| [name, nil] }.freeze
+  NEUTRAL = %w[LD_PRELOAD MALLOC_ARENA_MAX MALLOC_CONF GLIBC_TUNABLES RUBYOPT CULET_CHILDREN CULET_INHERITED NO_COLOR COLUMNS]
+            .concat(ENV.keys.grep(/\ACULET_TEST_/)).to_h { |name| [name, nil] }.freeze
 
   private
 

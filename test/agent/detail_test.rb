@@ -27,7 +27,7 @@ class AgentDetailTest < Minitest::Test
   def test_without_the_native_part_it_loads_and_says_why_it_does_not_listen
     in_directory do |directory|
       FileUtils.cp_r("#{TestHelper::ROOT}/lib", directory)
-      FileUtils.rm_f(File.join(directory, "lib/culet/culet.so"))
+      FileUtils.rm_f(Dir["#{directory}/lib/culet/**/culet.so"])
       script = "require 'culet/agent'; p Culet::Agent.listening?; puts Culet::Agent.problem"
       out, err, status = run_program(RbConfig.ruby, "-w", "-I#{directory}/lib", "-e", script, env: TestHelper::NEUTRAL)
       assert_equal [true, ""], [status.success?, err]

@@ -132,6 +132,8 @@ class GemsTest < Minitest::Test
       assert_equal(*gems.map { |path| Digest::SHA256.file(path).hexdigest })
       next assert_runs_on_musl(gems.first, platform) if platform.end_with?("-musl")
       next unless platform.start_with?(RbConfig::CONFIG["host_cpu"])
+      # Debian 12's is older than the one that knows such platforms.
+      next unless Gem::Package.new(gems.first).spec.required_rubygems_version.satisfied_by?(Gem.rubygems_version)
 
       home = install(gems.first)
       out, err, = run_program(RbConfig.ruby, "-rculet", "-e", "p Culet.native?", env: environment(home))
