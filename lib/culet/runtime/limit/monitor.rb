@@ -131,11 +131,9 @@ module Culet
           reread unless woken
           note_limit
           @escalation.relieve unless woken
-          next unless woken
-
           @wakeup.read_nonblock(8, exception: false)
           native_steps
-          wait_for_next_pass(@escalation.call)
+          wait_for_next_pass(@escalation.call) if woken
         end
       rescue StandardError => e
         Limit.log.call("culet: the memory limit is not kept any more: #{e.class}: #{e.message}") unless @stopping
@@ -205,12 +203,13 @@ module Culet
         tightened(counts, before)
       end
 
-      # Logged when it begins.
+      # Logged when it begins; it may have ended by now.
       def tightened(counts, before)
         return unless counts[:tightened] > before.fetch(:tightened, 0) && before.fetch(:budget_bytes, 0).zero?
 
-        @history.add("tighten", freed: nil, used: counts[:used_bytes], limit: @source.bytes,
-                                detail: "Ruby collects after #{Text::Size.human(counts[:budget_bytes])} of malloc")
+        budget = counts[:budget_bytes]
+        detail = "Ruby collects after #{Text::Size.human(budget)} of malloc" if budget.positive?
+        @history.add("tighten", freed: nil, used: counts[:used_bytes], limit: @source.bytes, detail: detail)
       end
 
       def close = [*@files, @wakeup].compact.each(&:close)
