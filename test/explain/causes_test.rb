@@ -178,6 +178,21 @@ class ExplainCausesTest < Minitest::Test
     assert_match(/\Athe collector runs late: 100 MB are garbage, beside 40\.0 MB in use/, found.sentence)
   end
 
+  # Ruby 4.1 has a heap for each of twelve sizes.
+  def test_a_heap_that_ruby_has_from_the_start_is_not_sparse
+    levels = { "ruby_objects" => 2, "ruby_free_slots" => 58 }
+    assert_equal "ruby_heap", diagnosis(levels: levels).verdict
+    assert_equal "none", diagnosis(levels: levels, initial_heap: 31).verdict
+    assert_equal "ruby_heap", diagnosis(levels: levels, initial_heap: 12).verdict
+  end
+
+  def test_the_heaps_that_a_process_has_from_the_start
+    sizes = [40, 80, 160].map { |bytes| { "slot_bytes" => bytes, "pages" => bytes == 80 ? 0 : 3, "live" => 1, "free" => 0 } }
+    heap = Struct.new(:ruby).new(Struct.new(:slots).new(sizes))
+    members = [Member.new(1, nil, heap, false), Member.new(2, 1, heap, true), Member.new(3, nil, Struct.new(:ruby).new(nil), false)]
+    assert_equal 2 * 2560 * 1024, Culet::Diagnosis::Observation.new(tree: Tree.new(0, members)).initial_heap_bytes
+  end
+
   def test_garbage_that_waits_is_a_late_collector
     assert_equal "ruby_heap", diagnosis(garbage: 90).verdict
     assert_match(/\Athe collector runs late: 90\.0 MB are garbage, beside .* in use\z/, diagnosis(garbage: 90).sentence)
@@ -237,9 +252,10 @@ class ExplainCausesTest < Minitest::Test
   # @param garbage [Integer, nil] megabytes at each look
   # @param look [Hash, nil] what each look has found; kept: bytes of a holder, at all looks or at each
   # @param looks_late [Boolean] whether most looks are missing
+  # @param initial_heap [Integer] megabytes up to which Ruby's heap grows without a collection
   # @param jobs [Array<Array(String, Integer, Integer)>, nil] label, and when it began and ended, as of the black box
   def diagnosis(in_use: [40] * 6, free: [0] * in_use.size, resident: [], counted: nil, turns: false, levels: {}, arenas: [], garbage: nil, look: nil,
-                looks_late: false, unused: nil, limit: nil, jobs: nil)
+                looks_late: false, unused: nil, limit: nil, initial_heap: 0, jobs: nil)
     process = observed(in_use, free, turns, levels, arenas, known: counted.nil?)
     resident = [80] * counted.size if counted
     moments = [0, *resident].each_with_index.map do |megabytes, at|
@@ -251,6 +267,7 @@ class ExplainCausesTest < Minitest::Test
                                                     retention: look && looks(**look), looks_late: looks_late, problems: [])
     part = Culet::Savings::Part.new(snapshot: process.snapshot, levels: bytes(levels))
     observation.define_singleton_method(:parts) { [part] }
+    observation.define_singleton_method(:initial_heap_bytes) { initial_heap * MEGABYTE }
     observation.history = history(process, jobs) if jobs
     Culet::Diagnosis.new(observation, unused: unused)
   end

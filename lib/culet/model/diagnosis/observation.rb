@@ -4,6 +4,7 @@ require_relative "../collector_limits"
 require_relative "../remedies"
 require_relative "../savings"
 require_relative "../snapshot_levels"
+require_relative "../thresholds"
 require_relative "../trend"
 require_relative "reuse"
 
@@ -171,6 +172,12 @@ module Culet
       # @param names [Array<String>] levels
       # @return [Integer] bytes of all processes, without what they share with their parent
       def private_bytes(*names) = parts.sum { |part| part.bytes(*names) }
+
+      # @return [Integer] bytes of the Ruby heaps that were not forked, up to which they grow without a collection
+      def initial_heap_bytes
+        sizes = (members - workers).flat_map { |member| member.snapshot.ruby&.slots || [] }
+        Thresholds::INITIAL_HEAP_BYTES * sizes.count { |size| size["pages"].positive? }
+      end
 
       # @return [Remedies] for the processes whose memory could be read
       def remedies
