@@ -182,8 +182,8 @@ class ExplainCausesTest < Minitest::Test
   def test_a_heap_that_ruby_has_from_the_start_is_not_sparse
     levels = { "ruby_objects" => 2, "ruby_free_slots" => 58 }
     assert_equal "ruby_heap", diagnosis(levels: levels).verdict
-    assert_equal "none", diagnosis(levels: levels, initial_heap: 31).verdict
-    assert_equal "ruby_heap", diagnosis(levels: levels, initial_heap: 12).verdict
+    assert_equal "none", diagnosis(levels: levels, initial_heap: 61).verdict
+    assert_equal 57.5 * MEGABYTE, diagnosis(levels: levels, initial_heap: 31).causes.list.first.bytes
   end
 
   def test_the_heaps_that_a_process_has_from_the_start

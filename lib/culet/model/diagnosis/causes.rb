@@ -188,9 +188,9 @@ module Culet
       def ruby_heap
         free = @observation.private_bytes(*RUBY)
         live = @observation.private_bytes("ruby_objects")
-        return if free.zero?
+        return if free + live <= @observation.initial_heap_bytes
 
-        cause("ruby_heap", free + live - planned(Thresholds::SLOT_RESERVE, live),
+        cause("ruby_heap", free - (Thresholds::SLOT_RESERVE * live),
               "the Ruby heap is sparse: #{human(free)} of its pages are free slots, beside #{human(live)} of objects" \
               "#{settings_note}",
               ["ruby_free_bytes", free], ["ruby_objects_bytes", live], ["total_bytes", total])
@@ -201,14 +201,13 @@ module Culet
         share = @observation.reachable_share or return
         pages = @observation.private_bytes(*RUBY_HEAP)
         live = share * pages
-        cause("ruby_heap", pages - planned(Thresholds::HEAP_RESERVE, live),
+        return if pages <= @observation.initial_heap_bytes
+
+        cause("ruby_heap", pages - ((1 + Thresholds::HEAP_RESERVE) * live),
               "the Ruby heap is sparse: #{human(pages - live)} of its pages are free slots or garbage, beside " \
               "#{human(live)} of objects in use#{settings_note}",
               ["ruby_free_bytes", pages - live], ["ruby_objects_bytes", live], ["total_bytes", total])
       end
-
-      # @return [Numeric] bytes of pages that Ruby means to have for what is live
-      def planned(reserve, live) = [(1 + reserve) * live, @observation.initial_heap_bytes].max
 
       # What waits for a collection. A collector that is not held back collects after 32 MB.
       def garbage
