@@ -91,8 +91,10 @@ static const char *append(int file, const char *bytes, size_t length)
         (rlim_t)written + length > most.rlim_cur)
         return strerror(EFBIG);
     error = lseek(file, written, SEEK_SET) < 0 ? errno : culet_write_all(file, bytes, length);
+    if (error != 0)
+        return strerror(error);
     written += (off_t)length;
-    return error == 0 ? NULL : strerror(error);
+    return NULL;
 }
 
 /* Opened each time, because programs close unknown descriptors or rely on descriptor numbers. */
