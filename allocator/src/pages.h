@@ -48,8 +48,9 @@ void culet_pages_put(uint32_t segment, uintptr_t start, size_t pages, uint64_t d
 /* Extends a range in place; false if the pages behind it are not free. May release the lock first. */
 bool culet_pages_extend(uint32_t segment, uintptr_t start, size_t pages, size_t more);
 
-/* In a small heap: returns the huge-block cache and dirty pages to the kernel until at most `keep` pages of both are
- * left. Returns bytes, which do not count towards CULET_SCAVENGER_PURGED_BYTES. May release the lock. */
+/* In a small heap, and for the thread that forks: returns the huge-block cache and dirty pages to the kernel until at
+ * most `keep` pages of both are left. Returns bytes, which do not count towards CULET_SCAVENGER_PURGED_BYTES. May release
+ * the lock. */
 size_t culet_pages_reclaim(size_t keep);
 
 /* Returns the huge-block cache and dirty pages to the kernel until at most `keep` pages of both are left. Returns bytes.

@@ -27,8 +27,8 @@ module Culet
     # Slots beyond the reachable ones that Ruby plans for, as a part of these: RUBY_GC_HEAP_FREE_SLOTS_GOAL_RATIO is 0.4
     # of all.
     HEAP_RESERVE = 0.67
-    # Of each size of slots, the pages that Ruby takes before it collects for more: RUBY_GC_HEAP_INIT_BYTES of 4.1. The
-    # 10,000 slots of each of five sizes that 3.3 to 4.0 take are as much together.
+    # Pages that Ruby takes for each size of slots before it collects for more: RUBY_GC_HEAP_INIT_BYTES of 4.1. The
+    # 10,000 slots of each of five sizes that 3.3 to 4.0 take are as much together; earlier versions take less.
     INITIAL_HEAP_BYTES = 2_560 << 10
     # Free slots that a collector leaves, as a part of the live ones: RUBY_GC_HEAP_FREE_SLOTS_MIN_RATIO is 0.2.
     SLOT_RESERVE = 0.25
