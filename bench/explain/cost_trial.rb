@@ -6,13 +6,16 @@ require "culet/system/processes"
 require "culet/system/ruby_options"
 require_relative "command"
 require_relative "prediction_programs"
+require_relative "fault_cost"
 require_relative "prediction_trial"
 
-# What a watch by culet explain costs the program that is watched.
+# What a watch by culet explain costs the program that is watched: by CPU time, which differs from turn to turn, and by
+# page faults, which do so less. They are what the copies of looks cost it: each page that it writes to next is copied.
 class CostTrial < PredictionTrial
-  HEAD = ["turn", "requests", "CPU ms of a request", "CPU s of culet explain", "p50 ms", "p99 ms", "longest ms"].freeze
+  HEAD = ["turn", "requests", "CPU ms of a request", "page faults of a request", "CPU s of culet explain", "p50 ms",
+          "p99 ms", "longest ms"].freeze
 
-  # @return [Array<String>] a table of the turns, and the ratio of the medians
+  # @return [Array<String>] a table of the turns, and two comparisons of the medians
   def call
     agent = { "RUBYOPT" => "-r#{Culet::RubyOptions.file("agent")}" }
     turns = run(@options[:agent] ? agent : {}, []) do |child, load, _|
@@ -21,39 +24,56 @@ class CostTrial < PredictionTrial
       load.pause = @options[:pause]
       Array.new(2 * @options[:runs]) { |turn| turn(child.pid, load, watched: turn.odd?) }
     end
-    [Bench::Table.markdown(HEAD, turns), ratio(turns)]
+    [Bench::Table.markdown(HEAD, turns), *comparisons(turns)]
   end
 
   private
 
   def turn(pid, load, watched:)
     load.take_seconds
-    before = cpu_seconds(pid)
+    before = spent(pid)
     watcher = children_seconds
     watched ? explain(pid) : sleep(@options[:for])
     watcher = children_seconds - watcher
-    cpu = cpu_seconds(pid).sum { |one, seconds| seconds - before.fetch(one, 0) }
-    row(watched, cpu, watcher, load.take_seconds.sort)
+    cpu, faults = spent(pid).map do |one, now|
+      now.zip(before.fetch(one, [0, 0])).map do |after, earlier|
+        after - earlier
+      end
+    end
+                            .transpose.map(&:sum)
+    row(watched, cpu, faults, watcher, load.take_seconds.sort)
   end
 
-  def row(watched, cpu, watcher, seconds)
+  def row(watched, cpu, faults, watcher, seconds)
     count = seconds.size
     times = seconds.values_at(count / 2, count * 99 / 100, -1).map { |one| (1e3 * one).round(1) }
-    [watched ? "watched" : "alone", count, (1e3 * cpu / count).round(3), watcher.round(2), *times]
+    [watched ? "watched" : "alone", count, (1e3 * cpu / count).round(3), faults.fdiv(count).round(1), watcher.round(2),
+     *times]
   end
 
   def children_seconds = Process.times.then { |times| times.cutime + times.cstime }
 
-  # Of the processes of the program, by number. Forked copies have ended by then.
-  def cpu_seconds(root)
+  # CPU seconds and page faults of the program's processes, by number. Forked copies have ended by then.
+  def spent(root)
     Culet::Processes::Tree.new(root).pids.to_h do |pid|
-      [pid, Culet::Processes::Stat.new(pid).then { |stat| stat.read.cpu_seconds.tap { stat.close } }]
+      stat = Culet::Processes::Stat.new(pid)
+      [pid, stat.read.then { |reading| [reading.cpu_seconds, reading.faults] }.tap { stat.close }]
     end
   end
 
-  def ratio(turns)
+  def comparisons(turns)
     watched, alone = turns.partition { |turn| turn.first == "watched" }
-                          .map { |group| Culet::Statistics.median(group.map { |turn| turn[2] }) }
-    format("CPU of a request, watched to alone: %.3f (medians)", watched / alone)
+                          .map { |group| [2, 3].map { |at| Culet::Statistics.median(group.map { |turn| turn[at] }) } }
+    [format("CPU of a request, watched to alone: %.3f (medians)", watched.first / alone.first),
+     fault_account(watched.last - alone.last, alone.first / 1e3)]
+  end
+
+  # @param faults [Float] that a watch adds to a request
+  # @param seconds [Float] of CPU time of a request alone
+  def fault_account(faults, seconds)
+    costs = FaultCost.measure
+    shares = costs.map { |one| 100 * one * faults / seconds }
+    format("Page faults that a watch adds: %.1f a request, of %.2f us of CPU each, or %.2f where the page is copied: " \
+           "%.1f to %.1f %% of its CPU", faults, *costs.map { |one| 1e6 * one }, *shares)
   end
 end
