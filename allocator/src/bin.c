@@ -362,7 +362,7 @@ static struct culet_slab *create(struct culet_arena *arena, unsigned klass, unsi
         arena->deferred_tag = CULET_ENTRY_TAG(arena->number);
         arena->tag = CULET_ENTRY_NO_TAG;
     }
-    for (unsigned u = 1; u < culet_classes[klass].units; u++)
+    for (unsigned u = 1; u < culet_class_units(&culet_classes[klass]); u++)
         set_available(&arena->bin[klass], slab, u);
     *unit = 0;
     return slab;
@@ -738,7 +738,7 @@ void culet_bin_list_available(struct culet_arena *arena, struct culet_slab *slab
 {
     unsigned klass = class_of(slab);
 
-    for (unsigned u = 0; u < culet_classes[klass].units; u++)
+    for (unsigned u = 0; u < culet_class_units(&culet_classes[klass]); u++)
         if (free_of(slab, u) && &slab->unit[u] != arena->current[klass].unit && !is_recent(&arena->bin[klass], slab, u))
             set_available(&arena->bin[klass], slab, u);
 }
@@ -752,7 +752,7 @@ static void reconcile(struct culet_slab *slab, void *data)
     (void)data;
     if (atomic_load_explicit(&slab->remote_units, memory_order_relaxed))
         atomic_store_explicit(&slab->remote_units, 0, memory_order_relaxed);
-    for (unsigned u = 0; u < culet_slab_class(slab)->units; u++)
+    for (unsigned u = 0; u < culet_class_units(culet_slab_class(slab)); u++)
         if (atomic_load_explicit(&slab->unit[u].remote, memory_order_relaxed) &
             culet_class_all(culet_slab_class(slab), u))
             collect_unit(arena, slab, u);
@@ -774,7 +774,7 @@ static void check_slab(struct culet_slab *slab, void *data)
     struct culet_bin *bin = &arena->bin[class_of(slab)];
 
     (void)data;
-    if (slab->available >> c->units || !slab->reciprocal)
+    if (slab->available >> culet_class_units(c) || !slab->reciprocal)
         __builtin_trap();
     for (size_t g = 0; g < c->pages; g++)
         if (culet_pagemap_entry(slab->span.start + g * CULET_PAGE) != culet_entry_of(slab))
@@ -804,7 +804,7 @@ static void check_claims(struct culet_arena *arena)
             continue;
         }
         ptrdiff_t unit = claim->source - current->slab->unit;
-        if (unit < 0 || unit >= culet_classes[klass].units || class_of(current->slab) != klass ||
+        if (unit < 0 || unit >= culet_class_units(&culet_classes[klass]) || class_of(current->slab) != klass ||
             current->base != culet_slab_address(current->slab, (size_t)unit * CULET_UNIT))
             __builtin_trap();
         if (claimed & ~culet_class_all(&culet_classes[klass], (unsigned)unit) ||

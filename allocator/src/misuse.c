@@ -123,6 +123,18 @@ static void describe_block(struct line *line, const char *function, uintptr_t p,
         add(line, live ? ", not at its start" : ", which is free");
 }
 
+/* `where`: such as "past the last". */
+static void describe_outside(struct line *line, const char *function, uintptr_t p, const char *where,
+                             const struct culet_class *c)
+{
+    begin(line, function, p);
+    add(line, "it points ");
+    add(line, where);
+    add(line, " block of a slab (size class ");
+    add_number(line, c->size, 10);
+    add(line, ")");
+}
+
 static void describe_slab(struct line *line, const char *function, uintptr_t p, struct culet_slab *slab)
 {
     const struct culet_class *c = culet_slab_class(slab);
@@ -131,10 +143,7 @@ static void describe_slab(struct line *line, const char *function, uintptr_t p, 
     size_t front = culet_harden_front();
 
     if (index >= c->count) {
-        begin(line, function, p);
-        add(line, "it points past the last block of a slab (size class ");
-        add_number(line, c->size, 10);
-        add(line, ")");
+        describe_outside(line, function, p, p < slab->span.start ? "before the first" : "past the last", c);
         return;
     }
     /* The program's bytes begin behind the canaries. */
@@ -156,7 +165,15 @@ static void describe_freed(struct line *line, const char *function, uintptr_t p,
     uintptr_t start = freed.start;
 
     if (freed.klass) {
-        bytes = culet_classes[freed.klass].size;
+        const struct culet_class *c = &culet_classes[freed.klass];
+        /* A sampled block had pages of its own. */
+        if (freed.pages == c->pages)
+            start += culet_class_colour(c, start);
+        if (p < start) {
+            describe_outside(line, function, p, "before the first", c);
+            return;
+        }
+        bytes = c->size;
         start += (p - start) / bytes * bytes;
         if (p >= start + culet_harden_front()) {
             start += culet_harden_front();

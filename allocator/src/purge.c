@@ -184,7 +184,7 @@ static void add_runs(struct runs *runs, struct item *item)
         if (runs->count == RUNS)
             return_runs(runs);
         runs->range[runs->count] =
-            (struct culet_os_range){item->slab->span.start + first * CULET_PAGE, count * CULET_PAGE, false};
+            (struct culet_os_range){culet_slab_pages(item->slab) + first * CULET_PAGE, count * CULET_PAGE, false};
         runs->of[runs->count].item = item;
         runs->of[runs->count].pages = run;
         runs->count++;

@@ -52,6 +52,12 @@ static inline uint64_t culet_class_all(const struct culet_class *c, unsigned uni
     return c->count - before >= CULET_UNIT ? ~UINT64_C(0) : (UINT64_C(1) << (c->count - before)) - 1;
 }
 
+/* Units per slab. */
+static inline unsigned culet_class_units(const struct culet_class *c)
+{
+    return (c->count + CULET_UNIT - 1u) / CULET_UNIT;
+}
+
 /* Whether realloc leaves a block in place: while at least three quarters of it are used; small blocks have 16 bytes
  * more. */
 static inline bool culet_size_stays(size_t bytes, size_t usable)

@@ -12,7 +12,7 @@ static void set_up(struct culet_slab *slab, unsigned arena, unsigned klass, uint
 {
     const struct culet_class *c = &culet_classes[klass];
 
-    slab->span.start = start;
+    slab->span.start = start + culet_class_colour(c, start);
     atomic_store_explicit(&slab->span.kind, CULET_SLAB, memory_order_relaxed);
     atomic_store_explicit(&slab->span.klass, (uint8_t)klass, memory_order_relaxed);
     atomic_store_explicit(&slab->span.arena, (uint8_t)arena, memory_order_relaxed);
@@ -65,12 +65,12 @@ void culet_slab_destroy(struct culet_slab *slab)
     size_t pages = culet_classes[klass].pages, guard = guard_pages();
 
     /* A guard that stays inaccessible is lost. */
-    if (guard && !culet_os_unguard((void *)(slab->span.start + pages * CULET_PAGE)))
+    if (guard && !culet_os_unguard((void *)(culet_slab_pages(slab) + pages * CULET_PAGE)))
         guard = 0;
     slab->reciprocal = 0;
     culet_lock(&culet_pages_lock);
-    culet_pagemap_set_freed(slab->span.start, pages, klass);
-    culet_pages_put(slab->span.segment, slab->span.start, pages + guard, slab->dirty | (uint64_t)guard << pages);
+    culet_pagemap_set_freed(culet_slab_pages(slab), pages, klass);
+    culet_pages_put(slab->span.segment, culet_slab_pages(slab), pages + guard, slab->dirty | (uint64_t)guard << pages);
     culet_unlock(&culet_pages_lock);
     culet_meta_put(CULET_META_SLAB, slab);
 }
@@ -79,7 +79,7 @@ bool culet_slab_is_free(const struct culet_slab *slab)
 {
     const struct culet_class *c = culet_slab_class(slab);
 
-    for (unsigned u = 0; u < c->units; u++)
+    for (unsigned u = 0; u < culet_class_units(c); u++)
         if (atomic_load_explicit(&slab->unit[u].free, memory_order_relaxed) != culet_class_all(c, u))
             return false;
     return true;
@@ -101,10 +101,13 @@ static uint32_t block_at(const struct culet_class *c, size_t offset)
 }
 
 /* The blocks that overlap the pages from `first` to `last`. False: the pages lie behind the last block. */
-static bool blocks_of(const struct culet_class *c, unsigned first, unsigned last, uint32_t *from, uint32_t *to)
+static bool blocks_of(const struct culet_slab *slab, unsigned first, unsigned last, uint32_t *from, uint32_t *to)
 {
-    *from = block_at(c, first * CULET_PAGE);
-    *to = block_at(c, (last + 1) * CULET_PAGE - 1);
+    const struct culet_class *c = culet_slab_class(slab);
+    size_t colour = slab->span.start % CULET_PAGE;
+
+    *from = first ? block_at(c, first * CULET_PAGE - colour) : 0;
+    *to = block_at(c, (last + 1) * CULET_PAGE - 1 - colour);
     if (*to >= c->count)
         *to = c->count - 1u;
     return *from <= *to;
@@ -114,7 +117,7 @@ static bool pages_free(const struct culet_slab *slab, unsigned first, unsigned l
 {
     uint32_t from, to, blocks;
 
-    if (!blocks_of(culet_slab_class(slab), first, last, &from, &to))
+    if (!blocks_of(slab, first, last, &from, &to))
         return true;
     for (; from <= to; from += blocks) {
         uint64_t mask = unit_part(from, to, &blocks);
@@ -130,7 +133,7 @@ uint64_t culet_slab_free_pages(const struct culet_slab *slab)
     size_t kernel_page = culet_os_page_bytes();
     unsigned step = (unsigned)(kernel_page >> CULET_PAGE_SHIFT);
     /* A kernel page of 16 or 64 KiB may begin before the slab. */
-    unsigned first = (unsigned)((kernel_page - slab->span.start % kernel_page) % kernel_page >> CULET_PAGE_SHIFT);
+    unsigned first = (unsigned)((kernel_page - culet_slab_pages(slab) % kernel_page) % kernel_page >> CULET_PAGE_SHIFT);
     uint64_t free = 0;
 
     for (unsigned i = first; i + step <= pages; i += step) {
@@ -151,7 +154,7 @@ static void write_pages(struct culet_slab *slab, uint64_t pages, bool free)
         pages &= ~((UINT64_C(2) << last) - (UINT64_C(1) << first));
 
         uint32_t from, to, blocks;
-        if (!blocks_of(culet_slab_class(slab), first, last, &from, &to))
+        if (!blocks_of(slab, first, last, &from, &to))
             continue;
         for (; from <= to; from += blocks) {
             uint64_t mask = unit_part(from, to, &blocks);
@@ -176,9 +179,9 @@ uint64_t culet_slab_unit_pages(const struct culet_slab *slab, unsigned unit)
 {
     const struct culet_class *c = culet_slab_class(slab);
     size_t unit_bytes = (size_t)CULET_UNIT * c->size, all = (size_t)c->count * c->size;
-    size_t end = (unit + 1) * unit_bytes < all ? (unit + 1) * unit_bytes : all;
-    unsigned first = (unsigned)(unit * unit_bytes >> CULET_PAGE_SHIFT);
-    unsigned last = (unsigned)((end - 1) >> CULET_PAGE_SHIFT);
+    size_t end = (unit + 1) * unit_bytes < all ? (unit + 1) * unit_bytes : all, colour = slab->span.start % CULET_PAGE;
+    unsigned first = (unsigned)((unit * unit_bytes + colour) >> CULET_PAGE_SHIFT);
+    unsigned last = (unsigned)((end - 1 + colour) >> CULET_PAGE_SHIFT);
 
     return (UINT64_C(2) << last) - (UINT64_C(1) << first);
 }

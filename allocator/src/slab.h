@@ -27,10 +27,26 @@ static inline struct culet_block_index culet_slab_index(const struct culet_slab 
     return culet_block_index(address - slab->span.start, slab->reciprocal);
 }
 
+/* Bytes from the start of a slab to its first block (slab coloring: J. Bonwick, "The Slab Allocator", 1994, section 4).
+ * Neighbouring slabs of 16 pages have different ones. `pages`: the address of the slab's first page. */
+static inline size_t culet_class_colour(const struct culet_class *c, uintptr_t pages)
+{
+    return (pages / (CULET_TINY_SLAB_PAGES * CULET_PAGE) & c->colours) * CULET_CACHE_LINE;
+}
+
+/* The address of a slab's first page. */
+static inline uintptr_t culet_slab_pages(const struct culet_slab *slab)
+{
+    return slab->span.start & ~(uintptr_t)(CULET_PAGE - 1);
+}
+
 /* The block index of an address in a page that has this entry, of a slab. Does not read the slab. */
 static inline struct culet_block_index culet_entry_index(uintptr_t entry, uintptr_t address)
 {
-    return culet_block_index(culet_entry_offset(entry, address), culet_classes[culet_entry_class(entry)].reciprocal);
+    const struct culet_class *c = &culet_classes[culet_entry_class(entry)];
+    size_t offset = culet_entry_offset(entry, address);
+
+    return culet_block_index(offset - culet_class_colour(c, address - offset), c->reciprocal);
 }
 
 static inline unsigned culet_block_unit(size_t block)

@@ -32,7 +32,7 @@ static void count_slab(struct culet_slab *slab, const struct culet_class *c, str
 {
     unsigned unused = 0;
 
-    for (unsigned u = 0; u < c->units; u++) {
+    for (unsigned u = 0; u < culet_class_units(c); u++) {
         uint64_t bits_unused = culet_unit_unused(&slab->unit[u]) & culet_class_all(c, u);
         unused += bits_unused ? bits(bits_unused) : 0;
     }

@@ -77,6 +77,9 @@
 #define CULET_TINY_SLAB_PAGES 16 /* of a class up to CULET_TINY_MAX */
 #define CULET_ARENAS 64          /* arenas, at most */
 
+#define CULET_CACHE_LINE 64 /* bytes */
+#define CULET_COLOURS_MAX (CULET_TINY_MAX / CULET_CACHE_LINE)
+
 #define CULET_SEGMENT_PAGES 1024 /* 4 MiB */
 #define CULET_SEGMENT_BYTES (CULET_SEGMENT_PAGES * CULET_PAGE)
 #define CULET_SEGMENTS (1u << 18) /* 1 TiB of slabs and large blocks */
@@ -92,7 +95,7 @@ struct culet_class {
     uint32_t size;       /* bytes per block */
     uint16_t count;      /* blocks per slab */
     uint8_t pages;       /* per slab */
-    uint8_t units;       /* per slab */
+    uint8_t colours;     /* cache lines that a slab's first block may begin at, less one (culet_class_colour) */
 };
 
 enum culet_kind { CULET_SLAB = 1, CULET_LARGE = 2, CULET_HUGE = 3 };
@@ -100,7 +103,7 @@ enum culet_kind { CULET_SLAB = 1, CULET_LARGE = 2, CULET_HUGE = 3 };
 /* The head of every descriptor that the pagemap leads to. Descriptors are type-stable: their memory is reused for the
  * same kind only, so a late reader sees an old or a new descriptor, never other data. */
 struct culet_span {
-    uintptr_t start; /* address of the first block */
+    uintptr_t start; /* address of the first block, of a slab some cache lines behind its first page's */
     _Atomic uint8_t kind;
     _Atomic uint8_t klass; /* size class of a slab, else 0 */
     _Atomic uint8_t arena; /* of a slab: the number of its arena, as in the pagemap */

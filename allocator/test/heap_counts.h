@@ -33,7 +33,7 @@ static inline void count_slab(struct culet_slab *slab, void *data)
 
     counts->slabs++;
     counts->blocks += culet_slab_class(slab)->count;
-    for (unsigned u = 0; u < culet_slab_class(slab)->units; u++) {
+    for (unsigned u = 0; u < culet_class_units(culet_slab_class(slab)); u++) {
         uint64_t all = culet_class_all(culet_slab_class(slab), u);
         counts->live += (size_t)__builtin_popcountll(all & ~culet_unit_unused(&slab->unit[u]));
         counts->remote += (size_t)__builtin_popcountll(slab->unit[u].remote & all);

@@ -19,7 +19,7 @@ static struct misuse {
     const char *name, *expected;
     int status;
     void (*make)(void);
-} misuses[64];
+} misuses[80];
 static unsigned misuse_count;
 
 /* Defines and registers a misuse after which the program ends by `status`; the body follows. */
@@ -517,6 +517,46 @@ MISUSE(free_past_last, "free of {q}: it points past the last block of a slab (si
             break;
     need(i < 1999, "two neighbouring slabs");
     free_named(block[i] + 272);
+}
+
+/* The first block of a slab that does not begin at its page's start. Stores all blocks, by address. */
+static char *behind_page_start(char **block, int count)
+{
+    for (int i = 0; i < count; i++)
+        block[i] = malloc(1024);
+    qsort(block, (size_t)count, sizeof *block, by_address);
+    for (int i = 1; i < count; i++)
+        if ((uintptr_t)block[i] % 1024 && block[i] - block[i - 1] != 1024)
+            return block[i];
+    need(0, "a slab with some cache lines before its first block");
+    return NULL;
+}
+
+MISUSE(free_before_first, "free of {q}: it points before the first block of a slab (size class 1024)")
+{
+    static char *block[2000];
+    free_named(behind_page_start(block, 2000) - 64);
+}
+
+MISUSE(free_in_destroyed_slab, "double free of {p}: the 1024-byte block {p} (size class 1024)" IS_FREE)
+{
+    static char *block[2000];
+    char *again = behind_page_start(block, 2000) + 1024;
+    name("p", again);
+    for (int i = 0; i < 2000; i++)
+        free(block[i]);
+    free(again);
+}
+
+MISUSE(free_before_first_of_destroyed,
+       "free of {q}: it points before the first block of a slab (size class 1024)")
+{
+    static char *block[2000];
+    char *before = behind_page_start(block, 2000) - 64;
+    name("q", before);
+    for (int i = 0; i < 2000; i++)
+        free(block[i]);
+    free(before);
 }
 
 /* ---- foreign pointers ---- */

@@ -306,7 +306,7 @@ TEST(remote_frees_are_collected_when_the_current_unit_is_used_up)
     struct culet_slab *slab = slab_of(block[0]);
     struct culet_arena *arena = run_elsewhere(free_them, block + kept);
     CHECK_EQUAL(counts_of(klass).remote, count - kept);
-    CHECK_EQUAL(slab->remote_units, (1u << culet_classes[klass].units) - 1);
+    CHECK_EQUAL(slab->remote_units, (1u << culet_class_units(&culet_classes[klass])) - 1);
     CHECK(atomic_load(&arena->remote) == slab && !slab->next_remote, "the slab was not pushed once");
     culet_heap_check();
     for (unsigned i = kept; i < count; i++)

@@ -111,7 +111,7 @@ static void add_idle(struct culet_slab *slab, void *data)
     slab->dirty = dirty;
     for (unsigned i = 0; i < culet_slab_class(slab)->pages; i += (unsigned)(page / CULET_PAGE))
         if (free >> i & 1)
-            bytes += resident_bytes(slab->span.start + i * CULET_PAGE, page);
+            bytes += resident_bytes(culet_slab_pages(slab) + i * CULET_PAGE, page);
     idle->bytes += bytes;
     if (culet_slab_is_free(slab))
         return;
@@ -201,7 +201,7 @@ TEST(many_current_slabs_are_purged_in_several_slices)
             for (unsigned i = 0; i < c->count; i++)
                 memset(block[i] = culet_calloc(1, c->size), 7, c->size);
         /* The last unit is current; it keeps its first block. */
-        unsigned first = (c->units - 1u) * CULET_UNIT;
+        unsigned first = (culet_class_units(c) - 1u) * CULET_UNIT;
         kept[klass] = block[first];
         for (unsigned i = first + 1; i < c->count; i++)
             culet_free(block[i]);
@@ -338,7 +338,7 @@ TEST(an_idle_purge_comes_back_for_the_current_unit)
 {
     begin_without_scavenger();
     const struct culet_class *c = fill_current_slab();
-    for (unsigned i = (c->units - 1u) * CULET_UNIT + 1; i < c->count; i++)
+    for (unsigned i = (culet_class_units(c) - 1u) * CULET_UNIT + 1; i < c->count; i++)
         culet_free(block[i]);
     struct culet_slab *slab = slab_of(block[0]);
     CHECK(!slab->available && culet_arena(0)->current[slab->span.klass].slab == slab,

@@ -77,6 +77,36 @@ TEST(every_byte_has_its_block_index)
     }
 }
 
+/* Of the slabs that a class can have, those with the first block at each cache line. */
+TEST(slabs_begin_at_each_cache_line_that_their_class_may_use)
+{
+    culet_size_class_setup();
+    for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
+        const struct culet_class *c = &culet_classes[klass];
+        struct culet_slab *slabs[4 * CULET_COLOURS_MAX];
+        uint32_t seen = 0, wrong = 0;
+
+        for (unsigned i = 0; i < 4 * CULET_COLOURS_MAX; i++) {
+            struct culet_slab *slab = slabs[i] = create(klass);
+            size_t before = slab->span.start - culet_slab_pages(slab);
+            seen |= 1u << before / CULET_CACHE_LINE;
+            CHECK(before % CULET_CACHE_LINE == 0 && before / CULET_CACHE_LINE <= c->colours, "class %u", klass);
+            CHECK(culet_slab_address(slab, c->count) <= culet_slab_pages(slab) + slab_bytes(slab), "class %u", klass);
+            for (size_t offset = 0; offset < before; offset++)
+                wrong += culet_slab_index(slab, culet_slab_pages(slab) + offset).exact;
+            for (size_t block = 0; block < c->count; block++) {
+                uintptr_t address = culet_slab_address(slab, block), entry = culet_pagemap_entry(address);
+                struct culet_block_index index = culet_entry_index(entry, address);
+                wrong += index.block != block || !index.exact || culet_entry_index(entry, address + 1).exact;
+            }
+        }
+        CHECK(!wrong, "class %u: %u wrong indices", klass, wrong);
+        CHECK_EQUAL(seen, (2u << c->colours) - 1);
+        for (unsigned i = 0; i < 4 * CULET_COLOURS_MAX; i++)
+            culet_slab_destroy(slabs[i]);
+    }
+}
+
 TEST(no_index_is_exact_in_a_destroyed_slab)
 {
     culet_size_class_setup();
@@ -97,7 +127,7 @@ TEST(the_pagemap_leads_to_the_slab_until_it_is_destroyed)
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
         size_t before = pages_used();
         struct culet_slab *slab = create(klass);
-        uintptr_t start = slab->span.start;
+        uintptr_t start = culet_slab_pages(slab);
         size_t bytes = slab_bytes(slab);
 
         CHECK_EQUAL(pages_used() - before, culet_classes[klass].pages);
@@ -154,6 +184,14 @@ TEST(a_new_slab_is_wholly_free)
     }
 }
 
+/* The pages of the block, as a mask. */
+static uint64_t pages_of_block(const struct culet_slab *slab, size_t block)
+{
+    size_t first = slab->span.start - culet_slab_pages(slab) + block * slab->usable, last = first + slab->usable - 1;
+
+    return (UINT64_C(2) << last / CULET_PAGE) - (UINT64_C(1) << first / CULET_PAGE);
+}
+
 TEST(units_touch_the_pages_of_their_blocks)
 {
     culet_size_class_setup();
@@ -163,9 +201,8 @@ TEST(units_touch_the_pages_of_their_blocks)
         uint64_t expected[CULET_UNITS] = {0};
 
         for (size_t i = 0; i < c->count; i++)
-            for (size_t g = i * c->size / CULET_PAGE; g <= ((i + 1) * c->size - 1) / CULET_PAGE; g++)
-                expected[i / CULET_UNIT] |= UINT64_C(1) << g;
-        for (unsigned u = 0; u < c->units; u++)
+            expected[i / CULET_UNIT] |= pages_of_block(slab, i);
+        for (unsigned u = 0; u < culet_class_units(c); u++)
             CHECK_EQUAL(culet_slab_unit_pages(slab, u), expected[u]);
         culet_slab_destroy(slab);
     }
@@ -179,8 +216,7 @@ static uint64_t touched_pages(const struct culet_slab *slab)
 
     for (uint32_t i = 0; i < c->count; i++)
         if (!(free_word(slab, culet_block_unit(i)) & culet_block_bit(i)))
-            for (size_t g = i * c->size / CULET_PAGE; g <= ((i + 1) * c->size - 1) / CULET_PAGE; g++)
-                touched |= UINT64_C(1) << g;
+            touched |= pages_of_block(slab, i);
     return touched;
 }
 
@@ -188,7 +224,7 @@ static uint64_t touched_pages(const struct culet_slab *slab)
 static uint64_t expected_free_pages(const struct culet_slab *slab)
 {
     size_t page = culet_os_page_bytes(), count = page / CULET_PAGE;
-    uintptr_t start = slab->span.start;
+    uintptr_t start = culet_slab_pages(slab);
     uint64_t touched = touched_pages(slab), expected = 0;
 
     for (uintptr_t p = (start + page - 1) & ~(page - 1); p + page <= start + slab_bytes(slab); p += page) {
@@ -208,9 +244,7 @@ static void check_take_and_give(struct culet_slab *slab, uint64_t pages)
         before[u] = free_word(slab, u);
     culet_slab_take_pages(slab, pages);
     for (uint32_t i = 0; i < c->count; i++) {
-        uint64_t overlapped = 0, bit = culet_block_bit(i);
-        for (size_t g = i * c->size / CULET_PAGE; g <= ((i + 1) * c->size - 1) / CULET_PAGE; g++)
-            overlapped |= pages >> g & 1;
+        uint64_t overlapped = pages & pages_of_block(slab, i), bit = culet_block_bit(i);
         bool was = before[culet_block_unit(i)] & bit, is = free_word(slab, culet_block_unit(i)) & bit;
         CHECK(!overlapped || was, "block %u is live on a free page", i);
         CHECK(is == (was && !overlapped), "block %u of size %u", i, c->size);

@@ -118,19 +118,20 @@ static const struct culet_shape *shape_of(const struct culet_heap *heap, const u
     return klass && klass < heap->self.class_entries ? &heap->shapes[klass] : NULL;
 }
 
-/* Whether the descriptor is the one that the pagemap leads to; else the process has changed it meanwhile. */
+/* Whether the descriptor is the one that the pagemap leads to; else the process has changed it meanwhile. A slab's first
+ * block may begin some cache lines behind its first page's start. */
 static bool is_expected(const struct culet_heap *heap, const struct culet_segment_item *item,
                         const unsigned char *descriptor, uint64_t start)
 {
     const struct culet_selfmap *self = &heap->self;
     const struct culet_shape *shape;
+    uint64_t behind = culet_word_at(descriptor + self->span.start) - start;
 
-    if (culet_word_at(descriptor + self->span.start) != start)
-        return false;
     if (!item->is_slab)
-        return descriptor[self->span.kind] == self->kind_large;
+        return !behind && descriptor[self->span.kind] == self->kind_large;
     return descriptor[self->span.kind] == self->kind_slab && (shape = shape_of(heap, descriptor)) &&
-           shape->pages == item->pages;
+           shape->pages == item->pages &&
+           behind <= (uint64_t)shape->pages * self->page_bytes - (uint64_t)shape->blocks * shape->size;
 }
 
 /* ---- slabs ---- */
@@ -163,7 +164,7 @@ static void walk_slab(struct culet_reading *reading, struct culet_heap *heap, st
                              .heap = heap,
                              .region = region,
                              .shape = shape,
-                             .start = region->start + (uint64_t)item->page * heap->self.page_bytes};
+                             .start = culet_word_at(descriptor + heap->self.span.start)};
     uint64_t bytes = (uint64_t)shape->pages * heap->self.page_bytes;
 
     culet_slab_each(&heap->self, shape, descriptor, add_blocks, &walk);
