@@ -548,8 +548,7 @@ MISUSE(free_in_destroyed_slab, "double free of {p}: the 1024-byte block {p} (siz
     free(again);
 }
 
-MISUSE(free_before_first_of_destroyed,
-       "free of {q}: it points before the first block of a slab (size class 1024)")
+MISUSE(free_before_first_of_destroyed, "free of {q}: it points before the first block of a slab (size class 1024)")
 {
     static char *block[2000];
     char *before = behind_page_start(block, 2000) - 64;

@@ -157,7 +157,7 @@ static void add_blocks(void *context, uint32_t first, uint32_t blocks, enum cule
 }
 
 static void walk_slab(struct culet_reading *reading, struct culet_heap *heap, struct culet_region *region,
-                      const struct culet_segment_item *item, const unsigned char *descriptor)
+                      const unsigned char *descriptor)
 {
     const struct culet_shape *shape = shape_of(heap, descriptor);
     struct slab_walk walk = {.reading = reading,
@@ -204,7 +204,7 @@ static uint32_t walk_item(struct culet_reading *reading, struct culet_heap *heap
     if (!heap->buffers.got[index] || !is_expected(heap, item, descriptor, start))
         return skip_item(reading, heap, region, item);
     if (item->is_slab) {
-        walk_slab(reading, heap, region, item, descriptor);
+        walk_slab(reading, heap, region, descriptor);
         return item->pages;
     }
     bytes = culet_word_at(descriptor + self->large.length);
