@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../scope/region_blocks"
 require_relative "map_helper"
 require_relative "in_browser"
 require "culet/render/map/html"
@@ -105,14 +106,14 @@ class MapBrowserTest < Minitest::Test
     snapshot = MapHelper.snapshot
     part = find_page(snapshot) { |used, bits| used.between?(512, PAGE - 512) && bits == 5 }
     region = snapshot.regions.find { |one| one.holds == "main" }
-    offset, bytes, state = region.chunks.find { |at, size, _| at + size > part - region.start }
+    offset, bytes, state = RegionBlocks.of(region).find { |at, size, _| at + size > part - region.start }
     with_page(snapshot) do |browser|
       browser.evaluate("look(#{part})")
       place = browser.evaluate("(function () { var view = culetMap.view, found = locate(#{part}); " \
                                "return [(found.column - view.x) * view.scale + 4, (found.row - view.y) * view.scale + 6]; }())")
       browser.mouse("mouseMoved", *place)
       text = browser.evaluate("document.getElementById('tip').innerText")
-      words = { 0 => "in use", 1 => "free" }.fetch(state)
+      words = { RegionBlocks::USED => "in use", RegionBlocks::FREE => "free" }.fetch(state)
       assert_includes text, "block 0x#{(region.start + offset).to_s(16)}: #{bytes.to_s.reverse.scan(/\d{1,3}/).join(",").reverse} bytes, #{words}"
       assert_includes text, "page 0x#{part.to_s(16)}: malloc"
       assert_includes text, "Main arena"

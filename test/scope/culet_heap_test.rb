@@ -34,9 +34,9 @@ class ScopeCuletHeapTest < Minitest::Test
   def test_blocks_one_by_one
     look_at_blocks(3, 3000) do |snapshot, figures, _|
       bytes = Hash.new(0)
-      snapshot.regions.each { |region| region.chunks.each { |_, length, state| bytes[state] += length } }
-      assert_equal figures.fetch("used") + figures.fetch("large"), bytes[Culet::Scope::Region::USED]
-      assert_equal figures.fetch("cached"), bytes[Culet::Scope::Region::CACHED]
+      snapshot.regions.each { |region| RegionBlocks.of(region).each { |_, length, state| bytes[state] += length } }
+      assert_equal figures.fetch("used") + figures.fetch("large"), bytes[RegionBlocks::USED]
+      assert_equal figures.fetch("cached"), bytes[RegionBlocks::CACHED]
     end
   end
 

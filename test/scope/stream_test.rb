@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "region_blocks"
 require_relative "scope_helper"
 
 # A stream as a reader gets it: whole, broken, of another version.
@@ -14,13 +15,14 @@ class ScopeStreamTest < Minitest::Test
     assert_equal [[0x10000, 0x15000]], mapping.enum_for(:each_resident, PAGE_BYTES).to_a
     region = snapshot.regions.first
     assert_equal [[4, 4096], [1, 1000], [2, 0]], region.fill_runs.to_a
-    assert_equal [[0, 1024, 1], [1024, 32, 3]], region.chunks
+    assert_equal [[0, 1024, 1], [1024, 32, 3]], RegionBlocks.of(region)
     assert_in_delta 1_700_000_000.5, snapshot.time.to_f
   end
 
   def test_ruby_pages_have_a_bit_for_each_slot
     page = build(small_stream { |writer| writer.numbers("R", 0x20000, 40, 16, 10, tail: [0b11, 0b10].pack("CC")) }).ruby_pages.first
-    assert_equal [0x20000, 40, 16, 10, 3], [page.address, page.slot_bytes, page.first_slot, page.slots, page.live_slots]
+    assert_equal [0x20000, 40, 16, 10, "1100000001000000"],
+                 [page.address, page.slot_bytes, page.first_slot, page.slots, page.live.unpack1("b*")]
   end
 
   def test_numbers_of_64_bits

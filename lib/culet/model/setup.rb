@@ -46,7 +46,7 @@ module Culet
     # @return [Boolean] whether it could return free memory after collections, and does not
     def keeps_free_memory? = TRIMMED.include?(allocator) && trimming.nil?
 
-    # @return [String, nil] how culet/auto trims in it, as of Processes::Marks.trimming
+    # @return [String, nil] how culet/auto trims in it, as of Processes::Marks.trimming_in
     def trimming = @paths.filter_map { |path| Processes::Marks.trimming_in(path) }.first
 
     # @return [Boolean] whether Culet.warmup has run in it, or in one that it was forked from

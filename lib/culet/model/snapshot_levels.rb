@@ -46,10 +46,6 @@ module Culet
     # @return [Boolean] whether hardly anything is unexplained
     def explained? = unexplained_bytes.abs <= TOLERANCE * rss_bytes
 
-    # @param name [String] a level's
-    # @return [Float] of what is resident; 0 where nothing is
-    def share(name) = rss_bytes.zero? ? 0.0 : levels.fetch(name).fdiv(rss_bytes)
-
     # @return [Array<Array(String, Integer, Integer)>] of the mappings that are in `other`: name, resident bytes, how
     #   many; the largest first
     def others

@@ -22,12 +22,9 @@ module Culet
       # @return [Array<TallyPart>] the parts of T_DATA, by what the extension calls it
       attr_reader :data
 
-      # @return [Array<TallyPart>] the parts of T_IMEMO, by kind
-      attr_reader :internals
-
       def initialize(fields)
         super
-        @types, @data, @internals = %w[types data internals].map { |key| tallies(fields[key]) }
+        @types, @data, = %w[types data internals].map { |key| tallies(fields[key]) }
         raise Malformed, "objects have no seconds" unless fields["seconds"].is_a?(Numeric)
       end
 

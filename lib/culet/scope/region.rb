@@ -10,12 +10,6 @@ module Culet
       RUBY = "ruby"
       TRANSIENT = "transient"
 
-      # What of a block there is, as in reader/format.h.
-      USED = 0
-      FREE = 1
-      CACHED = 2
-      OVERHEAD = 3
-
       numbers :id, :start, :end
       # The arena's id, nil for what belongs to none; the id of the mapping at its start.
       references :arena, :mapping
@@ -52,22 +46,6 @@ module Culet
         raise Malformed, "region #{id} has pages beyond its end" if fill_runs.pages > pages
         raise Malformed, "region #{id} has a page with more in use than it holds" if fill_runs.most > page_bytes
       end
-
-      # @return [Array<Array(Integer, Integer, Integer)>] its blocks in address order: offset from its start, bytes,
-      #   state
-      def chunks
-        return [] if chunks_payload.empty?
-
-        at, *words = Varints.all(chunks_payload)
-        words.map do |word|
-          bytes = (word >> 2) * CHUNK_UNIT_BYTES
-          [at, bytes, word & 3].tap { at += bytes }
-        end
-      end
-
-      # Unit of a block's length.
-      CHUNK_UNIT_BYTES = 16
-      private_constant :CHUNK_UNIT_BYTES
     end
   end
 end

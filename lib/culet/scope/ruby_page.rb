@@ -25,9 +25,6 @@ module Culet
 
         new(address: address, slot_bytes: slot_bytes, first_slot: first_slot, slots: slots, live: live)
       end
-
-      # @return [Integer] slots that hold an object
-      def live_slots = live.unpack1("b*").count("1")
     end
   end
 end

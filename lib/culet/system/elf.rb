@@ -100,12 +100,6 @@ module Culet
       nil
     end
 
-    # @return [String, nil] path of the loader
-    def interpreter
-      segment = segments(PT_INTERP).first if readable?
-      segment && read(segment[:offset], segment[:file_size]).delete_suffix("\0")
-    end
-
     # @return [String, nil] the name other files link to
     def soname
       entry = dynamic.find { |tag, _| tag == DT_SONAME }

@@ -9,9 +9,6 @@ module Culet
     # One line of /proc/PID/maps: addresses, permissions ("r-xp"), offset in the file, and the path (or a name such
     # as "[heap]", or nil).
     Mapping = Struct.new(:first, :past, :permissions, :offset, :inode, :path, keyword_init: true) do
-      # @return [Integer]
-      def bytes = past - first
-
       def file? = inode.positive? && path.to_s.start_with?("/")
 
       def executable? = permissions.include?("x")
@@ -74,9 +71,6 @@ module Culet
 
       # @return [String] path of the executable at the start of the process
       def executable = guard { File.readlink("/proc/#{thread}/exe").delete_suffix(" (deleted)") }
-
-      # @return [Array<String>] command line
-      def command_line = read("cmdline").split("\0")
 
       # A long title (as Puma and Sidekiq set) overwrites the environment that /proc shows.
       #

@@ -41,16 +41,8 @@ module Culet
       end
       private_class_method :target
 
-      # @return [String, nil] how `culet/auto` trims: "background" or "now", as in CULET_TRIM; nil where it is not at
-      #   work, or the process has ended or may not be read
-      def trimming(pid)
-        trimming_in(File.read("/proc/#{LivingThread.of(pid)}/maps"))
-      rescue *GONE_OR_FORBIDDEN
-        nil
-      end
-
       # @param maps [String] /proc/PID/maps, or one mapping's name
-      # @return [String, nil] as of `trimming`
+      # @return [String, nil] how `culet/auto` trims: "background" or "now", as in CULET_TRIM; nil: not at all
       def trimming_in(maps) = maps[TRIMMING, 1]
     end
   end
