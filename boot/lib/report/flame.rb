@@ -4,7 +4,6 @@ require "json"
 require_relative "../../../lib/culet/render/html_page"
 require_relative "../../../lib/culet/render/packing"
 require_relative "../../../lib/culet/text/numbers"
-require_relative "../../../lib/culet/text/size"
 require_relative "feature"
 require_relative "../../../lib/culet/model/origin"
 
@@ -33,10 +32,10 @@ module Culet
       def features = @document["features"]
 
       def lead
-        files = Text::Numbers.count(features.count { |one| one["error"].nil? }, "file")
+        files = count(features.count { |one| one["error"].nil? }, "file")
         parts = ["#{files} required in #{Text::Numbers.significant(@document["total_seconds"] * 1e3)} ms"]
         code = @document["code"]
-        parts << "#{Text::Size.human(code["iseq_bytes"])} of compiled code at the end" if code["count"].positive?
+        parts << "#{size(code["iseq_bytes"])} of compiled code at the end" if code["count"].positive?
         "#{parts.join(", ")}."
       end
 

@@ -62,14 +62,13 @@ module Culet
       def looks
         calls = sum("syscalls") or return ""
 
-        "#{Text::Numbers.grouped(calls)} file-system calls for lookups, " \
-          "#{Text::Numbers.grouped(sum("failed_syscalls"))} of them failed;"
+        "#{number(calls)} file-system calls for lookups, #{number(sum("failed_syscalls"))} of them failed;"
       end
 
       def code_words
         return "" if document["code"]["count"].zero?
 
-        "#{Text::Size.human(document["code"]["iseq_bytes"])} of compiled code at the end"
+        "#{size(document["code"]["iseq_bytes"])} of compiled code at the end"
       end
 
       def sum(key) = features.filter_map { |one| one[key] }.then { |list| list.sum unless list.empty? }
@@ -103,7 +102,7 @@ module Culet
       def cell(value, unit)
         return "-" if value.nil?
 
-        unit ? Text::Numbers.significant(value / unit.to_f) : Text::Numbers.grouped(value)
+        unit ? Text::Numbers.significant(value / unit.to_f) : number(value)
       end
 
       def branches

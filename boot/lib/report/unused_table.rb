@@ -33,12 +33,12 @@ module Culet
 
       def share = Unused.percent(@document)&.then { |share| " (#{share} %)" }
 
-      def mega(bytes) = Text::Size.cell(bytes, digits: 2)
+      def mega(bytes) = super(bytes, digits: 2)
 
       def kilo(bytes) = Text::Numbers.significant(bytes / 1e3)
 
       def gems
-        list("gem", @document["gems"], "files" => ->(one) { Text::Numbers.grouped(one["files"]) }) { |one| one["gem"] }
+        list("gem", @document["gems"], "files" => ->(one) { number(one["files"]) }) { |one| one["gem"] }
       end
 
       def files

@@ -3,6 +3,7 @@
 require "digest"
 require "erb"
 require "json"
+require_relative "../text/figures"
 
 module Culet
   # The shell of a page: one HTML file with styles, scripts and data inside, which loads nothing. Text of a process is
@@ -12,6 +13,8 @@ module Culet
   #   SCRIPTS   names of its scripts in that folder, without .js, or their paths
   #   STYLES    names of its styles there, behind those of all pages
   class HtmlPage
+    include Text::Figures
+
     # Scripts that several pages have: the theme, packed data, figures as text, the tooltip.
     COMMON = %w[theme data format tip].map { |name| File.expand_path("page/#{name}", __dir__) }.freeze
     # Of pages that explore memory, and of those with a flame graph.

@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "figures"
 require_relative "lines"
-require_relative "numbers"
-require_relative "size"
 require_relative "table"
 
 module Culet
@@ -13,6 +12,8 @@ module Culet
     # The base of every report for a terminal. A subclass returns tables and paragraphs in `sections`, made with the
     # methods below.
     class View
+      include Figures
+
       # @param subject [Object] what is printed
       # @param color [Boolean] whether to use ANSI colours
       # @param unicode [Boolean] whether the terminal shows characters beyond ASCII
@@ -39,12 +40,6 @@ module Culet
       def printable(text) = Lines.printable(text)
 
       def wrap(text, indent: 0) = Lines.wrap(text, indent: indent)
-
-      def count(...) = Numbers.count(...)
-
-      def percent(...) = Numbers.percent(...)
-
-      def signed(bytes) = Size.signed(bytes)
 
       def bold(text) = painted(text, "1")
 

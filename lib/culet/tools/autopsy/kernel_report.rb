@@ -53,7 +53,7 @@ module Culet
         list = @log.kills.last(TOP).reverse
         grid([["at (UTC)", list.map { |one| one.at.utc.strftime("%F %T") }, true],
               ["process", list.map { |one| "#{one.pid} (#{printable(one.name)})" }, true],
-              ["held", list.map { |one| one.resident_bytes ? Text::Size.human(one.resident_bytes) : "-" }, false],
+              ["held", list.map { |one| one.resident_bytes ? size(one.resident_bytes) : "-" }, false],
               ["limit of", list.map { |one| one.group ? printable(one.group) : "the machine" }, true]])
       end
 
@@ -66,7 +66,7 @@ module Culet
         figures = " #{Text::Size.limit(used, limit)} used of #{limit ? Text::Size.limit(limit) : "no limit"}." if used
         [wrap("Of this process's control group (#{@own.kills_file}):#{figures}"),
          grid([["count", counts.keys.map { |name| COUNTS.fetch(name) }, true],
-               ["since it was made", counts.values.map { |count| Text::Numbers.grouped(count) }, false]])].join("\n")
+               ["since it was made", counts.values.map { |count| number(count) }, false]])].join("\n")
       end
 
       def counts

@@ -1,14 +1,15 @@
 # frozen_string_literal: true
 
+require_relative "../../text/figures"
 require_relative "../../text/lines"
-require_relative "../../text/numbers"
-require_relative "../../text/size"
 require_relative "findings"
 
 module Culet
   module Autopsy
     # Three lines for a program's stderr.
     class Summary
+      include Text::Figures
+
       # Levels, sites and requests of a line.
       FEW = 3
       private_constant :FEW
@@ -23,8 +24,6 @@ module Culet
       private
 
       def box = @findings.box
-
-      def size(bytes) = Text::Size.human(bytes)
 
       def death
         limit = @findings.limit_bytes

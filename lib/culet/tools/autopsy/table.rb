@@ -27,7 +27,7 @@ module Culet
         [heading, levels, history, lines, *holders, work, steps, note_lines(notes)]
       end
 
-      def size(bytes) = bytes.nil? ? "-" : Text::Size.human(bytes)
+      def size(bytes) = bytes.nil? ? "-" : super
 
       def signed(bytes) = bytes.nil? ? "-" : super
 
@@ -74,7 +74,7 @@ module Culet
               ["group", some.map { |one| size(one.group_used_bytes) }, false],
               ["malloc", some.map { |one| size(one.malloc_used_bytes) }, false],
               ["Ruby pages", some.map { |one| size(one.ruby_page_bytes) }, false],
-              ["collections", some.map { |one| one.collections&.then { |n| Text::Numbers.grouped(n) } || "-" }, false]])
+              ["collections", some.map { |one| one.collections&.then { |n| number(n) } || "-" }, false]])
       end
 
       def lines
@@ -114,7 +114,7 @@ module Culet
               ["state", list.map { |one| one.ended_at ? "ended #{clock(one.ended_at)}" : "running" }, true],
               ["seconds", list.map { |one| seconds((one.ended_at || box.last_at) - one.started_at) }, false],
               ["growth", list.map { |one| signed(one.growth_bytes) }, false],
-              ["objects", list.map { |one| one.objects ? Text::Numbers.grouped(one.objects) : "-" }, false]])
+              ["objects", list.map { |one| one.objects ? number(one.objects) : "-" }, false]])
       end
 
       def steps

@@ -24,7 +24,7 @@ module Culet
         rows = some
         grid([["after s", rows.map { |one| format("%.1f", one.at_seconds) }, false],
               ["processes", rows.map { |one| one.processes.size.to_s }, false],
-              ["all (PSS) MB", rows.map { |one| Text::Size.cell(one.total_pss_bytes) }, false],
+              ["all (PSS) MB", rows.map { |one| mega(one.total_pss_bytes) }, false],
               ["worker shared MB", rows.map { |one| mean(one, "shared_bytes") }, false],
               ["worker private MB", rows.map { |one| mean(one, "private_bytes") }, false]])
       end
@@ -36,7 +36,7 @@ module Culet
         Array.new(ROWS) { |number| @samples[number * (@samples.size - 1) / (ROWS - 1)] }
       end
 
-      def mean(sample, figure) = Text::Size.cell(sample.worker_mean(figure))
+      def mean(sample, figure) = mega(sample.worker_mean(figure))
     end
   end
 end

@@ -22,8 +22,6 @@ module Culet
 
       def verdicts = verdict_lines(Verdicts.new(tree).list)
 
-      def mega(bytes) = Text::Size.cell(bytes)
-
       def heading
         root = tree.members.first
         others = tree.members.size - 1

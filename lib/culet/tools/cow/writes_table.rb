@@ -25,7 +25,7 @@ module Culet
       def sum = @sum ||= members.map(&:writes).reduce(:+)
 
       # The average of the workers.
-      def mega(bytes) = Text::Size.cell(bytes.fdiv(members.size))
+      def mega(bytes) = super(bytes.fdiv(members.size))
 
       def title = members.size == 1 ? "process #{members.first.pid}" : "#{members.size} workers, average"
 

@@ -4,8 +4,6 @@ require_relative "../../model/diagnosis"
 require_relative "../../model/levels"
 require_relative "../../render/html_page"
 require_relative "../../text/lines"
-require_relative "../../text/numbers"
-require_relative "../../text/size"
 require_relative "table"
 
 module Culet
@@ -52,13 +50,11 @@ module Culet
 
       def title = "#{Text::Lines.printable(first.name)}: why #{size(observation.total_bytes)}"
 
-      def size(bytes) = Text::Size.human(bytes)
-
       def verdict = diagnosis.sentence.then { |text| text[0].upcase + text[1..] }
 
       def lead
-        count = Text::Numbers.count(observation.members.size, "process", "processes")
-        "#{count}, #{size(observation.total_bytes)}, watched for #{observation.seconds.round} s"
+        "#{count(observation.members.size, "process", "processes")}, #{size(observation.total_bytes)}, " \
+          "watched for #{observation.seconds.round} s"
       end
 
       # Verbs that show more, of the process that was read.

@@ -21,7 +21,7 @@ module Culet
         others = observation.members.size - 1
         more = " and #{count(others, "other process", "other processes")}" if others.positive?
         bold("Process #{first.pid} (#{printable(first.name)})#{more}, #{observation.seconds.round} s: " \
-             "#{human(observation.total_bytes)}")
+             "#{size(observation.total_bytes)}")
       end
 
       def capital(text) = text[0].upcase + text[1..] + (text.end_with?(".") ? "" : ".")
@@ -36,9 +36,7 @@ module Culet
 
       def fit = diagnosis.fit && wrap("#{diagnosis.fit.sentence}.")
 
-      def range(low, high) = "#{human(low)} to #{human(high)}"
-
-      def human(bytes) = Text::Size.human(bytes)
+      def range(low, high) = "#{size(low)} to #{size(high)}"
 
       def remedies
         none = wrap("No change of a setting would make it much smaller.")
@@ -55,7 +53,7 @@ module Culet
       end
 
       def remedy(one, number)
-        saves = "#{human(one.saves_bytes)} (#{range(one.low_bytes, one.high_bytes)})"
+        saves = "#{size(one.saves_bytes)} (#{range(one.low_bytes, one.high_bytes)})"
         [wrap("#{number}. #{capital(printable(one.text)).chomp(".")}: saves #{saves}", indent: 3),
          "     #{printable(one.line)}",
          wrap("   in #{printable(one.file)}; costs: #{one.cost}; to undo: #{one.undo}", indent: 3)].join("\n")

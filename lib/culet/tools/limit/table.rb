@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../../model/remedies"
-require_relative "../../text/size"
 require_relative "../../text/view"
 
 module Culet

@@ -2,7 +2,6 @@
 
 require_relative "../../render/html_page"
 require_relative "../../text/numbers"
-require_relative "../../text/size"
 require_relative "../../version"
 require_relative "page_data"
 
@@ -50,7 +49,7 @@ module Culet
         sentences = [moment(@data)]
         sentences << "Compared with #{moment(@base)}" if @base
         sentences << "One sample per #{size(@data.sample_bytes)} on average."
-        sentences << "#{Text::Numbers.count(@data.lost, "sample")} found no room." if @data.lost.positive?
+        sentences << "#{count(@data.lost, "sample")} found no room." if @data.lost.positive?
         sentences.join(" ")
       end
 
@@ -89,8 +88,6 @@ module Culet
         ["Bytes and blocks are estimates from samples; the range is their 95 % interval.",
          "MB = 1,000,000 bytes. This page works offline. culet #{VERSION}"]
       end
-
-      def size(bytes) = Text::Size.human(bytes)
 
       def range(row)
         low, high = [row.low_bytes, row.high_bytes].map { |bytes| size(bytes) }

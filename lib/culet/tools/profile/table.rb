@@ -96,8 +96,6 @@ module Culet
 
       def total = @total ||= @data.total(@view)
 
-      def size(bytes) = Text::Size.human(bytes)
-
       # Of a difference, with its sign.
       def change(bytes) = @data.difference? ? signed(bytes) : size(bytes)
 
@@ -107,8 +105,7 @@ module Culet
         verb = @data.difference? ? "changed by " : ""
         sure = "#{range(total)} in 95 of 100 cases; " if total.samples.positive?
         [bold("#{processes}: memory #{TITLES.fetch(@view)}: #{verb}#{change(total.bytes)}"),
-         "#{sure}#{count(total.samples, "sample")}, one per #{Text::Size.human(@data.sample_bytes)} on " \
-         "average"].join("\n")
+         "#{sure}#{count(total.samples, "sample")}, one per #{size(@data.sample_bytes)} on average"].join("\n")
       end
 
       # "process 1", "processes 1, 2 and 3", or names of files.
@@ -138,7 +135,7 @@ module Culet
 
       def blocks(row)
         count = row.blocks.round
-        "#{"+" if @data.difference? && count.positive?}#{Text::Numbers.grouped(count)}"
+        "#{"+" if @data.difference? && count.positive?}#{number(count)}"
       end
 
       # The largest first: rows of a table, or sites.

@@ -25,17 +25,15 @@ module Culet
 
       def summary
         lines = ["#{bold(File.basename(trace["file"]))}: #{printable(trace["command"].join(" ")[0, 120])}",
-                 "#{Text::Numbers.grouped(trace["operations"])} operations of #{count(trace["threads"], "thread")}; " \
-                 "#{Text::Size.human(trace["peak_live_bytes"])} requested at the peak, " \
-                 "#{Text::Size.human(trace["requested_bytes"])} in all"]
+                 "#{number(trace["operations"])} operations of #{count(trace["threads"], "thread")}; " \
+                 "#{size(trace["peak_live_bytes"])} requested at the peak, #{size(trace["requested_bytes"])} in all"]
         [*lines, *remarks].map { |line| wrap(line) }.join("\n")
       end
 
       def remarks
         [programs, others, ("The recording ended before the program: #{trace["stopped"]}." if trace["stopped"]),
          (if trace["inherited_operations"].positive?
-            "#{Text::Numbers.grouped(trace["inherited_operations"])} of the operations " \
-              "precede the fork of this process."
+            "#{number(trace["inherited_operations"])} of the operations precede the fork of this process."
           end),
          (if trace["parent_missing"]
             "The parent's trace is missing beside this one, and with it the memory that the process inherited."

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../../text/numbers"
-require_relative "../../text/size"
 require_relative "../../text/view"
 require_relative "difference"
 require_relative "holdings"
@@ -54,7 +52,7 @@ module Culet
         counts = changed.map { |entry| numbers.fetch(entry.name) }
         titles = changed.map { |entry| printable(Holdings::TITLES.fetch(entry.name, entry.name)) }
         table("malloc bytes of objects", titles.zip(changed),
-              ["more objects", counts.map { |one| Text::Numbers.grouped(one.grown_bytes) }])
+              ["more objects", counts.map { |one| number(one.grown_bytes) }])
       end
 
       def arenas
@@ -90,10 +88,8 @@ module Culet
 
         columns = { "slot bytes" => "slot_bytes", "live before" => "before_live", "after" => "after_live",
                     "free before" => "before_free", "after " => "after_free" }
-        grid(columns.map { |heading, key| [heading, sizes.map { |one| Text::Numbers.grouped(one[key]) }, false] })
+        grid(columns.map { |heading, key| [heading, sizes.map { |one| number(one[key]) }, false] })
       end
-
-      def mega(bytes) = Text::Size.cell(bytes)
 
       def change(entry)
         text = mega(entry.grown_bytes)

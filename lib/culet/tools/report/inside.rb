@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../../text/numbers"
-require_relative "../../text/size"
 require_relative "../../text/view"
 require_relative "holdings"
 
@@ -47,7 +45,7 @@ module Culet
               *([column("elsewhere", shown, &:elsewhere_bytes)] if objects.elsewhere_bytes.positive?)])
       end
 
-      def column(heading, tallies) = [heading, tallies.map { |tally| Text::Numbers.grouped(yield(tally)) }, false]
+      def column(heading, tallies) = [heading, tallies.map { |tally| number(yield(tally)) }, false]
 
       def extensions
         tallies = objects&.data.to_a
@@ -55,7 +53,7 @@ module Culet
         return if largest.empty?
 
         list = largest.map do |tally|
-          "#{printable(tally.name)} #{Text::Size.human(tally.malloc_bytes)} (#{Text::Numbers.grouped(tally.count)})"
+          "#{printable(tally.name)} #{size(tally.malloc_bytes)} (#{number(tally.count)})"
         end
         wrap("largest types of C objects: #{list.join(", ")}", indent: 2)
       end
@@ -84,7 +82,7 @@ module Culet
 
         list = numbers.map do |key, value|
           title = printable(key.to_s.delete_suffix("_bytes").tr("_", " "))
-          "#{title} #{key.end_with?("_bytes") ? Text::Size.human(value) : Text::Numbers.grouped(value)}"
+          "#{title} #{key.end_with?("_bytes") ? size(value) : number(value)}"
         end
         wrap("statistics of #{printable(name)}: #{list.join(", ")}", indent: 2)
       end

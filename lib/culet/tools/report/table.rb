@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../../text/numbers"
-require_relative "../../text/size"
 require_relative "../../text/view"
 require_relative "inside"
 
@@ -27,7 +25,7 @@ module Culet
       def process = snapshot.process
 
       # A small process gets one more digit; all figures of one table have the same number of digits.
-      def mega(bytes) = Text::Size.cell(bytes, digits: process.rss_bytes < 10e6 ? 2 : 1)
+      def mega(bytes) = super(bytes, digits: process.rss_bytes < 10e6 ? 2 : 1)
 
       def heading
         title = "#{printable(process.called)} (process #{process.pid}): #{mega(process.rss_bytes)} MB resident"
@@ -74,9 +72,9 @@ module Culet
         return unless first
 
         names = first.map do |name, bytes, count|
-          "#{printable(name)}#{" (#{count} mappings)" if count > 1} #{Text::Size.human(bytes)}"
+          "#{printable(name)}#{" (#{count} mappings)" if count > 1} #{size(bytes)}"
         end
-        names << "and more, #{Text::Size.human(rest.flatten(1).sum { |one| one[1] })}" if rest.any?
+        names << "and more, #{size(rest.flatten(1).sum { |one| one[1] })}" if rest.any?
         wrap("other mappings: #{names.join(", ")}", indent: 2)
       end
 
@@ -85,7 +83,7 @@ module Culet
         return if sizes.empty?
 
         columns = { "slot bytes" => "slot_bytes", "pages" => "pages", "live" => "live", "free" => "free" }
-        grid(columns.map { |heading, key| [heading, sizes.map { |one| Text::Numbers.grouped(one[key].to_i) }, false] })
+        grid(columns.map { |heading, key| [heading, sizes.map { |one| number(one[key].to_i) }, false] })
       end
     end
   end

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../../text/numbers"
-require_relative "../../text/size"
 require_relative "../../text/lines"
 
 module Culet
@@ -13,10 +11,6 @@ module Culet
       private_constant :FEW
 
       private
-
-      def size(bytes) = Text::Size.human(bytes)
-
-      def number(value) = Text::Numbers.grouped(value.round)
 
       # "120,000 String 96.0 MB; 4,000 Page 640 kB"
       def classes(list)

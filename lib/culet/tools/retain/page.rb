@@ -1,18 +1,13 @@
 # frozen_string_literal: true
 
 require_relative "../../render/html_page"
-require_relative "../../text/numbers"
-require_relative "../../text/size"
 require_relative "../../version"
-require_relative "figures"
 require_relative "page_data"
 
 module Culet
   module Retain
     # Who keeps the memory of one process or dump, as a page.
     class Html < HtmlPage
-      include Figures
-
       FOLDER = File.expand_path("page", __dir__)
       STYLES = [EXPLORER, "page.css"].freeze
       SCRIPTS = [*EXPLORING, "heap", "treemap", "tables", "main"].freeze
@@ -31,7 +26,7 @@ module Culet
       def title = "Memory retained in #{analysis.name}"
 
       def lead
-        "#{Text::Numbers.count(analysis.objects, "object")}: #{size(analysis.slot_bytes)} in Ruby's slots and " \
+        "#{count(analysis.objects, "object")}: #{size(analysis.slot_bytes)} in Ruby's slots and " \
           "#{size(analysis.malloc_bytes)} of malloc. Each byte counts once: for the holder without which it would be " \
           "free, or for the set of holders that keep it together."
       end

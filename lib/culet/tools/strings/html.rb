@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../../render/html_page"
-require_relative "../../text/numbers"
-require_relative "../../text/size"
 require_relative "verdicts"
 
 module Culet
@@ -27,9 +25,7 @@ module Culet
 
       def title = "Strings of #{findings.source.name}"
 
-      def number(count) = Text::Numbers.grouped(count)
-
-      def mega(bytes) = Text::Size.cell(bytes, digits: 3)
+      def mega(bytes) = super(bytes, digits: 3)
 
       def places
         return {} unless findings.sites?

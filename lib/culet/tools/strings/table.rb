@@ -32,7 +32,7 @@ module Culet
 
       def sections = [heading, verdict_lines(judgement.list), places, *(worth? || @all ? gains : hidden), notes]
 
-      def mega(bytes) = Text::Size.cell(bytes, digits: 2)
+      def mega(bytes) = super(bytes, digits: 2)
 
       def worth? = judgement.worth?
 
@@ -48,7 +48,7 @@ module Culet
       def places
         rows = findings.sums
         grid([["strings", rows.map(&:first), true],
-              ["count", rows.map { |_, sum| Text::Numbers.grouped(sum.count) }, false],
+              ["count", rows.map { |_, sum| number(sum.count) }, false],
               ["text MB", rows.map { |_, sum| mega(sum.asked_bytes) }, false],
               ["held MB", rows.map { |_, sum| mega(sum.held_bytes) }, false],
               ["slot slack MB", rows.map { |_, sum| mega(sum.slot_slack_bytes) }, false],
@@ -76,7 +76,7 @@ module Culet
         rest = findings.suffix_bytes - list.sum(&:gain_bytes)
         [groups("suffixes of", list,
                 "longest suffix" => ->(group) { printable(group.parts.first.to_s(NAME_COLUMNS / 2)) },
-                "savable bytes" => ->(group) { Text::Numbers.grouped(group.gain_bytes) }),
+                "savable bytes" => ->(group) { number(group.gain_bytes) }),
          more(findings.suffix_groups - list.size, rest, "strings with suffixes")].compact.join("\n")
       end
 
@@ -93,7 +93,7 @@ module Culet
       def more(number, bytes, what)
         return unless number.positive?
 
-        wrap("#{count(number, "group")} of #{what} not shown, #{Text::Size.human(bytes)} savable " \
+        wrap("#{count(number, "group")} of #{what} not shown, #{size(bytes)} savable " \
              "(--top #{[@top * 3, findings.group_count].min.clamp(1, 100_000)} shows more)", indent: 2)
       end
 
@@ -104,7 +104,7 @@ module Culet
 
       def groups(title, list, columns)
         grid([[title, list.map { |group| printable(group.kept.to_s(NAME_COLUMNS - 20)) }, true],
-              ["count", list.map { |group| Text::Numbers.grouped(group.count) }, false],
+              ["count", list.map { |group| number(group.count) }, false],
               *columns.map { |heading, figure| [heading, list.map(&figure), false] }])
       end
 
@@ -127,8 +127,8 @@ module Culet
           next if list.empty?
 
           grid([[title, list.map { |place| tail(printable(place.name)) }, true],
-                ["strings", list.map { |place| Text::Numbers.grouped(place.strings) }, false],
-                ["copies", list.map { |place| Text::Numbers.grouped(place.copies) }, false],
+                ["strings", list.map { |place| number(place.strings) }, false],
+                ["copies", list.map { |place| number(place.copies) }, false],
                 *sized(list).map { |heading, figure| [heading, list.map(&figure), false] }])
         end
       end
@@ -144,7 +144,7 @@ module Culet
         return if list.empty?
 
         grid([["shared buffers", list.map { |root| printable(root.owner.to_s(NAME_COLUMNS - 20)) }, true],
-              ["strings", list.map { |root| Text::Numbers.grouped(root.count) }, false],
+              ["strings", list.map { |root| number(root.count) }, false],
               ["held MB", list.map { |root| mega(root.owner.held_bytes) }, false]])
       end
 

@@ -61,7 +61,7 @@ module Culet
         def note
           return if document["results"].empty?
 
-          wrap("#{Text::Numbers.grouped(document["strings"])} strings. " \
+          wrap("#{number(document["strings"])} strings. " \
                "RSS, shared and private bytes are measured after the second collection. " \
                "PSS divides shared pages among the processes that map them. MB = 1,000,000 bytes. " \
                "Medians of #{count(document["runs"], "run")}, " \
