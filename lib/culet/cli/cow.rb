@@ -127,19 +127,12 @@ module Culet
       # @return [Integer] exit status
       def conclude(family, history = nil)
         draw(family, history) if options[:html]
-        deliver(formatted(Culet::Cow::Document.new(family, history: history)) { text(family, history) })
+        deliver(formatted(Culet::Cow::Document.new(family, history: history)) do
+          Culet::Cow::Table.new(family, history: history, color: color?)
+        end)
         raise Error, family.problems.first if family.read_members.empty?
 
         limit(family)
-      end
-
-      def text(family, history)
-        [(curve(history) if history), Culet::Cow::Table.new(family, color: color?).to_s].compact.join("\n")
-      end
-
-      def curve(history)
-        require_relative "../tools/cow/history_table"
-        Culet::Cow::HistoryTable.new(history, color: color?).to_s
       end
 
       def draw(family, history)

@@ -16,7 +16,7 @@ module Culet
   #
   # and the reports here:
   #
-  #   History       sharing over time; HistoryTable and HistoryChart print and draw it
+  #   History       sharing over time; HistoryChart draws it
   #   Command       runs a command and reads it until it ends
   #   MapPage       the HTML page, with MapTables beside the map
   #   Verdicts      conclusions in sentences; Table, WritesTable, Document: the reports

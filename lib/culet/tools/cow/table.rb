@@ -9,6 +9,17 @@ module Culet
   module Cow
     # A process tree for a terminal.
     class Table < Text::View
+      # Samples of a history that have a row.
+      SAMPLES = 12
+      private_constant :SAMPLES
+
+      # @param history [History, nil] samples over time, which come first
+      # @param options [Hash] as for Text::View
+      def initialize(tree, history: nil, **options)
+        super(tree, **options)
+        @history = history
+      end
+
       private
 
       def tree = @subject
@@ -16,11 +27,22 @@ module Culet
       def workers = @workers ||= tree.workers
 
       def sections
-        [heading, processes, regions, *WritesTable.new(tree, unicode: @unicode).tables, verdicts,
+        [over_time, heading, processes, regions, *WritesTable.new(tree, unicode: @unicode).tables, verdicts,
          note_lines(tree.problems)]
       end
 
       def verdicts = verdict_lines(Verdicts.new(tree).list)
+
+      # Of many samples the first, the last, and evenly spaced ones between them.
+      def over_time
+        all = @history&.samples or return
+        rows = all.size > SAMPLES ? Array.new(SAMPLES) { |at| all[at * (all.size - 1) / (SAMPLES - 1)] } : all
+        grid([["after s", rows.map { |one| format("%.1f", one.at_seconds) }, false],
+              ["processes", rows.map { |one| one.processes.size.to_s }, false],
+              ["all (PSS) MB", rows.map { |one| mega(one.total_pss_bytes) }, false],
+              ["worker shared MB", rows.map { |one| mega(one.worker_mean("shared_bytes")) }, false],
+              ["worker private MB", rows.map { |one| mega(one.worker_mean("private_bytes")) }, false]])
+      end
 
       def heading
         root = tree.members.first
