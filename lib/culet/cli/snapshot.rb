@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "command"
-require_relative "object_counts"
 require_relative "process_arguments"
+require_relative "../model/agent/inquiry"
 require_relative "../system/interruption"
 require_relative "../text/size"
 
@@ -10,7 +10,6 @@ module Culet
   module CLI
     # `culet snapshot`: keeps what a process's memory consists of in a file.
     class Snapshot < Command
-      include ObjectCounts
       include ProcessArguments
 
       BANNER = "culet snapshot PID|NAME [--objects] [--out FILE] [--every TIME [--for TIME]]"
@@ -44,14 +43,44 @@ module Culet
         define_treatment(parser)
       end
 
+      def define_objects(parser)
+        option(parser, "--objects", "count the Ruby objects too; the process has to carry culet/agent")
+        option(parser, "--wait TIME", "with --objects: wait this long for the main thread (default: 10s)") do |v|
+          bounded("--wait", v)
+        end
+        option(parser, "--limit TIME", "with --objects: stop counting after TIME, which leaves the counts incomplete " \
+                                       "(default: 10s); Ruby is paused while it counts") { |v| bounded("--limit", v) }
+        option(parser, "--[no-]data", "with --objects: include the sizes of C extension objects (default: yes); " \
+                                      "a faulty extension can crash here")
+      end
+
+      def check_objects
+        needless = { wait: "--wait", limit: "--limit", data: "--data" }.find { |name, _| options.key?(name) }
+        raise UsageError, "#{needless.last} needs --objects" if needless && !options[:objects]
+        raise UsageError, "--objects counts once; leave out --every" if options[:objects] && options[:every]
+      end
+
       def take_with_objects(reader, pid)
-        supplement = counted(pid)
+        supplement = Culet::Agent::Inquiry.new(pid, **asked).call
         path = path_for(reader)
         Culet::Scope::Series.new(path).write { |series| series.add(supplement.stream(reader.stream)) }
         objects = supplement.fact("objects")
         err.puts("culet: wrote #{path} (#{size(path)}); #{counting(objects)}")
         answer(path, 1, objects["complete"], "objects" => objects["count"], "count_seconds" => objects["seconds"])
         EXIT_OK
+      end
+
+      def asked
+        { data: options.fetch(:data, true), limit_seconds: options[:limit], wait_seconds: options[:wait] }.compact
+      end
+
+      # @param objects [Hash] of the agent's answer
+      def counting(objects)
+        return "it has no object counts: #{objects["why"]}" unless objects["why"].empty?
+
+        number = Text::Numbers.count(objects["count"], "object")
+        text = format("#{number} counted in %.1f ms", 1000 * objects["seconds"])
+        objects["complete"] ? text : "#{text}; incomplete, because the time limit was reached"
       end
 
       def take(reader)
