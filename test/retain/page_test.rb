@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "documents"
-require "zlib"
 require "culet/tools/retain"
 
 # The page of what is retained, without a browser.
@@ -55,5 +54,5 @@ class RetainPageTest < Minitest::Test
 
   private
 
-  def data(analysis) = JSON.parse(Zlib.inflate(Culet::Retain::PageData.new(analysis).packed.unpack1("m")))
+  def data(analysis) = JSON.parse(JSON.generate(Culet::Retain::PageData.new(analysis).to_h))
 end

@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
-require "json"
 require_relative "../../../lib/culet/render/html_page"
-require_relative "../../../lib/culet/render/packing"
 require_relative "../../../lib/culet/text/numbers"
 require_relative "feature"
 require_relative "../../../lib/culet/model/origin"
@@ -40,14 +38,12 @@ module Culet
       end
 
       # Columns with a value for all requires, then for each file; the numbers of files begin at 1.
-      def packed
+      def data
         gems = features.map { |one| one["gem"] }.uniq
-        facts = { "gems" => gems, "parent" => column(-1) { |one| (one["parent"] || -1) + 1 },
-                  "name" => column("all requires") { |one| one["name"] || one["path"] || Feature::UNNAMED },
-                  "gem" => column(-1) { |one| gems.index(one["gem"]) }, "path" => column { |one| one["path"] },
-                  "error" => column { |one| one["error"] },
-                  "values" => FIGURES.map { |key| column { |one| one[key] } } }
-        Packing.base64(JSON.generate(facts))
+        { "gems" => gems, "parent" => column(-1) { |one| (one["parent"] || -1) + 1 },
+          "name" => column("all requires") { |one| one["name"] || one["path"] || Feature::UNNAMED },
+          "gem" => column(-1) { |one| gems.index(one["gem"]) }, "path" => column { |one| one["path"] },
+          "error" => column { |one| one["error"] }, "values" => FIGURES.map { |key| column { |one| one[key] } } }
       end
 
       def column(all = nil, &value) = [all, *features.map(&value)]

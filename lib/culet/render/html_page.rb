@@ -4,6 +4,8 @@ require "digest"
 require "erb"
 require "json"
 require_relative "../text/figures"
+require_relative "../version"
+require_relative "packing"
 
 module Culet
   # The shell of a page: one HTML file with styles, scripts and data inside, which loads nothing. Text of a process is
@@ -64,6 +66,16 @@ module Culet
         <body#{body}>
       HTML
     end
+
+    # @param sentence [String] in front of what all these pages say
+    # @return [String] HTML below the content
+    def footer(sentence)
+      "<footer><p>#{h sentence}</p><p>MB = 1,000,000 bytes. This page works offline. culet #{VERSION}</p></footer>"
+    end
+
+    # @param value [Object] for JSON
+    # @return [String] what `unpackJson` reads: a zlib stream in base64
+    def pack(value) = Packing.base64(JSON.generate(value))
 
     # What is under the pointer, the data, and the script.
     #

@@ -1,23 +1,15 @@
 # frozen_string_literal: true
 
+require "forwardable"
 require_relative "frame"
 
 module Culet
   module Profile
     # What has an estimate, and its figures.
     module Estimated
-      # @return [Integer]
-      def samples = estimate.samples
-      # @return [Float]
-      def bytes = estimate.bytes
-      # @return [Float]
-      def low_bytes = estimate.low_bytes
-      # @return [Float]
-      def high_bytes = estimate.high_bytes
-      # @return [Float]
-      def blocks = estimate.blocks
-      # @return [Float]
-      def variance = estimate.variance
+      extend Forwardable
+
+      def_delegators :estimate, :samples, :blocks, :bytes, :low_bytes, :high_bytes, :variance
     end
 
     # What one stack allocated, in one view.

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../html_page"
-require_relative "../packing"
 require_relative "page_data"
 
 module Culet
@@ -74,10 +73,8 @@ module Culet
         frames = @frames.each_with_index.flat_map do |parts, number|
           parts.map { |part, text| ["#{part}-#{number}", text] }
         end
-        @curve ? [*frames, ["curve", packed_curve]] : frames
+        @curve ? [*frames, ["curve", pack(@curve)]] : frames
       end
-
-      def packed_curve = Packing.base64(JSON.generate(@curve))
     end
   end
 end

@@ -2,7 +2,6 @@
 
 require_relative "../../render/html_page"
 require_relative "../../text/numbers"
-require_relative "../../version"
 require_relative "page_data"
 
 module Culet
@@ -30,7 +29,7 @@ module Culet
 
       private
 
-      def packed = PageData.new(@data, view: @view, base: @base).packed
+      def data = PageData.new(@data, view: @view, base: @base).to_h
 
       def title
         earlier = names(@base) if @base
@@ -82,11 +81,6 @@ module Culet
         return "unchanged" if size(before) == size(total.bytes)
 
         "#{total.bytes < before ? "−" : "+"}#{size((total.bytes - before).abs)} from #{size(before)}"
-      end
-
-      def notes
-        ["Bytes and blocks are estimates from samples; the range is their 95 % interval.",
-         "MB = 1,000,000 bytes. This page works offline. culet #{VERSION}"]
       end
 
       def range(row)

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require "json"
-require_relative "../../render/packing"
-
 module Culet
   module Profile
     # The data of the page: strings, frames, the tree of stacks, sites, and the sums of each site in each view, as
@@ -21,20 +18,7 @@ module Culet
       # Values of labels of all sites.
       MOST_CELLS = 4_000_000
 
-      # Numbers keys in the order of their arrival.
-      class Table
-        def initialize
-          @numbers = {}
-        end
-
-        # @return [Array] the keys in the order of their numbers
-        def keys = @numbers.keys
-
-        # @param key [Object]
-        # @return [Integer]
-        def number(key) = @numbers[key] ||= @numbers.size
-      end
-      private_constant :KINDS, :DIGITS, :MOST_CELLS, :Table
+      private_constant :KINDS, :DIGITS, :MOST_CELLS
 
       # @param view [Symbol] the view that the page opens with
       # @param base [Data, nil] the earlier profile of a comparison
@@ -42,17 +26,13 @@ module Culet
         @data = data
         @view = view
         @base = base
-        @strings = Table.new
-        @frames = Table.new
+        # Each numbers its keys in the order of their arrival.
+        @strings, @frames, @sites = Array.new(3) { Hash.new { |numbers, key| numbers[key] = numbers.size } }
         @frame_numbers = {}.compare_by_identity
         @parents = [-1]
         @node_frames = [-1]
         @children = {}
-        @sites = Table.new
       end
-
-      # @return [String] a zlib stream in base64
-      def packed = Packing.base64(JSON.generate(to_h))
 
       # @return [Hash]
       def to_h
@@ -66,7 +46,7 @@ module Culet
 
       private
 
-      def string(text) = text.nil? || text.empty? ? -1 : @strings.number(text)
+      def string(text) = text.nil? || text.empty? ? -1 : @strings[text]
 
       def columns(data)
         VIEWS.to_h do |view|
@@ -89,8 +69,8 @@ module Culet
       def number(site)
         frames = site.frames
         node = frames.reverse_each.reduce(0) { |parent, frame| child(parent, frame_number(frame)) }
-        node = child(node, @frames.number([site.class_name, nil, 0, nil, nil, KINDS[:class]])) if site.class_name
-        @sites.number([node, *GROUPS.map { |key, _, _| site.names(key).first }, site.labels.to_a])
+        node = child(node, @frames[[site.class_name, nil, 0, nil, nil, KINDS[:class]]]) if site.class_name
+        @sites[[node, *GROUPS.map { |key, _, _| site.names(key).first }, site.labels.to_a]]
       end
 
       def child(parent, frame)
@@ -102,8 +82,8 @@ module Culet
       end
 
       def frame_number(frame)
-        @frame_numbers[frame] ||= @frames.number([frame.method, frame.file, frame.line.to_i, frame.gem, frame.library,
-                                                  KINDS[frame.kind]])
+        @frame_numbers[frame] ||= @frames[[frame.method, frame.file, frame.line.to_i, frame.gem, frame.library,
+                                           KINDS[frame.kind]]]
       end
 
       def frame_columns

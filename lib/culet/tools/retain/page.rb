@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../../render/html_page"
-require_relative "../../version"
 require_relative "page_data"
 
 module Culet
@@ -21,19 +20,12 @@ module Culet
 
       attr_reader :analysis
 
-      def packed = PageData.new(analysis).packed
-
       def title = "Memory retained in #{analysis.name}"
 
       def lead
         "#{count(analysis.objects, "object")}: #{size(analysis.slot_bytes)} in Ruby's slots and " \
           "#{size(analysis.malloc_bytes)} of malloc. Each byte counts once: for the holder without which it would be " \
           "free, or for the set of holders that keep it together."
-      end
-
-      def notes
-        ["What a stack keeps may be left over from a call that has returned.",
-         "MB = 1,000,000 bytes. This page works offline. culet #{VERSION}"]
       end
     end
   end

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "json"
-require_relative "../../render/packing"
 require_relative "../../model/retention/analysis"
 require_relative "../../text/lines"
 require_relative "../../text/numbers"
@@ -24,9 +22,6 @@ module Culet
         @paths = {}
         @class_names = []
       end
-
-      # @return [String] a zlib stream in base64
-      def packed = Packing.base64(JSON.generate(to_h))
 
       # @return [Hash]
       def to_h
