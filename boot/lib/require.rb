@@ -55,12 +55,10 @@ module Culet
       home = environment["HOME"].to_s
       File.join(home, ".cache", "culet", "require") if home.start_with?("/")
     end
-    private_class_method :default_folder
 
     # Whether a feature that no folder has does not exist: not if extensions are linked into Ruby. RubyGems has loaded
     # RbConfig; without RubyGems it is not worth loading.
     def self.denies? = defined?(RbConfig) == "constant" && RbConfig::CONFIG["EXTSTATIC"].to_s.empty?
-    private_class_method :denies?
 
     # The folders have a culet_search_order.so and a culet_search_order.rb, neither of which is loaded.
     #
@@ -72,7 +70,6 @@ module Culet
     ensure
       $LOAD_PATH.pop(2)
     end
-    private_class_method :ruby_files_first?
 
     # Replaces Ruby's functions under all their names: RubyGems renames `require` to gem_original_require, Bundler
     # copies it back, other wrappers have their own names.
@@ -89,7 +86,6 @@ module Culet
         end
       end
     end
-    private_class_method :replace
 
     # @return [Symbol, nil] the original name if the method is one of Ruby's functions
     def self.rubys_own(place, name)
@@ -98,7 +94,6 @@ module Culet
       method = method.super_method while method && method.owner != place
       method.original_name if method && REPLACED.include?(method.original_name) && method.source_location.nil?
     end
-    private_class_method :rubys_own
 
     unless respond_to?(:figures)
       # @return [Hash] empty without the index
@@ -107,5 +102,7 @@ module Culet
 
     problem = self.begin(ENV)
     Native.warn(problem) if problem
+
+    private_class_method :default_folder, :denies?, :ruby_files_first?, :replace, :rubys_own
   end
 end

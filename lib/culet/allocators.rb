@@ -72,18 +72,15 @@ module Culet
       name = of_elf(file.elf) || of_library(file.path)
       [*CATALOGUE, SNMALLOC].find { |definition| definition.name == name } || UNKNOWN
     end
-    private_class_method :definition_of
 
     def unknown(name)
       hint = Trim.setting?(name) ? "; #{name} is a setting: write e.g. glibc:#{name}" : ""
       "there is no allocator #{name.inspect}; the known ones are #{names.join(", ")}; " \
         "write another one as the path of its library, e.g. ./libjemalloc.so.2#{hint}"
     end
-    private_class_method :unknown
 
     # An empty word is a mistake that is to be named.
     def words(text) = text.empty? ? [""] : text.split(",", -1)
-    private_class_method :words
 
     def settings(definition, pairs)
       if definition.settings&.empty? && !pairs.empty?
@@ -101,7 +98,6 @@ module Culet
         found[key] = checked(definition, key, value)
       end
     end
-    private_class_method :settings
 
     def checked(definition, key, value)
       setting = definition.setting(key)
@@ -113,7 +109,6 @@ module Culet
 
       raise UsageError, "#{definition.name}'s #{key} takes #{setting.expected}, not #{value.inspect}"
     end
-    private_class_method :checked
 
     EXAMPLES = { "glibc" => "glibc:arena_max=2", "jemalloc" => "jemalloc:narenas=2",
                  "tcmalloc" => "tcmalloc:release_rate=10", "mimalloc" => "mimalloc:purge_delay=0",
@@ -121,6 +116,7 @@ module Culet
     private_constant :EXAMPLES
 
     def example(definition) = EXAMPLES.fetch(definition.name)
-    private_class_method :example
+
+    private_class_method :definition_of, :unknown, :words, :settings, :checked, :example
   end
 end

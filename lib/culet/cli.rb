@@ -99,7 +99,6 @@ module Culet
       end
       EXIT_OK
     end
-    private_class_method :perform
 
     # @return [Array<String>] the words, with the present name of the verb
     def current(words, err)
@@ -108,7 +107,6 @@ module Culet
       err.puts("culet: `culet #{verb}` is now `culet #{name.join(" ")}`; the next minor version removes the old name")
       [*name, *rest]
     end
-    private_class_method :current
 
     # Arguments are bytes. Those of culet are UTF-8 in every locale; those of the command after `--` are not changed.
     def words(argv)
@@ -118,7 +116,6 @@ module Culet
 
       words
     end
-    private_class_method :words
 
     def help(words, out, err)
       return overview(out) || EXIT_OK if words.empty?
@@ -131,7 +128,6 @@ module Culet
 
       command(verb).new(out: out, err: err).call([*second, "--help"])
     end
-    private_class_method :help
 
     # @param verb [String]
     # @return [Class] its command
@@ -152,5 +148,7 @@ module Culet
       VERBS.each { |verb, (_, line)| out.puts(format("  %-11s %s", verb, line)) }
       out.puts("", "Run `culet help VERB` for the options and examples of a verb.")
     end
+
+    private_class_method :perform, :current, :words, :help
   end
 end

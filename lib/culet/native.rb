@@ -127,7 +127,6 @@ module Culet
     end
 
     def entry_path(feature) = File.join(File.dirname(__dir__), "#{feature}.rb")
-    private_class_method :entry_path
 
     # Lazy, because the last ones are slow to find.
     def directories
@@ -139,7 +138,6 @@ module Culet
         $LOAD_PATH.each { |directory| list << File.join(directory.to_s, "culet") }
       end.lazy
     end
-    private_class_method :directories
 
     def activated_directory
       return unless defined?(Gem) && Gem.respond_to?(:loaded_specs)
@@ -147,7 +145,6 @@ module Culet
       specification = Gem.loaded_specs["culet"]
       specification.extension_dir if specification && specification.full_gem_path == File.expand_path("../..", __dir__)
     end
-    private_class_method :activated_directory
 
     # Where RubyGems puts built extensions, seen from the folder of the gem: a program that loads a file of culet by
     # path has not activated the gem. For a gem from a git repository, Bundler puts them beside the gems. The ABI is
@@ -161,15 +158,14 @@ module Culet
            .map { |directory| File.join(base, directory) }
       end
     end
-    private_class_method :installed_directories
 
     def recorded(file)
       record = find(MISSING_RECORD)
       record && File.read(record, encoding: "UTF-8")[/^#{Regexp.escape(file)}: (.*)$/, 1]
     end
-    private_class_method :recorded
 
     def rebuild = checkout ? "#{checkout}/bin/setup" : "`gem pristine culet --extensions`"
-    private_class_method :rebuild
+
+    private_class_method :entry_path, :directories, :activated_directory, :installed_directories, :recorded, :rebuild
   end
 end

@@ -52,7 +52,6 @@ module Culet
     # @param list [Array<Setting>]
     # @return [Hash{String => Setting}] by key
     def self.by_key(*list) = list.to_h { |setting| [setting.key, setting] }.freeze
-    private_class_method :by_key
 
     # Variables: "Memory Allocation Tunables" and mallopt(3) of glibc; "TUNING" in
     # jemalloc(3); gperftools' docs/tcmalloc.html; mimalloc's "Environment Options".
@@ -134,12 +133,13 @@ module Culet
     def self.by_path(name)
       Definition.new(name: name, patterns: [], packages: [], variables: /(?!)/, settings: {}.freeze, untrimmable: true)
     end
-    private_class_method :by_path
 
     # No distribution has a package of it. It exports the functions of malloc and no others, so its file name identifies
     # it.
     SNMALLOC = by_path("snmalloc")
     UNKNOWN = by_path("unknown")
     private_constant :SNMALLOC, :UNKNOWN
+
+    private_class_method :by_key, :by_path
   end
 end

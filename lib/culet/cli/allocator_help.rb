@@ -79,7 +79,6 @@ module Culet
           parser.separator("    #{setting.key.ljust(28)} #{setting.about}")
         end
       end
-      private_class_method :describe
 
       def presence(definition)
         choice = Allocators.parse(definition.name)
@@ -87,7 +86,8 @@ module Culet
 
         choice.package ? "not installed; Debian package #{choice.package}" : "not built; run `culet lib` for the reason"
       end
-      private_class_method :presence
+
+      private_class_method :describe, :presence
     end
   end
 end

@@ -117,7 +117,6 @@ module Culet
                        .transform_values { |places| places.first.last + places.last.last + 2 }
       values.map { |value| by_value.fetch(value) }
     end
-    private_class_method :doubled_ranks
 
     # The number of subsets of `size` ranks by their sum.
     def self.subset_sums(ranks, size)
@@ -128,7 +127,6 @@ module Culet
       end
       table[size]
     end
-    private_class_method :subset_sums
 
     private
 
@@ -151,5 +149,7 @@ module Culet
       tail = (1 - CONFIDENCE) / 2
       [medians[(tail * RESAMPLES).floor], medians[((1 - tail) * RESAMPLES).ceil - 1]]
     end
+
+    private_class_method :doubled_ranks, :subset_sums
   end
 end

@@ -60,7 +60,6 @@ module Culet
         raise Error, "#{path} was written by another version of culet (snapshot format #{version.inspect}, " \
                      "this one reads #{VERSION}); read it with that version"
       end
-      private_class_method :check_header
 
       # More than a file with streams unpacks to.
       class Oversize < StandardError; end
@@ -93,7 +92,6 @@ module Culet
         zlib&.reset # closing an unfinished one warns
         zlib&.close
       end
-      private_class_method :places
 
       # @yieldparam part [String] unpacked bytes
       # @return [Integer] length of the packed stream at `at`
@@ -111,7 +109,6 @@ module Culet
         end
         zlib.total_in
       end
-      private_class_method :packed_bytes
 
       # Reads on where `bytes` has nothing at `at`.
       #
@@ -125,7 +122,8 @@ module Culet
         bytes << piece
         true
       end
-      private_class_method :more?
+
+      private_class_method :check_header, :places, :packed_bytes, :more?
     end
   end
 end

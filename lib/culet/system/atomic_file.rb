@@ -148,7 +148,6 @@ module Culet
       match = DESCRIPTOR.match(path) or return
       match[:number] ? Integer(match[:number], 10) : { "stdout" => 1, "stderr" => 2 }.fetch(match[:name])
     end
-    private_class_method :descriptor
 
     # @return [Array(String, File::Stat or nil)] where the links at the path's end lead, and what is there
     def resolve(path)
@@ -165,7 +164,6 @@ module Culet
     rescue Errno::ENOENT
       [target, nil]
     end
-    private_class_method :resolve
 
     # Only root can make devices. Files are replaced, not written to.
     def trust(target, stat, path)
@@ -175,7 +173,6 @@ module Culet
       type = stat.symlink? ? "symbolic link" : stat.ftype
       raise Error, "cannot write #{path}: #{target} is a #{type} of another user; choose another file"
     end
-    private_class_method :trust
 
     # The file may have been replaced since it was checked.
     def open_special(target, path)
@@ -186,6 +183,7 @@ module Culet
       file.close
       raise
     end
-    private_class_method :open_special
+
+    private_class_method :descriptor, :resolve, :trust, :open_special
   end
 end

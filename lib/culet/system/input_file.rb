@@ -56,7 +56,6 @@ module Culet
       else "a device"
       end
     end
-    private_class_method :kind
 
     # Without a writer, a read finds the end of the pipe; before the first byte of a writer, it would block.
     def check_writer(file, path)
@@ -65,6 +64,7 @@ module Culet
 
       file.ungetbyte(first) if first.is_a?(String)
     end
-    private_class_method :check_writer
+
+    private_class_method :kind, :check_writer
   end
 end

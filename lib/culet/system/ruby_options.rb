@@ -53,7 +53,6 @@ module Culet
       directories.each { |directory| refuse_spaces(directory, feature) }
       [*directories.map { |directory| "-I#{directory}" }, "-r#{feature}"].join(" ")
     end
-    private_class_method :words
 
     def refuse_spaces(path, feature)
       return unless path.match?(/\s/)
@@ -61,7 +60,6 @@ module Culet
       raise Error, "#{feature} cannot be loaded from #{path} through RUBYOPT, because Ruby takes spaces there as " \
                    "separators; put it where the path has none"
     end
-    private_class_method :refuse_spaces
 
     # A program with its own bundle does not activate the gem, so the folder of the native extension must be given,
     # unless it is in a folder that the library looks into.
@@ -71,6 +69,7 @@ module Culet
 
       File.expand_path("../..", path)
     end
-    private_class_method :extension_directory
+
+    private_class_method :words, :refuse_spaces, :extension_directory
   end
 end

@@ -73,10 +73,10 @@ module Culet
 
         (least..4).find { |digits| values.none? { |value| value != 1 && value.round(digits) == 1 } } || 4
       end
-      private_class_method :ratio_digits
 
       def rounded(value, digits) = digits.zero? ? grouped(value.round) : decimal(value, digits)
-      private_class_method :rounded
+
+      private_class_method :ratio_digits, :rounded
     end
   end
 end

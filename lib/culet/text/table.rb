@@ -98,14 +98,11 @@ module Culet
         cut = fits?(list, columns) ? list : cut_texts(list, columns, unicode)
         fits?(cut, columns) ? [draw_bars(cut, columns, unicode)] : apart(list, columns, unicode)
       end
-      private_class_method :narrowed
 
       # The rule reaches one column beyond the cells.
       def total(list) = list.sum(&:width) + (GAP * (list.size - 1)) + 1
-      private_class_method :total
 
       def fits?(list, columns) = total(list) <= columns
-      private_class_method :fits?
 
       # The longest text first, no more than is needed.
       def cut_texts(list, columns, unicode)
@@ -125,7 +122,6 @@ module Culet
         end
         list
       end
-      private_class_method :cut_texts
 
       # Every table repeats the first column, which names the rows.
       def apart(list, columns, unicode)
@@ -138,7 +134,6 @@ module Culet
           tables.last << column
         end
       end
-      private_class_method :apart
 
       def draw_bars(list, columns, unicode)
         room = if columns
@@ -148,7 +143,6 @@ module Culet
                end
         list.map { |column| column.bar? ? column.drawn([room, BAR].min, unicode) : column }
       end
-      private_class_method :draw_bars
 
       def lines(list, unicode)
         table = Terminal::Table.new(headings: list.map(&:heading), rows: list.map(&:cells).transpose,
@@ -156,7 +150,6 @@ module Culet
         list.each_with_index { |column, index| table.align_column(index, column.align) }
         table.render.lines.map(&:rstrip).join("\n")
       end
-      private_class_method :lines
 
       def style(unicode)
         border = unicode ? Terminal::Table::UnicodeBorder.new : Terminal::Table::AsciiBorder.new
@@ -165,7 +158,8 @@ module Culet
         { border: border, border_left: false, border_right: false, border_top: false, border_bottom: false,
           padding_left: 0, padding_right: 1 }
       end
-      private_class_method :style
+
+      private_class_method :narrowed, :total, :fits?, :cut_texts, :apart, :draw_bars, :lines, :style
     end
   end
 end

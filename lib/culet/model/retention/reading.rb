@@ -97,7 +97,6 @@ module Culet
       end
 
       def parse(text) = ForeignJson.parse(text, max_nesting: NESTING)
-      private_class_method :parse
 
       # @return [String] the request, without its limits of time
       def request(content: false, duplicates: false, heapsnapshot: false, class_name: nil, address: nil,
@@ -111,7 +110,6 @@ module Culet
         ["retain", *bits.map { |bit, value| "#{bit}=#{value ? 1 : 0}" }, "limit_bytes=#{Integer(limit_bytes)}",
          format("path=0x%x", address || 0), "class=#{name.empty? ? "-" : name}"].join(" ")
       end
-      private_class_method :request
 
       def read_dump(path, answer, limit_seconds:, content: false, duplicates: false, heapsnapshot: false,
                     class_name: nil, address: nil, limit_bytes: LIMIT_BYTES)
@@ -126,7 +124,6 @@ module Culet
       rescue Error => e
         raise Error, e.message.include?(path) ? e.message : "#{path}: #{e.message}"
       end
-      private_class_method :read_dump
 
       # @yieldparam file [File] plain, at its start
       def unpacked(file)
@@ -145,7 +142,6 @@ module Culet
       rescue Zlib::Error => e
         raise Error, "it cannot be unpacked: #{e.message}"
       end
-      private_class_method :unpacked
 
       def unpack(file, plain)
         most = (MOST_RATIO * file.size) + FREE_BYTES
@@ -153,7 +149,8 @@ module Culet
 
         raise Error, "it unpacks to more than a dump of its size has"
       end
-      private_class_method :unpack
+
+      private_class_method :parse, :request, :read_dump, :unpacked, :unpack
     end
   end
 end

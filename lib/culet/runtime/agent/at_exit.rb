@@ -28,7 +28,6 @@ module Culet
         require "objspace"
         ObjectSpace.trace_object_allocations_start
       end
-      private_class_method :trace
 
       # culet reads the process's number from the kernel, and closes the connection when it has looked. Without culet
       # there is nothing to wait for.
@@ -37,7 +36,8 @@ module Culet
       rescue SystemCallError
         nil
       end
-      private_class_method :wait
+
+      private_class_method :trace, :wait
     end
   end
 end

@@ -26,17 +26,16 @@ module Culet
         { "pid" => ::Process.pid, "parent" => ::Process.ppid, "program" => $PROGRAM_NAME, "boot" => boot,
           "ruby" => RUBY_VERSION, "culet" => VERSION, "allocator" => Culet.allocator[:name] }
       end
-      private_class_method :process
 
       def boot
         File.read("/proc/sys/kernel/random/boot_id").strip
       rescue SystemCallError
         nil
       end
-      private_class_method :boot
 
       def clean(value) = value.to_s.b.byteslice(0, MOST_BYTES).gsub(/[[:cntrl:]]/n, "?")
-      private_class_method :clean
+
+      private_class_method :process, :boot, :clean
     end
   end
 end

@@ -64,11 +64,11 @@ module Culet
       rescue *GONE_OR_FORBIDDEN
         nil
       end
-      private_class_method :status_bytes
 
       # The kernel has some twenty names.
       def key(name) = (@keys ||= {})[name] ||= "#{name.gsub(/([a-z])([A-Z])/, '\1_\2').downcase}_bytes".freeze
-      private_class_method :key
+
+      private_class_method :status_bytes, :key
     end
   end
 end

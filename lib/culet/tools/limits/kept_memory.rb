@@ -58,7 +58,6 @@ module Culet
         calls.times { work.call }
         COLLECTIONS.times { GC.start }
       end
-      private_class_method :run
 
       def by_origin
         sums = Hash.new { |hash, key| hash[key] = [0, 0] }
@@ -70,10 +69,8 @@ module Culet
         end
         sums
       end
-      private_class_method :by_origin
 
       def class_name(type) = NAME.bind_call(type) || "(class without a name)"
-      private_class_method :class_name
 
       CLASS = Kernel.instance_method(:class)
       NAME = Module.instance_method(:name)
@@ -81,7 +78,6 @@ module Culet
 
       # Forty samples of what grows.
       def distance(bytes) = (bytes / 40).round.clamp(64, 512 << 10)
-      private_class_method :distance
 
       def profiled(sample_bytes)
         Profile.start(sample_bytes: sample_bytes)
@@ -94,19 +90,18 @@ module Culet
         require_relative "../../model/profile"
         Profile::Data.new([Profile::Recording.new(stream, name: "this process")]).sites(:live)
       end
-      private_class_method :profiled
 
       # The native function that called malloc, unless it is Ruby's own.
       def function(site)
         frame = site.frames.find(&:library)
         frame unless frame.nil? || frame.ruby_library?
       end
-      private_class_method :function
 
       def largest(rows, per_call)
         rows.select { |row| row.bytes >= LEAST_SHARE * per_call }.max_by(MOST_ROWS, &:bytes)
       end
-      private_class_method :largest
+
+      private_class_method :run, :by_origin, :class_name, :distance, :profiled, :function, :largest
     end
   end
 end

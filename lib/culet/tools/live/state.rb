@@ -148,7 +148,6 @@ module Culet
         state.merge("order" => state["order"].equal?(before["order"]) ? [] : state["order"],
                     "processes" => processes.reject { |key, process| process.equal?(known[key]) })
       end
-      private_class_method :changed
 
       def ordered?(state, before)
         keys = state["processes"].keys
@@ -156,7 +155,8 @@ module Culet
 
         state["order"].sort == keys.sort
       end
-      private_class_method :ordered?
+
+      private_class_method :changed, :ordered?
     end
   end
 end
