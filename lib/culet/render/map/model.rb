@@ -74,8 +74,6 @@ module Culet
 
       # The layout counts in whole pages.
       def check
-        raise Scope::Malformed, "its pages have no size" unless @page_bytes.positive?
-
         crooked = @snapshot.mappings.find do |mapping|
           mapping.start % @page_bytes != 0 || mapping.end % @page_bytes != 0
         end
@@ -176,7 +174,7 @@ module Culet
 
       # Bytes in use arrive in runs: a process of 10 GB has millions of pages.
       def show_region(region, kind)
-        values = fills(region)
+        values = region.fill_runs.flat_map { |pages, used| [pages, used] }
         at = region.start / @page_bytes * @page_bytes
         index = 0
         each_range(at, -(-region.end / @page_bytes) * @page_bytes) do |first, cell, count|
@@ -209,17 +207,6 @@ module Culet
         return if kind == HEAP
 
         count.times { |index| @cells.change(cell + index, kind) if @cells.kind(cell + index) == HEAP }
-      end
-
-      # @return [Array<Integer>] pages and bytes in use of each run, in turn
-      def fills(region)
-        values = Scope::Varints.all(region.fill_payload)
-        pages = -(-region.end / @page_bytes) - (region.start / @page_bytes)
-        described = 0
-        values.each_slice(2) { |count, _| described += count }
-        return values if values.size.even? && described <= pages
-
-        raise Scope::Malformed, "the fill of region #{region.id} reaches beyond its end"
       end
 
       # Yields the cells of the pages between two addresses: address, first cell, number.

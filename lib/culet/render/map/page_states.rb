@@ -57,15 +57,11 @@ module Culet
           at = mapping.start
           firsts = []
           states = []
-          Scope::Varints.all(mapping.pages_payload).each_slice(2) do |count, bits|
-            firsts << at
+          mapping.each_run(@page_bytes) do |first, past, bits|
+            firsts << first
             states << bits
-            at += count * @page_bytes
+            at = past
           end
-          if at > mapping.end || states.include?(nil)
-            raise Scope::Malformed, "mapping #{mapping.id} has pages beyond its end"
-          end
-
           at < mapping.end ? [firsts << at, states << NOWHERE] : [firsts, states]
         end
       end
