@@ -23,11 +23,12 @@ module Culet
     EXPLORING = [*COMMON, *%w[explore tree].map { |name| File.expand_path("page/#{name}", __dir__) }].freeze
     FLAME = [*EXPLORING, File.expand_path("page/flame", __dir__)].freeze
     SCRIPTS = [].freeze
-    STYLES = ["page.css"].freeze
     # The colours and fonts of all pages.
     STYLE = File.expand_path("page/page.css", __dir__)
-    # Of pages that explore memory; named in STYLES.
+    # Of pages that explore memory, and of those that show levels; named in STYLES.
     EXPLORER = File.expand_path("page/explorer.css", __dir__)
+    LEVELS = File.expand_path("page/levels.css", __dir__)
+    STYLES = [EXPLORER, "page.css"].freeze
     private_constant :STYLE
 
     # The template of a page between `head` and `foot`, which it calls.

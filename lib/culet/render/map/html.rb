@@ -9,6 +9,7 @@ module Culet
     class Html < HtmlPage
       FOLDER = File.expand_path("assets", __dir__)
       SCRIPTS = [*COMMON, "blocks", "picture", "sharing", "changes", "view", "panel", "curve", "pointer", "main"].freeze
+      STYLES = ["page.css"].freeze
 
       # Larger pages open slowly and are awkward to send.
       LARGEST_BYTES = 10_000_000

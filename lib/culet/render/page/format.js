@@ -9,6 +9,12 @@ function size(bytes) {
   return `${significant(bytes / found[1])} ${found[0]}`;
 }
 
+// "+4.20 MB", "−310 kB", "±0"
+function signed(bytes) {
+  const rounded = Math.round(bytes);
+  return rounded === 0 ? "±0" : `${rounded > 0 ? "+" : "−"}${size(Math.abs(rounded))}`;
+}
+
 function significant(value) {
   const [whole, tens] = [Math.abs(value) >= 99.95, Math.abs(value) >= 9.995];
   return whole ? grouped(Math.round(value)) : value.toFixed(tens ? 1 : 2);

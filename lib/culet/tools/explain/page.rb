@@ -11,7 +11,7 @@ module Culet
     # A diagnosis as a page: the verdict, the levels over time, the figures that decide, the remedies.
     class Html < HtmlPage
       FOLDER = File.expand_path("page", __dir__)
-      STYLES = [EXPLORER, "page.css"].freeze
+      STYLES = [EXPLORER, LEVELS, "page.css"].freeze
       # Of the picture, in its own units.
       WIDTH = 900
       HEIGHT = 260

@@ -11,7 +11,7 @@ module Culet
       FOLDER = File.expand_path("page", __dir__)
       OWN = %w[figures store levels chart stacks timeline events table main].freeze
       SCRIPTS = ["uplot/uPlot.iife.min", *COMMON, *OWN].freeze
-      STYLES = ["uplot/uPlot.min.css", EXPLORER, "page.css"].freeze
+      STYLES = ["uplot/uPlot.min.css", EXPLORER, LEVELS, "page.css"].freeze
       private_constant :OWN
 
       # @param subject [String] what is watched

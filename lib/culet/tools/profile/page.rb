@@ -9,7 +9,6 @@ module Culet
     # The profile as a page.
     class Html < HtmlPage
       FOLDER = File.expand_path("page", __dir__)
-      STYLES = [EXPLORER, "page.css"].freeze
       SCRIPTS = [*FLAME, "profile", "text", "colours", "groups", "main"].freeze
       VIEWS = { live: ["Live", "in use when the profile was taken"],
                 allocated: ["Allocated", "since the profile started, freed or not"],

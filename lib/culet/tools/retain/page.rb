@@ -8,7 +8,6 @@ module Culet
     # Who keeps the memory of one process or dump, as a page.
     class Html < HtmlPage
       FOLDER = File.expand_path("page", __dir__)
-      STYLES = [EXPLORER, "page.css"].freeze
       SCRIPTS = [*EXPLORING, "heap", "treemap", "tables", "main"].freeze
 
       def initialize(analysis)

@@ -8,7 +8,6 @@ module Culet
     # The findings as a page without a script. Contents of strings are escaped.
     class Html < HtmlPage
       FOLDER = File.expand_path("html", __dir__)
-      STYLES = [EXPLORER, "page.css"].freeze
 
       # @param top [Integer] number of groups, gems, files and lines
       def initialize(findings, top:)

@@ -14,6 +14,7 @@ module Culet
       class Html < HtmlPage
         FOLDER = File.expand_path("html", __dir__)
         SCRIPTS = [*COMMON, "charts"].freeze
+        STYLES = ["page.css"].freeze
 
         # From the vega gem: Vega draws, Vega-Lite describes the charts.
         LIBRARIES = %w[vega.js vega-lite.js].freeze

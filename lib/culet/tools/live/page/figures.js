@@ -17,10 +17,7 @@ function limitText(bytes, limit = bytes) {
 }
 
 // "+4.20 MB", "−310 kB", "0"
-function signedBytes(bytes) {
-  if (!known(bytes)) return UNKNOWN;
-  return bytes === 0 ? "0" : `${bytes > 0 ? "+" : "−"}${size(Math.abs(bytes))}`;
-}
+function signedBytes(bytes) { return bytes ? signed(bytes) : bytesText(bytes); }
 
 function countText(number) { return known(number) ? grouped(Math.round(number)) : UNKNOWN; }
 

@@ -1,18 +1,13 @@
-// Levels of memory, events and processes: their names and colours (Okabe and Ito). The titles of levels come with the page.
-
-const LEVEL_COLOURS = {
-  ruby_objects: ["#0072b2", "#2f93d6"], ruby_free_slots: ["#8cc4e8", "#1f4f73"], ruby_page_overhead: ["#4a5f8a", "#7d92c4"],
-  malloc_used: ["#d55e00", "#e0702a"], malloc_metadata: ["#cc79a7", "#c583a9"], malloc_free: ["#f3c98b", "#7d5a1e"],
-  libraries_and_files: ["#009e73", "#0e8f6b"], other: ["#9a9a96", "#6c7079"], unexplained: ["#9a9a96", "#6c7079"],
-};
+// Levels of memory, events and processes: their names and colours. The titles of levels come with the page, their colours
+// with its style sheet.
 
 // Of processes that have no levels.
 const UNDIVIDED = { key: "undivided", title: "processes without culet/agent", colour: "#c9c9c4", dark: "#4a4f57" };
 
 // titles: by key, in the order of the chart.
 function levelsWith(titles) {
-  const known = Object.keys(titles).filter((key) => LEVEL_COLOURS[key]);
-  return [...known.map((key) => ({ key, title: titles[key], colour: LEVEL_COLOURS[key][0], dark: LEVEL_COLOURS[key][1] })), UNDIVIDED];
+  const level = ([key, title]) => ({ key, title, get colour() { return styled(`--${key}`); }, get dark() { return this.colour; } });
+  return [...Object.entries(titles).map(level), UNDIVIDED];
 }
 
 const PARTS_OF_SHARING = [

@@ -84,7 +84,7 @@ class Page {
     this.charts(moment);
     this.table.render(this.store, index, this.subject);
     this.commands(moment.state);
-    document.documentElement.dataset.live = "drawn";
+    this.drawn();
   }
 
   showStatus() {
@@ -177,18 +177,10 @@ class Page {
   }
 }
 
-function start() {
+startPage("live", "page", async () => {
   const page = new Page(JSON.parse(document.body.dataset.settings));
   window.culetLive = page;
   page.connect();
   page.schedule();
-}
-
-try {
-  start();
-} catch (error) {
-  document.documentElement.dataset.live = "failed";
-  const note = document.getElementById("failure");
-  note.hidden = false;
-  note.textContent = `The page cannot be shown: ${error.message}.`;
-}
+  await new Promise((resolve) => { page.drawn = resolve; });
+});

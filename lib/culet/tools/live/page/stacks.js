@@ -32,13 +32,8 @@ class Stacks {
   }
 
   sum(state, subject, value) {
-    if (subject !== "all") return state.processes[subject] ? value(state.processes[subject]) : undefined;
-    let sum;
-    for (const key of state.order) {
-      const one = value(state.processes[key]);
-      if (known(one)) sum = (sum || 0) + one;
-    }
-    return sum;
+    const processes = (subject === "all" ? state.order : [subject]).map((key) => state.processes[key]).filter(Boolean);
+    return sumOf(processes.map(value));
   }
 
   // Keys of the processes in these moments, the largest first.

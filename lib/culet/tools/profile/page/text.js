@@ -1,11 +1,5 @@
 // Sums and nodes as text.
 
-// "+4.20 MB", "−310 kB", "±0"
-function signed(bytes) {
-  const rounded = Math.round(bytes);
-  return rounded === 0 ? "±0" : `${rounded > 0 ? "+" : "−"}${size(Math.abs(rounded))}`;
-}
-
 // "4.20 MB (3.81–4.60 MB)"
 function withInterval(sum, distance) {
   const [low, high] = sum.interval(distance).map(Math.round);
