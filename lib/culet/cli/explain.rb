@@ -4,7 +4,6 @@ require_relative "command"
 require_relative "process_arguments"
 require_relative "../system/interruption"
 require_relative "../system/processes"
-require_relative "../model/profile"
 require_relative "../tools/autopsy/box"
 require_relative "../tools/explain"
 require_relative "../tools/live/recording"
@@ -28,27 +27,6 @@ module Culet
                   "culet explain puma --fit 2GB              how many workers 2 GB has room for",
                   "culet explain puma --json --out before.json",
                   "culet explain puma --check before.json    after a change: what it saved"].freeze
-
-      # The profile of processes that carry culet/profile, from the start of the watch to its end.
-      class ProfileSession
-        # @param session [Culet::Profile::Session] not started yet
-        def initialize(session)
-          @session = session.start
-        end
-
-        # @return [Array(Culet::Profile::Data, Culet::Profile::Growth), nil] nil: no process is left
-        def finish
-          streams = @session.read
-          levels = @session.growth_levels
-          return if streams.empty?
-
-          data = Culet::Profile::Data.new(streams.map(&:recording))
-          [data, Culet::Profile::Growth.new(data, levels: levels)]
-        ensure
-          @session.stop
-        end
-      end
-      private_constant :ProfileSession
 
       private
 
@@ -113,9 +91,8 @@ module Culet
         carrying = Processes::Tree.new(pid).pids.select { |one| Processes::Marks.profile?(one) }
         return if carrying.empty?
 
-        session = Culet::Profile::Session.new(sample_bytes: nil, stop: @interruption.method(:requested?), notes: err,
-                                              growth: true) { carrying }
-        ProfileSession.new(session)
+        Culet::Profile::Session.new(sample_bytes: nil, stop: @interruption.method(:requested?), notes: err,
+                                    growth: true) { carrying }.start
       rescue Error => e
         err.puts("culet: #{e.message}")
         nil

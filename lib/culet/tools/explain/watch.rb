@@ -5,6 +5,7 @@ require_relative "../../system/clock"
 require_relative "../../system/processes"
 require_relative "../../model/diagnosis"
 require_relative "../../model/kept_sites"
+require_relative "../../model/profile"
 require_relative "../../model/retention/looks"
 require_relative "../../model/retention/reading"
 require_relative "../../model/sampler"
@@ -40,8 +41,7 @@ module Culet
       # @param root [Integer] process number of the tree's first process
       # @param seconds [Float] how long to watch
       # @param interruption [Interruption] ends the watch early
-      # @param session [Object, nil] responds to `finish`, with Profile::Data and Profile::Growth, where the processes
-      #   carry a profile
+      # @param session [Profile::Session, nil] started; nil: no process carries a profile
       def initialize(root, seconds:, interruption:, session: nil)
         @root = root
         @seconds = seconds
@@ -59,9 +59,10 @@ module Culet
         @sampler = Live::Sampler.new([@root])
         @start = Clock.now
         follow
-        profile, growth = @session&.finish
+        profile, growth = profiled
         observation(profile, growth)
       ensure
+        @session&.stop
         @lookers.each(&:kill)
         @sampler&.close
       end
@@ -181,6 +182,17 @@ module Culet
                                                                 samples: samples && elapsed >= @seconds - TICK_SECONDS)
           Retention::Analysis.new(document, name: process.title)
         end
+      end
+
+      # @return [Array(Profile::Data, Profile::Growth), nil] nil: no process with a profile is left
+      def profiled
+        streams = @session&.read or return
+        levels = @session.growth_levels
+        @session.stop
+        return if streams.empty?
+
+        data = Profile::Data.new(streams.map(&:recording))
+        [data, Profile::Growth.new(data, levels: levels)]
       end
 
       def observation(profile, growth)
