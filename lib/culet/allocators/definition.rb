@@ -35,7 +35,7 @@ module Culet
                             :untrimmable, :symbol, keyword_init: true) do
       # @param file [String] a path or file name
       # @return [Boolean] whether it is this allocator's library, in any variant (debug, profiling)
-      def library?(file) = File.basename(file).match?(family)
+      def library?(file) = File.basename(file).match?(/\Alib#{name}[a-z_-]*[\w.-]*\.so(\.|\z)/)
 
       # @return [Setting, nil] the setting of that name; made up on the spot where any key goes
       def setting(key)
@@ -43,10 +43,6 @@ module Culet
 
         Setting.new(key: key, values: WORD) if key.match?(/\A[a-z][a-z0-9_.]*\z/)
       end
-
-      private
-
-      def family = /\Alib#{name}[a-z_-]*[\w.-]*\.so(\.|\z)/
     end
 
     # @param list [Array<Setting>]

@@ -44,14 +44,14 @@ module Culet
 
       def execute(words, *)
         raise UsageError, "`culet mcp` takes no arguments" if words.any?
-        raise UsageError, "`culet mcp` takes no --out and no --json; stdout has its protocol" if beside?
+        if options.key?(:out) || options.key?(:json)
+          raise UsageError, "`culet mcp` takes no --out and no --json; stdout has its protocol"
+        end
 
         load_gem
         serve
         EXIT_OK
       end
-
-      def beside? = options.key?(:out) || options.key?(:json)
 
       def load_gem
         require "mcp"

@@ -38,7 +38,7 @@ module Culet
 
       # @return [Array<String>] one sentence for each reason why the program will not use a preloaded allocator
       def obstacles
-        file = binary
+        file = interpreter || path # what is loaded for a script is its interpreter
         unless file_readable?(file)
           return ["#{file} cannot be read, so culet does not know whether an allocator can be preloaded."]
         end
@@ -64,9 +64,6 @@ module Culet
       end
 
       def file_readable?(file) = File.readable?(file) || !File.exist?(file)
-
-      # What is loaded for a script is its interpreter.
-      def binary = interpreter || path
 
       def interpreter
         return unless File.readable?(path)

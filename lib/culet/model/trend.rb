@@ -35,7 +35,7 @@ module Culet
     # @return [Float] of so many rising pairs, or more, in a series without a trend
     def probability
       counts = inversions(points.size)
-      falling = pairs.count { |one, other| other <= one }
+      falling = points.combination(2).count { |one, other| other.last <= one.last }
       counts.first(falling + 1).sum.fdiv(counts.sum)
     end
 
@@ -71,8 +71,6 @@ module Culet
     end
 
     private
-
-    def pairs = @pairs ||= points.combination(2).map { |one, other| [one.last, other.last] }
 
     def slopes
       @slopes ||= points.combination(2).filter_map do |(from, first), (to, last)|

@@ -75,7 +75,7 @@ module Culet
       # @return [Array(Integer, Integer)] length and first byte of the payload of the record at `at`
       def place(at)
         length, first = Varints.one(@bytes, at + 1)
-        raise Error, cut_off if length.nil? || first + length > @bytes.bytesize
+        raise Error, "#{@name} is cut off; take it again" if length.nil? || first + length > @bytes.bytesize
         raise Malformed, "a record in it is empty" if length.zero?
 
         [length, first]
@@ -88,8 +88,6 @@ module Culet
 
         raise Error, "#{@name} is damaged: it has more records than its size allows"
       end
-
-      def cut_off = "#{@name} is cut off; take it again"
 
       # The checksum is of all that stands before its record, whose type and length take two bytes.
       def check_sum(_type, first, length)

@@ -142,8 +142,8 @@ module Culet
       # @param least [Integer] the smallest growth in number that counts
       # @return [Array<ClassRow>] classes whose instances grow in number, the most bytes first
       def classes(least: LEAST_OBJECTS)
-        by_class.select { |row| Growth.steady?(row.objects, least, times: looks.map(&:at)) }
-                .sort_by { |row| [-row.growth_bytes, -row.growth_objects] }
+        classes_of_looks.select { |row| Growth.steady?(row.objects, least, times: looks.map(&:at)) }
+                        .sort_by { |row| [-row.growth_bytes, -row.growth_objects] }
       end
 
       # @param figures [Array<Integer>] one of each look
@@ -260,8 +260,6 @@ module Culet
           sum.classes[one.name][1] += one.bytes
         end
       end
-
-      def by_class = @by_class ||= classes_of_looks
 
       def classes_of_looks
         counts = looks.map { |look| look.analysis.classes.to_h { |one| [one.name, one] } }

@@ -27,7 +27,8 @@ module Culet
         @frames = 0
         # Titles of processes are the business of this user.
         @file = File.open(path, File::WRONLY | File::CREAT | File::EXCL | File::APPEND | File::BINARY, 0o600)
-        write({ "culet_live" => FORMAT, "culet" => VERSION, "subject" => subject, "every_seconds" => every_seconds })
+        head = { "culet_live" => FORMAT, "culet" => VERSION, "subject" => subject, "every_seconds" => every_seconds }
+        @file.syswrite("#{JSON.generate(head)}\n")
       rescue Errno::EEXIST
         raise Error, "there is a file #{path} already; choose another name for the recording, or remove it"
       rescue SystemCallError => e
@@ -44,10 +45,6 @@ module Culet
 
       # @return [void]
       def close = @file.close
-
-      private
-
-      def write(head) = @file.syswrite("#{JSON.generate(head)}\n")
     end
   end
 end

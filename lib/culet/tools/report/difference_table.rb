@@ -22,7 +22,8 @@ module Culet
 
       def heading
         title = "#{side(difference.before)} to #{side(difference.after)}: #{change(difference.total)} MB"
-        [bold(title), interval, (foreign unless difference.same_process?)].compact.join("\n")
+        foreign = wrap("These are two processes; arenas are compared by name.") unless difference.same_process?
+        [bold(title), interval, foreign].compact.join("\n")
       end
 
       def side(snapshot) = "#{printable(snapshot.process.called)} (process #{snapshot.pid})"
@@ -32,8 +33,6 @@ module Culet
         order = seconds.negative? ? "before the first: exchange the two" : "apart"
         "#{Text::Numbers.significant(seconds.abs)} s #{order}"
       end
-
-      def foreign = wrap("These are two processes; arenas are compared by name.")
 
       def levels
         shown = difference.levels.reject { |entry| entry.before_bytes.zero? && entry.after_bytes.zero? }

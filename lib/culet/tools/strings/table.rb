@@ -30,11 +30,9 @@ module Culet
 
       attr_reader :findings
 
-      def sections = [heading, verdict_lines(judgement.list), places, *(worth? || @all ? gains : hidden), notes]
+      def sections = [heading, verdict_lines(judgement.list), places, *(judgement.worth? || @all ? gains : hidden), notes]
 
       def mega(bytes) = super(bytes, digits: 2)
-
-      def worth? = judgement.worth?
 
       def judgement = @judgement ||= Verdicts.new(findings)
 
