@@ -36,6 +36,9 @@ module Culet
         text.size > TITLE_COLUMNS ? "#{text[0, TITLE_COLUMNS - 2]}.." : text
       end
 
+      # @return [String] for a sentence
+      def to_s = "#{pid} (#{title})"
+
       # @return [Array<String>] kernel's name, program, script, first word of the title, executable, units
       def names
         first = words.first[/\A[^\s:]+/] if titled?

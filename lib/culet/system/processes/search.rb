@@ -19,14 +19,8 @@ module Culet
       # There are several process trees of that name, and the caller needs one.
       class Ambiguous < Error; end
 
-      # A process that matches, or that belongs to one.
-      Match = Struct.new(:pid, :title, keyword_init: true) do
-        # @return [String] for a sentence
-        def to_s = "#{pid} (#{title})"
-      end
-
       # A process tree: a process that matches and comes from no other that does, and its descendants that match or run
-      # its program, as forked workers with titles of their own do. The root comes first.
+      # its program, as forked workers with titles of their own do. Each is an Identity; the root comes first.
       Family = Struct.new(:root, :members, keyword_init: true) do
         # @return [Integer] bytes; shared pages count once. A process that has ended meanwhile has none.
         def pss_bytes = members.sum { |one| Memory.pss_bytes(one.pid).to_i }
@@ -62,7 +56,7 @@ module Culet
         roots.map { |root| Family.new(root: root, members: [root, *descendants(root, by_pid)]) }
       end
 
-      # @return [Array<Match>] in the order of their numbers
+      # @return [Array<Identity>] in the order of their numbers
       def matches
         @own = Search.ancestors(::Process.pid)
         all = identities
@@ -72,7 +66,7 @@ module Culet
         found = of.lazy.map do |test|
           all.select(&test).reject { |one| wrapper?(one) && !own_name?(one) }
         end.find(&:any?).to_a
-        found.sort_by(&:pid).map { |one| Match.new(pid: one.pid, title: one.title) }
+        found.sort_by(&:pid)
       end
 
       class << self
@@ -132,14 +126,14 @@ module Culet
         false
       end
 
-      # @return [Array<Match>] in the order of their numbers
+      # @return [Array<Identity>] in the order of their numbers
       def descendants(root, by_pid)
         program = program(root.pid)
         pids = Tree.new(root.pid).pids.drop(1).sort
-        pids.filter_map { |pid| by_pid[pid] || (member(pid) if program && program(pid) == program && readable?(pid)) }
+        pids.filter_map { |pid| by_pid[pid] || (Identity.new(pid) if program && forked?(pid, program)) }
       end
 
-      def member(pid) = (Match.new(pid: pid, title: Identity.new(pid).title) unless Cpu.state(pid) == "Z")
+      def forked?(pid, program) = program(pid) == program && readable?(pid) && Cpu.state(pid) != "Z"
 
       # @return [String, nil] path of the executable
       def program(pid)
