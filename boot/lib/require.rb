@@ -95,6 +95,8 @@ module Culet
       method.original_name if method && REPLACED.include?(method.original_name) && method.source_location.nil?
     end
 
+    private_class_method :default_folder, :denies?, :ruby_files_first?, :replace, :rubys_own
+
     unless respond_to?(:figures)
       # @return [Hash] empty without the index
       def self.figures = {}
@@ -102,7 +104,5 @@ module Culet
 
     problem = self.begin(ENV)
     Native.warn(problem) if problem
-
-    private_class_method :default_folder, :denies?, :ruby_files_first?, :replace, :rubys_own
   end
 end

@@ -24,7 +24,7 @@ module Culet
 
       def initialize(fields)
         super
-        @types, @data, = %w[types data internals].map { |key| tallies(fields[key]) }
+        @types, @data, _internals = %w[types data internals].map { |key| tallies(fields[key]) }
         raise Malformed, "objects have no seconds" unless fields["seconds"].is_a?(Numeric)
       end
 

@@ -92,6 +92,9 @@ module Culet
       # @return [Float] by which the sums of objects are multiplied
       attr_reader :object_scale
 
+      # @return [Float, nil] estimated bytes of all sites, where the stream has the largest ones only: in a black box
+      def total_bytes = @totals&.then { |malloc, objects| malloc + (objects * object_scale) }
+
       # @return [Boolean] whether the bytes of objects have those of their buffers in the transient heap
       def buffers? = @buffers
 
@@ -208,6 +211,7 @@ module Culet
         case line[0, 2]
         when "P " then process(line)
         when "A " then count_samples(line)
+        when "B " then @totals = numbers(line, 2)
         when "R " then @rss_bytes, @peak_rss_bytes = numbers(line, 2)
         when "O " then objects(line)
         when "M " then mapping(line)

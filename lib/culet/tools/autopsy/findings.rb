@@ -42,12 +42,7 @@ module Culet
       end
 
       # @return [Float, nil] what the profile estimates for all sites, not only the largest
-      def profiled_bytes
-        recording = profile&.recordings&.first or return
-        stream = box.profiles.find { |text| parse(text) }
-        malloc, objects = stream[/^B \d{1,19} \d{1,19}$/]&.split&.last(2)
-        malloc.to_f + (objects.to_f * recording.object_scale) if malloc
-      end
+      def profiled_bytes = (profile.recordings.first.total_bytes if profile)
 
       # @return [Array<Profile::Row>] the largest sites by line
       def lines = profile ? profile.by(:live, :line) : []
@@ -62,7 +57,7 @@ module Culet
 
       # A damaged stream leaves the older one.
       def parse(stream)
-        (@parsed ||= {})[stream] ||= Profile::Recording.new(stream, name: "process #{box.pid}")
+        Profile::Recording.new(stream, name: "process #{box.pid}")
       rescue Error
         nil
       end

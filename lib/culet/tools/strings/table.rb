@@ -30,7 +30,9 @@ module Culet
 
       attr_reader :findings
 
-      def sections = [heading, verdict_lines(judgement.list), places, *(judgement.worth? || @all ? gains : hidden), notes]
+      def sections
+        [heading, verdict_lines(judgement.list), places, *(judgement.worth? || @all ? gains : hidden), notes]
+      end
 
       def mega(bytes) = super(bytes, digits: 2)
 
