@@ -40,12 +40,7 @@ module Culet
       end
 
       # @return [Array<Entry>] by level, in the order of Levels; their growth adds up to the total's
-      def levels
-        sides = [before, after].map { |snapshot| SnapshotLevels.new(snapshot).levels }
-        Levels::TITLES.keys.map do |name|
-          Entry.new(name: name, before_bytes: sides[0][name], after_bytes: sides[1][name])
-        end
-      end
+      def levels = by_name([before, after].map { |snapshot| SnapshotLevels.new(snapshot).levels })
 
       # An arena is the same where it lies at the same address of the same process.
       #
