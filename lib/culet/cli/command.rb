@@ -203,12 +203,12 @@ module Culet
       # Makes the text of the block fit the terminal.
       #
       # @return [String] the block's value
-      def fitted = Text::Lines.within(page_columns) { Text::Lines.fold(yield) }
+      def fitted(columns = page_columns) = Text::Lines.within(columns) { Text::Lines.fold(yield.to_s) }
 
       # @param document [#to_h] for --json
       # @yieldreturn [#to_s] for readers
       # @return [String] the report
-      def formatted(document) = options[:json] ? JSON.generate(document.to_h) : fitted { yield.to_s }
+      def formatted(document, &) = options[:json] ? JSON.generate(document.to_h) : fitted(&)
 
       # @return [Integer, nil] columns of the terminal, or COLUMNS; nil: no limit
       def page_columns

@@ -129,9 +129,7 @@ module Culet
       end
 
       def text(document)
-        width = page_columns || FULL_COLUMNS
-        report = presentation("table", :Table).new(document, color: color?)
-        Text::Lines.within(width) { Text::Lines.fold(report.to_s) }
+        fitted(page_columns || FULL_COLUMNS) { presentation("table", :Table).new(document, color: color?) }
       end
 
       # The reports, and the gems they need, are loaded when one is asked for.

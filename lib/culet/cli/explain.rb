@@ -113,7 +113,7 @@ module Culet
           return JSON.generate(compared ? document.merge("check" => compared) : document)
         end
 
-        text = fitted { Culet::Explain::Table.new(diagnosis, color: color?).to_s }
+        text = fitted { Culet::Explain::Table.new(diagnosis, color: color?) }
         compared ? "#{text}\n#{before.sentence(compared)}\n" : text
       end
 

@@ -95,7 +95,10 @@ module Culet
 
       def compare(trace)
         document = measure(plan(trace)) { |about| Culet::Replay::Runner.new(options: replay_options, **about) }
-        deliver(options[:json] ? JSON.generate(document) : text(document))
+        deliver(formatted(document) do
+          require_relative "../tools/replay/table"
+          Culet::Replay::Table.new(document, color: color?)
+        end)
         conclude(document, "no allocator completed the trace")
       end
 
@@ -114,11 +117,6 @@ module Culet
 
         raise UsageError, "#{trimmed.spec} makes Ruby trim, and a replay has no Ruby; " \
                           "use `culet compare`, which runs the program"
-      end
-
-      def text(document)
-        require_relative "../tools/replay/table"
-        fitted { Culet::Replay::Table.new(document, color: color?).to_s }
       end
     end
   end

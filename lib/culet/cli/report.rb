@@ -65,11 +65,11 @@ module Culet
           return "#{table(found.last)}\nThis is the last of #{found.size} snapshots; --json prints all.\n"
         end
 
-        total = fitted { Culet::Report::Total.new(found.map(&:snapshot)).to_s } if words.size > 1
+        total = fitted { Culet::Report::Total.new(found.map(&:snapshot)) } if words.size > 1
         [*found.map { |one| table(one) }, total].compact.join("\n")
       end
 
-      def table(moment) = fitted { Culet::Report::Table.new(moment.snapshot, color: color?).to_s }
+      def table(moment) = fitted { Culet::Report::Table.new(moment.snapshot, color: color?) }
 
       def document(words, found)
         documents = found.map { |moment| Culet::Report::Document.new(moment.snapshot).to_h }

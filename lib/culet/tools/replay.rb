@@ -10,7 +10,7 @@ module Culet
   #   TraceFile       the trace, in place of a comparison's workload
   #   Program         one replay with one allocator, by the C program culet-replay
   #   Runner          all runs; the result has the form of a comparison's document
-  #   Table, Curves   the report for a terminal
+  #   Table           the report for a terminal
   module Replay
   end
 end
