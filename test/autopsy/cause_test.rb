@@ -24,14 +24,13 @@ class AutopsyCauseTest < Minitest::Test
   Box = Struct.new(:pid, :started_at, :readings, :witness, :ending, :head, :notes, keyword_init: true) do
     def [](name) = (head || {})[name]
   end
-  Figures = Struct.new(:group_used_bytes, :group_limit_bytes, :group_kills)
 
   def log(*records, at: 60)
     Autopsy::KernelLog.new(records.flatten.map { |one| one.include?("%<at>d") ? format(one, at: at * 1_000_000) : one }, booted_at: BOOTED)
   end
 
   def cause(used: 500, limit: 1000, kills: 0, witness: nil, ending: nil, head: nil, records: [], notes: [], alive: false, root: "/")
-    box = Box.new(pid: 42, started_at: BOOTED + 50, readings: [Figures.new(used, limit, kills)], witness: witness, ending: ending, head: head, notes: notes)
+    box = Box.new(pid: 42, started_at: BOOTED + 50, readings: [Autopsy::Box::Reading.new(group_charged_bytes: used, group_limit_bytes: limit, group_kills: kills)], witness: witness, ending: ending, head: head, notes: notes)
     Autopsy::Cause.new(box, alive: alive, log: records.is_a?(Array) ? log(*records) : records, count: Autopsy::Kills.new(root: root))
   end
 

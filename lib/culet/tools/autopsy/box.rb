@@ -49,6 +49,9 @@ module Culet
           group_charged_bytes && MemoryGroup.used(group_charged_bytes, group_reclaimable_bytes.to_i)
         end
 
+        # @return [Integer, nil] limit of the control group; nil: none, for which version 1 has a number, or not known
+        def limit_bytes = (group_limit_bytes if group_limit_bytes&.between?(1, (1 << 60) - 1))
+
         # @return [Hash{String => Integer}] level to bytes; empty if the resident size is not known
         def levels
           resident_bytes ? Levels.counted(resident_bytes, shared_bytes.to_i, self) : {}

@@ -56,8 +56,7 @@ module Culet
       # @return [Float, nil] the highest use of the limit in the last figures
       def share
         used = @box.readings.last(8).filter_map(&:group_used_bytes).max
-        limit = last&.group_limit_bytes
-        used.fdiv(limit) if used && limit&.positive? && limited?(limit)
+        used.fdiv(last.limit_bytes) if used && last.limit_bytes
       end
 
       # @return [Integer, nil] the signal that a process has seen; 0: none
@@ -66,9 +65,6 @@ module Culet
       private
 
       def last = @box.readings.last
-
-      # Version 1 has a number for "no limit".
-      def limited?(limit) = limit < 1 << 60
 
       def number(text) = (Integer(text, 10) if text&.match?(/\A\d{1,18}\z/))
 

@@ -25,10 +25,7 @@ module Culet
       def reading = box.readings.last
 
       # @return [Integer, nil] the limit of its control group; nil: none, or not known
-      def limit_bytes
-        limit = reading&.group_limit_bytes
-        limit if limit&.between?(1, (1 << 60) - 1)
-      end
+      def limit_bytes = reading&.limit_bytes
 
       # @return [Integer, nil] bytes in use of the control group
       # @see Box::Reading#group_used_bytes
