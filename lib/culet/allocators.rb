@@ -42,9 +42,7 @@ module Culet
 
     # @return [String] absolute path of libculet.so
     # @raise [Culet::Error] when it is not built; the message says why and what to do
-    def culet_library
-      Native.find("libculet.so") || raise(Error, Native.missing_reason("libculet.so"))
-    end
+    def culet_library = Native.find("libculet.so") || raise(Error, Native.missing_reason("libculet.so"))
 
     # @param path [String] a library's path or file name
     # @return [String, nil] the name of the allocator it belongs to
@@ -54,9 +52,7 @@ module Culet
 
     # @param elf [Elf]
     # @return [String, nil] the name of the allocator that the file contains, by what it exports
-    def of_elf(elf)
-      CATALOGUE.find { |definition| definition.symbol && elf.defines?(definition.symbol) }&.name
-    end
+    def of_elf(elf) = CATALOGUE.find { |definition| definition.symbol && elf.defines?(definition.symbol) }&.name
 
     # @param environment [#keys]
     # @return [Array<String>] the variables in it that tune an allocator of the catalogue; not GLIBC_TUNABLES, which

@@ -113,9 +113,7 @@ module Culet
           "files" => files.sort_by { |one| [-one["iseq_bytes"], one["path"].to_s] } }
       end
 
-      def problems
-        [missing, unfinished, uncounted, ended].compact
-      end
+      def problems = [missing, unfinished, uncounted, ended].compact
 
       def missing
         return if @unrecorded.empty?

@@ -37,9 +37,7 @@ module Culet
 
       def kilo(bytes) = Text::Numbers.significant(bytes / 1e3)
 
-      def gems
-        list("gem", @document["gems"], "files" => ->(one) { number(one["files"]) }) { |one| one["gem"] }
-      end
+      def gems = list("gem", @document["gems"], "files" => ->(one) { number(one["files"]) }) { |one| one["gem"] }
 
       def files
         unused = @document["files"].select { |one| one["unused_bytes"].positive? }

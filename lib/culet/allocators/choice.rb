@@ -154,9 +154,7 @@ module Culet
         ["-I", File.expand_path("../..", path)]
       end
 
-      def glibc_version
-        `getconf GNU_LIBC_VERSION 2>/dev/null`[/[\d.]+/]
-      end
+      def glibc_version = `getconf GNU_LIBC_VERSION 2>/dev/null`[/[\d.]+/]
 
       # The release as dpkg knows it: "2.0.1-1" and "1:2.0.1+ds-1" are 2.0.1. Nothing where no package brought it.
       def package_version

@@ -59,9 +59,7 @@ module Culet
         @installed ||= (cached + files_in(libc_directories + COMMON)).uniq
       end
 
-      def files_in(directories)
-        directories.uniq.flat_map { |directory| Dir[File.join(directory, "lib*.so*")] }
-      end
+      def files_in(directories) = directories.uniq.flat_map { |directory| Dir[File.join(directory, "lib*.so*")] }
 
       # The loader's cache as ldconfig prints it: "name (kind) => path".
       def cached

@@ -85,9 +85,7 @@ module Culet
       #
       # @param seconds [Numeric] at most
       # @return [Process::Status, nil] nil while it runs
-      def wait(seconds)
-        @waiter.join(seconds)&.value
-      end
+      def wait(seconds) = @waiter.join(seconds)&.value
 
       # @return [Process::Status, nil] nil while it runs
       def status = @waiter.alive? ? nil : @waiter.value

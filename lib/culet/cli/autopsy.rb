@@ -35,9 +35,7 @@ module Culet
         option(parser, "--kernel", "the kills in the kernel's log, and the counts of this control group")
       end
 
-      def paths(words)
-        words.flat_map { |word| File.directory?(word) ? in_folder(word) : [word] }
-      end
+      def paths(words) = words.flat_map { |word| File.directory?(word) ? in_folder(word) : [word] }
 
       def in_folder(path)
         files = BlackBox::Folder.new(path).files.select { |file| BlackBox::Folder.unlocked?(file) }

@@ -182,9 +182,7 @@ module Culet
       end
 
       # @return [Array<String>] what the verb says beside its document, without what it says to a person who waits
-      def notes
-        @notes.string.lines(chomp: true).map { |line| line.delete_prefix("culet: ") }.grep_v(/Ctrl-C/)
-      end
+      def notes = @notes.string.lines(chomp: true).map { |line| line.delete_prefix("culet: ") }.grep_v(/Ctrl-C/)
     end
   end
 end

@@ -241,9 +241,7 @@ module Culet
       end
 
       def save(streams)
-        streams.zip(names(streams)).each do |stream, path|
-          write_file(path, stream.text, secret: true)
-        end
+        streams.zip(names(streams)).each { |stream, path| write_file(path, stream.text, secret: true) }
       end
 
       # A process that exec replaced has its number twice.

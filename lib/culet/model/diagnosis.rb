@@ -98,9 +98,7 @@ module Culet
     def short? = observation.retention.nil? && growth.short?
 
     # Whether looks were to tell garbage in a large heap, and most of them are missing, as on a busy machine.
-    def unlooked?
-      observation.looks_late && observation.private_bytes(*HEAP_IN_USE) >= causes.least("ruby_heap")
-    end
+    def unlooked? = observation.looks_late && observation.private_bytes(*HEAP_IN_USE) >= causes.least("ruby_heap")
 
     # Whether much memory is malloc's, and neither malloc nor an agent tells which part of it is in use.
     def unsplit?

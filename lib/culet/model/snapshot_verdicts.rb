@@ -21,9 +21,7 @@ module Culet
     end
 
     # @return [Array<Verdict>] the largest level, the gain of `malloc_trim`, and advice
-    def list
-      [dominant, trim, *advice].compact
-    end
+    def list = [dominant, trim, *advice].compact
 
     private
 

@@ -191,9 +191,7 @@ module Culet
       #
       # @param pid [Integer]
       # @return [Trend] of its resident memory
-      def resident_of(pid)
-        Trend.new(points_of(pid) { |one| one["rss_bytes"] })
-      end
+      def resident_of(pid) = Trend.new(points_of(pid) { |one| one["rss_bytes"] })
 
       # Workers of one parent do the same, some more of it than others.
       #

@@ -52,9 +52,7 @@ module Culet
       private
 
       # @return [Array<Numeric>] the lowest value so far
-      def lowest(values)
-        values.each_with_object([]) { |value, floors| floors << [value, *floors.last].min }
-      end
+      def lowest(values) = values.each_with_object([]) { |value, floors| floors << [value, *floors.last].min }
 
       # @return [Float] in which half of all that is added was added
       def adding_seconds

@@ -72,9 +72,7 @@ module Culet
 
       # @param view [Symbol, String]
       # @return [Row] of all sites
-      def total(view)
-        Row.new("all", sites(view).map(&:estimate).reduce(Estimate.new, :+), 1.0)
-      end
+      def total(view) = Row.new("all", sites(view).map(&:estimate).reduce(Estimate.new, :+), 1.0)
 
       # @param view [Symbol, String]
       # @param kind [Symbol, String] one of KINDS
@@ -102,9 +100,7 @@ module Culet
       end
 
       # @return [Array<Data>] of each process alone; what it has inherited from another one counts there, as before
-      def processes
-        recordings.map { |recording| dup.tap { |copy| copy.limit(recording) } }
-      end
+      def processes = recordings.map { |recording| dup.tap { |copy| copy.limit(recording) } }
 
       # Whose labels were in effect when culet itself allocated is chance.
       #
@@ -120,9 +116,7 @@ module Culet
       # @param space [AddressSpace]
       # @return [Data] the same, with the address of each native frame: sites are apart where a function allocates by
       #   two calls
-      def with_addresses(space = AddressSpace.new)
-        dup.tap { |copy| copy.locate(space) }
-      end
+      def with_addresses(space = AddressSpace.new) = dup.tap { |copy| copy.locate(space) }
 
       protected
 
@@ -206,9 +200,7 @@ module Culet
       end
 
       # What culet itself holds is not what a reader of rows looks for.
-      def own_last(rows)
-        rows.sort_by { |row| [row.own? ? 1 : 0, row.rank || 0, -row.bytes.abs] }
-      end
+      def own_last(rows) = rows.sort_by { |row| [row.own? ? 1 : 0, row.rank || 0, -row.bytes.abs] }
     end
   end
 end

@@ -62,23 +62,17 @@ module Culet
 
       # @param view [Symbol, String]
       # @return [Array<Site>] the largest change first
-      def sites(view)
-        @sites[view.to_sym] ||= changes(view).sort_by { |site| -site.bytes.abs }
-      end
+      def sites(view) = @sites[view.to_sym] ||= changes(view).sort_by { |site| -site.bytes.abs }
 
       # @param view [Symbol, String]
       # @return [Row]
-      def total(view)
-        Row.new("all", Change.new(@data.total(view).estimate, @base.total(view).estimate), 1.0)
-      end
+      def total(view) = Row.new("all", Change.new(@data.total(view).estimate, @base.total(view).estimate), 1.0)
 
       # @param view [Symbol, String]
       # @param kind [Symbol, String]
       # @return [Array<Row>] the largest change first
       def by(view, kind)
-        before, after = [@base, @data].map do |data|
-          data.by(view, kind).to_h { |row| [row.name, row] }
-        end
+        before, after = [@base, @data].map { |data| data.by(view, kind).to_h { |row| [row.name, row] } }
         all = @data.total(view).bytes
         rows = (after.keys | before.keys).map do |name|
           one, other = [after, before].map { |side| side[name] || Row.new(name, Estimate.new) }

@@ -24,9 +24,7 @@ module Culet
       # @param size [Integer] of a block in bytes
       # @param weight [Float] number of blocks that the sample stands for
       # @return [Estimate] of one sample
-      def self.of(size, weight)
-        new(1, weight, weight * size, weight * [weight - 1, 0].max * size * size)
-      end
+      def self.of(size, weight) = new(1, weight, weight * size, weight * [weight - 1, 0].max * size * size)
 
       attr_reader :samples
       # @return [Float] estimated blocks

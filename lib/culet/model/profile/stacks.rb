@@ -74,9 +74,7 @@ module Culet
 
       # @param space [AddressSpace]
       # @return [Stacks] of the same recording, with the address of each native frame
-      def with_addresses(space)
-        dup.tap { |copy| copy.locate(space) }
-      end
+      def with_addresses(space) = dup.tap { |copy| copy.locate(space) }
 
       # @param stack [Integer]
       # @param kind [Symbol] :malloc or :object
@@ -127,9 +125,7 @@ module Culet
         wrappers == frames.size ? frames : frames.drop(wrappers)
       end
 
-      def wrapper?(frame)
-        frame.ruby_library? && WRAPPERS.include?(frame.method.sub(VARIANT, ""))
-      end
+      def wrapper?(frame) = frame.ruby_library? && WRAPPERS.include?(frame.method.sub(VARIANT, ""))
 
       # @return [Integer, nil] number of the frames up to the innermost one of culet's code, if the functions and
       #   methods inside of it allocate for their caller

@@ -25,9 +25,7 @@ module Culet
       # @param address [Integer] in a function
       # @return [Array(String, String)] name of the function ("[LIBRARY]" if it is not known, "??" if
       #   the library is not known either) and of the library
-      def name(address)
-        @functions[address] ||= find(address)
-      end
+      def name(address) = @functions[address] ||= find(address)
 
       # @param address [Integer]
       # @return [Recording::Mapping, nil]

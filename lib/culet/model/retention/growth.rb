@@ -222,15 +222,11 @@ module Culet
       end
 
       def sums(analysis)
-        found = Hash.new do |all, key|
-          all[key] = Sum.new(0, 0, [], Hash.new do |classes, name|
-            classes[name] = [0, 0]
-          end)
-        end
+        found = Hash.new { |all, key| all[key] = Sum.new(0, 0, [], Hash.new { |list, name| list[name] = [0, 0] }) }
         analysis.holders.each { |one| add(found[key(one)], one) }
         analysis.sets.each { |set| add(found[key(set)], set, lasting(set)) }
         { "other holders" => analysis.other_holders,
-"sets of other holders" => analysis.other_sets }.each do |title, rest|
+          "sets of other holders" => analysis.other_sets }.each do |title, rest|
           found[[title]] = Sum.new(rest.bytes, rest.objects, [Rest.new(title, rest.bytes)], {}) if rest.count.positive?
         end
         found

@@ -73,9 +73,7 @@ module Culet
       def call
         raise Error, Native.missing_reason("culet.so") unless Culet.native?
 
-        Memory.open(@snapshot) do |here|
-          Memory.open(@relative) { |there| writes(*compare(here, there)) }
-        end
+        Memory.open(@snapshot) { |here| Memory.open(@relative) { |there| writes(*compare(here, there)) } }
       rescue ArgumentError => e
         raise Error, "the snapshot of process #{@snapshot.pid} or #{@relative.pid} is inconsistent: #{e.message}"
       end

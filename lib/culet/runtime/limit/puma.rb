@@ -27,9 +27,7 @@ module Culet
 
       # @param except [Array<Integer>] workers that are left out
       # @return [Array(Integer, Integer), nil] the worker with the most private memory, and how much that is
-      def largest(except: [])
-        (pids - except).map { |pid| [pid, private_bytes(pid)] }.max_by(&:last)
-      end
+      def largest(except: []) = (pids - except).map { |pid| [pid, private_bytes(pid)] }.max_by(&:last)
 
       private
 
@@ -84,9 +82,7 @@ module Culet
       end
 
       # @param launcher [Puma::Launcher]
-      def self.install(launcher)
-        new(launcher).install
-      end
+      def self.install(launcher) = new(launcher).install
 
       def initialize(launcher)
         @launcher = launcher

@@ -61,9 +61,7 @@ module Culet
         @signal.call(:TERM)
       end
 
-      def quiet?(began)
-        @lock.synchronize { @running.zero? && Clock.now - [@ended, began].max >= QUIET }
-      end
+      def quiet?(began) = @lock.synchronize { @running.zero? && Clock.now - [@ended, began].max >= QUIET }
     end
   end
 end

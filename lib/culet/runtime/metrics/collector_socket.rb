@@ -93,9 +93,7 @@ module Culet
         bytes.byteslice(SIZE_BYTES..).force_encoding(Encoding::UTF_8)
       end
 
-      def complete?(bytes)
-        bytes.bytesize >= SIZE_BYTES && bytes.bytesize >= SIZE_BYTES + bytes.unpack1("Q>")
-      end
+      def complete?(bytes) = bytes.bytesize >= SIZE_BYTES && bytes.bytesize >= SIZE_BYTES + bytes.unpack1("Q>")
     end
   end
 end

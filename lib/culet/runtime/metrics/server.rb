@@ -77,9 +77,7 @@ module Culet
       end
 
       # Until the first deadline; nil: there is none.
-      def left
-        @connections.each_value.map(&:deadline).min&.then { |deadline| [deadline - Clock.now, 0].max }
-      end
+      def left = @connections.each_value.map(&:deadline).min&.then { |deadline| [deadline - Clock.now, 0].max }
 
       def advance(connection)
         drop(connection) if yield connection

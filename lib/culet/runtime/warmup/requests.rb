@@ -43,9 +43,7 @@ module Culet
       # @param addresses [Array<String>] paths, with a query where need be, or whole addresses
       # @return [Array<String>] the same
       # @raise [ArgumentError] naming one that is neither
-      def self.checked(addresses)
-        addresses.each { |address| uri(address) }
-      end
+      def self.checked(addresses) = addresses.each { |address| uri(address) }
 
       # @return [URI::HTTP]
       # @raise [ArgumentError] as above

@@ -62,9 +62,7 @@ module Culet
       end
 
       # @return [Hash{String => String}] /proc/PID/status
-      def status_fields
-        read("status").each_line.to_h { |line| line.chomp.split(/:\s*/, 2) }
-      end
+      def status_fields = read("status").each_line.to_h { |line| line.chomp.split(/:\s*/, 2) }
 
       # @return [Array<Mapping>]
       def mappings = Mapping.parse(read("maps"))

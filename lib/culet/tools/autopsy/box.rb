@@ -53,9 +53,7 @@ module Culet
         def limit_bytes = (group_limit_bytes if group_limit_bytes&.between?(1, (1 << 60) - 1))
 
         # @return [Hash{String => Integer}] level to bytes; empty if the resident size is not known
-        def levels
-          resident_bytes ? Levels.counted(resident_bytes, shared_bytes.to_i, self) : {}
-        end
+        def levels = resident_bytes ? Levels.counted(resident_bytes, shared_bytes.to_i, self) : {}
       end
       # A request or job. ended_at: nil if it was running; thread: the kernel's number; growth_bytes: of the process's
       # resident size meanwhile; objects: allocated by the process meanwhile.

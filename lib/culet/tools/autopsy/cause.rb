@@ -77,9 +77,7 @@ module Culet
         ["unknown", false, "ended without running its exit handlers: #{guess}"]
       end
 
-      def error
-        ["error", true, "ended by itself: #{@box.ending.delete_prefix("error ")}"]
-      end
+      def error = ["error", true, "ended by itself: #{@box.ending.delete_prefix("error ")}"]
 
       def in_log
         where = logged.group ? "at the limit of its control group" : "because the machine had no memory left"

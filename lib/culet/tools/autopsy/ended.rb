@@ -22,9 +22,7 @@ module Culet
 
       # @param most [Integer] number of summaries
       # @return [Array<Array<String>>] the summaries of those that were not reported yet
-      def take(most)
-        unreported.first(most).map { |box| report(box) }
-      end
+      def take(most) = unreported.first(most).map { |box| report(box) }
 
       # Of one file, whose process's end was seen.
       #

@@ -23,9 +23,7 @@ module Culet
       Kill = Struct.new(:at, :pid, :name, :group, :task_group, :resident_bytes)
 
       # @return [KernelLog]
-      def self.read
-        new(*lines)
-      end
+      def self.read = new(*lines)
 
       # @return [Array(Array<String>, String or nil)] the records, and the reason why there are none
       def self.lines

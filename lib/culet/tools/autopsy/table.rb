@@ -23,9 +23,7 @@ module Culet
 
       def box = findings.box
 
-      def sections
-        [heading, levels, history, lines, *holders, work, steps, note_lines(notes)]
-      end
+      def sections = [heading, levels, history, lines, *holders, work, steps, note_lines(notes)]
 
       def size(bytes) = bytes.nil? ? "-" : super
 
@@ -126,9 +124,7 @@ module Culet
               *([["bytes", list.map { |one| size(one.bytes) }, false]] if list.any?(&:bytes))])
       end
 
-      def notes
-        [late, others, unread_log, explained].compact
-      end
+      def notes = [late, others, unread_log, explained].compact
 
       def explained
         return unless findings.cause.kind == "kernel"

@@ -69,9 +69,7 @@ module Culet
              advice(*found.remedies))
       end
 
-      def stopped(found)
-        found.switches.map { |text| note(TOPIC, text) }
-      end
+      def stopped(found) = found.switches.map { |text| note(TOPIC, text) }
 
       def resident_bytes = target.status["VmRSS"].to_i << 10
     end

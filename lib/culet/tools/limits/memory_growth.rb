@@ -88,9 +88,7 @@ module Culet
         readings.each_key { |figure| readings[figure][at] = @memory.public_send(figure) }
       end
 
-      def blocks(calls, report)
-        lasting?(:malloc) ? KeptMemory.blocks(calls, report.per_call, &@work) : []
-      end
+      def blocks(calls, report) = lasting?(:malloc) ? KeptMemory.blocks(calls, report.per_call, &@work) : []
 
       def trend(readings, figure) = BatchGrowth.new(readings.fetch(figure), calls: @calls, least: LEAST_BYTES)
 

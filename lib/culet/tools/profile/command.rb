@@ -103,9 +103,7 @@ module Culet
       #
       # @return [Array<Stream>]
       # @raise [Culet::Error] when a file cannot be read
-      def read(**)
-        take.tap { note_missing }
-      end
+      def read(**) = take.tap { note_missing }
 
       # @return [Boolean] whether all has been read after the end of the command
       def stopped? = @last

@@ -37,9 +37,7 @@ module Culet
 
       # @param time [Time] when the end of the process was noticed
       # @return [Stream, nil] the last one; nil: there is none
-      def at_end(time)
-        @stream && Stream.new(*@stream.to_a.first(3), :ended, time)
-      end
+      def at_end(time) = @stream && Stream.new(*@stream.to_a.first(3), :ended, time)
     end
   end
 end

@@ -191,9 +191,7 @@ module Culet
       # The library's line that allocates most for a line of the program.
       def inside(row) = (row.beside if by_line? && row.beside != row.name)
 
-      def sites
-        shown.each_with_index.map { |row, at| site(row, at + 1) }
-      end
+      def sites = shown.each_with_index.map { |row, at| site(row, at + 1) }
 
       def site(row, rank)
         path, class_name, labels, _, grows = row.name
@@ -243,11 +241,7 @@ module Culet
 
       # One unknown function of a library in a row is enough.
       def named(frames)
-        frames.slice_when do |one, other|
-          one.library != other.library || [one, other].any? do |frame|
-            !frame.nameless?
-          end
-        end.map(&:first)
+        frames.slice_when { |one, other| one.library != other.library || ![one, other].all?(&:nameless?) }.map(&:first)
       end
 
       def relevant(ruby)

@@ -26,9 +26,7 @@ module Culet
       def name = File.basename(path)
 
       # @return [Array<String>] traces of other processes of the recording, the largest first
-      def others
-        (Trace::Files.new(path).files - [File.expand_path(path)]).sort_by { |file| -File.size(file) }
-      end
+      def others = (Trace::Files.new(path).files - [File.expand_path(path)]).sort_by { |file| -File.size(file) }
 
       # @return [Hash] the trace's metadata, for the document
       def to_h = { **header.to_h, "other_traces" => others }

@@ -35,9 +35,7 @@ module Culet
       end
 
       # @return [String, nil] nil when the process has ended or may be read after all
-      def reason(process)
-        @reasons.fetch(key(process)) { |key| @reasons[key] = refusal(process["pid"]) }
-      end
+      def reason(process) = @reasons.fetch(key(process)) { |key| @reasons[key] = refusal(process["pid"]) }
 
       def refusal(pid)
         Processes::Live.new(pid).read("smaps_rollup")

@@ -71,9 +71,7 @@ module Culet
         [@moment["processes"].map { |process| process["pid"].to_s.size }.max.to_i, column.width].max
       end
 
-      def mark
-        @signs[@state.descending? ? :down : :up]
-      end
+      def mark = @signs[@state.descending? ? :down : :up]
 
       def branches(levels)
         return "" if levels.empty?
