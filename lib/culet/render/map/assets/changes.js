@@ -46,13 +46,5 @@ class Changes {
   }
 
   // Bytes by kind of change.
-  tally() {
-    const bytes = Object.fromEntries(CHANGES.map((change) => [change.key, 0]));
-    for (const strip of this.after.strips) {
-      for (const [, pages, cell] of strip.pieces) {
-        for (let page = 0; page < pages; page++) bytes[CHANGES[this.cells[cell + page]].key] += this.after.pageBytes;
-      }
-    }
-    return bytes;
-  }
+  tally() { return this.after.tally(CHANGES, (cell) => this.cells[cell]); }
 }

@@ -47,10 +47,8 @@ class Curve {
   // The legend: names and last values.
   items() {
     return this.lines.map(({ name, points }, index) => {
-      const swatch = element("span", { className: "swatch" });
-      swatch.style.background = this.colour(index);
       const last = points[points.length - 1][1];
-      return element("li", {}, element("label", {}, swatch, name), element("span", { className: "figure", "data-bytes": last }, size(last)));
+      return element("li", {}, element("label", {}, swatch(this.colour(index)), name), element("span", { className: "figure", "data-bytes": last }, size(last)));
     });
   }
 

@@ -8,6 +8,11 @@ function drawn(name, attributes, ...children) {
   return made;
 }
 
+function swatch(from, to = from) {
+  const background = from === to ? from : `linear-gradient(to right, ${from}, ${to})`;
+  return element("span", { className: "swatch", style: `background:${background}` });
+}
+
 class Panel {
   // view: the View that filters and buttons control.
   constructor(root, view) {
@@ -75,19 +80,13 @@ class Panel {
   // The legend of blocks and slots.
   blocks() {
     if (!this.picture.blocks.any) return [];
-    return Object.entries(this.picture.blockColours).map(([state, colour]) => element("li", {}, this.swatch(colour), BLOCK_WORDS[state]));
-  }
-
-  swatch(from, to = from) {
-    const swatch = element("span", { className: "swatch" });
-    swatch.style.background = from === to ? from : `linear-gradient(to right, ${from}, ${to})`;
-    return swatch;
+    return Object.entries(this.picture.blockColours).map(([state, colour]) => element("li", {}, swatch(colour), BLOCK_WORDS[state]));
   }
 
   entry(key, title, from, to = from) {
     return element("li", {}, element("label", {},
       element("input", { type: "checkbox", checked: !this.filter.hidden.has(key), "data-kind": key, onchange: (event) => this.toggle(this.filter.hidden, key, event.target.checked) }),
-      this.swatch(from, to), title));
+      swatch(from, to), title));
   }
 
   section(section) {
@@ -117,7 +116,7 @@ class Panel {
   sharing() { return this.picture.facts.sharing ? this.sums("data-sharing", SHARINGS, Sharing.tally(this.picture)) : []; }
 
   sums(attribute, kinds, bytes) {
-    return kinds.map((one) => element("li", {}, element("label", {}, this.swatch(themed(one)), one.title),
+    return kinds.map((one) => element("li", {}, element("label", {}, swatch(themed(one)), one.title),
       element("span", { className: "figure", [attribute]: one.key, "data-bytes": bytes[one.key] }, size(bytes[one.key]))));
   }
 

@@ -54,6 +54,17 @@ class Picture {
 
   kind(cell) { return this.states[cell] & KIND_BITS; }
 
+  // Bytes of the cells by kind, of which each has a key. kindOf(cell): an index into the kinds; -1: it does not count
+  tally(kinds, kindOf) {
+    const cells = kinds.map(() => 0);
+    for (const strip of this.strips) {
+      for (const [, pages, first] of strip.pieces) {
+        for (let cell = first; cell < first + pages; cell++) if (kindOf(cell) >= 0) cells[kindOf(cell)]++;
+      }
+    }
+    return Object.fromEntries(kinds.map((one, index) => [one.key, cells[index] * this.pageBytes]));
+  }
+
   // The colour of each kind at each fullness.
   table() {
     const units = this.pageBytes / USED_UNIT;

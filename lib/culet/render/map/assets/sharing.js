@@ -16,13 +16,5 @@ const Sharing = {
   },
 
   // Bytes of the picture's cells by sharing.
-  tally(picture) {
-    const cells = SHARINGS.map(() => 0);
-    for (const strip of picture.strips) {
-      for (const [, pages, first] of strip.pieces) {
-        for (let cell = first; cell < first + pages; cell++) if (picture.kind(cell) > 0) cells[Sharing.of(picture.states[cell])]++;
-      }
-    }
-    return Object.fromEntries(SHARINGS.map((one, index) => [one.key, cells[index] * picture.pageBytes]));
-  },
+  tally(picture) { return picture.tally(SHARINGS, (cell) => (picture.kind(cell) > 0 ? Sharing.of(picture.states[cell]) : -1)); },
 };
