@@ -37,6 +37,14 @@ class RequiresFlameBrowserTest < Minitest::Test
     end
   end
 
+  def test_a_program_that_requires_nothing
+    write_page(record(*ruby("-e", "1")), {})
+    showing(path("page.html"), ready: READY) do |browser|
+      assert_equal "drawn", browser.evaluate(READY)
+      assert_equal ["time"], browser.texts("#figure option")
+    end
+  end
+
   # Fifteen libraries that stand side by side and below one another: no two neighbours look alike.
   def test_neighbours_have_colours_that_differ
     gems = Array.new(15) { |number| "gems/lib#{number}-1.0/lib/lib#{number}" }

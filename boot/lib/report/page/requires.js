@@ -12,8 +12,8 @@ class Requires {
     this.depths = [0];
     for (let node = 1; node < this.parent.length; node++) this.depths.push(this.depths[this.parent[node]] + 1);
     this.failed = this.error.map((error) => (error === null ? 0 : 1));
-    // Those that were counted.
-    this.figures = FIGURES.map((_, figure) => figure).filter((figure) => this.values[figure].some((value) => value !== null));
+    // Those that were counted; the time always is.
+    this.figures = FIGURES.map((_, figure) => figure).filter((figure) => figure === 0 || this.values[figure].some((value) => value !== null));
     this.pictures = new Map();
   }
 
