@@ -30,7 +30,8 @@ class AutopsyCauseTest < Minitest::Test
   end
 
   def cause(used: 500, limit: 1000, kills: 0, witness: nil, ending: nil, head: nil, records: [], notes: [], alive: false, root: "/")
-    box = Box.new(pid: 42, started_at: BOOTED + 50, readings: [Autopsy::Box::Reading.new(group_charged_bytes: used, group_limit_bytes: limit, group_kills: kills)], witness: witness, ending: ending, head: head, notes: notes)
+    last = Autopsy::Box::Reading.new(group_charged_bytes: used, group_limit_bytes: limit, group_kills: kills)
+    box = Box.new(pid: 42, started_at: BOOTED + 50, readings: [last], witness: witness, ending: ending, head: head, notes: notes)
     Autopsy::Cause.new(box, alive: alive, log: records.is_a?(Array) ? log(*records) : records, count: Autopsy::Kills.new(root: root))
   end
 
