@@ -51,13 +51,9 @@ module Culet
       end
 
       # What LD_LIBRARY_PATH names comes before anything newer elsewhere: it is the user's choice.
-      def preferred
-        @preferred ||= files_in(@environment["LD_LIBRARY_PATH"].to_s.split(/[:;]/).reject(&:empty?))
-      end
+      def preferred = @preferred ||= files_in(@environment["LD_LIBRARY_PATH"].to_s.split(/[:;]/).reject(&:empty?))
 
-      def installed
-        @installed ||= (cached + files_in(libc_directories + COMMON)).uniq
-      end
+      def installed = @installed ||= (cached + files_in(libc_directories + COMMON)).uniq
 
       def files_in(directories) = directories.uniq.flat_map { |directory| Dir[File.join(directory, "lib*.so*")] }
 

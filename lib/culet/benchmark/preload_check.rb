@@ -87,9 +87,7 @@ module Culet
         false
       end
 
-      def forget(pid)
-        [@checks, @mapped, @trimming].each { |noted| noted.delete(pid) }
-      end
+      def forget(pid) = [@checks, @mapped, @trimming].each { |noted| noted.delete(pid) }
 
       def own_malloc(pid)
         @own_malloc ||= {}

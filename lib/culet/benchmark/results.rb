@@ -124,9 +124,7 @@ module Culet
       end
 
       # @return [String, nil] the allocator that ratios refer to; nil without comparisons
-      def baseline
-        @baseline ||= list("comparisons").map { |entry| entry["baseline"] }.compact.first
-      end
+      def baseline = @baseline ||= list("comparisons").map { |entry| entry["baseline"] }.compact.first
 
       # @return [String, nil] the allocator that the findings are about: culet
       def subject = allocators.find { |name| family(name) == "culet" }

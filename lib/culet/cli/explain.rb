@@ -117,9 +117,7 @@ module Culet
         compared ? "#{text}\n#{before.sentence(compared)}\n" : text
       end
 
-      def write_page(diagnosis)
-        write_file(options[:html], Culet::Explain::Html.new(diagnosis).to_s)
-      end
+      def write_page(diagnosis) = write_file(options[:html], Culet::Explain::Html.new(diagnosis).to_s)
     end
   end
 end

@@ -47,9 +47,7 @@ module Culet
       def options = parts.grep(Option)
 
       # @return [Array<Option, String>] options, and the lines of text between them
-      def parts
-        @parts ||= @command.described.top.list.map { |part| part.is_a?(String) ? part : option(part) }
-      end
+      def parts = @parts ||= @command.described.top.list.map { |part| part.is_a?(String) ? part : option(part) }
 
       private
 

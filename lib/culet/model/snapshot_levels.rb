@@ -36,9 +36,7 @@ module Culet
     def rss_bytes = snapshot.process.rss_bytes
 
     # @return [Hash{String => Integer}] name => bytes; they add up to `rss_bytes`
-    def levels
-      @levels ||= Levels.complete(rss_bytes, parts)
-    end
+    def levels = @levels ||= Levels.complete(rss_bytes, parts)
 
     # @return [Integer] resident bytes that no level has; negative where levels have more than is resident
     def unexplained_bytes = levels.fetch("unexplained")

@@ -32,8 +32,6 @@ module Culet
 
     # @return [Array<Finding>] in the order of CHECKS
     # @raise [Culet::Error] when the process ends meanwhile or may not be read
-    def findings
-      @findings ||= CHECKS.flat_map { |check| check.new(target).findings }
-    end
+    def findings = @findings ||= CHECKS.flat_map { |check| check.new(target).findings }
   end
 end

@@ -18,9 +18,7 @@ module Culet
 
       # @param options [String, nil] RUBYOPT of the command
       # @return [Hash{String => String}] of the command
-      def environment(options)
-        { "RUBYOPT" => RubyOptions.loading(FEATURE, options), "CULET_AT_EXIT" => @path }
-      end
+      def environment(options) = { "RUBYOPT" => RubyOptions.loading(FEATURE, options), "CULET_AT_EXIT" => @path }
 
       # Receives processes until `stop`.
       #

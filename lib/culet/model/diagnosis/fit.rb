@@ -82,9 +82,7 @@ module Culet
       end
 
       # @return [Array<Array<Integer>>] private bytes of each worker over time
-      def series
-        @series ||= workers.map { |worker| [*seen(worker, "private_bytes"), worker.private_bytes] }
-      end
+      def series = @series ||= workers.map { |worker| [*seen(worker, "private_bytes"), worker.private_bytes] }
 
       # @return [Array<Integer>] a figure of the worker over time
       def seen(worker, figure) = @observation.points_of(worker.pid) { |one| one[figure] }.map(&:last)

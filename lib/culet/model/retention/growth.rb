@@ -132,9 +132,7 @@ module Culet
       def per_minute(amount) = seconds.positive? ? 60.0 * amount / seconds : 0.0
 
       # @return [Array<Row>] holders and sets that grow, the fastest first
-      def rows
-        @rows ||= all.select { |row| grows?(row) }.sort_by { |row| -row.growth_bytes }
-      end
+      def rows = @rows ||= all.select { |row| grows?(row) }.sort_by { |row| -row.growth_bytes }
 
       # @return [KeptSites::Origin, nil] where most of what it keeps was allocated; nil: not known
       def origin(row) = sites&.origin { |keeper| key(keeper) == row.key }

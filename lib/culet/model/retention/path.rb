@@ -32,9 +32,7 @@ module Culet
       # repeats itself, as a linked list does, is one part with a count.
       #
       # @return [Array<String>] none of which has control characters
-      def parts
-        @parts ||= cut(folded(words))
-      end
+      def parts = @parts ||= cut(folded(words))
 
       # @return [String]
       def to_s = parts.join(" -> ")

@@ -30,9 +30,7 @@ module Culet
       end
 
       # @param pids [Array<Integer>] the processes that have culet/limit
-      def follow(pids)
-        @lock.synchronize { @pids = pids }
-      end
+      def follow(pids) = @lock.synchronize { @pids = pids }
 
       # @param proportional [Integer, nil] PSS of the tree, in bytes
       # @return [Hash{String => Object}, nil] "limit_bytes", "used_bytes", "headroom_bytes", "source"; nil: no limit

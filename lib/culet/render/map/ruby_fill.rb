@@ -17,9 +17,7 @@ module Culet
       end
 
       # Marks the pages of the Ruby heap as shown.
-      def call
-        @model.snapshot.ruby_pages.each { |page| show(page) }
-      end
+      def call = @model.snapshot.ruby_pages.each { |page| show(page) }
 
       private
 

@@ -58,9 +58,7 @@ module Culet
       end
 
       # Has it look now at which workers there are.
-      def wake
-        @wakeup.write_nonblock([1].pack("Q"), exception: false)
-      end
+      def wake = @wakeup.write_nonblock([1].pack("Q"), exception: false)
 
       # Takes over callbacks and the restart.
       def rebuild

@@ -19,9 +19,7 @@ module Culet
         #
         # @param how [String] when it ends, for the log, e.g. "ends after its next request"
         # @yield ends it gracefully; without a block, `each_boundary` returns true
-        def begin(how, &finish)
-          Limit.restarts_by(interval: 0) { restart(how, &finish) }
-        end
+        def begin(how, &finish) = Limit.restarts_by(interval: 0) { restart(how, &finish) }
 
         # @param others [Array<Integer>] the processes that this one is compared with
         # @param bytes [#call] given a process number, its memory

@@ -6,9 +6,7 @@ module Culet
     # of its class.
     module ActiveJob
       # @return [Object] what the job returns
-      def perform_now
-        Profile.label(job: self.class.name) { super }
-      end
+      def perform_now = Profile.label(job: self.class.name) { super }
     end
   end
 end

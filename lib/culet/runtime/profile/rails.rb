@@ -11,9 +11,7 @@ module Culet
         private
 
         # @return [Object] what the action returns
-        def process_action(...)
-          Profile.label(endpoint: "#{controller_path}##{action_name}") { super }
-        end
+        def process_action(...) = Profile.label(endpoint: "#{controller_path}##{action_name}") { super }
       end
 
       # @param application [Rails::Application] before its middleware is built

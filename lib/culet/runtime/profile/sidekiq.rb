@@ -8,9 +8,7 @@ module Culet
     class Sidekiq
       # @param message [Hash] the job; of a job of Active Job, "wrapped" is the name of its class
       # @return [Object] what the job returns
-      def call(_job, message, _queue, &block)
-        Profile.label(job: message["wrapped"] || message["class"], &block)
-      end
+      def call(_job, message, _queue, &block) = Profile.label(job: message["wrapped"] || message["class"], &block)
     end
   end
 end

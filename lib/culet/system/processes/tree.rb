@@ -63,9 +63,7 @@ module Culet
       private
 
       # @yieldreturn [Array<Integer>, nil] children of a process; nil: it is left out
-      def descend(found)
-        found.each { |pid| yield(pid)&.then { |list| found.concat(list - found) } }
-      end
+      def descend(found) = found.each { |pid| yield(pid)&.then { |list| found.concat(list - found) } }
 
       def of_thread(pid, thread)
         File.read("/proc/#{pid}/task/#{thread}/children").split.map(&:to_i)

@@ -123,19 +123,13 @@ module Culet
       def witness = record(:witness, 0)&.then { |one| pairs(one.payload.lines(chomp: true)) }
 
       # @return [Array<Reading>] in order of time
-      def readings
-        @readings ||= (records(:seconds) + records(:fast)).map { |one| reading(one) }.sort_by(&:at)
-      end
+      def readings = @readings ||= (records(:seconds) + records(:fast)).map { |one| reading(one) }.sort_by(&:at)
 
       # @return [Array<Event>] in order of their starts
-      def events
-        @events ||= (finished + running).uniq(&:number).sort_by(&:started_at)
-      end
+      def events = @events ||= (finished + running).uniq(&:number).sort_by(&:started_at)
 
       # @return [Array<Note>] in order of time
-      def notes
-        @notes ||= records(:notes).sort_by(&:number).filter_map { |one| note(one) }
-      end
+      def notes = @notes ||= records(:notes).sort_by(&:number).filter_map { |one| note(one) }
 
       # @return [Look, nil] the last one at what keeps the memory
       def look = records(:holders).sort_by { |one| -one.number }.lazy.filter_map { |one| look_of(one) }.first

@@ -66,9 +66,7 @@ module Culet
       end
 
       # @return [Hash{String => Object}] Map::Html's curve
-      def to_h
-        { "title" => title, "lines" => lines.reject { |line| line["points"].size < 2 } }
-      end
+      def to_h = { "title" => title, "lines" => lines.reject { |line| line["points"].size < 2 } }
 
       private
 

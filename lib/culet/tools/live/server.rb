@@ -211,9 +211,7 @@ module Culet
         @lock.synchronize { (@pages += 1) if @pages < MOST_PAGES }
       end
 
-      def leave
-        @lock.synchronize { @pages -= 1 }
-      end
+      def leave = @lock.synchronize { @pages -= 1 }
 
       def refuse(response, status, sentence)
         response.status = status

@@ -87,9 +87,7 @@ module Culet
       end
 
       # @param doing [String] e.g. "every 60 s"
-      def announce(doing)
-        @notes.puts("culet: profiling the command #{doing}")
-      end
+      def announce(doing) = @notes.puts("culet: profiling the command #{doing}")
 
       # Waits until the time is over or the command has ended.
       def wait(seconds, **)

@@ -204,9 +204,7 @@ module Culet
         nil
       end
 
-      def drop_ended
-        @ended.concat(@lives.keys.reject { |pid| alive?(pid) }.filter_map { |pid| drop(pid) })
-      end
+      def drop_ended = @ended.concat(@lives.keys.reject { |pid| alive?(pid) }.filter_map { |pid| drop(pid) })
 
       # @return [Stream, nil] the last reading of the process
       def drop(pid)
