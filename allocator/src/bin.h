@@ -13,15 +13,19 @@ static inline unsigned culet_unit_take(struct culet_unit *unit, uint64_t free)
     return (unsigned)__builtin_ctzll(free);
 }
 
+/* The lowest of the current unit's free blocks, of which there is at least one. */
+static inline void *culet_current_take(const struct culet_current *current, uint64_t free)
+{
+    return (void *)(current->base + culet_unit_take(current->unit, free) * (uint32_t)current->size);
+}
+
 /* The lowest free block of the class's current unit; NULL if it has none. */
 static inline void *culet_bin_take(struct culet_arena *arena, unsigned klass)
 {
     const struct culet_current *current = &arena->current[klass];
     uint64_t free = atomic_load_explicit(&current->unit->free, memory_order_relaxed);
 
-    if (CULET_UNLIKELY(!free))
-        return NULL;
-    return (void *)(current->base + culet_unit_take(current->unit, free) * (uint32_t)current->size);
+    return CULET_LIKELY(free) ? culet_current_take(current, free) : NULL;
 }
 
 /* Makes a unit with a free block the current one: itself, or blocks that are claimed from it. */
@@ -77,10 +81,11 @@ static inline void *culet_bin_take_recent(struct culet_arena *arena, unsigned kl
     while (CULET_LIKELY(taken != added)) {
         struct culet_slab *slab = culet_bin_recent(*culet_bin_recent_at(bin, taken++), &unit);
         atomic_store_explicit(&bin->recents_taken, taken, memory_order_relaxed);
-        if (CULET_UNLIKELY(!atomic_load_explicit(&slab->unit[unit].free, memory_order_relaxed)))
+        uint64_t free = atomic_load_explicit(&slab->unit[unit].free, memory_order_relaxed);
+        if (CULET_UNLIKELY(!free))
             continue;
         culet_bin_set_current(arena, klass, slab, unit, &slab->unit[unit]);
-        return culet_bin_take(arena, klass);
+        return culet_current_take(&arena->current[klass], free);
     }
     return NULL;
 }
