@@ -40,16 +40,11 @@ module Culet
 
       def largest(key, title = key)
         all = @document[key == "gem" ? "gems" : "files"].sort_by { |one| -weight(one) }
-        return if all.empty?
-
-        shown = all.first(@lines)
-        columns = COLUMNS.select { |_, figure,| shown.any? { |one| one[figure] } }
-        cells = columns.map do |heading, figure, unit|
-          [heading, shown.map { |one| one[figure] ? signed(one[figure]["grown"], unit) : "-" }, false]
-        end
-        table = grid([[title, shown.map { |one| name(one, key) }, true], *cells])
-        all.size > shown.size ? "#{table}\n#{count(all.size - shown.size, title)} more not shown (--top)" : table
+        listed(title, all) { |one| name(one, key) } if all.any?
       end
+
+      # @param value [Numeric, Hash, nil] a figure, or one that has grown
+      def cell(value, unit) = value.is_a?(Hash) ? signed(value["grown"], unit) : super
 
       # Memory is the same in every run, time is not.
       def weight(one) = %w[retained_bytes iseq_bytes malloc_bytes].sum { |figure| (one.dig(figure, "grown") || 0).abs }

@@ -87,14 +87,18 @@ module Culet
       end
 
       def list(title, all, order, *more, &block)
-        sorted = all.sort_by { |one| -(one[ORDERS.fetch(order)] || 0) }
-        shown = sorted.first(@lines)
-        rest = "#{count(sorted.size - shown.size, title)} more not shown (--top)" if sorted.size > shown.size
+        listed(title, all.sort_by { |one| -(one[ORDERS.fetch(order)] || 0) }, *more, &block)
+      end
+
+      # @yieldreturn [String] the name of a row
+      def listed(title, all, *more, &block)
+        shown = all.first(@lines)
+        rest = "#{count(all.size - shown.size, title)} more not shown (--top)" if all.size > shown.size
         [table(title, shown.map(&block), shown, more), rest].compact.join("\n")
       end
 
       def table(title, names, rows, more)
-        columns = [*more, *COLUMNS].select { |_, key,| rows.any? { |one| one[key] } }
+        columns = [*more, *self.class::COLUMNS].select { |_, key,| rows.any? { |one| one[key] } }
         cells = columns.map { |heading, key, unit| [heading, rows.map { |one| cell(one[key], unit) }, false] }
         grid([[title, names, true], *cells])
       end

@@ -39,8 +39,7 @@ module Culet
         "kind" => KIND, "ruby" => Shape::TEXT, "program" => Shape::TEXT, "since" => Shape.either(SINCE, "mixed"),
         "processes" => [{ "pid" => COUNT, "parent_pid" => COUNT, "iseq_bytes" => COUNT,
                           "census_seconds" => Shape::SECONDS }],
-        "unused_bytes" => COUNT, "untold_bytes" => COUNT, "unseen_bytes" => COUNT, "evaluated_bytes" => COUNT,
-        "iseq_bytes" => COUNT,
+        **FIGURES, "evaluated_bytes" => COUNT,
         "gems" => [{ "gem" => Shape::TEXT, "files" => COUNT, **FIGURES }],
         "files" => [{ "path" => Shape::TEXT, "gem" => Shape::TEXT, "pieces" => COUNT, **FIGURES,
                       "unused" => [{ "line" => Shape::INTEGER, "label" => Shape::TEXT, "iseq_bytes" => COUNT }] }],
@@ -156,8 +155,7 @@ module Culet
 
       def gems
         files.group_by { |one| one["gem"] }.map do |name, list|
-          figures = %w[iseq_bytes unused_bytes untold_bytes unseen_bytes].to_h { |key| [key, sum(list, key)] }
-          { "gem" => name, "files" => list.size, **figures }
+          { "gem" => name, "files" => list.size, **FIGURES.to_h { |key, _| [key, sum(list, key)] } }
         end.sort_by { |one| [-one["unused_bytes"], one["gem"]] }
       end
 
