@@ -154,6 +154,14 @@ module Culet
         [reason, entry["remedy"] && sentence(entry["remedy"])].compact.join(" ")
       end
 
+      # @param list [Array<Hash>] of `exclusions`
+      # @return [Array<String>] allocator, run, and that sentence
+      def exclusion_lines(list = exclusions)
+        list.map do |entry|
+          "#{entry["allocator"]}#{", run #{entry["run"]}" if entry["run"]}: #{exclusion_sentence(entry)}"
+        end
+      end
+
       # @return [String] the name without its setting: "jemalloc" of "jemalloc:narenas=2"
       def family(name) = name.to_s[/\A[^:]*/]
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../text/view"
+require_relative "../../benchmark/results"
 require_relative "../../model/statistics"
 
 module Culet
@@ -94,13 +95,7 @@ module Culet
         end
       end
 
-      def exclusions
-        sentences = document["excluded"].map do |entry|
-          reason = [entry["reason"], entry["remedy"]].compact.join(". ")
-          "#{entry["allocator"]}#{", run #{entry["run"]}" if entry["run"]}: #{reason}"
-        end
-        note_lines(sentences, "excluded")
-      end
+      def exclusions = note_lines(Benchmark::Results.new(document).exclusion_lines, "excluded")
 
       # A line for each allocator other than the baseline.
       def verdicts

@@ -30,7 +30,7 @@ module Culet
           [(wrap(findings.lead.first) if findings.measured.empty?),
            (wrap(findings.interruption) unless model.complete?),
            *model.workloads.map { |workload| section(workload) },
-           exclusions(model.exclusions.reject { |entry| entry["workload"] }), note]
+           excluded(model.exclusions.reject { |entry| entry["workload"] }), note]
         end
 
         def section(workload)
@@ -38,7 +38,7 @@ module Culet
           title = bold(columns ? Text::Table.cut(workload.name, columns, @unicode) : workload.name)
           body = ["No allocator completed a run."]
           body = [grid(columns(workload)), ratios(workload)] if workload.candidates.any?
-          ["#{title}\n#{body.shift}", *body, exclusions(workload.exclusions)]
+          ["#{title}\n#{body.shift}", *body, excluded(workload.exclusions)]
         end
 
         def columns(workload)
@@ -113,12 +113,7 @@ module Culet
           ["#{metric.short}#{"/s" if metric.kind == :rate}", cells]
         end
 
-        def exclusions(list)
-          sentences = list.map do |entry|
-            "#{entry["allocator"]}#{", run #{entry["run"]}" if entry["run"]}: #{model.exclusion_sentence(entry)}"
-          end
-          note_lines(sentences, "excluded")
-        end
+        def excluded(list) = note_lines(model.exclusion_lines(list), "excluded")
 
         def note
           return if findings.measured.empty?
