@@ -8,7 +8,7 @@ require_relative "finding"
 module Culet
   class Doctor
     # The limits of the control groups of the process (cgroups(7)), versions 2 and 1. Any group up to the root may have
-    # a limit; the smallest counts.
+    # limits: of memory, the one that leaves least counts, and of processor time the smallest.
     class ContainerCheck < Check
       # @return [Array<Finding>]
       def findings = [memory, cpu]
@@ -16,7 +16,7 @@ module Culet
       private
 
       def memory
-        group = memory_groups.min_by(&:limit_bytes)
+        group, = MemoryGroup.tightest(target.live.pid)
         return unseen("memory limit", "memory") unless group || seen?("memory")
         return ok("memory limit", "the container has no memory limit") unless group
 
@@ -30,16 +30,8 @@ module Culet
         text = "the container may use #{Text::Size.limit(limit)} and uses #{Text::Size.limit(used, limit)}"
         return ok("memory limit", text) unless Thresholds.close_to_limit?(used, limit)
 
-        bad("memory limit", "#{text}; at the limit, the kernel kills a process",
+        bad("memory limit", "#{text}; at the limit, the kernel slows processes down or kills one",
             "Raise the limit, or see what to change: `culet explain #{target.pid}`.")
-      end
-
-      # @return [Array<MemoryGroup>] those that have a limit; what counts as used is that of `culet limit`
-      def memory_groups
-        folders("memory").filter_map do |folder, version|
-          bytes = MemoryGroup.limit(MemoryGroup.new(folder, version, nil).limit_file)
-          MemoryGroup.new(folder, version, bytes) if bytes
-        end
       end
 
       def cpu
