@@ -12,7 +12,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -35,25 +34,21 @@ static const struct culet_walker *const walkers[] = {
 
 static uint64_t resident_bytes(const struct culet_reading *reading)
 {
-    char name[64], line[256];
-    unsigned long long pages = 0;
+    long kilobytes = 0;
 
-    snprintf(name, sizeof name, "/proc/%d/statm", (int)reading->target.pid);
-    if (culet_proc_line(name, line, sizeof line))
-        sscanf(line, "%*u %llu", &pages);
-    return pages * reading->page_bytes;
+    culet_proc_number(culet_proc_path("/proc/%d/status", (int)reading->target.pid).text, "VmRSS", &kilobytes);
+    return (uint64_t)kilobytes * 1024;
 }
 
 static void read_program(struct culet_reading *reading)
 {
-    char name[64];
+    const struct culet_proc_path path = culet_proc_path("/proc/%d/exe", (int)reading->target.pid);
     unsigned char head[EI_NIDENT] = {0};
+    ssize_t length = readlink(path.text, reading->program, sizeof reading->program - 1);
+    int file = open(path.text, O_RDONLY | O_CLOEXEC);
 
     reading->bits = 64;
-    snprintf(name, sizeof name, "/proc/%d/exe", (int)reading->target.pid);
-    ssize_t length = readlink(name, reading->program, sizeof reading->program - 1);
     reading->program[length > 0 ? length : 0] = 0;
-    int file = open(name, O_RDONLY | O_CLOEXEC);
     if (file < 0)
         return;
     if (read(file, head, sizeof head) == sizeof head && head[EI_CLASS] == ELFCLASS32)

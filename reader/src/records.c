@@ -7,18 +7,16 @@
 #include "process/proc.h"
 #include "regions/region_records.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static void write_process(const struct culet_reading *reading)
 {
     static const char *const modes[] = {[CULET_SLICED] = "sliced", [CULET_STOPPED] = "stopped", [CULET_LIVE] = "live"};
     const struct culet_target *target = &reading->target;
-    char file[64], name[64], title[256];
+    char name[64], title[256];
     struct culet_json json;
 
-    snprintf(file, sizeof file, "/proc/%d/comm", (int)target->process);
-    culet_proc_line(file, name, sizeof name);
+    culet_proc_line(culet_proc_path("/proc/%d/comm", (int)target->process).text, name, sizeof name);
     culet_proc_title(target->pid, title, sizeof title);
     culet_json_begin(&json, "process");
     culet_json_number(&json, "pid", (uint64_t)target->process);

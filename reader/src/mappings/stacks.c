@@ -3,10 +3,12 @@
 #include "base/bytes.h"
 #include "base/search.h"
 #include "base/text.h"
+#include "process/proc.h"
 #include "ruby/interpreter.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* So many mappings of one length are fibers: Ruby maps the stacks of several at a time. */
 #define FIBERS 3
@@ -63,6 +65,23 @@ static void free_lengths(struct lengths *lengths)
 
 /* ---- reading ---- */
 
+static bool read_line(pid_t process, pid_t tid, const char *file, char *line, size_t room)
+{
+    return culet_proc_line(culet_proc_path("/proc/%d/task/%d/%s", (int)process, (int)tid, file).text, line, room);
+}
+
+/* The last word but one of /proc/PID/task/TID/syscall: "NUMBER ARGUMENTS... STACK-POINTER INSTRUCTION", "-1 STACK-POINTER
+ * INSTRUCTION", or "running". 0: the thread runs or has ended. */
+static uint64_t stack_pointer(pid_t process, pid_t tid)
+{
+    char line[512];
+    const char *last = read_line(process, tid, "syscall", line, sizeof line) ? strrchr(line, ' ') : NULL;
+
+    while (last && last > line && last[-1] != ' ')
+        last--;
+    return last && last > line ? strtoull(last, NULL, 16) : 0;
+}
+
 /* Looks up the unknown stack pointers. The process runs on when the slice is over: waiting threads report theirs all
  * the same. Returns how many are still unknown. */
 static size_t find_pointers(struct culet_reading *reading, struct culet_thread_stacks *threads)
@@ -72,16 +91,23 @@ static size_t find_pointers(struct culet_reading *reading, struct culet_thread_s
     for (size_t i = 0; i < threads->count; i++) {
         if (culet_target_due(&reading->target))
             culet_reading_resume(reading);
-        if (!threads->all[i].pointer && !culet_thread_stack_find_pointer(&threads->all[i], reading->target.process))
-            unknown++;
+        if (!threads->all[i].pointer)
+            threads->all[i].pointer = stack_pointer(reading->target.process, threads->all[i].tid);
+        unknown += !threads->all[i].pointer;
     }
     return unknown;
 }
 
 void culet_stacks_read(struct culet_reading *reading, struct culet_thread_stacks *threads)
 {
-    culet_thread_stacks_list(threads, reading->target.process);
     bool paused = reading->target.paused;
+    pid_t *tids;
+
+    threads->count = culet_proc_threads(reading->target.process, &tids);
+    threads->all = culet_new(threads->count, sizeof *threads->all);
+    for (size_t i = 0; i < threads->count; i++)
+        threads->all[i].tid = tids[i];
+    free(tids);
     /* Unknown pointers may be those of threads that ran after the slice. */
     if (find_pointers(reading, threads) && paused && !reading->target.paused) {
         culet_reading_pause(reading);
@@ -252,7 +278,9 @@ static void name_fibers(const struct culet_reading *reading, const struct culet_
 
 void culet_stacks_name(struct culet_reading *reading, struct culet_thread_stacks *threads)
 {
-    culet_thread_stacks_read_names(threads, reading->target.process);
+    for (size_t i = 0; i < threads->count; i++)
+        read_line(reading->target.process, threads->all[i].tid, "comm", threads->all[i].name,
+                  sizeof threads->all[i].name);
     find_stacks(reading, threads);
     name_threads(reading, threads, false);
     name_ended(reading, threads);

@@ -20,11 +20,9 @@ static long yama_level(void)
 /* The user of the process. The status file has it for processes that are not dumpable, too. */
 static uid_t user_of(pid_t pid)
 {
-    char name[64];
     long uid = -1;
 
-    snprintf(name, sizeof name, "/proc/%d/status", (int)pid);
-    culet_proc_number(name, "Uid", &uid);
+    culet_proc_number(culet_proc_path("/proc/%d/status", (int)pid).text, "Uid", &uid);
     return (uid_t)uid;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/search.h"
 #include "base/text.h"
+#include "process/proc.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -67,11 +68,10 @@ static void add_up(struct culet_maps *maps)
 
 bool culet_maps_read(struct culet_maps *maps, pid_t pid, bool sized)
 {
-    char name[64], *line = NULL;
+    FILE *file = fopen(culet_proc_path("/proc/%d/%s", (int)pid, sized ? "smaps" : "maps").text, "re");
+    char *line = NULL;
     size_t room = 0;
 
-    snprintf(name, sizeof name, "/proc/%d/%s", (int)pid, sized ? "smaps" : "maps");
-    FILE *file = fopen(name, "re");
     if (!file)
         return false;
     /* Large: a read returns whole mappings only. */

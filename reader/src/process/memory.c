@@ -1,11 +1,11 @@
 #define _GNU_SOURCE
 #include "process/memory.h"
 
+#include "process/proc.h"
 #include "reader/format.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -15,13 +15,10 @@
 
 void culet_memory_open(struct culet_memory *memory, pid_t pid, struct culet_pages *pages, size_t page_bytes)
 {
-    char name[64];
-
     memory->pid = pid;
     memory->pages = pages;
     memory->page_bytes = page_bytes;
-    snprintf(name, sizeof name, "/proc/%d/mem", (int)pid);
-    memory->descriptor = open(name, O_RDONLY | O_CLOEXEC);
+    memory->descriptor = open(culet_proc_path("/proc/%d/mem", (int)pid).text, O_RDONLY | O_CLOEXEC);
     memory->pinning = true;
     culet_memory_forget(memory);
 }

@@ -2,11 +2,11 @@
 #include "process/pages.h"
 
 #include "base/clock.h"
+#include "process/proc.h"
 #include "reader/format.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -59,10 +59,7 @@ struct scan {
 
 bool culet_pages_open(struct culet_pages *pages, pid_t pid, unsigned shift)
 {
-    char name[64];
-
-    snprintf(name, sizeof name, "/proc/%d/pagemap", (int)pid);
-    pages->descriptor = open(name, O_RDONLY | O_CLOEXEC);
+    pages->descriptor = open(culet_proc_path("/proc/%d/pagemap", (int)pid).text, O_RDONLY | O_CLOEXEC);
     pages->shift = shift;
     pages->scan = true;
     pages->maps = NULL;

@@ -1,8 +1,23 @@
 #include "process/proc.h"
 
+#include "base/buffer.h"
+
+#include <dirent.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+struct culet_proc_path culet_proc_path(const char *format, ...)
+{
+    struct culet_proc_path path;
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(path.text, sizeof path.text, format, arguments);
+    va_end(arguments);
+    return path;
+}
 
 bool culet_proc_line(const char *file, char *line, size_t room)
 {
@@ -51,13 +66,32 @@ bool culet_proc_stat(const char *file, char *state, uint64_t fields[CULET_PROC_F
     return true;
 }
 
+size_t culet_proc_threads(pid_t process, pid_t **threads)
+{
+    DIR *tasks = opendir(culet_proc_path("/proc/%d/task", (int)process).text);
+    size_t count = 0, room = 0;
+    struct dirent *entry;
+
+    *threads = NULL;
+    while (tasks && (entry = readdir(tasks))) {
+        pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (tid <= 0)
+            continue;
+        *threads = culet_grow(*threads, &room, count + 1, sizeof **threads);
+        (*threads)[count++] = tid;
+    }
+    if (tasks)
+        closedir(tasks);
+    return count;
+}
+
 char culet_proc_state(pid_t process, pid_t tid)
 {
-    char name[80], state;
     uint64_t fields[CULET_PROC_FIELDS];
+    char state;
 
-    snprintf(name, sizeof name, "/proc/%d/task/%d/stat", (int)process, (int)tid);
-    return culet_proc_stat(name, &state, fields) ? state : 'X';
+    return culet_proc_stat(culet_proc_path("/proc/%d/task/%d/stat", (int)process, (int)tid).text, &state, fields) ? state
+                                                                                                                   : 'X';
 }
 
 /* A title leaves NULs after its end; other arguments leave text. */
@@ -71,10 +105,7 @@ static bool has_arguments(const char *text, size_t bytes)
 
 void culet_proc_title(pid_t pid, char *text, size_t bytes)
 {
-    char name[64];
-
-    snprintf(name, sizeof name, "/proc/%d/cmdline", (int)pid);
-    FILE *file = fopen(name, "re");
+    FILE *file = fopen(culet_proc_path("/proc/%d/cmdline", (int)pid).text, "re");
     size_t got = file ? fread(text, 1, bytes - 1, file) : 0;
     if (file)
         fclose(file);

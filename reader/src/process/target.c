@@ -5,7 +5,6 @@
 #include "base/message.h"
 #include "process/proc.h"
 
-#include <dirent.h>
 #include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
@@ -41,32 +40,35 @@
 
 /* ---- identity ---- */
 
-/* A /proc file of the thread used for reading. */
-static const char *thread_file(const struct culet_target *target, const char *file, char name[80])
+/* A /proc file of a thread. */
+static struct culet_proc_path thread_file(pid_t process, pid_t tid, const char *file)
 {
-    snprintf(name, 80, "/proc/%d/task/%d/%s", (int)target->process, (int)target->pid, file);
-    return name;
+    return culet_proc_path("/proc/%d/task/%d/%s", (int)process, (int)tid, file);
+}
+
+/* Reads the number after "KEY:" in the status of the process. */
+static bool read_status(pid_t process, const char *key, long *number)
+{
+    return culet_proc_number(culet_proc_path("/proc/%d/status", (int)process).text, key, number);
 }
 
 uint32_t culet_target_threads(const struct culet_target *target)
 {
-    char name[80];
     long count = 0;
 
     if (target->most_threads)
         return target->most_threads;
-    return culet_proc_number(thread_file(target, "status", name), "Threads", &count) ? (uint32_t)count : 0;
+    return read_status(target->pid, "Threads", &count) ? (uint32_t)count : 0;
 }
 
 static bool seems_ended(pid_t process)
 {
-    char name[64], state = culet_proc_state(process, process);
+    char state = culet_proc_state(process, process);
     long threads = 0;
 
     if (state != 'Z')
         return state == 'X';
-    snprintf(name, sizeof name, "/proc/%d/status", (int)process);
-    return !culet_proc_number(name, "Threads", &threads) || threads < 2;
+    return !read_status(process, "Threads", &threads) || threads < 2;
 }
 
 /* Whether the main thread has ended, and all others with it. A thread that executes a program ends the main thread and
@@ -79,27 +81,22 @@ static bool has_ended(pid_t process)
 /* Whether the thread has memory: an ending thread drops it (field 23, its size) before its state changes. */
 static bool has_memory(pid_t process, pid_t tid)
 {
-    char name[80], state;
     uint64_t fields[CULET_PROC_FIELDS];
+    char state;
 
-    snprintf(name, sizeof name, "/proc/%d/task/%d/stat", (int)process, (int)tid);
-    return culet_proc_stat(name, &state, fields) && state != 'Z' && state != 'X' && fields[23];
+    return culet_proc_stat(thread_file(process, tid, "stat").text, &state, fields) && state != 'Z' && state != 'X' &&
+           fields[23];
 }
 
 /* A thread that has memory; 0: none. */
 static pid_t find_thread(pid_t process)
 {
-    char name[64];
-    struct dirent *entry;
-    pid_t tid, found = 0;
+    pid_t *threads, found = 0;
+    size_t count = culet_proc_threads(process, &threads);
 
-    snprintf(name, sizeof name, "/proc/%d/task", (int)process);
-    DIR *tasks = opendir(name);
-    while (tasks && !found && (entry = readdir(tasks)))
-        if ((tid = (pid_t)strtol(entry->d_name, NULL, 10)) > 0 && has_memory(process, tid))
-            found = tid;
-    if (tasks)
-        closedir(tasks);
+    for (size_t i = 0; i < count && !found; i++)
+        found = has_memory(process, threads[i]) ? threads[i] : 0;
+    free(threads);
     return found;
 }
 
@@ -107,7 +104,7 @@ static pid_t find_thread(pid_t process)
  * stack, inode of the program. Returns false if the process has ended, or has no memory at the moment. */
 static bool identify(struct culet_target *target, uint64_t identity[4])
 {
-    char name[80], state;
+    char state;
     uint64_t fields[CULET_PROC_FIELDS], memory[CULET_PROC_FIELDS];
     struct stat program = {0};
 
@@ -115,10 +112,10 @@ static bool identify(struct culet_target *target, uint64_t identity[4])
         pid_t tid = find_thread(target->process);
         target->pid = tid ? tid : target->process;
     }
-    snprintf(name, sizeof name, "/proc/%d/stat", (int)target->process);
-    if (!culet_proc_stat(name, &state, fields) || !culet_proc_stat(thread_file(target, "stat", name), &state, memory))
+    if (!culet_proc_stat(culet_proc_path("/proc/%d/stat", (int)target->process).text, &state, fields) ||
+        !culet_proc_stat(thread_file(target->process, target->pid, "stat").text, &state, memory))
         return false;
-    if (stat(thread_file(target, "exe", name), &program) != 0)
+    if (stat(thread_file(target->process, target->pid, "exe").text, &program) != 0)
         program.st_ino = 0;
     identity[0] = fields[22];
     identity[1] = memory[26];
@@ -160,16 +157,14 @@ void culet_target_check(struct culet_target *target)
 void culet_target_open(struct culet_target *target, pid_t process, enum culet_mode mode, uint64_t slice_ns)
 {
     long group;
-    char name[64], state;
+    char state;
     uint64_t fields[CULET_PROC_FIELDS];
 
     *target = (struct culet_target){
         .process = process, .pid = process, .mode = mode, .slice_ns = slice_ns, .tracing = {.process = process}};
-    snprintf(name, sizeof name, "/proc/%d/stat", (int)process);
-    if (!culet_proc_stat(name, &state, fields))
+    if (!culet_proc_stat(culet_proc_path("/proc/%d/stat", (int)process).text, &state, fields))
         culet_fail("there is no process %d; `ps` lists all processes", (int)process);
-    snprintf(name, sizeof name, "/proc/%d/status", (int)process);
-    if (culet_proc_number(name, "Tgid", &group) && group != process)
+    if (read_status(process, "Tgid", &group) && group != process)
         culet_fail("%d is a thread of process %ld; use that number", (int)process, group);
     if (fields[9] & KERNEL_THREAD)
         culet_fail("process %d is a kernel thread; it has no memory of its own", (int)process);
@@ -356,14 +351,13 @@ void culet_target_resume(struct culet_target *target)
 
 bool culet_target_position(const struct culet_target *target, size_t thread, uint64_t *instruction, long *call)
 {
-    char name[80], text[512], *at;
+    char text[512], *at;
 
     if (!target->paused || thread >= target->tracing.count)
         return false;
-    snprintf(name, sizeof name, "/proc/%d/task/%d/syscall", (int)target->process,
-             (int)target->tracing.threads[thread].tid);
+    struct culet_proc_path path = thread_file(target->process, target->tracing.threads[thread].tid, "syscall");
     /* "number arguments... stack instruction", or "-1 stack instruction"; proc(5). */
-    if (!culet_proc_line(name, text, sizeof text) || (*text != '-' && (*text < '0' || *text > '9')) ||
+    if (!culet_proc_line(path.text, text, sizeof text) || (*text != '-' && (*text < '0' || *text > '9')) ||
         !(at = strrchr(text, ' ')))
         return false;
     *call = strtol(text, NULL, 10);

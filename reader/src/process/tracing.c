@@ -6,10 +6,8 @@
 #include "base/message.h"
 #include "process/proc.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
@@ -155,14 +153,13 @@ static void normalize(struct culet_tracing *tracing)
 /* Fails if another process traces this thread. */
 static void check_tracer(const struct culet_tracing *tracing, pid_t tid)
 {
+    struct culet_proc_path status = culet_proc_path("/proc/%d/task/%d/status", (int)tracing->process, (int)tid);
     long tracer = 0;
-    char name[64], command[64] = "";
+    char command[64];
 
-    snprintf(name, sizeof name, "/proc/%d/task/%d/status", (int)tracing->process, (int)tid);
-    if (!culet_proc_number(name, "TracerPid", &tracer) || !tracer || tracer == getpid())
+    if (!culet_proc_number(status.text, "TracerPid", &tracer) || !tracer || tracer == getpid())
         return;
-    snprintf(name, sizeof name, "/proc/%ld/comm", tracer);
-    culet_proc_line(name, command, sizeof command);
+    culet_proc_line(culet_proc_path("/proc/%ld/comm", tracer).text, command, sizeof command);
     culet_fail("process %d is already being traced by process %ld%s%s%s; end that one, or read without "
                "pauses: --live",
                (int)tracing->process, tracer, *command ? " (" : "", command, *command ? ")" : "");
@@ -200,24 +197,19 @@ static bool seize(struct culet_tracing *tracing, pid_t tid)
 enum culet_seize culet_tracing_seize(struct culet_tracing *tracing)
 {
     struct sigaction action = {.sa_handler = on_child, .sa_flags = SA_RESTART};
-    char name[64];
-    struct dirent *entry;
+    pid_t *threads;
     size_t before = tracing->count;
     bool allowed = true;
 
     block_sigchld(true);
     stopping = tracing;
     sigaction(SIGCHLD, &action, NULL);
-    snprintf(name, sizeof name, "/proc/%d/task", (int)tracing->process);
-    DIR *tasks = opendir(name);
-    if (!tasks)
+    size_t count = culet_proc_threads(tracing->process, &threads);
+    for (size_t i = 0; i < count && allowed; i++)
+        allowed = is_listed(tracing, threads[i], before) || seize(tracing, threads[i]);
+    free(threads);
+    if (!count)
         return CULET_SEIZE_NO_PROCESS;
-    while (allowed && (entry = readdir(tasks))) {
-        pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-        if (tid > 0 && !is_listed(tracing, tid, before))
-            allowed = seize(tracing, tid);
-    }
-    closedir(tasks);
     normalize(tracing);
     return allowed ? CULET_SEIZED : CULET_SEIZE_REFUSED;
 }
@@ -225,11 +217,9 @@ enum culet_seize culet_tracing_seize(struct culet_tracing *tracing)
 /* Whether the process may have threads that are not seized: the link count of the task directory has their number. */
 static bool has_unseized(const struct culet_tracing *tracing)
 {
-    char name[64];
     struct stat folder;
 
-    snprintf(name, sizeof name, "/proc/%d/task", (int)tracing->process);
-    return stat(name, &folder) != 0 || folder.st_nlink != tracing->count + 2;
+    return stat(culet_proc_path("/proc/%d/task", (int)tracing->process).text, &folder) != 0 || folder.st_nlink != tracing->count + 2;
 }
 
 /* ---- stopping ---- */
