@@ -128,12 +128,9 @@ static void count_extent(struct culet_heap *heap, const struct culet_extent *ext
 
     switch (extent->kind) {
     case CULET_EXTENT_HUGE:
-        culet_histogram_add_used(&heap->sizes, bytes, 1);
-        heap->huge_bytes += bytes;
-        heap->huge_blocks++;
-        break;
     case CULET_EXTENT_FREED_HUGE:
-        culet_histogram_add_free(&heap->sizes, bytes, 1);
+        culet_histogram_add(&heap->sizes, extent->kind == CULET_EXTENT_HUGE ? CULET_BLOCK_USED : CULET_BLOCK_FREE, bytes,
+                            1);
         heap->huge_bytes += bytes;
         heap->huge_blocks++;
         break;

@@ -237,8 +237,8 @@ static void correct_sums(struct culet_reading *reading, struct culet_glibc *heap
         sum->tcache += bytes;
     else
         sum->fastbin += bytes;
-    culet_histogram_add_used(&heap->sizes, bytes, (uint64_t)-1);
-    culet_histogram_add_free(&heap->sizes, bytes, 1);
+    culet_histogram_add(&heap->sizes, CULET_BLOCK_USED, bytes, (uint64_t)-1);
+    culet_histogram_add(&heap->sizes, CULET_BLOCK_FREE, bytes, 1);
 }
 
 /* Marks cached chunks among the blocks of a region. */

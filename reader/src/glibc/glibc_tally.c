@@ -119,7 +119,7 @@ void culet_glibc_tally_used(struct culet_glibc_walk *walk, uint64_t bytes, uint6
     if (can_be_tcache(bytes, link))
         culet_glibc_caches_add_tcache(walk->reading, walk->heap, now->at, bytes);
     now->sum.used += bytes;
-    culet_histogram_add_used(&now->sizes, bytes, 1);
+    culet_histogram_add(&now->sizes, CULET_BLOCK_USED, bytes, 1);
     add_block(walk, bytes, CULET_BLOCK_USED);
     now->at += bytes;
 }
@@ -131,7 +131,7 @@ void culet_glibc_tally_free(struct culet_glibc_walk *walk, uint64_t bytes)
     culet_glibc_tally_flush(walk);
     begin_free(walk);
     now->sum.free += bytes;
-    culet_histogram_add_free(&now->sizes, bytes, 1);
+    culet_histogram_add(&now->sizes, CULET_BLOCK_FREE, bytes, 1);
     add_block(walk, bytes, CULET_BLOCK_FREE);
     now->at += bytes;
     now->used_from = now->at;
@@ -162,7 +162,7 @@ void culet_glibc_tally_finish(struct culet_glibc_walk *walk)
     to->overhead += from->overhead;
     to->trim += from->trim;
     to->chunks += from->chunks;
-    culet_histogram_add(&walk->heap->sizes, &walk->now.sizes);
+    culet_histogram_merge(&walk->heap->sizes, &walk->now.sizes);
     culet_histogram_add_small(&walk->heap->sizes, &walk->now.small);
     walk->arena->heaps += walk->heap_start != 0;
 }

@@ -67,14 +67,11 @@ static void add(struct walk *walk, uint64_t bytes, enum culet_block_state state)
 static void add_slot(struct walk *walk, const struct culet_musl_group *group, bool used)
 {
     struct culet_musl *heap = walk->heap;
+    enum culet_block_state state = used ? CULET_BLOCK_USED : CULET_BLOCK_FREE;
 
-    add(walk, group->slot, used ? CULET_BLOCK_USED : CULET_BLOCK_FREE);
-    if (used) {
-        culet_histogram_add_used(&heap->sizes, group->slot, 1);
-        heap->used_bytes += group->slot;
-    } else {
-        culet_histogram_add_free(&heap->sizes, group->slot, 1);
-    }
+    add(walk, group->slot, state);
+    culet_histogram_add(&heap->sizes, state, group->slot, 1);
+    heap->used_bytes += used ? group->slot : 0;
 }
 
 /* The group that begins the used slot, if there is one. Groups that begin before are in no slot. */
@@ -116,7 +113,7 @@ static void walk_large(struct walk *walk, const struct culet_musl_group *group)
     uint64_t bytes = group->end - group->start;
 
     culet_region_add_block(&walk->reading->regions, walk->region, bytes, CULET_BLOCK_USED);
-    culet_histogram_add_used(&heap->sizes, bytes, 1);
+    culet_histogram_add(&heap->sizes, CULET_BLOCK_USED, bytes, 1);
     heap->large_bytes += bytes;
     heap->large_blocks++;
 }

@@ -28,33 +28,27 @@ static uint64_t bytes_of(unsigned bucket)
     return (UINT64_C(8) + step % 8) << (step / 8 + 7);
 }
 
-void culet_histogram_add_used(struct culet_histogram *histogram, uint64_t bytes, uint64_t count)
+void culet_histogram_add(struct culet_histogram *histogram, enum culet_block_state state, uint64_t bytes,
+                         uint64_t count)
 {
-    histogram->bucket[bucket_of(bytes)].used_count += count;
-    histogram->bucket[bucket_of(bytes)].used_bytes += count * bytes;
-}
-
-void culet_histogram_add_free(struct culet_histogram *histogram, uint64_t bytes, uint64_t count)
-{
-    histogram->bucket[bucket_of(bytes)].free_count += count;
-    histogram->bucket[bucket_of(bytes)].free_bytes += count * bytes;
+    histogram->bucket[bucket_of(bytes)][state].count += count;
+    histogram->bucket[bucket_of(bytes)][state].bytes += count * bytes;
 }
 
 void culet_histogram_add_small(struct culet_histogram *histogram, struct culet_small_sizes *small)
 {
     for (unsigned i = 0; i < EXACT_BUCKETS; i++)
-        culet_histogram_add_used(histogram, (uint64_t)i * STEP, small->count[i]);
+        culet_histogram_add(histogram, CULET_BLOCK_USED, (uint64_t)i * STEP, small->count[i]);
     *small = (struct culet_small_sizes){0};
 }
 
-void culet_histogram_add(struct culet_histogram *to, const struct culet_histogram *from)
+void culet_histogram_merge(struct culet_histogram *to, const struct culet_histogram *from)
 {
-    for (unsigned i = 0; i < CULET_HISTOGRAM_BUCKETS; i++) {
-        to->bucket[i].used_count += from->bucket[i].used_count;
-        to->bucket[i].used_bytes += from->bucket[i].used_bytes;
-        to->bucket[i].free_count += from->bucket[i].free_count;
-        to->bucket[i].free_bytes += from->bucket[i].free_bytes;
-    }
+    for (unsigned i = 0; i < CULET_HISTOGRAM_BUCKETS; i++)
+        for (unsigned state = CULET_BLOCK_USED; state <= CULET_BLOCK_FREE; state++) {
+            to->bucket[i][state].count += from->bucket[i][state].count;
+            to->bucket[i][state].bytes += from->bucket[i][state].bytes;
+        }
 }
 
 void culet_histogram_write(const struct culet_histogram *histogram)
@@ -64,12 +58,12 @@ void culet_histogram_write(const struct culet_histogram *histogram)
 
     culet_buffer_print(&buckets, "[");
     for (unsigned i = 0; i < CULET_HISTOGRAM_BUCKETS; i++) {
-        if (!histogram->bucket[i].used_count && !histogram->bucket[i].free_count)
-            continue;
-        culet_buffer_print(&buckets, "%s[%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]",
-                           buckets.length > 1 ? "," : "", bytes_of(i), histogram->bucket[i].used_count,
-                           histogram->bucket[i].used_bytes, histogram->bucket[i].free_count,
-                           histogram->bucket[i].free_bytes);
+        const struct culet_histogram_sum *used = &histogram->bucket[i][CULET_BLOCK_USED],
+                                         *free = &histogram->bucket[i][CULET_BLOCK_FREE];
+        if (used->count || free->count)
+            culet_buffer_print(&buckets, "%s[%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]",
+                               buckets.length > 1 ? "," : "", bytes_of(i), used->count, used->bytes, free->count,
+                               free->bytes);
     }
     culet_buffer_print(&buckets, "]");
     culet_buffer_byte(&buckets, 0);
