@@ -1,8 +1,10 @@
-#include "glibc/glibc_arenas.h"
+#include "glibc/glibc_heap.h"
 
 #include "base/bytes.h"
 #include "base/cycle.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Offsets from `top` in struct malloc_state (glibc 2.26 to 2.43). */
@@ -121,6 +123,18 @@ bool culet_glibc_arenas_find_main(struct culet_reading *reading, struct culet_gl
 }
 
 /* ---- arenas ---- */
+
+void culet_glibc_break(struct culet_glibc_arena *arena, const char *why, ...)
+{
+    va_list arguments;
+
+    if (arena->broken)
+        return;
+    arena->broken = true;
+    va_start(arguments, why);
+    vsnprintf(arena->why, sizeof arena->why, why, arguments);
+    va_end(arguments);
+}
 
 bool culet_glibc_arenas_read(struct culet_reading *reading, struct culet_glibc *heap)
 {

@@ -1,4 +1,4 @@
-#include "glibc/glibc_chain.h"
+#include "glibc/glibc_heap.h"
 
 #include <string.h>
 

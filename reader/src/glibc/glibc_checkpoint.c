@@ -1,23 +1,10 @@
-#include "glibc/glibc_checkpoint.h"
+#include "glibc/glibc_tally.h"
 
 #include "base/clock.h"
-#include "glibc/glibc_arenas.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#define CHECKPOINTS 8u
 #define PER_SLICE 6u
-
-void culet_glibc_checkpoint_init(struct culet_glibc_walk *walk)
-{
-    walk->checkpoints = culet_new(CHECKPOINTS, sizeof *walk->checkpoints);
-}
-
-void culet_glibc_checkpoint_free(struct culet_glibc_walk *walk)
-{
-    free(walk->checkpoints);
-}
 
 void culet_glibc_checkpoint_save(struct culet_glibc_walk *walk)
 {
@@ -32,8 +19,8 @@ void culet_glibc_checkpoint_save(struct culet_glibc_walk *walk)
     now->tcaches = walk->heap->caches.tcache_count;
     now->deferred = walk->heap->caches.deferred_count;
     now->page_used = culet_region_units(walk->region, now->at);
-    if (walk->checkpoint_count == CHECKPOINTS) {
-        memmove(walk->checkpoints, walk->checkpoints + 1, (CHECKPOINTS - 1) * sizeof *walk->checkpoints);
+    if (walk->checkpoint_count == CULET_GLIBC_CHECKPOINTS) {
+        memmove(walk->checkpoints, walk->checkpoints + 1, (CULET_GLIBC_CHECKPOINTS - 1) * sizeof *walk->checkpoints);
         walk->checkpoint_count--;
     }
     walk->checkpoints[walk->checkpoint_count++] = *now;
@@ -84,7 +71,7 @@ bool culet_glibc_checkpoint_refresh(struct culet_glibc_walk *walk)
     if (!end || end < walk->first)
         return false;
     for (unsigned i = 0; walk->now.at > end; i++) {
-        if (i == CHECKPOINTS)
+        if (i == CULET_GLIBC_CHECKPOINTS)
             return false;
         culet_glibc_checkpoint_restore(walk);
     }

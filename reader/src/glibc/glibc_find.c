@@ -1,8 +1,6 @@
 #include "glibc/glibc_heap.h"
 
 #include "base/text.h"
-#include "glibc/glibc_arenas.h"
-#include "glibc/glibc_parameters.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -46,9 +46,9 @@ static bool is_in_libc(const struct culet_reading *reading, const struct culet_g
            call == SYS_madvise || call == SYS_mprotect;
 }
 
-/* A single thread takes no locks. */
-bool culet_glibc_is_busy(struct culet_reading *reading, const struct culet_glibc *heap,
-                         const struct culet_glibc_arena *arena)
+/* Whether a thread is changing this arena (NULL: any arena). A single thread takes no locks. */
+static bool is_busy(struct culet_reading *reading, const struct culet_glibc *heap,
+                    const struct culet_glibc_arena *arena)
 {
     if (reading->target.tracing.count == 1 && is_in_libc(reading, heap, 0))
         return true;
@@ -77,7 +77,7 @@ static void run_threads(struct culet_reading *reading, const struct culet_glibc 
                         const struct culet_glibc_arena *arena)
 {
     for (size_t thread = 0; thread < reading->target.tracing.count && !culet_target_due(&reading->target) &&
-                            culet_glibc_is_busy(reading, heap, arena);
+                            is_busy(reading, heap, arena);
          thread++)
         run_thread(reading, heap, thread);
 }
@@ -90,11 +90,11 @@ void culet_glibc_wait_until_idle(struct culet_reading *reading, struct culet_gli
     /* In one long pause nothing may change any more once the walk has begun. */
     if (!target->paused || (target->mode == CULET_STOPPED && heap->walking))
         return;
-    for (unsigned i = 0; i < WAITS && heap->lock_waits < MOST_WAITS && culet_glibc_is_busy(reading, heap, arena); i++) {
+    for (unsigned i = 0; i < WAITS && heap->lock_waits < MOST_WAITS && is_busy(reading, heap, arena); i++) {
         heap->lock_waits++;
         if (target->tracing.count > 1 && (target->mode == CULET_STOPPED || i >= PATIENT_WAITS)) {
             run_threads(reading, heap, arena);
-            if (!culet_glibc_is_busy(reading, heap, arena))
+            if (!is_busy(reading, heap, arena))
                 return;
         }
         culet_target_release(target);

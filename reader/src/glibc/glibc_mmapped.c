@@ -1,6 +1,5 @@
 #include "glibc/glibc_heap.h"
 
-#include "glibc/glibc_parameters.h"
 #include "regions/region_records.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "glibc/glibc_parameters.h"
+#include "glibc/glibc_heap.h"
 
 #include "base/bytes.h"
 

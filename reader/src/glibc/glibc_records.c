@@ -95,8 +95,10 @@ static void write_problems(const struct culet_glibc *heap)
     }
 }
 
-void culet_glibc_write(const struct culet_reading *reading, const struct culet_glibc *heap)
+void culet_glibc_write(struct culet_reading *reading, void *context)
 {
+    const struct culet_glibc *heap = context;
+
     write_allocator(heap);
     if (heap->lost)
         return;

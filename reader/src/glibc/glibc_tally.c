@@ -1,7 +1,5 @@
 #include "glibc/glibc_tally.h"
 
-#include "glibc/glibc_caches.h"
-#include "glibc/glibc_heap.h"
 #include "regions/region_records.h"
 
 /* Looking up the page states of a resident chunk of this length takes two milliseconds. */

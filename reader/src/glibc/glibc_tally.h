@@ -1,11 +1,10 @@
 /* glibc_tally.h - the state of a walk over one region, and what it counts.
  *
  * A walk is resumed in the next slice. The last chunk of a slice need not be a chunk any more by then, since it may
- * have been merged with the one before. Then the walk goes back to an older checkpoint (glibc_checkpoint.h): a copy
- * of this state. */
+ * have been merged with the one before. Then the walk goes back to an older checkpoint: a copy of this state. */
 #pragma once
 
-#include "glibc/glibc_chain.h"
+#include "glibc/glibc_heap.h"
 
 struct culet_glibc_tally {
     uint64_t at;        /* the next chunk */
@@ -22,6 +21,8 @@ struct culet_glibc_tally {
     struct culet_small_sizes small; /* more used chunks */
 };
 
+#define CULET_GLIBC_CHECKPOINTS 8u
+
 struct culet_glibc_walk {
     struct culet_reading *reading;
     struct culet_glibc *heap;
@@ -30,7 +31,7 @@ struct culet_glibc_walk {
     uint64_t first, heap_start; /* heap_start is 0 for main's regions */
     bool is_main;
     struct culet_glibc_tally now;
-    struct culet_glibc_tally *checkpoints; /* the newest last */
+    struct culet_glibc_tally checkpoints[CULET_GLIBC_CHECKPOINTS]; /* the newest last */
     unsigned checkpoint_count;
     uint64_t next_checkpoint_ns;
     uint64_t fault; /* address of the last fault */
@@ -60,6 +61,18 @@ void culet_glibc_tally_top(struct culet_glibc_walk *walk, uint64_t end);
 
 /* The walk is over: adds its figures to those of the arena and the heap. */
 void culet_glibc_tally_finish(struct culet_glibc_walk *walk);
+
+/* ---- glibc_checkpoint ---- */
+
+/* Saves the current state; the oldest checkpoint is dropped if there are too many. */
+void culet_glibc_checkpoint_save(struct culet_glibc_walk *walk);
+
+/* Goes back to the newest checkpoint and removes it, unless it is the only one. */
+void culet_glibc_checkpoint_restore(struct culet_glibc_walk *walk);
+
+/* Updates the arena's top and the end of the region. Goes back if the region is shorter than what was walked.
+ * Returns false if the heap is gone. */
+bool culet_glibc_checkpoint_refresh(struct culet_glibc_walk *walk);
 
 /* A chunk of such a size can hold a tcache. */
 #define CULET_GLIBC_LEAST_TCACHE 0x290u

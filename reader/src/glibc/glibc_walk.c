@@ -1,9 +1,8 @@
 #define _GNU_SOURCE
-#include "glibc/glibc_heap.h"
+#include "glibc/glibc_tally.h"
 
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "glibc/glibc_checkpoint.h"
 #include "regions/region_records.h"
 
 #include <stdlib.h>
@@ -316,7 +315,6 @@ void culet_glibc_walk_region(struct culet_reading *reading, struct culet_glibc *
                                       .heap_start = heap_start,
                                       .is_main = arena->address == heap->main,
                                       .fetch_bytes = FIRST_FETCH};
-    culet_glibc_checkpoint_init(walk);
     walk->now.at = walk->now.used_from = region->start;
     walk->now.states_to = region->start & ~(uint64_t)(reading->page_bytes - 1);
     region->first_block = region->start;
@@ -332,7 +330,6 @@ void culet_glibc_walk_region(struct culet_reading *reading, struct culet_glibc *
         culet_reading_note_states_yielding(reading, region, walk->long_chunks[i].start, walk->long_chunks[i].end);
     culet_glibc_candidates_end_region(&heap->candidates, region, first_candidate);
     culet_glibc_tally_finish(walk);
-    culet_glibc_checkpoint_free(walk);
     free(walk->long_chunks);
     free(walk);
 }

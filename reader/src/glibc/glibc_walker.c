@@ -2,11 +2,7 @@
 #define _GNU_SOURCE
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "glibc/glibc_arenas.h"
-#include "glibc/glibc_caches.h"
-#include "glibc/glibc_chain.h"
 #include "glibc/glibc_heap.h"
-#include "glibc/glibc_parameters.h"
 #include "walker.h"
 
 #include <stdio.h>
@@ -242,13 +238,8 @@ static void glibc_walk(struct culet_reading *reading, void *context)
     culet_glibc_caches_resolve(reading, heap);
 }
 
-static void glibc_write(struct culet_reading *reading, void *context)
-{
-    culet_glibc_write(reading, context);
-}
-
 const struct culet_walker culet_glibc_walker = {.name = "glibc",
                                                 .context_bytes = sizeof(struct culet_glibc),
                                                 .recognize = glibc_recognize,
                                                 .walk = glibc_walk,
-                                                .write = glibc_write};
+                                                .write = culet_glibc_write};

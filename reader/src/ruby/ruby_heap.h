@@ -61,4 +61,5 @@ void culet_ruby_walk_pages(struct culet_reading *reading, struct culet_ruby *rub
 /* Reads how many collections there were. Needs a pause. */
 void culet_ruby_count_collections(struct culet_reading *reading, struct culet_ruby *ruby);
 
-void culet_ruby_write(const struct culet_ruby *ruby);
+/* A culet_walker's `write`. */
+void culet_ruby_write(struct culet_reading *reading, void *context);

@@ -83,11 +83,13 @@ static void write_slots(struct culet_json *json, const struct culet_ruby *ruby)
     culet_buffer_free(&text);
 }
 
-void culet_ruby_write(const struct culet_ruby *ruby)
+void culet_ruby_write(struct culet_reading *reading, void *context)
 {
+    const struct culet_ruby *ruby = context;
     struct culet_region_sum transient = {0};
     struct culet_json json;
 
+    (void)reading;
     if (ruby->transient.region)
         transient = culet_region_sum(ruby->transient.region);
     culet_json_begin(&json, "ruby");

@@ -65,14 +65,8 @@ static void ruby_walk(struct culet_reading *reading, void *context)
                               ruby->swapped);
 }
 
-static void ruby_write(struct culet_reading *reading, void *context)
-{
-    (void)reading;
-    culet_ruby_write(context);
-}
-
 const struct culet_walker culet_ruby_walker = {.name = "ruby",
                                                .context_bytes = sizeof(struct culet_ruby),
                                                .recognize = ruby_recognize,
                                                .walk = ruby_walk,
-                                               .write = ruby_write};
+                                               .write = culet_ruby_write};
