@@ -51,16 +51,6 @@ uint64_t culet_malloc_record_add(struct culet_malloc_record *record, const struc
     return sum.overhead;
 }
 
-void culet_malloc_record_add_arena(struct culet_malloc_record *record, const struct culet_reading *reading,
-                                   uint32_t arena)
-{
-    for (size_t i = 0; i < reading->regions.count; i++) {
-        const struct culet_region *region = reading->regions.all[i];
-        if (region->arena == arena && region->malloc)
-            record->metadata_bytes += culet_malloc_record_add(record, region);
-    }
-}
-
 void culet_malloc_record_write(const struct culet_malloc_record *record, const struct culet_reading *reading)
 {
     const struct culet_pauses *pauses = &reading->target.pauses;
@@ -90,4 +80,21 @@ void culet_malloc_record_write(const struct culet_malloc_record *record, const s
     culet_json_number(&json, "used_resident_bytes", record->used_resident_bytes);
     culet_json_number(&json, "metadata_resident_bytes", record->metadata_resident_bytes);
     culet_json_end(&json);
+}
+
+void culet_single_arena_write(struct culet_malloc_record *record, struct culet_arena_record *arena,
+                              const struct culet_reading *reading)
+{
+    arena->free_bytes = arena->system_bytes - arena->used_bytes;
+    culet_arena_record_write(arena);
+    record->arenas = 1;
+    record->used_bytes = arena->used_bytes;
+    record->trim_bytes = arena->trim_bytes;
+    record->chunks = reading->regions.block_count;
+    for (size_t i = 0; i < reading->regions.count; i++) {
+        const struct culet_region *region = reading->regions.all[i];
+        if (region->arena == arena->id && region->malloc)
+            record->metadata_bytes += culet_malloc_record_add(record, region);
+    }
+    culet_malloc_record_write(record, reading);
 }

@@ -25,10 +25,11 @@ struct culet_malloc_record {
  * never touched. Returns the bytes between and in blocks that are metadata, which are not added. */
 uint64_t culet_malloc_record_add(struct culet_malloc_record *record, const struct culet_region *region);
 
-/* Adds the regions of an arena, with all metadata. */
-void culet_malloc_record_add_arena(struct culet_malloc_record *record, const struct culet_reading *reading,
-                                   uint32_t arena);
-
 void culet_allocator_record_write(const struct culet_allocator_record *record);
 void culet_arena_record_write(const struct culet_arena_record *record);
 void culet_malloc_record_write(const struct culet_malloc_record *record, const struct culet_reading *reading);
+
+/* Writes both records of a heap with one arena, which has the used bytes and all metadata. Sets the sums that follow from
+ * the arena and the regions. */
+void culet_single_arena_write(struct culet_malloc_record *record, struct culet_arena_record *arena,
+                              const struct culet_reading *reading);

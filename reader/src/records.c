@@ -2,6 +2,7 @@
 #include "records.h"
 
 #include "base/clock.h"
+#include "malloc_records.h"
 #include "output/json.h"
 #include "output/stream.h"
 #include "process/proc.h"
@@ -114,19 +115,13 @@ void culet_records_write_process(const struct culet_reading *reading)
 
 void culet_records_write_unknown_allocator(const struct culet_reading *reading)
 {
-    struct culet_json json;
-
-    if (reading->active_malloc)
-        return;
-    culet_json_begin(&json, "allocator");
-    culet_json_text(&json, "name", reading->readable ? "none" : "unknown");
-    culet_json_text(&json, "library", "");
-    culet_json_text(&json, "level", "pages");
-    culet_json_text(&json, "why",
-                    !reading->readable ? "the memory of the process cannot be read as that of a 64-bit "
-                                         "program"
-                                       : "no heap of a known allocator was found");
-    culet_json_end(&json);
+    if (!reading->active_malloc)
+        culet_allocator_record_write(&(struct culet_allocator_record){
+            .name = reading->readable ? "none" : "unknown",
+            .library = "",
+            .by_pages = true,
+            .why = reading->readable ? "no heap of a known allocator was found"
+                                     : "the memory of the process cannot be read as that of a 64-bit program"});
 }
 
 void culet_records_write_end(const struct culet_reading *reading)

@@ -82,43 +82,25 @@ static void culet_walk(struct culet_reading *reading, void *context)
 
 /* ---- writing ---- */
 
-static void write_arena(const struct culet_heap *heap)
-{
-    uint64_t system_bytes = heap->segments * heap->self.segment_pages * heap->self.page_bytes;
-
-    culet_arena_record_write(&(struct culet_arena_record){.id = CULET_HEAP_ARENA,
-                                                          .name = "culet",
-                                                          .address = heap->self.self,
-                                                          .system_bytes = system_bytes,
-                                                          .used_bytes = heap->used_bytes,
-                                                          .free_bytes = system_bytes - heap->used_bytes,
-                                                          .trim_bytes = heap->trim_bytes});
-}
-
-static void write_malloc(const struct culet_reading *reading, const struct culet_heap *heap)
-{
-    struct culet_malloc_record total = {.arenas = 1,
-                                        .heaps = heap->segments,
-                                        .used_bytes = heap->used_bytes,
-                                        .mmapped_bytes = heap->huge_bytes,
-                                        .mmapped_chunks = heap->huge_blocks,
-                                        .kept_bytes = heap->kept_bytes,
-                                        .has_kept = true,
-                                        .trim_bytes = heap->trim_bytes,
-                                        .chunks = reading->regions.block_count};
-
-    culet_malloc_record_add_arena(&total, reading, CULET_HEAP_ARENA);
-    culet_malloc_record_write(&total, reading);
-}
-
 static void culet_write(struct culet_reading *reading, void *context)
 {
     const struct culet_heap *heap = context;
+    struct culet_arena_record arena = {.id = CULET_HEAP_ARENA,
+                                       .name = "culet",
+                                       .address = heap->self.self,
+                                       .system_bytes =
+                                           heap->segments * heap->self.segment_pages * heap->self.page_bytes,
+                                       .used_bytes = heap->used_bytes,
+                                       .trim_bytes = heap->trim_bytes};
+    struct culet_malloc_record total = {.heaps = heap->segments,
+                                        .mmapped_bytes = heap->huge_bytes,
+                                        .mmapped_chunks = heap->huge_blocks,
+                                        .kept_bytes = heap->kept_bytes,
+                                        .has_kept = true};
 
     culet_allocator_record_write(
         &(struct culet_allocator_record){.name = culet_culet_walker.name, .library = heap->library, .why = ""});
-    write_arena(heap);
-    write_malloc(reading, heap);
+    culet_single_arena_write(&total, &arena, reading);
     culet_histogram_write(&heap->sizes);
 }
 

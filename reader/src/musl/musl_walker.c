@@ -44,32 +44,16 @@ static void musl_walk(struct culet_reading *reading, void *context)
 
 /* ---- writing ---- */
 
-static void write_arena(const struct culet_musl *heap)
-{
-    culet_arena_record_write(&(struct culet_arena_record){.id = CULET_MUSL_ARENA,
-                                                          .name = "musl",
-                                                          .address = heap->context,
-                                                          .system_bytes = heap->system_bytes,
-                                                          .used_bytes = heap->used_bytes,
-                                                          .free_bytes = heap->system_bytes - heap->used_bytes});
-}
-
-static void write_malloc(const struct culet_reading *reading, const struct culet_musl *heap)
-{
-    struct culet_malloc_record total = {.arenas = 1,
-                                        .heaps = heap->heaps,
-                                        .used_bytes = heap->used_bytes,
-                                        .mmapped_bytes = heap->large_bytes,
-                                        .mmapped_chunks = heap->large_blocks,
-                                        .chunks = reading->regions.block_count};
-
-    culet_malloc_record_add_arena(&total, reading, CULET_MUSL_ARENA);
-    culet_malloc_record_write(&total, reading);
-}
-
 static void musl_write(struct culet_reading *reading, void *context)
 {
     const struct culet_musl *heap = context;
+    struct culet_arena_record arena = {.id = CULET_MUSL_ARENA,
+                                       .name = "musl",
+                                       .address = heap->context,
+                                       .system_bytes = heap->system_bytes,
+                                       .used_bytes = heap->used_bytes};
+    struct culet_malloc_record total = {
+        .heaps = heap->heaps, .mmapped_bytes = heap->large_bytes, .mmapped_chunks = heap->large_blocks};
 
     culet_allocator_record_write(&(struct culet_allocator_record){
         .name = culet_musl_walker.name,
@@ -81,8 +65,7 @@ static void musl_write(struct culet_reading *reading, void *context)
                    : ""});
     if (heap->lost)
         return;
-    write_arena(heap);
-    write_malloc(reading, heap);
+    culet_single_arena_write(&total, &arena, reading);
     culet_histogram_write(&heap->sizes);
 }
 
