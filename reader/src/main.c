@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* In this order: the first that finds its heap serves malloc; the last names the mappings that are still unnamed. */
@@ -139,26 +138,53 @@ static void walk(struct culet_reading *reading, void *contexts[WALKERS])
                               (int)reading->target.process);
 }
 
-/* The states that regions have kept from the pauses: a culet_pages_known. */
-static uint64_t known_states(void *context, uint64_t first, uint64_t count, uint8_t *states,
-                             enum culet_pages_knowledge *what)
+/* Adds the states of the pages from number `page` on, as far as the region has kept them from the pauses. Returns how
+ * many. */
+static uint64_t add_kept(struct culet_runs *runs, const struct culet_region *region, uint64_t page, uint64_t most)
 {
-    const struct culet_reading *reading = context;
-    const struct culet_region *region = culet_regions_next(&reading->regions, first << reading->pages.shift);
-    uint64_t from = region ? region->start >> reading->pages.shift : UINT64_MAX;
+    struct culet_page_run run = culet_region_page_run(region, page - (region->start >> region->shift));
+    uint64_t count = run.count < most ? run.count : most;
 
-    if (from > first)
-        return from - first < count ? from - first : count;
-    struct culet_page_run run = culet_region_page_run(region, first - from);
-    *what = run.states ? CULET_PAGES_STATES : CULET_PAGES_ABSENT;
-    if (run.count < count)
-        count = run.count;
+    for (uint64_t i = 0; i < count && run.states; i++)
+        culet_runs_add(runs, run.states[i], 1);
     if (!run.states)
-        return count;
-    if (count > CULET_PAGES_WINDOW)
-        count = CULET_PAGES_WINDOW;
-    memcpy(states, run.states, (size_t)count);
+        culet_runs_add(runs, 0, count);
     return count;
+}
+
+/* Adds the present states of pages from number `page` on. Returns how many. */
+static uint64_t add_present(struct culet_runs *runs, struct culet_pages *pages, uint64_t page, uint64_t most)
+{
+    uint8_t states[CULET_PAGES_WINDOW];
+    uint64_t next = most > CULET_PAGES_WINDOW ? culet_pages_next(pages, page, page + most) : page;
+
+    if (next > page) {
+        culet_runs_add(runs, 0, next - page);
+        return next - page;
+    }
+    if (most > CULET_PAGES_WINDOW)
+        most = CULET_PAGES_WINDOW;
+    culet_pages_copy(pages, page, (size_t)most, states);
+    for (size_t i = 0; i < most; i++)
+        culet_runs_add(runs, states[i], 1);
+    return most;
+}
+
+static void read_pages_of(struct culet_reading *reading, struct culet_mapping *mapping)
+{
+    unsigned shift = reading->pages.shift;
+    uint64_t page = mapping->start >> shift, end = mapping->end >> shift;
+    struct culet_runs runs = {.to = &mapping->pages};
+
+    while (page < end) {
+        const struct culet_region *region = culet_regions_next(&reading->regions, page << shift);
+        uint64_t first = region ? region->start >> shift : UINT64_MAX, most = end - page;
+        if (first <= page)
+            page += add_kept(&runs, region, page, most);
+        else
+            page += add_present(&runs, &reading->pages, page, first - page < most ? first - page : most);
+    }
+    culet_runs_end(&runs);
 }
 
 static void read_pages(struct culet_reading *reading)
@@ -166,10 +192,9 @@ static void read_pages(struct culet_reading *reading)
     culet_pages_forget(&reading->pages);
     culet_pages_set_budget(&reading->pages, reading->maps.rss);
     for (size_t i = 0; i < reading->maps.count; i++) {
-        struct culet_mapping *mapping = &reading->maps.all[i];
         /* [vsyscall] is in no page table. */
-        if (mapping->start < UINT64_C(1) << 63)
-            culet_pages_runs(&reading->pages, mapping, known_states, reading);
+        if (reading->maps.all[i].start < UINT64_C(1) << 63)
+            read_pages_of(reading, &reading->maps.all[i]);
     }
     if (reading->pages.incomplete || reading->pages.exhausted)
         culet_reading_problem(reading,

@@ -87,3 +87,18 @@ void culet_buffer_free(struct culet_buffer *buffer)
     free(buffer->bytes);
     *buffer = (struct culet_buffer){0};
 }
+
+void culet_runs_end(struct culet_runs *runs)
+{
+    culet_buffer_varint(runs->to, runs->length);
+    culet_buffer_varint(runs->to, runs->value);
+    runs->length = 0;
+}
+
+void culet_runs_add(struct culet_runs *runs, uint64_t value, uint64_t times)
+{
+    if (runs->length && value != runs->value)
+        culet_runs_end(runs);
+    runs->value = value;
+    runs->length += times;
+}

@@ -30,3 +30,15 @@ void culet_buffer_print(struct culet_buffer *buffer, const char *format, ...) __
 
 /* Empties the buffer and frees its memory. */
 void culet_buffer_free(struct culet_buffer *buffer);
+
+/* Runs of equal values: for each its length and its value, as varints. Initialize `to` and zero. */
+struct culet_runs {
+    struct culet_buffer *to;
+    uint64_t length, value; /* of the current run, which is not in the buffer yet */
+};
+
+/* Adds a value so many times, at least once. */
+void culet_runs_add(struct culet_runs *runs, uint64_t value, uint64_t times);
+
+/* Adds the current run to the buffer. */
+void culet_runs_end(struct culet_runs *runs);

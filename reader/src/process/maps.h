@@ -17,7 +17,7 @@ struct culet_mapping {
     uint64_t rss, pss, shared_clean, shared_dirty, private_clean, private_dirty, swap; /* bytes */
     const char *use;           /* one of format.h's list; NULL: unknown so far */
     char *label;               /* owned; NULL: none */
-    struct culet_buffer pages; /* the runs of the pages record, once read (pages.h) */
+    struct culet_buffer pages; /* the runs of the pages record, once read */
 };
 
 struct culet_maps {

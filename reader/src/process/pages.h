@@ -49,16 +49,3 @@ void culet_pages_copy(struct culet_pages *pages, uint64_t first, size_t count, u
 /* The number of the first page in page..end that may be in memory, in swap or a zero page; `end`: none. Takes hardly
  * any time for empty ranges of any length. */
 uint64_t culet_pages_next(struct culet_pages *pages, uint64_t page, uint64_t end);
-
-/* What is known about a run of pages. */
-enum culet_pages_knowledge { CULET_PAGES_UNKNOWN, CULET_PAGES_ABSENT, CULET_PAGES_STATES };
-
-/* Returns the length, at most `count`, of a run of pages from number `first` on, and in *what the knowledge about
- * it. With CULET_PAGES_STATES the run has at most CULET_PAGES_WINDOW pages, with their states in `states`. */
-typedef uint64_t culet_pages_known(void *context, uint64_t first, uint64_t count, uint8_t *states,
-                                   enum culet_pages_knowledge *what);
-
-/* Makes the runs of the pages record of a mapping. `known` supplies states that were seen while the process was
- * paused. */
-void culet_pages_runs(struct culet_pages *pages, struct culet_mapping *mapping, culet_pages_known *known,
-                      void *context);

@@ -28,53 +28,36 @@ void culet_region_add_blocks(struct culet_regions *regions, struct culet_region 
 
 /* ---- writing ---- */
 
-/* The current run of pages with the same used bytes. */
-struct fill {
-    struct culet_buffer to;
-    uint64_t length, used;
-};
-
-static void extend(struct fill *fill, uint64_t length, uint64_t used)
-{
-    if (used != fill->used && fill->length) {
-        culet_buffer_varint(&fill->to, fill->length);
-        culet_buffer_varint(&fill->to, fill->used);
-        fill->length = 0;
-    }
-    fill->used = used;
-    fill->length += length;
-}
-
 /* The first and the last page may belong to the region in part only. */
-static void extend_by_run(const struct culet_region *region, struct fill *fill, const struct culet_page_run *run)
+static void add_fill(const struct culet_region *region, struct culet_runs *fill, const struct culet_page_run *run)
 {
     uint64_t last = run->first + run->count - 1;
 
     for (uint64_t page = run->first; run->used && page <= last; page++)
-        extend(fill, 1, culet_region_page_used(region, run, page));
+        culet_runs_add(fill, culet_region_page_used(region, run, page), 1);
     if (run->used)
         return;
-    extend(fill, 1, culet_region_page_used(region, run, run->first));
+    culet_runs_add(fill, culet_region_page_used(region, run, run->first), 1);
     if (run->count > 2)
-        extend(fill, run->count - 2, culet_region_page_used(region, run, run->first + 1));
+        culet_runs_add(fill, culet_region_page_used(region, run, run->first + 1), run->count - 2);
     if (run->count > 1)
-        extend(fill, 1, culet_region_page_used(region, run, last));
+        culet_runs_add(fill, culet_region_page_used(region, run, last), 1);
 }
 
 static void write_fill(const struct culet_region *region)
 {
     struct culet_page_run run;
-    struct fill fill = {0};
+    struct culet_buffer record = {0};
+    struct culet_runs fill = {.to = &record};
 
-    culet_buffer_varint(&fill.to, region->id);
+    culet_buffer_varint(&record, region->id);
     for (uint64_t i = 0; i < region->pages; i += run.count) {
         run = culet_region_page_run(region, i);
-        extend_by_run(region, &fill, &run);
+        add_fill(region, &fill, &run);
     }
-    culet_buffer_varint(&fill.to, fill.length);
-    culet_buffer_varint(&fill.to, fill.used);
-    culet_stream_record(CULET_RECORD_FILL, fill.to.bytes, fill.to.length);
-    culet_buffer_free(&fill.to);
+    culet_runs_end(&fill);
+    culet_stream_record(CULET_RECORD_FILL, record.bytes, record.length);
+    culet_buffer_free(&record);
 }
 
 static void write_blocks(const struct culet_region *region)
