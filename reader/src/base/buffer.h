@@ -16,6 +16,13 @@ void *culet_new(size_t count, size_t bytes);
 /* Grows an array from *room to at least `wanted` items, by doubling, and leaves the new ones untouched. */
 void *culet_grow(void *items, size_t *room, size_t wanted, size_t bytes);
 
+/* The new last item of an array, of which `count` items are in use and `room` allocated. */
+#define CULET_APPEND(items, count, room)                                                                               \
+    (*({                                                                                                               \
+        (items) = culet_grow((items), &(room), (count) + 1, sizeof *(items));                                          \
+        &(items)[(count)++];                                                                                           \
+    }))
+
 /* Makes room for `bytes` more and returns where they go. The length stays. */
 unsigned char *culet_buffer_room(struct culet_buffer *buffer, size_t bytes);
 

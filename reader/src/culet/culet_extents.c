@@ -10,8 +10,8 @@
 
 static void add_extent(struct culet_heap *heap, uint64_t start, uint64_t bytes, enum culet_extent_kind kind)
 {
-    heap->extents = culet_grow(heap->extents, &heap->extent_room, heap->extent_count + 1, sizeof *heap->extents);
-    heap->extents[heap->extent_count++] = (struct culet_extent){.start = start, .end = start + bytes, .kind = kind};
+    CULET_APPEND(heap->extents, heap->extent_count, heap->extent_room) =
+        (struct culet_extent){.start = start, .end = start + bytes, .kind = kind};
 }
 
 /* A list may have changed since the last slice: it ends at the first element of another kind. */
@@ -61,8 +61,7 @@ static void list_descriptors(struct culet_reading *reading, struct culet_heap *h
 
     culet_memory_word(&reading->memory, heap->self.chunks, &at);
     while (at && !culet_cycle_closes(&cycle, at)) {
-        chunks = culet_grow(chunks, &room, count + 1, sizeof *chunks);
-        chunks[count++] = at;
+        CULET_APPEND(chunks, count, room) = at;
         if (!culet_memory_word(&reading->memory, at + heap->self.chunk.next, &at))
             at = 0;
         if (count % PER_CHECK == 0)
@@ -129,8 +128,8 @@ static void count_extent(struct culet_heap *heap, const struct culet_extent *ext
     switch (extent->kind) {
     case CULET_EXTENT_HUGE:
     case CULET_EXTENT_FREED_HUGE:
-        culet_histogram_add(&heap->sizes, extent->kind == CULET_EXTENT_HUGE ? CULET_BLOCK_USED : CULET_BLOCK_FREE, bytes,
-                            1);
+        culet_histogram_add(&heap->sizes, extent->kind == CULET_EXTENT_HUGE ? CULET_BLOCK_USED : CULET_BLOCK_FREE,
+                            bytes, 1);
         heap->huge_bytes += bytes;
         heap->huge_blocks++;
         break;

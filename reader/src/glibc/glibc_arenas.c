@@ -142,11 +142,9 @@ bool culet_glibc_arenas_read(struct culet_reading *reading, struct culet_glibc *
     size_t count = follow_list(reading, heap->main, heap->top_offset, found, MOST_ARENAS);
 
     heap->arena_count = 0;
-    for (size_t i = 0; i < count; i++) {
-        heap->arenas = culet_grow(heap->arenas, &heap->arena_room, i + 1, sizeof *heap->arenas);
-        heap->arenas[i] = (struct culet_glibc_arena){.id = (uint32_t)i, .address = found[i]};
-        heap->arena_count++;
-    }
+    for (size_t i = 0; i < count; i++)
+        CULET_APPEND(heap->arenas, heap->arena_count, heap->arena_room) =
+            (struct culet_glibc_arena){.id = (uint32_t)i, .address = found[i]};
     free(found);
     return count;
 }

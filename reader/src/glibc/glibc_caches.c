@@ -118,9 +118,7 @@ void culet_glibc_caches_add_tcache(struct culet_reading *reading, struct culet_g
         memcpy(tcache.entry, data + tcache.bins * 2, tcache.bins * 8);
         if (!is_plausible(&tcache))
             return;
-        caches->tcaches =
-            culet_grow(caches->tcaches, &caches->tcache_room, caches->tcache_count + 1, sizeof *caches->tcaches);
-        caches->tcaches[caches->tcache_count++] = tcache;
+        CULET_APPEND(caches->tcaches, caches->tcache_count, caches->tcache_room) = tcache;
         if (tcache.counts && heap->candidates.links == CULET_GLIBC_LINKS_UNKNOWN &&
             caches->tcaches_tried < MOST_TCACHES_TRIED && !culet_target_due(&reading->target))
             learn_links(reading, heap, &tcache);

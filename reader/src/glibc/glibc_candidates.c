@@ -37,8 +37,7 @@ void culet_glibc_candidates_set_bounds(struct culet_glibc_candidates *candidates
 void culet_glibc_candidates_add(struct culet_glibc_candidates *candidates, uint64_t chunk, uint64_t bytes,
                                 uint64_t link)
 {
-    candidates->all = culet_grow(candidates->all, &candidates->room, candidates->count + 1, sizeof *candidates->all);
-    candidates->all[candidates->count++] =
+    CULET_APPEND(candidates->all, candidates->count, candidates->room) =
         (struct culet_glibc_candidate){.chunk = chunk >> 4 & ((UINT64_C(1) << 44) - 1),
                                        .units = bytes >> 4 & ((1u << 18) - 1),
                                        .link = link & ((UINT64_C(1) << 48) - 1)};
@@ -47,10 +46,9 @@ void culet_glibc_candidates_add(struct culet_glibc_candidates *candidates, uint6
 void culet_glibc_candidates_end_region(struct culet_glibc_candidates *candidates, const struct culet_region *region,
                                        size_t first)
 {
-    candidates->ranges = culet_grow(candidates->ranges, &candidates->range_room, candidates->range_count + 1,
-                                    sizeof *candidates->ranges);
-    candidates->ranges[candidates->range_count++] = (struct culet_glibc_candidate_range){
-        .start = region->start, .end = region->end, .first = first, .past = candidates->count};
+    CULET_APPEND(candidates->ranges, candidates->range_count, candidates->range_room) =
+        (struct culet_glibc_candidate_range){
+            .start = region->start, .end = region->end, .first = first, .past = candidates->count};
 }
 
 void culet_glibc_candidates_sort(struct culet_glibc_candidates *candidates)

@@ -76,8 +76,8 @@ static void run_thread(struct culet_reading *reading, const struct culet_glibc *
 static void run_threads(struct culet_reading *reading, const struct culet_glibc *heap,
                         const struct culet_glibc_arena *arena)
 {
-    for (size_t thread = 0; thread < reading->target.tracing.count && !culet_target_due(&reading->target) &&
-                            is_busy(reading, heap, arena);
+    for (size_t thread = 0;
+         thread < reading->target.tracing.count && !culet_target_due(&reading->target) && is_busy(reading, heap, arena);
          thread++)
         run_thread(reading, heap, thread);
 }

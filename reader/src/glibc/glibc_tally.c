@@ -17,9 +17,7 @@ void culet_glibc_tally_states(struct culet_glibc_walk *walk, uint64_t to)
     if (end - now->states_to < LONG_CHUNK) {
         culet_reading_note_states(walk->reading, walk->region, now->states_to, end);
     } else {
-        walk->long_chunks =
-            culet_grow(walk->long_chunks, &walk->long_room, now->long_chunks + 1, sizeof *walk->long_chunks);
-        walk->long_chunks[now->long_chunks++] = (struct culet_range){now->states_to, end};
+        CULET_APPEND(walk->long_chunks, now->long_chunks, walk->long_room) = (struct culet_range){now->states_to, end};
     }
     now->states_to = end;
 }
@@ -43,9 +41,7 @@ static void defer_trim(struct culet_glibc_walk *walk, uint64_t to, enum culet_gl
 {
     struct culet_glibc_caches *caches = &walk->heap->caches;
 
-    caches->deferred =
-        culet_grow(caches->deferred, &caches->deferred_room, caches->deferred_count + 1, sizeof *caches->deferred);
-    caches->deferred[caches->deferred_count++] =
+    CULET_APPEND(caches->deferred, caches->deferred_count, caches->deferred_room) =
         (struct culet_glibc_deferred_trim){.region = walk->region, .from = walk->now.free_from, .to = to, .end = end};
 }
 

@@ -36,8 +36,7 @@ struct lengths {
 
 static void add_length(struct lengths *lengths, uint64_t length)
 {
-    lengths->all = culet_grow(lengths->all, &lengths->room, lengths->count + 1, sizeof *lengths->all);
-    lengths->all[lengths->count++] = length;
+    CULET_APPEND(lengths->all, lengths->count, lengths->room) = length;
 }
 
 static void sort_lengths(struct lengths *lengths)

@@ -51,8 +51,7 @@ static void add_group(struct culet_musl *heap, uint64_t address, const unsigned 
         heap->inconsistent++;
         return;
     }
-    heap->groups = culet_grow(heap->groups, &heap->group_room, heap->group_count + 1, sizeof *heap->groups);
-    heap->groups[heap->group_count++] = group;
+    CULET_APPEND(heap->groups, heap->group_count, heap->group_room) = group;
     if (group.klass < MUSL_CLASSES && MUSL_META_FREEABLE(culet_word_at(meta + MUSL_META_NUMBERS)))
         heap->slots[group.klass] += group.slots;
 }
@@ -71,8 +70,7 @@ static uint64_t read_area(struct culet_reading *reading, struct culet_musl *heap
         heap->inconsistent++;
         return 0;
     }
-    heap->areas = culet_grow(heap->areas, &heap->area_room, heap->area_count + 1, sizeof *heap->areas);
-    heap->areas[heap->area_count++] = address;
+    CULET_APPEND(heap->areas, heap->area_count, heap->area_room) = address;
     for (unsigned i = 0; i < MUSL_AREA_META_COUNT; i++) {
         uint64_t offset = MUSL_AREA_METAS + i * MUSL_META_BYTES;
         add_group(heap, address + offset, area + offset);

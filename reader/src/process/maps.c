@@ -28,8 +28,7 @@ static bool read_head(struct culet_maps *maps, const char *line)
         return false;
     mapping.path = strndup(line + path, strcspn(line + path, "\n"));
     mapping.id = (uint32_t)maps->count;
-    maps->all = culet_grow(maps->all, &maps->room, maps->count + 1, sizeof *maps->all);
-    maps->all[maps->count++] = mapping;
+    CULET_APPEND(maps->all, maps->count, maps->room) = mapping;
     return true;
 }
 

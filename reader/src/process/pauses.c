@@ -13,8 +13,8 @@ void culet_pauses_add(struct culet_pauses *pauses, uint64_t length_ns, uint64_t 
 {
     uint64_t microseconds = length_ns / 1000;
 
-    pauses->lengths = culet_grow(pauses->lengths, &pauses->room, pauses->count + 1, sizeof *pauses->lengths);
-    pauses->lengths[pauses->count++] = microseconds < UINT32_MAX ? (uint32_t)microseconds : UINT32_MAX;
+    CULET_APPEND(pauses->lengths, pauses->count, pauses->room) =
+        microseconds < UINT32_MAX ? (uint32_t)microseconds : UINT32_MAX;
     pauses->sum_ns += length_ns;
     pauses->cpu_ns += cpu_ns;
     pauses->stopping_ns += stopping_ns;

@@ -75,10 +75,8 @@ size_t culet_proc_threads(pid_t process, pid_t **threads)
     *threads = NULL;
     while (tasks && (entry = readdir(tasks))) {
         pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-        if (tid <= 0)
-            continue;
-        *threads = culet_grow(*threads, &room, count + 1, sizeof **threads);
-        (*threads)[count++] = tid;
+        if (tid > 0)
+            CULET_APPEND(*threads, count, room) = tid;
     }
     if (tasks)
         closedir(tasks);
@@ -90,8 +88,9 @@ char culet_proc_state(pid_t process, pid_t tid)
     uint64_t fields[CULET_PROC_FIELDS];
     char state;
 
-    return culet_proc_stat(culet_proc_path("/proc/%d/task/%d/stat", (int)process, (int)tid).text, &state, fields) ? state
-                                                                                                                   : 'X';
+    return culet_proc_stat(culet_proc_path("/proc/%d/task/%d/stat", (int)process, (int)tid).text, &state, fields)
+               ? state
+               : 'X';
 }
 
 /* A title leaves NULs after its end; other arguments leave text. */

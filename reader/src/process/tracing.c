@@ -128,13 +128,6 @@ static bool is_listed(const struct culet_tracing *tracing, pid_t tid, size_t cou
     return count && bsearch(&key, tracing->threads, count, sizeof key, by_number);
 }
 
-static struct culet_tracee *add(struct culet_tracing *tracing, pid_t tid)
-{
-    tracing->threads = culet_grow(tracing->threads, &tracing->room, tracing->count + 1, sizeof *tracing->threads);
-    tracing->threads[tracing->count] = (struct culet_tracee){.tid = tid};
-    return &tracing->threads[tracing->count++];
-}
-
 /* Sorts the list by number and removes duplicates and threads that are gone. */
 static void normalize(struct culet_tracing *tracing)
 {
@@ -177,8 +170,9 @@ static bool is_seized(pid_t tid)
 /* Returns false if the kernel does not allow it. */
 static bool seize(struct culet_tracing *tracing, pid_t tid)
 {
-    struct culet_tracee *thread = add(tracing, tid);
+    struct culet_tracee *thread = &CULET_APPEND(tracing->threads, tracing->count, tracing->room);
 
+    *thread = (struct culet_tracee){.tid = tid};
     for (unsigned tries = 0; tries < SEIZE_TRIES; tries++) {
         /* A thread that had not stopped when the others were released is seized already. */
         if (is_seized(tid) || ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0)
@@ -219,7 +213,8 @@ static bool has_unseized(const struct culet_tracing *tracing)
 {
     struct stat folder;
 
-    return stat(culet_proc_path("/proc/%d/task", (int)tracing->process).text, &folder) != 0 || folder.st_nlink != tracing->count + 2;
+    return stat(culet_proc_path("/proc/%d/task", (int)tracing->process).text, &folder) != 0 ||
+           folder.st_nlink != tracing->count + 2;
 }
 
 /* ---- stopping ---- */

@@ -257,9 +257,7 @@ void culet_region_set_states(struct culet_region *region, uint64_t first, size_t
 
 void culet_region_add_overhead(struct culet_region *region, uint64_t from, uint64_t to)
 {
-    region->overhead =
-        culet_grow(region->overhead, &region->overhead_room, region->overhead_count + 1, sizeof *region->overhead);
-    region->overhead[region->overhead_count++] = (struct culet_range){from, to};
+    CULET_APPEND(region->overhead, region->overhead_count, region->overhead_room) = (struct culet_range){from, to};
 }
 
 /* ---- sums ---- */

@@ -18,12 +18,6 @@ static bool can_describe(const struct culet_reading *reading, uint64_t start, ui
     return mapping && mapping->perms[1] == 'w' && pointer + CULET_RUBY_DESCRIPTION <= mapping->end;
 }
 
-static void add_page(struct culet_ruby *ruby, const struct culet_ruby_page *shape)
-{
-    ruby->pages = culet_grow(ruby->pages, &ruby->room, ruby->count + 1, sizeof *ruby->pages);
-    ruby->pages[ruby->count++] = (struct culet_ruby_found_page){.shape = *shape};
-}
-
 /* Notes the candidates that can be blocks of the transient heap. A page is none, though it can begin like one; the
  * pages from index `page` on may have candidates in them. Both are in address order. */
 static void note_transient(struct culet_ruby *ruby, size_t count, size_t page)
@@ -69,7 +63,7 @@ static void check_batch(struct culet_reading *reading, struct culet_ruby *ruby, 
             (batch->pointers[i] == first
                  ? culet_ruby_page_recognize(start, batch->descriptions[i], &shape)
                  : culet_ruby_page_recognize_free(start, first, batch->descriptions[i], &shape)))
-            add_page(ruby, &shape);
+            CULET_APPEND(ruby->pages, ruby->count, ruby->room) = (struct culet_ruby_found_page){.shape = shape};
     }
     note_transient(ruby, count, before ? before - 1 : 0);
 }

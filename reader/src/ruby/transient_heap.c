@@ -25,11 +25,8 @@ static bool is_block(uint64_t address, const uint64_t words[2])
 
 void culet_transient_note(struct culet_transient *transient, uint64_t address, const uint64_t words[2])
 {
-    if (address % CULET_TRANSIENT_BLOCK || !is_block(address, words))
-        return;
-    transient->blocks =
-        culet_grow(transient->blocks, &transient->room, transient->count + 1, sizeof *transient->blocks);
-    transient->blocks[transient->count++] = address;
+    if (address % CULET_TRANSIENT_BLOCK == 0 && is_block(address, words))
+        CULET_APPEND(transient->blocks, transient->count, transient->room) = address;
 }
 
 /* The start of the first long row of adjacent blocks; 0: none. */
