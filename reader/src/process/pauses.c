@@ -2,6 +2,7 @@
 #include "process/pauses.h"
 
 #include "base/buffer.h"
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "output/json.h"
 #include "process/proc.h"
@@ -11,10 +12,7 @@
 
 void culet_pauses_add(struct culet_pauses *pauses, uint64_t length_ns, uint64_t stopping_ns, uint64_t cpu_ns)
 {
-    uint64_t microseconds = length_ns / 1000;
-
-    CULET_APPEND(pauses->lengths, pauses->count, pauses->room) =
-        microseconds < UINT32_MAX ? (uint32_t)microseconds : UINT32_MAX;
+    CULET_APPEND(pauses->lengths, pauses->count, pauses->room) = length_ns;
     pauses->sum_ns += length_ns;
     pauses->cpu_ns += cpu_ns;
     pauses->stopping_ns += stopping_ns;
@@ -22,17 +20,10 @@ void culet_pauses_add(struct culet_pauses *pauses, uint64_t length_ns, uint64_t 
         pauses->longest_ns = length_ns;
 }
 
-static int by_length(const void *a, const void *b)
-{
-    uint32_t one = *(const uint32_t *)a, other = *(const uint32_t *)b;
-
-    return (one > other) - (one < other);
-}
-
 /* The percentile of the sorted lengths, in seconds. */
-static double percentile(const uint32_t *sorted, size_t count, unsigned percent)
+static double percentile(const uint64_t *sorted, size_t count, unsigned percent)
 {
-    return count ? sorted[(count * percent + 99) / 100 - 1] / 1e6 : 0;
+    return count ? (double)sorted[(count * percent + 99) / 100 - 1] / 1e9 : 0;
 }
 
 /* Peak RSS of this program; 0: unknown. (getrusage includes the time before exec.) */
@@ -45,12 +36,12 @@ static uint64_t peak_rss(void)
 
 void culet_pauses_write(const struct culet_pauses *pauses)
 {
-    uint32_t *sorted = culet_new(pauses->count, sizeof *sorted);
+    uint64_t *sorted = culet_new(pauses->count, sizeof *sorted);
     struct culet_json json;
 
     if (pauses->count)
         memcpy(sorted, pauses->lengths, pauses->count * sizeof *sorted);
-    qsort(sorted, pauses->count, sizeof *sorted, by_length);
+    qsort(sorted, pauses->count, sizeof *sorted, culet_by_word);
     culet_json_begin(&json, "reading");
     culet_json_number(&json, "pauses", pauses->count);
     culet_json_seconds(&json, "paused_seconds", pauses->sum_ns);

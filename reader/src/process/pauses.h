@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 struct culet_pauses {
-    uint32_t *lengths; /* of all pauses, in order, in microseconds */
+    uint64_t *lengths; /* of all pauses, in order, in nanoseconds */
     size_t count, room;
     uint64_t sum_ns;
     uint64_t longest_ns;

@@ -19,7 +19,7 @@ TEST(sums_and_the_longest)
     CHECK_EQUAL(pauses.longest_ns, 1000000);
     CHECK_EQUAL(pauses.cpu_ns, 250000);
     CHECK_EQUAL(pauses.stopping_ns, 500000);
-    CHECK_EQUAL(pauses.lengths[0], 38);
+    CHECK_EQUAL(pauses.lengths[0], 38000);
 }
 
 /* The record goes to stdout, so a child writes it into a pipe. */
