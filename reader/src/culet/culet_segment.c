@@ -2,7 +2,6 @@
 
 #include "base/bytes.h"
 #include "culet/culet_slab.h"
-#include "process/memory_batch.h"
 #include "regions/region_records.h"
 
 #include <string.h>

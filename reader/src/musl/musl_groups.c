@@ -2,7 +2,6 @@
 
 #include "base/bytes.h"
 #include "base/cycle.h"
-#include "process/memory_batch.h"
 
 #include <stdlib.h>
 #include <string.h>

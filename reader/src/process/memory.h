@@ -51,3 +51,11 @@ bool culet_memory_copy(struct culet_memory *memory, uint64_t address, void *to, 
 
 /* Reads the word (8 bytes) at this address; false if it is not in memory. */
 bool culet_memory_word(struct culet_memory *memory, uint64_t address, uint64_t *word);
+
+/* Pieces per call: the kernel's limit (IOV_MAX). */
+#define CULET_MEMORY_BATCH 1024u
+
+/* Copies `bytes` from each of `count` addresses into `to`, one piece after the other. got[i]: piece i was read. A
+ * piece that is not wholly in memory is not read, and is zeros. */
+void culet_memory_copy_batch(struct culet_memory *memory, const uint64_t *addresses, size_t count, size_t bytes,
+                             void *to, bool *got);

@@ -4,14 +4,13 @@
  *   ruby_page        recognizes one page by its contents
  *   ruby_find        finds all pages
  *   ruby_slots       which slots are live; makes the regions
- *   ruby_collections how many collections there were, by collection_counts
+ *   ruby_collections how many collections there were
  *   transient_heap   the transient heap of Ruby up to 3.2
  *   ruby_records     the records
  *   ruby_walker      runs them one after the other */
 #pragma once
 
-#include "process/memory_batch.h"
-#include "ruby/collection_counts.h"
+#include "process/memory.h"
 #include "ruby/ruby_page.h"
 #include "ruby/transient_heap.h"
 
@@ -33,6 +32,11 @@ struct culet_ruby_batch {
     size_t described[CULET_MEMORY_BATCH]; /* the candidate that has the pointer */
     unsigned char descriptions[CULET_MEMORY_BATCH][CULET_RUBY_DESCRIPTION];
     bool got[CULET_MEMORY_BATCH], got_description[CULET_MEMORY_BATCH];
+};
+
+struct culet_ruby_collections {
+    bool known;
+    uint64_t minor, major;
 };
 
 struct culet_ruby {
@@ -60,6 +64,21 @@ void culet_ruby_walk_pages(struct culet_reading *reading, struct culet_ruby *rub
 
 /* Reads how many collections there were. Needs a pause. */
 void culet_ruby_count_collections(struct culet_reading *reading, struct culet_ruby *ruby);
+
+/* Bytes of the collector's state that are read, from the first entry on. */
+#define CULET_RUBY_STATE 8192u
+
+/* A page, as far as the search for the state asks: its slot size and the copy of its description. */
+struct culet_ruby_described {
+    uint32_t slot_bytes;
+    const unsigned char *description;
+};
+
+/* The first entry by the word at `offset` of the descriptions; 0: these words are no such pointers. */
+uint64_t culet_ruby_state(const struct culet_ruby_described *pages, size_t count, uint32_t offset);
+
+/* Finds the counts in the state (CULET_RUBY_STATE bytes); not known where no place or more than one fits. */
+struct culet_ruby_collections culet_ruby_collections_in(const unsigned char *state);
 
 /* A culet_walker's `write`. */
 void culet_ruby_write(struct culet_reading *reading, void *context);

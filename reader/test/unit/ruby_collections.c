@@ -1,5 +1,5 @@
 /* Finds the collector's counts by what descriptions of pages have in common, and only where one place fits. */
-#include "ruby/collection_counts.h"
+#include "ruby/ruby_heap.h"
 
 #include "check.h"
 
