@@ -1,5 +1,5 @@
 /* feature_index/load_path.h - the folders of the load path and their state in the index; reads folders that the index
- * lacks. Of what is here, only resolver.c needs more than culet_load_path_set. */
+ * lacks. Of what is here, only resolver.c calls more than culet_load_path_set. */
 #pragma once
 
 #include "feature_index/serialized.h"

@@ -431,18 +431,20 @@ static VALUE prepare(VALUE self, VALUE file, VALUE reports_missing, VALUE all, V
  * whether realpath is hooked */
 static VALUE stats(VALUE self)
 {
-    struct culet_resolver_stats answer;
+    static const struct culet_index_header none;
+    const struct culet_resolver *resolver = state.resolver;
+    const struct culet_index_header *header;
     VALUE result = rb_hash_new();
 
-    if (state.resolver == NULL)
+    if (resolver == NULL)
         return result;
-    culet_resolver_read_stats(state.resolver, &answer);
-    culet_hash_set(result, "bytes", SIZET2NUM(answer.bytes));
-    culet_hash_set(result, "folders", UINT2NUM(answer.folders));
-    culet_hash_set(result, "files", UINT2NUM(answer.files));
-    culet_hash_set(result, "shared", answer.shared ? Qtrue : Qfalse);
-    culet_hash_set(result, "asked", UINT2NUM(answer.probed));
-    culet_hash_set(result, "builds", UINT2NUM(answer.builds));
+    header = resolver->index.base == NULL ? &none : resolver->index.header;
+    culet_hash_set(result, "bytes", SIZET2NUM(resolver->index.bytes));
+    culet_hash_set(result, "folders", UINT2NUM(header->roots));
+    culet_hash_set(result, "files", UINT2NUM(header->nodes - header->roots));
+    culet_hash_set(result, "shared", header != &none && !resolver->index.in_memory ? Qtrue : Qfalse);
+    culet_hash_set(result, "asked", SIZET2NUM(resolver->probed));
+    culet_hash_set(result, "builds", UINT2NUM(resolver->builds));
     culet_hash_set(result, "found", ULONG2NUM(state.found));
     culet_hash_set(result, "nowhere", ULONG2NUM(state.nowhere));
     culet_hash_set(result, "unsure", ULONG2NUM(state.unsure));

@@ -248,16 +248,3 @@ const char *culet_resolver_problem(struct culet_resolver *resolver)
     resolver->problem_reported = 1;
     return resolver->problem;
 }
-
-void culet_resolver_read_stats(const struct culet_resolver *resolver, struct culet_resolver_stats *stats)
-{
-    memset(stats, 0, sizeof(*stats));
-    if (resolver->index.base != NULL) {
-        stats->bytes = resolver->index.bytes;
-        stats->folders = resolver->index.header->roots;
-        stats->files = resolver->index.header->nodes - resolver->index.header->roots;
-        stats->shared = !resolver->index.in_memory;
-    }
-    stats->probed = (uint32_t)resolver->probed;
-    stats->builds = resolver->builds;
-}

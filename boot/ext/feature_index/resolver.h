@@ -23,15 +23,6 @@ enum culet_answer {
 #define CULET_RUBY (1u << CULET_NODE_RUBY)
 #define CULET_NATIVE (1u << CULET_NODE_NATIVE)
 
-struct culet_resolver_stats {
-    size_t bytes;     /* of the index */
-    uint32_t folders; /* roots */
-    uint32_t files;   /* files and subfolders */
-    uint32_t probed;  /* folders of this load path that are not up to date */
-    uint32_t builds;  /* how often this process read folders */
-    int shared;       /* whether it was read from its file */
-};
-
 struct culet_resolver;
 
 /* file: of the index; NULL: in memory. Returns NULL without memory. */
@@ -51,5 +42,3 @@ unsigned culet_resolver_kinds(const struct culet_resolver *resolver, const char 
 
 /* Why the index could not be written to its file; NULL if it was, or if this was reported already. */
 const char *culet_resolver_problem(struct culet_resolver *resolver);
-
-void culet_resolver_read_stats(const struct culet_resolver *resolver, struct culet_resolver_stats *stats);

@@ -32,7 +32,7 @@ static int is_too_recent(const struct scan *scan, const struct culet_stamp *stam
            stamp->changed_seconds + RECENT_SECONDS >= scan->now;
 }
 
-static enum culet_scanned scan_folder(struct scan *scan, int folder, unsigned level);
+static enum culet_scanned scan_folder(struct scan *scan, int folder, const struct culet_stamp *stamp, unsigned level);
 
 #define DANGLING (-1)
 
@@ -48,28 +48,33 @@ static int type_of(int folder, const struct dirent *entry)
     return S_ISREG(status.st_mode) ? DT_REG : S_ISDIR(status.st_mode) ? DT_DIR : DT_FIFO;
 }
 
+/* Opens a folder and takes its stamp. Returns a descriptor, or -1. */
+static int open_folder(int parent, const char *name, struct culet_stamp *stamp)
+{
+    int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct stat status;
+
+    if (folder < 0)
+        return -1;
+    if (fstat(folder, &status) != 0) {
+        close(folder);
+        return -1;
+    }
+    culet_stamp_of(stamp, &status);
+    return folder;
+}
+
 static enum culet_scanned scan_below(struct scan *scan, int folder, const char *name, unsigned level)
 {
     struct culet_stamp stamp;
-    struct stat status;
-    enum culet_scanned scanned;
-    int below = openat(folder, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int below = open_folder(folder, name, &stamp);
 
     if (below < 0)
         return CULET_UNREADABLE;
-    if (fstat(below, &status) != 0) {
-        close(below);
-        return CULET_UNREADABLE;
-    }
-    culet_stamp_of(&stamp, &status);
-    if (!culet_builder_add(scan->builder, scan->root, scan->path, scan->length, CULET_NODE_FOLDER, &stamp))
-        scanned = CULET_NO_MEMORY;
-    else if (is_too_recent(scan, &stamp))
-        scanned = CULET_TOO_RECENT;
-    else
-        return scan_folder(scan, below, level);
+    if (culet_builder_add(scan->builder, scan->root, scan->path, scan->length, CULET_NODE_FOLDER, &stamp))
+        return scan_folder(scan, below, &stamp, level);
     close(below);
-    return scanned;
+    return CULET_NO_MEMORY;
 }
 
 /* The target of a dangling link may be created without any folder's time changing. A file is checked before it is
@@ -117,15 +122,16 @@ static enum culet_scanned scan_entry(struct scan *scan, int folder, const struct
 }
 
 /* Closes the descriptor. */
-static enum culet_scanned scan_folder(struct scan *scan, int folder, unsigned level)
+static enum culet_scanned scan_folder(struct scan *scan, int folder, const struct culet_stamp *stamp, unsigned level)
 {
-    DIR *stream = level < MAX_LEVELS ? fdopendir(folder) : NULL;
+    int recent = is_too_recent(scan, stamp);
+    DIR *stream = !recent && level < MAX_LEVELS ? fdopendir(folder) : NULL;
     enum culet_scanned scanned = CULET_SCANNED;
     const struct dirent *entry;
 
     if (stream == NULL) {
         close(folder);
-        return CULET_UNREADABLE;
+        return recent ? CULET_TOO_RECENT : CULET_UNREADABLE;
     }
     while (scanned == CULET_SCANNED && (entry = readdir(stream)) != NULL) {
         if (entry->d_name[0] != '.')
@@ -139,32 +145,21 @@ enum culet_scanned culet_scan(struct culet_builder *builder, const char *path)
 {
     struct scan scan = {.builder = builder, .now = time(NULL), .length = strlen(path)};
     struct culet_stamp stamp;
-    struct stat status;
     enum culet_scanned scanned;
     int folder;
 
     if (scan.length == 0 || scan.length >= sizeof(scan.path))
         return CULET_GONE;
     memcpy(scan.path, path, scan.length + 1);
-    folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    folder = open_folder(AT_FDCWD, path, &stamp);
     if (folder < 0)
         return CULET_GONE;
-    if (fstat(folder, &status) != 0) {
-        close(folder);
-        return CULET_GONE;
-    }
-    culet_stamp_of(&stamp, &status);
     scan.root = culet_builder_root(builder, path, scan.length, &stamp, 0);
     if (scan.root == CULET_INDEX_NONE) {
         close(folder);
         return CULET_NO_MEMORY;
     }
-    if (is_too_recent(&scan, &stamp)) {
-        close(folder);
-        scanned = CULET_TOO_RECENT;
-    } else {
-        scanned = scan_folder(&scan, folder, 0);
-    }
+    scanned = scan_folder(&scan, folder, &stamp, 0);
     if (scanned == CULET_SCANNED)
         return scanned;
 
