@@ -1,6 +1,7 @@
 #include "samples.h"
 
 #include "futex.h"
+#include "modules.h"
 #include "random.h"
 #include "tls.h"
 #include "unwind.h"
@@ -157,7 +158,7 @@ static bool restart(void)
     if (!culet_tables_create(&fresh))
         return false;
     fresh.next_id = first_id();
-    culet_unwind_refresh();
+    culet_modules_refresh();
     bool was_inside = enter();
     struct culet_moment moment = now();
     fresh.started_ns = fresh.base_ns = moment.real_ns;

@@ -105,11 +105,6 @@ static inline struct culet_rule find_rule(struct walk *w, uintptr_t address)
     return rule;
 }
 
-void culet_unwind_refresh(void)
-{
-    culet_modules_refresh();
-}
-
 bool culet_unwind_function(uintptr_t pc, uintptr_t *start, uintptr_t *end)
 {
     struct culet_readable readable = {{0}};

@@ -11,6 +11,3 @@ size_t culet_unwind(uintptr_t *pcs, size_t max, bool *complete);
 
 /* The function that contains an address; false: not known. */
 bool culet_unwind_function(uintptr_t pc, uintptr_t *start, uintptr_t *end);
-
-/* Reads the list of loaded modules again. Not inside malloc. */
-void culet_unwind_refresh(void);

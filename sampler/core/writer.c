@@ -65,6 +65,13 @@ static void put_hex(struct writer *w, uint64_t number)
     put(w, text, (size_t)snprintf(text, sizeof text, " %llx", (unsigned long long)number));
 }
 
+static void put_numbers(struct writer *w, const char *letter, size_t count, const uint64_t *numbers)
+{
+    put_text(w, letter);
+    for (size_t i = 0; i < count; i++)
+        put_number(w, numbers[i]);
+}
+
 /* Not by printf, which writes the decimal point of the program's locale. */
 static void put_real(struct writer *w, double number)
 {
@@ -84,6 +91,10 @@ static void end_line(struct writer *w)
     put(w, "\n", 1);
     w->lines++;
 }
+
+/* The start of a line: its letter and numbers. */
+#define PUT(w, letter, ...)                                                                                            \
+    put_numbers(w, letter, sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t), (uint64_t[]){__VA_ARGS__})
 
 /* ---- modules ---- */
 
@@ -198,9 +209,7 @@ bool culet_profile_write_modules(culet_profile_wanted *wanted, const void *wante
 static void write_stacks(struct writer *w, const struct culet_stacks *stacks)
 {
     for (uint32_t i = 1; i < stacks->count; i++) {
-        put_text(w, "K");
-        put_number(w, i);
-        put_number(w, stacks->node[i].parent);
+        PUT(w, "K", i, stacks->node[i].parent);
         put_hex(w, stacks->node[i].word);
         end_line(w);
     }
@@ -210,8 +219,7 @@ static void write_sums(struct writer *w, const char *view, const struct culet_pr
 {
     if (!sums->samples)
         return;
-    put_text(w, view);
-    put_number(w, sums->samples);
+    PUT(w, view, sums->samples);
     put_real(w, sums->blocks);
     put_real(w, sums->bytes);
     put_real(w, sums->variance);
@@ -264,8 +272,7 @@ static void write_births(struct writer *w, const struct culet_growth *growth, ui
 {
     char period[8];
 
-    put_text(w, "W");
-    put_number(w, site);
+    PUT(w, "W", site);
     for (unsigned i = 0; i < CULET_PERIODS; i++) {
         snprintf(period, sizeof period, " %u", i);
         write_sums(w, period, &growth->births[growth->place[site]][i]);
@@ -283,8 +290,7 @@ static void write_growth(struct writer *w, const struct culet_tables *t, const s
         struct culet_profile_sums dropped = culet_site_dropped(t, &t->site[i]);
         if (!growth->born[i].samples && !dropped.samples)
             continue;
-        put_text(w, "D");
-        put_number(w, i);
+        PUT(w, "D", i);
         write_sums(w, " +", &growth->born[i]);
         write_sums(w, " -", &dropped);
         end_line(w);
@@ -298,10 +304,7 @@ static void write_shared(struct writer *w, const struct culet_tables *t)
         bool inherited = sample->phase < t->fork_phase;
         if (!culet_sample_is_live(sample) || !(inherited || t->forked))
             continue;
-        put_text(w, "I");
-        put_number(w, sample->site);
-        put_number(w, sample->id);
-        put_number(w, inherited);
+        PUT(w, "I", sample->site, sample->id, inherited);
         put_real(w, sample->weight);
         put_number(w, sample->size);
         end_line(w);
@@ -313,10 +316,7 @@ static void write_site(struct writer *w, const struct culet_tables *t, const str
 {
     struct culet_profile_sums allocated = culet_site_allocated(t, site);
 
-    put_text(w, site->kind == CULET_PROFILE_OBJECT ? "S o" : "S m");
-    put_number(w, site->stack);
-    put_number(w, site->label);
-    put_number(w, site->type);
+    PUT(w, site->kind == CULET_PROFILE_OBJECT ? "S o" : "S m", site->stack, site->label, site->type);
     write_sums(w, " a", &allocated);
     write_sums(w, " l", &made->live);
     write_sums(w, " p", site->peak_number == t->peak_number ? &site->peak : &site->live);
@@ -327,29 +327,17 @@ static void write_site(struct writer *w, const struct culet_tables *t, const str
 
 static void write_process(struct writer *w, const struct culet_tables *t)
 {
+    uint64_t pid = (uint64_t)getpid();
     struct timespec now;
 
     clock_gettime(CLOCK_REALTIME, &now);
-    put_text(w, "P");
-    put_number(w, (uint64_t)getpid());
-    put_number(w, t->sample_bytes);
-    put_number(w, t->started_ns);
-    put_number(w, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
-    put_number(w, t->epoch);
-    put_number(w, t->generation);
-    put_number(w, t->no_site + t->no_sample);
+    PUT(w, "P", pid, t->sample_bytes, t->started_ns, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
+        t->epoch, t->generation, t->no_site + t->no_sample);
     end_line(w);
-    put_text(w, "A");
-    put_number(w, t->added);
-    put_number(w, t->freed);
-    put_number(w, t->no_site);
-    put_number(w, t->no_sample);
-    for (unsigned i = 0; i < CULET_SKIPS; i++)
-        put_number(w, t->skipped[i]);
+    PUT(w, "A", t->added, t->freed, t->no_site, t->no_sample);
+    put_numbers(w, "", CULET_SKIPS, t->skipped);
     end_line(w);
-    put_text(w, "R");
-    put_number(w, t->resident);
-    put_number(w, t->peak_resident);
+    PUT(w, "R", t->resident, t->peak_resident);
     end_line(w);
 }
 
@@ -361,17 +349,13 @@ static uint64_t whole(double number)
 static void write_views(struct writer *w, const struct culet_tables *t, const struct culet_growth *growth,
                         const struct large *large)
 {
-    put_text(w, "G");
-    put_number(w, t->base_ns);
-    put_number(w, growth->survival_ns - growth->base_ns);
-    put_number(w, t->base_resident);
-    put_number(w, t->taken_resident);
+    uint64_t bytes = whole(large->bytes), resident = whole(large->resident);
+
+    PUT(w, "G", t->base_ns, growth->survival_ns - growth->base_ns, t->base_resident, t->taken_resident);
     end_line(w);
     if (!large->known)
         return;
-    put_text(w, "U");
-    put_number(w, whole(large->bytes));
-    put_number(w, whole(large->resident));
+    PUT(w, "U", bytes, resident);
     end_line(w);
 }
 

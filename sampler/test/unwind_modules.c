@@ -1,6 +1,7 @@
 /* Libraries that come and go. The test's libraries are beside the program. */
 #define _GNU_SOURCE
 #include "check.h"
+#include "modules.h"
 #include "unwind.h"
 
 #include <dlfcn.h>
@@ -54,7 +55,7 @@ static const char *const names[] = {"small", "large", "pointer"};
 
 TEST(libraries_with_and_without_frame_pointers)
 {
-    culet_unwind_refresh();
+    culet_modules_refresh();
     for (unsigned i = 0; i < 3; i++) {
         void *library = open_library(names[i]);
         CHECK_EQUAL(((through_function *)dlsym(library, "through"))(look, (char *)names[i]), 2);
@@ -68,7 +69,7 @@ TEST(a_library_in_the_place_of_another_one)
     uintptr_t former = 0;
     unsigned in_place = 0;
 
-    culet_unwind_refresh();
+    culet_modules_refresh();
     for (unsigned i = 0; i < 60; i++) {
         const char *name = names[i % 2];
         void *library = open_library(name);
@@ -78,7 +79,7 @@ TEST(a_library_in_the_place_of_another_one)
         for (unsigned again = 0; again < 3; again++)
             CHECK_EQUAL(through(look, (char *)name), 2);
         if (i % 20 == 19)
-            culet_unwind_refresh();
+            culet_modules_refresh();
         CHECK(dlclose(library) == 0, "the library cannot be closed");
     }
     CHECK(in_place > 20, "only %u libraries were loaded in the place of the former one", in_place);
@@ -124,7 +125,7 @@ TEST(libraries_come_and_go_beside_walks)
     pthread_t thread[2];
     uintptr_t start, end;
 
-    culet_unwind_refresh();
+    culet_modules_refresh();
     CHECK(pthread_create(&thread[0], NULL, sample, "pointer") == 0, "no thread");
     CHECK(pthread_create(&thread[1], NULL, sample, "pointer") == 0, "no thread");
     /* So that no other library takes the place of one that was closed. */
@@ -138,7 +139,7 @@ TEST(libraries_come_and_go_beside_walks)
         dlclose(library);
         CHECK(!culet_unwind_function((uintptr_t)through + 4, &start, &end), "a function of an unloaded library");
         if (i % 64 == 0)
-            culet_unwind_refresh();
+            culet_modules_refresh();
     }
     atomic_store(&ended, true);
     for (unsigned i = 0; i < 2; i++)
