@@ -194,31 +194,15 @@ EXPORT int posix_memalign(void **block, size_t alignment, size_t bytes)
     return error;
 }
 
+/* Allocators have these two for old programs only, as memalign of pages. */
 EXPORT void *valloc(size_t bytes)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-    if (__builtin_expect(!culet_next_ready(), 0))
-        return culet_early_malloc(bytes, page);
-
-    void *block = NESTING(culet_next.valloc(bytes));
-    if (!nested)
-        culet_hook_aligned(page, bytes, block);
-    return block;
+    return memalign((size_t)sysconf(_SC_PAGESIZE), bytes);
 }
 
 EXPORT void *pvalloc(size_t bytes)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), whole = bytes ? (bytes + page - 1) & ~(page - 1) : page;
 
-    if (__builtin_expect(!culet_next_ready(), 0))
-        return culet_early_malloc(bytes, page);
-
-    size_t whole = bytes ? (bytes + page - 1) & ~(page - 1) : page;
-    if (whole < bytes)
-        return out_of_memory();
-    void *block = culet_next.pvalloc ? NESTING(culet_next.pvalloc(bytes)) : NESTING(culet_next.memalign(page, whole));
-    if (!nested)
-        culet_hook_aligned(page, whole, block);
-    return block;
+    return whole < bytes ? out_of_memory() : memalign(page, whole);
 }

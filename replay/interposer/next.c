@@ -72,8 +72,6 @@ bool culet_next_find(void)
     found.memalign = (void *(*)(size_t, size_t))require("memalign");
     found.aligned_alloc = (void *(*)(size_t, size_t))require("aligned_alloc");
     found.posix_memalign = (int (*)(void **, size_t, size_t))require("posix_memalign");
-    found.valloc = (void *(*)(size_t))require("valloc");
-    found.pvalloc = (void *(*)(size_t))find("pvalloc");
     found.free_sized = (void (*)(void *, size_t))find("free_sized");
     found.free_aligned_sized = (void (*)(void *, size_t, size_t))find("free_aligned_sized");
     culet_next = found;

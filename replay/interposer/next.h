@@ -12,8 +12,6 @@ struct culet_next {
     void *(*memalign)(size_t alignment, size_t bytes);
     void *(*aligned_alloc)(size_t alignment, size_t bytes);
     int (*posix_memalign)(void **block, size_t alignment, size_t bytes);
-    void *(*valloc)(size_t bytes);
-    void *(*pvalloc)(size_t bytes);                                          /* NULL where there is none */
     void (*free_sized)(void *block, size_t bytes);                           /* NULL where there is none */
     void (*free_aligned_sized)(void *block, size_t alignment, size_t bytes); /* likewise */
 };

@@ -12,7 +12,7 @@
 
 #define GENERATIONS 32 /* of forks */
 
-/* ---- the trace and those of the parents, oldest first ---- */
+/* ---- the trace, its parent, the parent of that and so on ---- */
 
 struct lineage {
     struct culet_trace_file traces[GENERATIONS];
@@ -49,33 +49,32 @@ static bool is_parent(const struct culet_trace_file *parent, const struct culet_
            forked_at(parent, child->header->parent_execs) < child->header->forked_at;
 }
 
+/* Opens the trace of the parent. False: it is missing. */
+static bool open_parent(struct lineage *lineage)
+{
+    size_t count = lineage->count;
+    const struct culet_trace_file *child = &lineage->traces[count - 1];
+
+    if (count == GENERATIONS || !parent_path(child, lineage->paths[count]))
+        return false;
+    lineage->traces[count] = culet_trace_file_open(lineage->paths[count]);
+    lineage->programs[count] = child->header->parent_execs;
+    lineage->count += is_parent(&lineage->traces[count], child);
+    return lineage->count > count;
+}
+
+static uint64_t oldest_forked_at(const struct lineage *lineage)
+{
+    return forked_at(&lineage->traces[lineage->count - 1], lineage->programs[lineage->count - 1]);
+}
+
 static void open_lineage(struct lineage *lineage, const char *path)
 {
-    struct culet_trace_file found[GENERATIONS];
-    uint32_t programs[GENERATIONS];
-    size_t count = 0;
-
-    found[count++] = culet_trace_file_open(path);
-    programs[0] = found[0].header->execs;
-    while (forked_at(&found[count - 1], programs[count - 1])) {
-        const struct culet_trace_file *child = &found[count - 1];
-        if (count == GENERATIONS || !parent_path(child, lineage->paths[count])) {
-            lineage->parent_missing = true;
-            break;
-        }
-        struct culet_trace_file parent = culet_trace_file_open(lineage->paths[count]);
-        if (!is_parent(&parent, child)) {
-            lineage->parent_missing = true;
-            break;
-        }
-        programs[count] = child->header->parent_execs;
-        found[count++] = parent;
-    }
-    lineage->count = count;
-    for (size_t i = 0; i < count; i++) {
-        lineage->traces[i] = found[count - 1 - i];
-        lineage->programs[i] = programs[count - 1 - i];
-    }
+    lineage->traces[0] = culet_trace_file_open(path);
+    lineage->programs[0] = lineage->traces[0].header->execs;
+    lineage->count = 1;
+    while (oldest_forked_at(lineage) && !lineage->parent_missing)
+        lineage->parent_missing = !open_parent(lineage);
 }
 
 /* ---- steps ---- */
@@ -157,9 +156,9 @@ static void put_event(void *context, const struct culet_trace_event *event)
 static void read_events(struct reader *reader, const struct lineage *lineage,
                         void (*visit)(void *, const struct culet_trace_event *))
 {
-    for (size_t i = 0; i < lineage->count; i++) {
+    for (size_t i = lineage->count; i-- > 0;) {
         reader->trace = &lineage->traces[i];
-        reader->limit = i + 1 < lineage->count ? lineage->traces[i + 1].header->forked_at : UINT64_MAX;
+        reader->limit = i ? lineage->traces[i - 1].header->forked_at : UINT64_MAX;
         culet_trace_file_each(reader->trace, lineage->programs[i], visit, reader);
     }
 }
@@ -170,11 +169,11 @@ struct culet_timeline culet_timeline_read(const char *path)
     struct culet_timeline timeline = {0};
 
     open_lineage(&lineage, path);
-    uint64_t first = forked_at(&lineage.traces[0], lineage.programs[0]);
+    uint64_t first = oldest_forked_at(&lineage);
     struct reader reader = {.timeline = &timeline, .first = first ? first : 1};
     timeline.parent_missing = lineage.parent_missing;
     if (lineage.count > 1)
-        timeline.own = lineage.traces[lineage.count - 1].header->forked_at - reader.first;
+        timeline.own = lineage.traces[0].header->forked_at - reader.first;
 
     read_events(&reader, &lineage, count_event);
     if (!reader.events)
