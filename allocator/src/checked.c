@@ -57,9 +57,8 @@ static uintptr_t recent[RECENT];     /* live, or in quarantine; or 0 */
 static unsigned recent_next;
 
 /* What is wrong with a block. Reported without the lock, since a handler of SIGABRT may allocate. */
-enum problem { NOTHING, NOT_THE_START, IS_FREE, OVERFLOW, UNDERFLOW, DANGLING };
 struct finding {
-    enum problem problem;
+    enum culet_problem problem;
     uintptr_t pointer; /* as the program has it */
     size_t size;       /* of the class */
 };
@@ -180,26 +179,18 @@ static bool is_zero(uintptr_t block, size_t bytes)
 
 static struct finding nothing(void)
 {
-    return (struct finding){.problem = NOTHING};
+    return (struct finding){.problem = CULET_FINE};
 }
 
 /* Of a block that has no shape: as if it were requested without an alignment. */
-static struct finding finding(enum problem problem, uintptr_t block, size_t size)
+static struct finding finding(enum culet_problem problem, uintptr_t block, size_t size)
 {
     return (struct finding){.problem = problem, .pointer = block + culet_harden_front(), .size = size};
 }
 
 _Noreturn static void report(const char *function, struct finding found)
 {
-    if (found.problem == NOT_THE_START)
-        culet_misuse(function, found.pointer);
-    if (found.problem == IS_FREE)
-        culet_misuse_quarantined(function, found.pointer, found.size);
-    if (found.problem == OVERFLOW)
-        culet_misuse_overflow(function, found.pointer, found.size);
-    if (found.problem == UNDERFLOW)
-        culet_misuse_underflow(function, found.pointer, found.size);
-    culet_misuse_dangling(found.pointer, found.size);
+    culet_misuse_problem(function, found.problem, found.pointer, found.size);
 }
 
 static uint64_t state_of(uintptr_t block, size_t size)
@@ -218,13 +209,14 @@ static bool freed_is_intact(uintptr_t block, size_t size, size_t most)
 }
 
 /* The canaries of a live block. Stores its shape. */
-static enum problem check_canaries(uintptr_t block, size_t size, struct shape *shape)
+static enum culet_problem check_canaries(uintptr_t block, size_t size, struct shape *shape)
 {
     if (!read_shape(block, size, shape))
-        return OVERFLOW;
+        return CULET_OVERFLOW;
     if (visit_canaries(block, size, *shape, same_bytes))
-        return NOTHING;
-    return shape->front && !visit_range(block, FRONT_PAIR, block, shape->front, same_bytes) ? UNDERFLOW : OVERFLOW;
+        return CULET_FINE;
+    return shape->front && !visit_range(block, FRONT_PAIR, block, shape->front, same_bytes) ? CULET_UNDERFLOW
+                                                                                            : CULET_OVERFLOW;
 }
 
 /* A block that is live or in quarantine. */
@@ -234,8 +226,9 @@ static struct finding check_block(uintptr_t block, size_t size, size_t most)
     struct shape shape;
 
     if (state == state_word(block, FREED))
-        return freed_is_intact(block, size, most) ? nothing() : finding(DANGLING, block, size);
-    return finding(state == state_word(block, LIVE) ? check_canaries(block, size, &shape) : OVERFLOW, block, size);
+        return freed_is_intact(block, size, most) ? nothing() : finding(CULET_DANGLING, block, size);
+    return finding(state == state_word(block, LIVE) ? check_canaries(block, size, &shape) : CULET_OVERFLOW, block,
+                   size);
 }
 
 /* ---- recent blocks. [lock] ---- */
@@ -275,7 +268,7 @@ static void begin_block(const struct culet_slab *slab, uintptr_t block, size_t s
     if (culet_inherited_stale(slab, block, size))
         memset((void *)block, 0, size);
     else if (CULET_UNLIKELY(!is_zero(block, size)))
-        report(CHECK, finding(DANGLING, block, size));
+        report(CHECK, finding(CULET_DANGLING, block, size));
 
     struct finding found = nothing();
     bool all = culet_harden_level >= CULET_HARDEN_ALL;
@@ -352,14 +345,14 @@ static uintptr_t block_of(const char *function, const struct culet_slab *slab, u
 static struct finding check_passed(uintptr_t block, size_t size, uintptr_t pointer, struct shape *shape)
 {
     uint64_t state = state_of(block, size);
-    enum problem problem = OVERFLOW;
+    enum culet_problem problem = CULET_OVERFLOW;
 
     if (CULET_LIKELY(state == state_word(block, LIVE)))
         problem = check_canaries(block, size, shape);
     else if (state == state_word(block, FREED))
-        problem = IS_FREE;
-    if (CULET_UNLIKELY(problem == NOTHING && block + shape->front != pointer))
-        problem = NOT_THE_START;
+        problem = CULET_QUARANTINED;
+    if (CULET_UNLIKELY(problem == CULET_FINE && block + shape->front != pointer))
+        problem = CULET_NOT_THE_START;
     return (struct finding){.problem = problem, .pointer = pointer, .size = size};
 }
 
@@ -375,7 +368,7 @@ static struct finding leave(void *start)
     forget_recent(block);
     quarantined_bytes -= size;
     if (CULET_UNLIKELY(state_of(block, size) != state_word(block, FREED) || !freed_is_intact(block, size, 0)))
-        return finding(DANGLING, block, size);
+        return finding(CULET_DANGLING, block, size);
     if (culet_inherited(slab, block, size))
         culet_inherited_set_stale(slab, block, size);
     else

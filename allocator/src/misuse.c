@@ -252,42 +252,26 @@ void culet_misuse_alignment(const char *function, uintptr_t p, size_t alignment)
     die_if_hardened(&line);
 }
 
-_Noreturn static void die_of_bytes(const char *function, const char *what, uintptr_t block, size_t size)
+_Noreturn void culet_misuse_problem(const char *function, enum culet_problem problem, uintptr_t block, size_t size)
 {
     struct line line = {.length = 0};
+    size_t bytes = size - culet_harden_front();
 
-    begin(&line, function, block);
-    add(&line, what);
-    add(&line, " the block (size class ");
-    add_number(&line, size, 10);
-    add(&line, ") have been overwritten");
-    die(&line);
-}
-
-_Noreturn void culet_misuse_overflow(const char *function, uintptr_t block, size_t size)
-{
-    die_of_bytes(function, "overflow: the bytes behind", block, size);
-}
-
-_Noreturn void culet_misuse_underflow(const char *function, uintptr_t block, size_t size)
-{
-    die_of_bytes(function, "underflow: the bytes before", block, size);
-}
-
-_Noreturn void culet_misuse_quarantined(const char *function, uintptr_t block, size_t size)
-{
-    struct line line = {.length = 0};
-
-    describe_block(&line, function, block, block, size - culet_harden_front(), culet_size_class(size), false);
-    die(&line);
-}
-
-_Noreturn void culet_misuse_dangling(uintptr_t block, size_t size)
-{
-    struct line line = {.length = 0};
-
-    begin(&line, "write after free", block);
-    add_block(&line, block, size - culet_harden_front(), culet_size_class(size));
-    add(&line, " was written to while it was free");
+    if (problem == CULET_NOT_THE_START)
+        culet_misuse(function, block);
+    if (problem == CULET_QUARANTINED) {
+        describe_block(&line, function, block, block, bytes, culet_size_class(size), false);
+        die(&line);
+    }
+    begin(&line, problem == CULET_DANGLING ? "write after free" : function, block);
+    if (problem == CULET_DANGLING) {
+        add_block(&line, block, bytes, culet_size_class(size));
+        add(&line, " was written to while it was free");
+    } else {
+        add(&line, problem == CULET_OVERFLOW ? "overflow: the bytes behind" : "underflow: the bytes before");
+        add(&line, " the block (size class ");
+        add_number(&line, size, 10);
+        add(&line, ") have been overwritten");
+    }
     die(&line);
 }

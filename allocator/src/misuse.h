@@ -15,14 +15,15 @@ void culet_misuse_size(const char *function, uintptr_t p, size_t given, size_t u
  * what is to be freed, so the process goes on, after one line for all sized frees of its life; a hardened one ends. */
 void culet_misuse_alignment(const char *function, uintptr_t p, size_t alignment);
 
-/* In a hardened process, of blocks of slabs; `size`: bytes of the class. The bytes behind the block were overwritten. */
-_Noreturn void culet_misuse_overflow(const char *function, uintptr_t block, size_t size);
+/* What is wrong with a block of a slab in a hardened process. */
+enum culet_problem {
+    CULET_FINE,
+    CULET_NOT_THE_START, /* the pointer is not the start of a block */
+    CULET_QUARANTINED,   /* the block is freed, and in quarantine */
+    CULET_OVERFLOW,      /* the bytes behind the block were overwritten */
+    CULET_UNDERFLOW,     /* the bytes before it were overwritten */
+    CULET_DANGLING       /* it was written to after its free */
+};
 
-/* The bytes before the block were overwritten. */
-_Noreturn void culet_misuse_underflow(const char *function, uintptr_t block, size_t size);
-
-/* A block in quarantine is passed to `function`. */
-_Noreturn void culet_misuse_quarantined(const char *function, uintptr_t block, size_t size);
-
-/* A block was written to after its free. */
-_Noreturn void culet_misuse_dangling(uintptr_t block, size_t size);
+/* `function` was given such a block, or has found it. `size`: bytes of the class. */
+_Noreturn void culet_misuse_problem(const char *function, enum culet_problem problem, uintptr_t block, size_t size);
