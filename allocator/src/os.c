@@ -58,17 +58,17 @@ unsigned culet_os_processors(void)
     return count ? count : 1;
 }
 
-static void *map(void *at, size_t bytes, int flags)
+static void *map(void *at, size_t bytes, int protection, int flags)
 {
     if (REFUSED())
         return NULL;
-    void *start = KEEPING_ERRNO(mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0));
+    void *start = KEEPING_ERRNO(mmap(at, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0));
     return start == MAP_FAILED ? NULL : start;
 }
 
 void *culet_os_map(size_t bytes)
 {
-    return map(NULL, bytes, 0);
+    return map(NULL, bytes, PROT_READ | PROT_WRITE, 0);
 }
 
 void *culet_os_map_aligned(size_t bytes, size_t alignment)
@@ -96,7 +96,7 @@ void *culet_os_map_aligned(size_t bytes, size_t alignment)
 
 bool culet_os_map_at(void *start, size_t bytes)
 {
-    return map(start, bytes, MAP_FIXED) != NULL;
+    return map(start, bytes, PROT_READ | PROT_WRITE, MAP_FIXED) != NULL;
 }
 
 #define DONTNEED_LOCKED 24 /* Linux 5.18; older headers lack it */
@@ -215,14 +215,9 @@ bool culet_os_move(void *start, size_t old_bytes, void *target, size_t new_bytes
     return !REFUSED() && KEEPING_ERRNO(mremap(start, old_bytes, new_bytes, flags, target)) != MAP_FAILED;
 }
 
-#define RESERVED (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
-
 void *culet_os_reserve(size_t bytes)
 {
-    if (REFUSED())
-        return NULL;
-    void *start = KEEPING_ERRNO(mmap(NULL, bytes, PROT_NONE, RESERVED, -1, 0));
-    return start == MAP_FAILED ? NULL : start;
+    return map(NULL, bytes, PROT_NONE, MAP_NORESERVE);
 }
 
 bool culet_os_open(void *start, size_t bytes)
@@ -232,7 +227,9 @@ bool culet_os_open(void *start, size_t bytes)
 
 bool culet_os_close(void *start, size_t bytes)
 {
-    return KEEPING_ERRNO(mmap(start, bytes, PROT_NONE, RESERVED | MAP_FIXED, -1, 0)) != MAP_FAILED;
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+
+    return KEEPING_ERRNO(mmap(start, bytes, PROT_NONE, flags, -1, 0)) != MAP_FAILED;
 }
 
 /* From Linux 6.13; older headers lack them. */
@@ -262,9 +259,7 @@ bool culet_os_unguard(void *page)
     /* The kernel removes no guard from a page that was protected, and says that it has. */
     if (KEEPING_ERRNO(madvise(page, bytes, GUARD_REMOVE)) == 0 && !atomic_load_explicit(&splits, memory_order_relaxed))
         return true;
-    if (KEEPING_ERRNO(mprotect(page, bytes, PROT_READ | PROT_WRITE)) != 0)
-        return false;
-    return true;
+    return KEEPING_ERRNO(mprotect(page, bytes, PROT_READ | PROT_WRITE)) == 0;
 }
 
 void culet_os_random(void *to, size_t bytes)

@@ -587,11 +587,6 @@ struct cursor {
     size_t skipped; /* dirty pages that were visited and stay */
 };
 
-static struct cursor cursor_at_top(void)
-{
-    return (struct cursor){.segment = ceiling, .page = 0};
-}
-
 /* Rounds a range of dirty pages inside the free range [from, to) to whole kernel pages: outwards as far as the range is
  * free, else inwards. */
 static void round_to_kernel_pages(size_t from, size_t to, size_t *first, size_t *last)
@@ -713,11 +708,11 @@ static void purge_batch(struct batch *batch)
         batch->range[i].purged = ranges[i].purged;
 }
 
-/* Returns the pages of a batch to the kernel, then to the heap. `release`: it is `purging`, and the pages lock is open
- * meanwhile. Returns bytes. */
-static size_t purge_and_empty(struct batch *batch, struct cursor *at, bool release)
+/* Returns the pages of a batch to the kernel, then to the heap. If it is `purging`, the pages lock is open meanwhile.
+ * Returns bytes. */
+static size_t purge_and_empty(struct batch *batch, struct cursor *at)
 {
-    if (!release) {
+    if (batch != &purging) {
         purge_batch(batch);
     } else {
         culet_pages_returning = true;
@@ -742,25 +737,32 @@ static void end_purge(const struct cursor *at, size_t target)
     unpurgeable = all && stats.dirty > target ? (at->skipped < stats.dirty ? at->skipped : stats.dirty) : 0;
 }
 
-/* Purges dirty pages until at most `target` are left; of the last segment all. Other threads can use the page heap while
- * the kernel works; nothing is done if one of them purges. */
+/* Purges dirty pages until at most `target` are left; of the last segment all, unless `exactly`. */
+static size_t purge_by(struct batch *batch, size_t target, bool exactly)
+{
+    struct cursor at = {.segment = ceiling};
+    size_t slice = batch == &purging ? CULET_PURGE_SLICE_BYTES >> CULET_PAGE_SHIFT : CULET_SEGMENT_PAGES, returned = 0;
+
+    while (stats.dirty > target || (at.page && !exactly)) {
+        if (!fill_batch(batch, &at, exactly && stats.dirty - target < slice ? stats.dirty - target : slice))
+            break;
+        returned += purge_and_empty(batch, &at);
+        DEBUG_CHECK();
+    }
+    end_purge(&at, target);
+    return returned;
+}
+
+/* Other threads can use the page heap while the kernel works; nothing is done if one of them purges. */
 static size_t purge_segments(size_t target)
 {
-    struct cursor at = cursor_at_top();
-    struct batch own = {.count = 0}, *batch = &own;
-    size_t slice = CULET_PURGE_SLICE_BYTES >> CULET_PAGE_SHIFT, returned = 0;
-
     /* For the thread that forks all locks are open, so it purges as if it kept the lock. */
-    bool release = !culet_lock_forking();
-    if (release && !culet_lock_try(&purge_lock))
+    if (culet_lock_forking())
+        return purge_by(&(struct batch){.count = 0}, target, false);
+    if (!culet_lock_try(&purge_lock))
         return 0;
-    if (release)
-        batch = &purging;
-    while ((at.page || stats.dirty > target) && fill_batch(batch, &at, release ? slice : CULET_SEGMENT_PAGES))
-        returned += purge_and_empty(batch, &at, release);
-    end_purge(&at, target);
-    if (release)
-        culet_unlock(&purge_lock);
+    size_t returned = purge_by(&purging, target, false);
+    culet_unlock(&purge_lock);
     return returned;
 }
 
@@ -795,23 +797,6 @@ size_t culet_pages_purge_huge_cache(size_t bytes)
     return returned;
 }
 
-/* Purges dirty pages until at most `target` are left. Called and left with the purge lock and the pages lock held. */
-static size_t purge_segments_unlocked(size_t target)
-{
-    struct cursor at = cursor_at_top();
-    size_t returned = 0;
-
-    while (stats.dirty > target) {
-        size_t surplus = stats.dirty - target, slice = CULET_PURGE_SLICE_BYTES >> CULET_PAGE_SHIFT;
-        if (!fill_batch(&purging, &at, surplus < slice ? surplus : slice))
-            break;
-        returned += purge_and_empty(&purging, &at, true);
-        DEBUG_CHECK();
-    }
-    end_purge(&at, target);
-    return returned;
-}
-
 size_t culet_pages_purge_unlocked(size_t keep)
 {
     /* For the thread that forks all locks are open, so it purges as if it held the pages lock. */
@@ -825,7 +810,7 @@ size_t culet_pages_purge_unlocked(size_t keep)
     size_t huge = culet_pages_purge_huge_cache(surplus << CULET_PAGE_SHIFT);
     culet_lock(&culet_pages_lock);
     culet_pages_count_purged(huge);
-    size_t returned = huge + purge_segments_unlocked(keep > cached_pages() ? keep - cached_pages() : 0);
+    size_t returned = huge + purge_by(&purging, keep > cached_pages() ? keep - cached_pages() : 0, true);
     culet_unlock(&culet_pages_lock);
     culet_unlock(&purge_lock);
     return returned;
