@@ -54,13 +54,27 @@ static void refresh_maps(struct culet_reading *reading)
     reading->fresh_ns = now;
 }
 
+/* The end of the adjacent mappings from the one at this address on, as long as all can be a heap; else the end of that
+ * mapping. 0: nothing is mapped. */
+static uint64_t end_at(const struct culet_maps *maps, uint64_t address)
+{
+    const struct culet_mapping *mapping = culet_maps_at(maps, address), *past = maps->all + maps->count;
+
+    if (!mapping)
+        return 0;
+    while (culet_mapping_is_heap_like(mapping) && mapping + 1 < past && mapping[1].start == mapping->end &&
+           culet_mapping_is_heap_like(mapping + 1))
+        mapping++;
+    return mapping->end;
+}
+
 uint64_t culet_reading_mapped_end(struct culet_reading *reading, uint64_t address, uint64_t wanted)
 {
-    uint64_t end = culet_maps_end(&reading->maps, address);
+    uint64_t end = end_at(&reading->maps, address);
 
     if (!end || end < wanted) {
         refresh_maps(reading);
-        end = culet_maps_end(&reading->fresh_maps, address);
+        end = end_at(&reading->fresh_maps, address);
     }
     return end && end >= wanted ? end : 0;
 }

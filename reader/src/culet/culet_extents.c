@@ -135,7 +135,7 @@ static void count_extent(struct culet_heap *heap, const struct culet_extent *ext
         break;
     case CULET_EXTENT_KEPT:
         heap->kept_bytes += bytes;
-        heap->trim_bytes += culet_region_resident(region);
+        heap->trim_bytes += culet_region_bytes_in_state(region, extent->start, extent->end, CULET_PAGE_PRESENT);
         break;
     case CULET_EXTENT_METADATA:
         break;

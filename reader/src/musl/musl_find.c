@@ -10,32 +10,23 @@
 
 static bool is_area(struct culet_reading *reading, uint64_t address, uint64_t secret)
 {
-    const unsigned char *area;
+    const unsigned char *area = culet_memory_at(&reading->memory, address, MUSL_AREA_METAS);
 
-    if (!address || address % MUSL_AREA_BYTES || !(area = culet_memory_at(&reading->memory, address, MUSL_AREA_METAS)))
-        return false;
-    return culet_word_at(area + MUSL_AREA_SECRET) == secret &&
+    return area && culet_word_at(area + MUSL_AREA_SECRET) == secret &&
            culet_int_at(area + MUSL_AREA_COUNT) == MUSL_AREA_META_COUNT;
 }
 
-/* Whether the bytes at `at` can be the context, with its members moved by `shift`. Reads no other memory. */
-static bool is_plausible(const unsigned char *at, uint64_t shift)
-{
-    uint64_t first = culet_word_at(at + shift + MUSL_CONTEXT_FIRST_AREA),
-             last = culet_word_at(at + shift + MUSL_CONTEXT_LAST_AREA);
-
-    return culet_int_at(at + shift + MUSL_CONTEXT_INITIALIZED) == 1 && culet_word_at(at + MUSL_CONTEXT_SECRET) &&
-           first && last && (first | last) % MUSL_AREA_BYTES == 0;
-}
-
+/* Whether the bytes can be the context, with its members moved by `shift`: other memory is read last. */
 static bool check(struct culet_reading *reading, struct culet_musl *heap, uint64_t address,
                   const unsigned char context[MUSL_CONTEXT_BYTES], uint64_t shift)
 {
-    uint64_t secret = culet_word_at(context + MUSL_CONTEXT_SECRET);
+    uint64_t secret = culet_word_at(context + MUSL_CONTEXT_SECRET),
+             first = culet_word_at(context + shift + MUSL_CONTEXT_FIRST_AREA),
+             last = culet_word_at(context + shift + MUSL_CONTEXT_LAST_AREA);
 
-    if (!is_plausible(context, shift) ||
-        !is_area(reading, culet_word_at(context + shift + MUSL_CONTEXT_FIRST_AREA), secret) ||
-        !is_area(reading, culet_word_at(context + shift + MUSL_CONTEXT_LAST_AREA), secret))
+    if (!secret || !first || !last || (first | last) % MUSL_AREA_BYTES ||
+        culet_int_at(context + shift + MUSL_CONTEXT_INITIALIZED) != 1 || !is_area(reading, first, secret) ||
+        !is_area(reading, last, secret))
         return false;
     heap->context = address;
     heap->shift = shift;

@@ -106,18 +106,6 @@ bool culet_mapping_is_heap_like(const struct culet_mapping *mapping)
            (!*mapping->path || strcmp(mapping->path, "[heap]") == 0 || strncmp(mapping->path, "[anon:", 6) == 0);
 }
 
-uint64_t culet_maps_end(const struct culet_maps *maps, uint64_t address)
-{
-    const struct culet_mapping *mapping = culet_maps_at(maps, address), *past = maps->all + maps->count;
-
-    if (!mapping)
-        return 0;
-    while (culet_mapping_is_heap_like(mapping) && mapping + 1 < past && mapping[1].start == mapping->end &&
-           culet_mapping_is_heap_like(mapping + 1))
-        mapping++;
-    return mapping->end;
-}
-
 void culet_mapping_name(struct culet_mapping *mapping, const char *use, const char *label, ...)
 {
     va_list arguments;

@@ -33,10 +33,6 @@ bool culet_maps_read(struct culet_maps *maps, pid_t pid, bool sized);
 /* The mapping that contains this address, or NULL. */
 struct culet_mapping *culet_maps_at(const struct culet_maps *maps, uint64_t address);
 
-/* The end of the adjacent mappings from the one at this address on, as long as all can be a heap; else the end of that
- * mapping. 0: nothing is mapped. */
-uint64_t culet_maps_end(const struct culet_maps *maps, uint64_t address);
-
 /* Whether a heap can be there: private, anonymous, readable and writable. */
 bool culet_mapping_is_heap_like(const struct culet_mapping *mapping);
 

@@ -25,7 +25,8 @@ void culet_memory_open(struct culet_memory *memory, pid_t pid, struct culet_page
     culet_memory_forget(memory);
 }
 
-bool culet_memory_pins(const struct culet_memory *memory, uint8_t state)
+/* Whether a page in this state may be read by process_vm_readv. */
+static bool pins(const struct culet_memory *memory, uint8_t state)
 {
     return memory->pinning && state & (CULET_PAGE_EXCLUSIVE | CULET_PAGE_FILE);
 }
@@ -50,7 +51,7 @@ int culet_memory_try(struct culet_memory *memory, const struct culet_maps *maps)
         if (mapping->perms[0] != 'r' || mapping->path[0] == '[')
             continue;
         uint8_t state = culet_pages_at(memory->pages, mapping->start);
-        if (!(state & CULET_PAGE_PRESENT) || !culet_memory_pins(memory, state))
+        if (!(state & CULET_PAGE_PRESENT) || !pins(memory, state))
             continue;
         if (fetch(memory, mapping->start, &byte, 1, true) == 1)
             return 0;
@@ -74,9 +75,9 @@ static bool extend(struct culet_memory *memory, uint64_t end)
 {
     uint64_t from = memory->end, to = from;
     uint8_t state = culet_pages_at(memory->pages, from);
-    bool pin = culet_memory_pins(memory, state);
+    bool pin = pins(memory, state);
 
-    while (to < end && state & (CULET_PAGE_PRESENT | CULET_PAGE_ZERO) && culet_memory_pins(memory, state) == pin) {
+    while (to < end && state & (CULET_PAGE_PRESENT | CULET_PAGE_ZERO) && pins(memory, state) == pin) {
         to = (to | (memory->page_bytes - 1)) + 1;
         if (to < end)
             state = culet_pages_at(memory->pages, to);
@@ -142,8 +143,7 @@ bool culet_memory_copy(struct culet_memory *memory, uint64_t address, void *to, 
         if (part > bytes)
             part = bytes;
         uint8_t state = culet_pages_at(memory->pages, address);
-        if (!(state & CULET_PAGE_PRESENT) ||
-            fetch(memory, address, at, part, culet_memory_pins(memory, state)) != (ssize_t)part) {
+        if (!(state & CULET_PAGE_PRESENT) || fetch(memory, address, at, part, pins(memory, state)) != (ssize_t)part) {
             memset(at, 0, part);
             whole = whole && !(state & (CULET_PAGE_PRESENT | CULET_PAGE_SWAPPED));
         }
@@ -184,7 +184,7 @@ static enum method method_for(struct culet_memory *memory, uint64_t address, siz
         uint8_t state = culet_pages_at(memory->pages, at);
         if (!(state & CULET_PAGE_PRESENT))
             return NOT_PRESENT;
-        if (!culet_memory_pins(memory, state))
+        if (!pins(memory, state))
             method = BY_ITSELF;
     }
     return method;

@@ -30,9 +30,6 @@ void culet_memory_open(struct culet_memory *memory, pid_t pid, struct culet_page
 /* Tries to read one present page of the mappings. Returns 0 or an errno. */
 int culet_memory_try(struct culet_memory *memory, const struct culet_maps *maps);
 
-/* Whether a page in this state may be read by process_vm_readv. */
-bool culet_memory_pins(const struct culet_memory *memory, uint8_t state);
-
 /* Forgets the window: the process has run. */
 void culet_memory_forget(struct culet_memory *memory);
 

@@ -233,12 +233,12 @@ static void end(struct culet_target *target)
 }
 
 /* Measures what it takes to stop some of many threads, and prints a note if pauses will be too long. */
-static enum culet_seize estimate(struct culet_target *target)
+static enum culet_trace estimate(struct culet_target *target)
 {
     size_t count = target->tracing.count;
 
     if (target->estimated_ns || target->mode != CULET_SLICED || count < MANY_THREADS)
-        return CULET_SEIZED;
+        return CULET_TRACED;
     begin(target);
     culet_tracing_sample(&target->tracing, count / SAMPLE, target->slice_ns);
     target->stopping_ns = culet_now() - target->began_ns;
@@ -264,26 +264,24 @@ static uint64_t stop_limit(const struct culet_target *target, unsigned tries)
 }
 
 /* One try to stop all threads. */
-static enum culet_stop stop(struct culet_target *target, unsigned tries)
+static enum culet_trace stop(struct culet_target *target, unsigned tries)
 {
-    enum culet_stop result = CULET_STOP_REFUSED;
-
     rest(target);
     set_realtime(target, true);
     target->paused = true;
     /* As much as possible before the pause begins. */
-    enum culet_seize seized = culet_tracing_seize(&target->tracing);
-    if (seized == CULET_SEIZED)
-        seized = estimate(target);
+    enum culet_trace result = culet_tracing_seize(&target->tracing);
+    if (result == CULET_TRACED)
+        result = estimate(target);
     begin(target);
-    if (seized == CULET_SEIZED)
+    if (result == CULET_TRACED)
         result = culet_tracing_stop(&target->tracing, stop_limit(target, tries));
-    if (seized == CULET_SEIZE_NO_PROCESS || result == CULET_STOP_NO_PROCESS)
+    if (result == CULET_TRACE_NO_PROCESS)
         fail_gone(target);
     target->stopping_ns = culet_now() - target->began_ns;
-    if (result == CULET_STOP_REFUSED)
+    if (result == CULET_TRACE_REFUSED)
         go_live(target);
-    if (result != CULET_STOPPED_ALL)
+    if (result != CULET_TRACED)
         culet_target_release(target);
     return result;
 }
@@ -308,14 +306,14 @@ void culet_target_pause(struct culet_target *target)
 {
     if (target->paused || target->mode == CULET_LIVE)
         return;
-    enum culet_stop result = CULET_STOP_TIMEOUT;
+    enum culet_trace result = CULET_TRACE_TIMEOUT;
     /* On a busy machine one thread may wait long for a processor: the others are released meanwhile. */
-    for (unsigned tries = 0; result == CULET_STOP_TIMEOUT; tries++) {
+    for (unsigned tries = 0; result == CULET_TRACE_TIMEOUT; tries++) {
         if (reaches_limit(target))
             return;
         result = stop(target, tries);
     }
-    if (result == CULET_STOP_REFUSED)
+    if (result == CULET_TRACE_REFUSED)
         return;
     if (target->tracing.count > target->most_threads)
         target->most_threads = (uint32_t)target->tracing.count;

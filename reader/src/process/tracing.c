@@ -188,7 +188,7 @@ static bool seize(struct culet_tracing *tracing, pid_t tid)
     return false;
 }
 
-enum culet_seize culet_tracing_seize(struct culet_tracing *tracing)
+enum culet_trace culet_tracing_seize(struct culet_tracing *tracing)
 {
     struct sigaction action = {.sa_handler = on_child, .sa_flags = SA_RESTART};
     pid_t *threads;
@@ -203,9 +203,9 @@ enum culet_seize culet_tracing_seize(struct culet_tracing *tracing)
         allowed = is_listed(tracing, threads[i], before) || seize(tracing, threads[i]);
     free(threads);
     if (!count)
-        return CULET_SEIZE_NO_PROCESS;
+        return CULET_TRACE_NO_PROCESS;
     normalize(tracing);
-    return allowed ? CULET_SEIZED : CULET_SEIZE_REFUSED;
+    return allowed ? CULET_TRACED : CULET_TRACE_REFUSED;
 }
 
 /* Whether the process may have threads that are not seized: the link count of the task directory has their number. */
@@ -280,23 +280,23 @@ static bool stop_first(struct culet_tracing *tracing, size_t count, uint64_t lim
     return true;
 }
 
-enum culet_stop culet_tracing_stop(struct culet_tracing *tracing, uint64_t limit_ns)
+enum culet_trace culet_tracing_stop(struct culet_tracing *tracing, uint64_t limit_ns)
 {
     size_t before;
 
     /* Running threads can start new ones: repeat until none is found. */
     do {
         if (!stop_first(tracing, tracing->count, limit_ns))
-            return CULET_STOP_TIMEOUT;
+            return CULET_TRACE_TIMEOUT;
         normalize(tracing);
         before = tracing->count;
         if (!has_unseized(tracing))
             break;
-        enum culet_seize seized = culet_tracing_seize(tracing);
-        if (seized != CULET_SEIZED)
-            return seized == CULET_SEIZE_REFUSED ? CULET_STOP_REFUSED : CULET_STOP_NO_PROCESS;
+        enum culet_trace seized = culet_tracing_seize(tracing);
+        if (seized != CULET_TRACED)
+            return seized;
     } while (tracing->count > before);
-    return CULET_STOPPED_ALL;
+    return CULET_TRACED;
 }
 
 void culet_tracing_sample(struct culet_tracing *tracing, size_t count, uint64_t limit_ns)

@@ -25,19 +25,17 @@ struct culet_tracing {
     size_t count, room;
 };
 
-enum culet_seize { CULET_SEIZED, CULET_SEIZE_REFUSED, CULET_SEIZE_NO_PROCESS };
+/* CULET_TRACE_REFUSED: the kernel does not allow tracing (a sandbox). */
+enum culet_trace { CULET_TRACED, CULET_TRACE_TIMEOUT, CULET_TRACE_REFUSED, CULET_TRACE_NO_PROCESS };
 
 /* Seizes the threads that are not seized yet, without stopping them. Skips threads that end or exec meanwhile. Ends the
- * program with a message if another process traces them. CULET_SEIZE_REFUSED: the kernel does not allow tracing (a
- * sandbox). */
-enum culet_seize culet_tracing_seize(struct culet_tracing *tracing);
+ * program with a message if another process traces them. */
+enum culet_trace culet_tracing_seize(struct culet_tracing *tracing);
 
-enum culet_stop { CULET_STOPPED_ALL, CULET_STOP_TIMEOUT, CULET_STOP_REFUSED, CULET_STOP_NO_PROCESS };
-
-/* Stops all threads, new ones included. CULET_STOP_TIMEOUT: some still run after `limit_ns`; they stop when they
+/* Stops all threads, new ones included. CULET_TRACE_TIMEOUT: some still run after `limit_ns`; they stop when they
  * next run, and are released at once if culet_tracing_release was called. Ends the program with a message if a
  * thread never stops. */
-enum culet_stop culet_tracing_stop(struct culet_tracing *tracing, uint64_t limit_ns);
+enum culet_trace culet_tracing_stop(struct culet_tracing *tracing, uint64_t limit_ns);
 
 /* Stops the first `count` seized threads and releases them, to measure the cost. Threads that have not stopped after
  * `limit_ns` are left to culet_tracing_stop. */

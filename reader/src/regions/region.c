@@ -282,19 +282,6 @@ uint64_t culet_region_bytes_in_state(const struct culet_region *region, uint64_t
     return bytes;
 }
 
-uint64_t culet_region_resident(const struct culet_region *region)
-{
-    struct culet_page_run run;
-    uint64_t pages = 0;
-
-    for (uint64_t i = 0; i < region->pages; i += run.count) {
-        run = culet_region_page_run(region, i);
-        for (uint64_t n = 0; run.states && n < run.count; n++)
-            pages += (run.states[n] & CULET_PAGE_PRESENT) != 0;
-    }
-    return pages << region->shift;
-}
-
 static void add_page(struct culet_region_sum *sum, uint8_t state, uint64_t share, uint64_t used)
 {
     uint64_t left = used < share ? share - used : 0;

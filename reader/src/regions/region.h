@@ -80,7 +80,4 @@ void culet_region_add_overhead(struct culet_region *region, uint64_t from, uint6
 /* Bytes of from..to that lie in pages with any of these state bits. */
 uint64_t culet_region_bytes_in_state(const struct culet_region *region, uint64_t from, uint64_t to, uint8_t state);
 
-/* Bytes of its pages that are in memory. */
-uint64_t culet_region_resident(const struct culet_region *region);
-
 struct culet_region_sum culet_region_sum(const struct culet_region *region);
