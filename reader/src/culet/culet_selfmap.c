@@ -16,10 +16,7 @@ static bool is_library(const struct culet_mapping *mapping)
 
 const struct culet_mapping *culet_selfmap_library(const struct culet_maps *maps)
 {
-    for (size_t i = 0; i < maps->count; i++)
-        if (is_library(&maps->all[i]))
-            return &maps->all[i];
-    return NULL;
+    return CULET_MAPPING_WHERE(maps, mapping, is_library(mapping));
 }
 
 static bool is_power_of_two(uint64_t number)

@@ -20,10 +20,7 @@
 /* Whether there must be arenas: glibc serves malloc and has memory by brk. */
 static bool must_have_arenas(const struct culet_reading *reading)
 {
-    for (size_t i = 0; i < reading->maps.count; i++)
-        if (reading->libc && strcmp(reading->maps.all[i].path, "[heap]") == 0 && reading->maps.all[i].rss)
-            return true;
-    return false;
+    return reading->libc && CULET_MAPPING_WHERE(&reading->maps, each, strcmp(each->path, "[heap]") == 0 && each->rss);
 }
 
 /* The main arena is found by the consistency of its lists, which a thread may be changing: so many tries, and five

@@ -38,15 +38,6 @@ static bool is_musl(const struct culet_mapping *libc)
     return culet_starts_with(culet_mapping_base(libc->path), "ld-musl-") || strstr(libc->path, "-musl/");
 }
 
-/* The first mapping of the C library's file, or NULL. */
-static const struct culet_mapping *find_libc(const struct culet_reading *reading)
-{
-    for (size_t i = 0; i < reading->maps.count; i++)
-        if (is_libc(&reading->maps.all[i]) && reading->maps.all[i].offset == 0)
-            return &reading->maps.all[i];
-    return NULL;
-}
-
 /* The mapping with the malloc that the C library itself calls: through its global offset table, like any caller, so
  * the entry made by the loader identifies the active malloc. NULL: unknown. */
 static const struct culet_mapping *find_malloc(struct culet_reading *reading, const struct culet_mapping *libc)
@@ -65,24 +56,15 @@ static const struct culet_mapping *find_malloc(struct culet_reading *reading, co
 
 /* ---- names ---- */
 
-/* The first mapping of the file, which begins with the ELF header. */
-static const struct culet_mapping *first_mapping(const struct culet_reading *reading, const char *path)
-{
-    for (size_t i = 0; i < reading->maps.count; i++) {
-        const struct culet_mapping *mapping = &reading->maps.all[i];
-        if (mapping->inode && mapping->offset == 0 && strcmp(mapping->path, path) == 0)
-            return mapping;
-    }
-    return NULL;
-}
-
 static const char *name_by_symbol(const struct culet_reading *reading, const char *path)
 {
-    const struct culet_mapping *mapping = first_mapping(reading, path);
+    /* Of the file's mappings the first begins with the ELF header. */
+    const struct culet_mapping *first =
+        CULET_MAPPING_WHERE(&reading->maps, each, each->inode && !each->offset && strcmp(each->path, path) == 0);
     const char *name = NULL;
     struct culet_elf elf;
 
-    if (!mapping || !culet_elf_open(&elf, reading->target.pid, mapping))
+    if (!first || !culet_elf_open(&elf, reading->target.pid, first))
         return NULL;
     for (size_t i = 0; i < ALLOCATORS && !name; i++)
         if (allocators[i].symbol && culet_elf_defines(&elf, allocators[i].symbol))
@@ -104,7 +86,8 @@ static const char *name_of(const struct culet_reading *reading, const char *path
 static bool foreign_recognize(struct culet_reading *reading, void *context)
 {
     struct foreign_allocator *foreign = context;
-    const struct culet_mapping *libc = find_libc(reading), *malloc = libc ? find_malloc(reading, libc) : NULL;
+    const struct culet_mapping *libc = CULET_MAPPING_WHERE(&reading->maps, each, is_libc(each) && !each->offset),
+                               *malloc = libc ? find_malloc(reading, libc) : NULL;
 
     if (reading->active_malloc)
         return false;

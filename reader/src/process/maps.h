@@ -30,6 +30,16 @@ struct culet_maps {
 /* Reads the mappings with their sizes (`sized`), or without, which is fast. Returns false, errno set, on failure. */
 bool culet_maps_read(struct culet_maps *maps, pid_t pid, bool sized);
 
+/* The first `mapping` for which the expression `found` is true, or NULL. */
+#define CULET_MAPPING_WHERE(maps, mapping, found)                                                                      \
+    ({                                                                                                                 \
+        struct culet_mapping *mapping = NULL;                                                                          \
+        size_t at_ = 0;                                                                                                \
+        while (at_ < (maps)->count && (mapping = &(maps)->all[at_], !(found)))                                         \
+            at_++;                                                                                                     \
+        at_ < (maps)->count ? mapping : NULL;                                                                          \
+    })
+
 /* The mapping that contains this address, or NULL. */
 struct culet_mapping *culet_maps_at(const struct culet_maps *maps, uint64_t address);
 

@@ -19,18 +19,12 @@ static bool is_libruby(const char *base)
 /* A mapping of the file with the interpreter: libruby, or else the program. */
 static const struct culet_mapping *find_interpreter(const struct culet_reading *reading)
 {
-    const struct culet_mapping *program = NULL;
+    const struct culet_mapping *libruby =
+        CULET_MAPPING_WHERE(&reading->maps, each, each->inode && is_libruby(culet_mapping_base(each->path)));
 
-    for (size_t i = 0; i < reading->maps.count; i++) {
-        const struct culet_mapping *mapping = &reading->maps.all[i];
-        if (!mapping->inode)
-            continue;
-        if (is_libruby(culet_mapping_base(mapping->path)))
-            return mapping;
-        if (!program && strcmp(mapping->path, reading->program) == 0)
-            program = mapping;
-    }
-    return program;
+    return libruby
+               ? libruby
+               : CULET_MAPPING_WHERE(&reading->maps, each, each->inode && strcmp(each->path, reading->program) == 0);
 }
 
 bool culet_ruby_is_loaded(const struct culet_reading *reading)
@@ -56,8 +50,5 @@ void culet_ruby_read_version(const struct culet_reading *reading, char *version,
 
 const struct culet_mapping *culet_ruby_collector(const struct culet_reading *reading)
 {
-    for (size_t i = 0; i < reading->maps.count; i++)
-        if (reading->maps.all[i].inode && is_collector(culet_mapping_base(reading->maps.all[i].path)))
-            return &reading->maps.all[i];
-    return NULL;
+    return CULET_MAPPING_WHERE(&reading->maps, each, each->inode && is_collector(culet_mapping_base(each->path)));
 }

@@ -15,15 +15,12 @@ static bool ruby_recognize(struct culet_reading *reading, void *context)
     return culet_ruby_is_loaded(reading);
 }
 
-/* Whether the kernel has names for memory of Ruby's heap. */
-static bool has_names(const struct culet_reading *reading)
+/* Whether the kernel has a name for the mapping, as memory of Ruby's heap. */
+static bool is_named(const struct culet_mapping *mapping)
 {
-    for (size_t i = 0; i < reading->maps.count; i++) {
-        const char *use = culet_mapping_special_use(reading->maps.all[i].path);
-        if (use && strcmp(use, "ruby") == 0)
-            return true;
-    }
-    return false;
+    const char *use = culet_mapping_special_use(mapping->path);
+
+    return use && strcmp(use, "ruby") == 0;
 }
 
 /* Explains why no pages were found. With another collector the memory of objects is in other figures, which the user
@@ -42,7 +39,8 @@ static void explain(struct culet_reading *reading, struct culet_ruby *ruby)
              "Ruby's objects are managed by a collector loaded as a library (%.64s), whose heap layout is unknown: "
              "single objects are not reported, and their memory is %s.",
              culet_mapping_base(collector->path),
-             has_names(reading) ? "reported as a whole" : "attributed to other mappings or to malloc");
+             CULET_MAPPING_WHERE(&reading->maps, each, is_named(each)) ? "reported as a whole"
+                                                                       : "attributed to other mappings or to malloc");
     culet_reading_problem(reading, "%s", ruby->why);
 }
 
