@@ -246,7 +246,6 @@ static void write_stream(struct culet_reading *reading, void *contexts[WALKERS])
     for (size_t i = 0; i < WALKERS; i++)
         if (contexts[i] && walkers[i]->write)
             walkers[i]->write(reading, contexts[i]);
-    culet_records_write_unknown_allocator(reading);
     culet_records_write_end(reading);
     culet_stream_close();
 }

@@ -113,8 +113,10 @@ void culet_records_write_process(const struct culet_reading *reading)
         write_region(reading, reading->regions.all[i]);
 }
 
-void culet_records_write_unknown_allocator(const struct culet_reading *reading)
+void culet_records_write_end(const struct culet_reading *reading)
 {
+    const char *problems = (const char *)reading->problems.bytes;
+
     if (!reading->active_malloc)
         culet_allocator_record_write(&(struct culet_allocator_record){
             .name = reading->readable ? "none" : "unknown",
@@ -122,12 +124,6 @@ void culet_records_write_unknown_allocator(const struct culet_reading *reading)
             .by_pages = true,
             .why = reading->readable ? "no heap of a known allocator was found"
                                      : "the memory of the process cannot be read as that of a 64-bit program"});
-}
-
-void culet_records_write_end(const struct culet_reading *reading)
-{
-    const char *problems = (const char *)reading->problems.bytes;
-
     culet_pauses_write(&reading->target.pauses);
     for (size_t at = 0; at < reading->problems.length; at += strlen(problems + at) + 1)
         culet_json_problem("%s", problems + at);

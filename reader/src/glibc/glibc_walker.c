@@ -29,22 +29,17 @@ static bool must_have_arenas(const struct culet_reading *reading)
 /* A rest between tries in live mode, where pauses give none. */
 #define LIVE_REST_NS 1000000
 
-static void try_again(struct culet_reading *reading)
+/* Whether the function succeeds in one of so many pauses. */
+static bool try_often(struct culet_reading *reading, struct culet_glibc *heap, unsigned most,
+                      bool (*function)(struct culet_reading *, struct culet_glibc *))
 {
-    if (reading->target.mode == CULET_LIVE)
-        culet_sleep_ns(LIVE_REST_NS);
-    culet_target_release(&reading->target);
-    culet_reading_pause(reading);
-}
-
-static bool find(struct culet_reading *reading, struct culet_glibc *heap)
-{
-    unsigned most = must_have_arenas(reading) ? 5 * FIND_TRIES : FIND_TRIES;
-
     for (unsigned tries = 0; tries < most && !reading->pages.exhausted; tries++) {
-        if (culet_glibc_find(reading, heap))
+        if (function(reading, heap))
             return true;
-        try_again(reading);
+        if (reading->target.mode == CULET_LIVE)
+            culet_sleep_ns(LIVE_REST_NS);
+        culet_target_release(&reading->target);
+        culet_reading_pause(reading);
     }
     return false;
 }
@@ -67,8 +62,9 @@ static bool glibc_recognize(struct culet_reading *reading, void *context)
     /* If another allocator serves malloc, an arena of glibc's is not the program's heap. */
     if (reading->active_malloc)
         return false;
-    if (!find(reading, heap)) {
-        if (!must_have_arenas(reading))
+    bool must = must_have_arenas(reading);
+    if (!try_often(reading, heap, must ? 5 * FIND_TRIES : FIND_TRIES, culet_glibc_find)) {
+        if (!must)
             return false;
         report_by_pages(reading, heap);
     }
@@ -201,17 +197,6 @@ static void walk_arena(struct culet_reading *reading, struct culet_glibc *heap, 
     }
 }
 
-/* In live mode an arena may be added at this moment. */
-static bool read_arenas(struct culet_reading *reading, struct culet_glibc *heap)
-{
-    for (unsigned tries = 0; tries < FIND_TRIES && !reading->pages.exhausted; tries++) {
-        if (culet_glibc_arenas_read(reading, heap))
-            return true;
-        try_again(reading);
-    }
-    return false;
-}
-
 static void glibc_walk(struct culet_reading *reading, void *context)
 {
     struct culet_glibc *heap = context;
@@ -220,7 +205,8 @@ static void glibc_walk(struct culet_reading *reading, void *context)
         return;
     culet_glibc_candidates_set_bounds(&heap->candidates, &reading->maps);
     culet_reading_pause(reading);
-    if (!read_arenas(reading, heap)) {
+    /* In live mode an arena may be added at this moment. */
+    if (!try_often(reading, heap, FIND_TRIES, culet_glibc_arenas_read)) {
         report_by_pages(reading, heap);
         return;
     }
