@@ -13,6 +13,7 @@
 #include "slab.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,10 +41,26 @@ static void add_number(struct line *line, uintptr_t n, unsigned base)
     add(line, digits + at);
 }
 
-static void add_pointer(struct line *line, uintptr_t p)
+/* As printf with %s, %zu and %p. */
+__attribute__((format(printf, 2, 3))) static void print(struct line *line, const char *format, ...)
 {
-    add(line, "0x");
-    add_number(line, p, 16);
+    va_list arguments;
+
+    va_start(arguments, format);
+    for (; *format; format++) {
+        if (*format != '%') {
+            add(line, (char[]){*format, 0});
+        } else if (*++format == 's') {
+            add(line, va_arg(arguments, const char *));
+        } else if (*format == 'p') {
+            add(line, "0x");
+            add_number(line, (uintptr_t)va_arg(arguments, void *), 16);
+        } else {
+            add_number(line, va_arg(arguments, size_t), 10);
+            format++;
+        }
+    }
+    va_end(arguments);
 }
 
 static void write_line(struct line *line)
@@ -75,26 +92,16 @@ static void die_if_hardened(struct line *line)
 /* "the 48-byte block 0x7f... (size class 48)" or "the 8192-byte block 0x7f... (large)" */
 static void add_block(struct line *line, uintptr_t start, size_t bytes, unsigned klass)
 {
-    add(line, "the ");
-    add_number(line, bytes, 10);
-    add(line, "-byte block ");
-    add_pointer(line, start);
-    if (klass) {
-        add(line, " (size class ");
-        add_number(line, culet_classes[klass].size, 10);
-        add(line, ")");
-    } else {
+    print(line, "the %zu-byte block %p", bytes, (void *)start);
+    if (klass)
+        print(line, " (size class %zu)", (size_t)culet_classes[klass].size);
+    else
         add(line, " (large)");
-    }
 }
 
 static void begin(struct line *line, const char *what, uintptr_t p)
 {
-    add(line, "culet: ");
-    add(line, what);
-    add(line, " of ");
-    add_pointer(line, p);
-    add(line, ": ");
+    print(line, "culet: %s of %p: ", what, (void *)p);
 }
 
 /* The pointer lies in a block, live or freed, that starts at `start`. */
@@ -102,20 +109,14 @@ static void describe_block(struct line *line, const char *function, uintptr_t p,
                            unsigned klass, bool live)
 {
     if (p == start) {
-        if (strcmp(function, "free") == 0)
-            begin(line, "double free", p);
-        else
-            begin(line, function, p);
+        begin(line, strcmp(function, "free") == 0 ? "double free" : function, p);
         add_block(line, start, bytes, klass);
         add(line, " is already free");
         return;
     }
     begin(line, function, p);
-    if (p % CULET_ALIGNMENT)
-        add(line, "misaligned, ");
-    add(line, "it points ");
-    add_number(line, p - start, 10);
-    add(line, p - start == 1 ? " byte into " : " bytes into ");
+    print(line, "%sit points %zu byte%s into ", p % CULET_ALIGNMENT ? "misaligned, " : "", (size_t)(p - start),
+          p - start == 1 ? "" : "s");
     add_block(line, start, bytes, klass);
     if (p - start >= bytes)
         add(line, ", past its end");
@@ -128,11 +129,7 @@ static void describe_outside(struct line *line, const char *function, uintptr_t 
                              const struct culet_class *c)
 {
     begin(line, function, p);
-    add(line, "it points ");
-    add(line, where);
-    add(line, " block of a slab (size class ");
-    add_number(line, c->size, 10);
-    add(line, ")");
+    print(line, "it points %s block of a slab (size class %zu)", where, (size_t)c->size);
 }
 
 static void describe_slab(struct line *line, const char *function, uintptr_t p, struct culet_slab *slab)
@@ -149,9 +146,7 @@ static void describe_slab(struct line *line, const char *function, uintptr_t p, 
     /* The program's bytes begin behind the canaries. */
     if (p < start + front) {
         begin(line, function, p);
-        add(line, "it points ");
-        add_number(line, start + front - p, 10);
-        add(line, " bytes before ");
+        print(line, "it points %zu bytes before ", (size_t)(start + front - p));
         add_block(line, start + front, c->size - front, slab->span.klass);
         return;
     }
@@ -194,8 +189,7 @@ static void describe_mapping(struct line *line, uintptr_t p)
     } else if (here >= mapping.start && here < mapping.end) {
         add(line, "; it lies on this thread's stack");
     } else if (mapping.name[0]) {
-        add(line, "; it lies in ");
-        add(line, mapping.name);
+        print(line, "; it lies in %s", mapping.name);
     } else {
         add(line, "; it lies in an anonymous mapping");
     }
@@ -233,10 +227,7 @@ void culet_misuse_size(const char *function, uintptr_t p, size_t given, size_t u
     struct line line = {.length = 0};
 
     begin(&line, function, p);
-    add(&line, "called with a size of ");
-    add_number(&line, given, 10);
-    add(&line, " for a block of ");
-    add_number(&line, usable, 10);
+    print(&line, "called with a size of %zu for a block of %zu", given, usable);
     die_if_hardened(&line);
 }
 
@@ -245,10 +236,8 @@ void culet_misuse_alignment(const char *function, uintptr_t p, size_t alignment)
     struct line line = {.length = 0};
 
     begin(&line, function, p);
-    add(&line, "called with an alignment of ");
-    add_number(&line, alignment, 10);
-    add(&line, alignment && !(alignment & (alignment - 1)) ? ", which the block does not have"
-                                                           : ", which is not a power of two");
+    print(&line, "called with an alignment of %zu, which %s", alignment,
+          alignment && !(alignment & (alignment - 1)) ? "the block does not have" : "is not a power of two");
     die_if_hardened(&line);
 }
 
@@ -268,10 +257,8 @@ _Noreturn void culet_misuse_problem(const char *function, enum culet_problem pro
         add_block(&line, block, bytes, culet_size_class(size));
         add(&line, " was written to while it was free");
     } else {
-        add(&line, problem == CULET_OVERFLOW ? "overflow: the bytes behind" : "underflow: the bytes before");
-        add(&line, " the block (size class ");
-        add_number(&line, size, 10);
-        add(&line, ") have been overwritten");
+        print(&line, "%s the block (size class %zu) have been overwritten",
+              problem == CULET_OVERFLOW ? "overflow: the bytes behind" : "underflow: the bytes before", size);
     }
     die(&line);
 }
