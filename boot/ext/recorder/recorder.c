@@ -63,14 +63,12 @@ static void watch_rubygems(void)
 /* A call of one of Ruby's functions. */
 struct call {
     const char *how;
-    VALUE name;
     VALUE (*function)(const struct call *call);
     VALUE self;
     int argc;
     const VALUE *argv;
     struct frame *frame;
-    int done;
-    VALUE result;
+    VALUE result; /* Qundef: none, as after an exception */
 };
 
 static VALUE (*original_require)(VALUE self, VALUE name) = rb_f_require;
@@ -81,9 +79,7 @@ static VALUE run_call(VALUE data)
 {
     struct call *call = (struct call *)data;
 
-    call->result = call->function(call);
-    call->done = 1;
-    return call->result;
+    return call->result = call->function(call);
 }
 
 static VALUE class_of_error(void)
@@ -100,7 +96,7 @@ static VALUE end_call(VALUE data)
 
     if (culet_frames_include(call->frame)) {
         call->frame->running--;
-        call->frame->result = call->done ? (RTEST(call->result) ? Qtrue : Qfalse) : class_of_error();
+        call->frame->result = call->result == Qundef ? class_of_error() : RTEST(call->result) ? Qtrue : Qfalse;
         if (!call->frame->marked)
             culet_frames_pop(call->frame, &now);
     }
@@ -138,7 +134,7 @@ static VALUE record_call(struct call *call)
     if (call->frame != NULL) {
         call->frame->running++;
         if (!call->frame->named)
-            culet_frames_name(call->frame, call->how, call->name);
+            culet_frames_name(call->frame, call->how, call->argc > 0 ? call->argv[0] : Qnil);
     }
     culet_counters_resume();
     if (call->frame == NULL)
@@ -148,21 +144,21 @@ static VALUE record_call(struct call *call)
 
 static VALUE record_require(VALUE self, VALUE feature)
 {
-    struct call call = {"require", feature, call_require, self, 1, &feature, NULL, 0, Qnil};
+    struct call call = {"require", call_require, self, 1, &feature, NULL, Qundef};
 
     return record_call(&call);
 }
 
 static VALUE record_relative(VALUE self, VALUE feature)
 {
-    struct call call = {"require_relative", feature, call_relative, self, 1, &feature, NULL, 0, Qnil};
+    struct call call = {"require_relative", call_relative, self, 1, &feature, NULL, Qundef};
 
     return record_call(&call);
 }
 
 static VALUE record_load(int argc, const VALUE *argv, VALUE self)
 {
-    struct call call = {"load", argc > 0 ? argv[0] : Qnil, call_load, self, argc, argv, NULL, 0, Qnil};
+    struct call call = {"load", call_load, self, argc, argv, NULL, Qundef};
 
     return record_call(&call);
 }

@@ -34,11 +34,6 @@ struct lengths {
     size_t count, room;
 };
 
-static void add_length(struct lengths *lengths, uint64_t length)
-{
-    CULET_APPEND(lengths->all, lengths->count, lengths->room) = length;
-}
-
 static void sort_lengths(struct lengths *lengths)
 {
     if (lengths->count)
@@ -54,12 +49,6 @@ static size_t lower_bound(const struct lengths *lengths, uint64_t length)
 static size_t count_equal(const struct lengths *lengths, uint64_t length)
 {
     return lower_bound(lengths, length + 1) - lower_bound(lengths, length);
-}
-
-static void free_lengths(struct lengths *lengths)
-{
-    free(lengths->all);
-    *lengths = (struct lengths){0};
 }
 
 /* ---- reading ---- */
@@ -150,7 +139,7 @@ static struct lengths fiber_lengths(const struct culet_reading *reading)
 
     for (size_t i = 0; i < reading->maps.count; i++)
         if (can_be_fiber(reading, &reading->maps.all[i]))
-            add_length(&lengths, length_of(&reading->maps.all[i]));
+            CULET_APPEND(lengths.all, lengths.count, lengths.room) = length_of(&reading->maps.all[i]);
     sort_lengths(&lengths);
     return lengths;
 }
@@ -180,7 +169,7 @@ static void find_stacks(struct culet_reading *reading, struct culet_thread_stack
         thread->mapping = thread->pointer ? culet_maps_at(&reading->maps, thread->pointer) : NULL;
         thread->in_fiber = is_ruby && thread->mapping && is_in_fiber(reading, thread, &fibers);
     }
-    free_lengths(&fibers);
+    free(fibers.all);
 }
 
 /* ---- naming ---- */
@@ -202,7 +191,7 @@ static struct lengths stack_lengths(const struct culet_thread_stacks *threads)
 
     for (size_t i = 0; i < threads->count; i++)
         if (threads->all[i].mapping && !threads->all[i].in_fiber)
-            add_length(&lengths, length_of(threads->all[i].mapping));
+            CULET_APPEND(lengths.all, lengths.count, lengths.room) = length_of(threads->all[i].mapping);
     sort_lengths(&lengths);
     return lengths;
 }
@@ -248,31 +237,27 @@ static void name_threads(const struct culet_reading *reading, const struct culet
 }
 
 /* glibc keeps the stacks of ended threads for new ones. */
-static void name_ended(struct culet_reading *reading, const struct culet_thread_stacks *threads)
+static void name_ended(struct culet_reading *reading, const struct lengths *own)
 {
-    struct lengths own = stack_lengths(threads);
-
     for (size_t i = 0; i < reading->maps.count; i++) {
         struct culet_mapping *mapping = &reading->maps.all[i];
         if (!mapping->use && culet_mapping_is_heap_like(mapping) && guard_of(reading, mapping) &&
-            (count_equal(&own, length_of(mapping)) || has_control_block(reading, mapping)))
+            (count_equal(own, length_of(mapping)) || has_control_block(reading, mapping)))
             name_stack(reading, mapping, "stack", "of an ended thread");
     }
-    free_lengths(&own);
 }
 
-static void name_fibers(const struct culet_reading *reading, const struct culet_thread_stacks *threads)
+static void name_fibers(const struct culet_reading *reading, const struct lengths *own)
 {
-    struct lengths own = stack_lengths(threads), fibers = fiber_lengths(reading);
+    struct lengths fibers = fiber_lengths(reading);
 
     for (size_t i = 0; i < reading->maps.count; i++) {
         struct culet_mapping *mapping = &reading->maps.all[i];
         uint64_t length = length_of(mapping);
-        if (can_be_fiber(reading, mapping) && !count_equal(&own, length) && count_equal(&fibers, length) >= FIBERS)
+        if (can_be_fiber(reading, mapping) && !count_equal(own, length) && count_equal(&fibers, length) >= FIBERS)
             name_stack(reading, mapping, "fiber", "fiber");
     }
-    free_lengths(&own);
-    free_lengths(&fibers);
+    free(fibers.all);
 }
 
 void culet_stacks_name(struct culet_reading *reading, struct culet_thread_stacks *threads)
@@ -281,9 +266,11 @@ void culet_stacks_name(struct culet_reading *reading, struct culet_thread_stacks
         read_line(reading->target.process, threads->all[i].tid, "comm", threads->all[i].name,
                   sizeof threads->all[i].name);
     find_stacks(reading, threads);
+    struct lengths own = stack_lengths(threads);
     name_threads(reading, threads, false);
-    name_ended(reading, threads);
+    name_ended(reading, &own);
     name_threads(reading, threads, true);
     if (culet_ruby_is_loaded(reading))
-        name_fibers(reading, threads);
+        name_fibers(reading, &own);
+    free(own.all);
 }
