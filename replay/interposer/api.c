@@ -53,7 +53,7 @@ EXPORT void *malloc(size_t bytes)
 
     void *block = culet_next.malloc(bytes);
     if (!nested)
-        culet_hook_malloc(bytes, block);
+        culet_hook_allocated(bytes, block, false);
     return block;
 }
 
@@ -110,7 +110,7 @@ EXPORT void *calloc(size_t count, size_t bytes)
 
     void *block = NESTING(culet_next.calloc(count, bytes));
     if (!nested)
-        culet_hook_calloc(total, block);
+        culet_hook_allocated(total, block, true);
     return block;
 }
 

@@ -3,27 +3,17 @@
 
 #include "writer.h"
 
-static inline void culet_hook_allocated(unsigned event, size_t bytes, const void *block)
+static inline void culet_hook_allocated(size_t bytes, const void *block, bool zeroed)
 {
     struct culet_writer *writer = block ? culet_writer_begin() : NULL;
     if (!writer)
         return;
 
-    unsigned small = culet_encode_small(bytes);
+    unsigned small = culet_encode_small(bytes), event = zeroed ? CULET_EVENT_CALLOC : CULET_EVENT_MALLOC;
     uint8_t *at = culet_put_event(writer, culet_writer_at(writer), event | small, culet_next_sequence());
     at = culet_put_size(at, small, bytes);
     at = culet_put_address(at, &writer->allocated, block);
     culet_writer_end(writer, at);
-}
-
-static inline void culet_hook_malloc(size_t bytes, const void *block)
-{
-    culet_hook_allocated(CULET_EVENT_MALLOC, bytes, block);
-}
-
-static inline void culet_hook_calloc(size_t bytes, const void *block)
-{
-    culet_hook_allocated(CULET_EVENT_CALLOC, bytes, block);
 }
 
 static inline void culet_hook_aligned(size_t alignment, size_t bytes, const void *block)

@@ -5,10 +5,11 @@
 #include "live.h"
 #include "sampler.h"
 
-static inline void culet_hook_malloc(size_t bytes, void *block)
+static inline void culet_hook_allocated(size_t bytes, void *block, bool zeroed)
 {
     uint32_t profile = atomic_load_explicit(&culet_sampler_profile, memory_order_relaxed);
 
+    (void)zeroed;
     if (__builtin_expect(!profile, 1) || !block)
         return;
     if (__builtin_expect(culet_sampler_thread.profile == profile && bytes < culet_sampler_thread.distance, 1))
@@ -17,15 +18,10 @@ static inline void culet_hook_malloc(size_t bytes, void *block)
         culet_sampler_count(profile, bytes, block);
 }
 
-static inline void culet_hook_calloc(size_t bytes, void *block)
-{
-    culet_hook_malloc(bytes, block);
-}
-
 static inline void culet_hook_aligned(size_t alignment, size_t bytes, void *block)
 {
     (void)alignment;
-    culet_hook_malloc(bytes, block);
+    culet_hook_allocated(bytes, block, false);
 }
 
 /* Before the block is freed: another thread may get one at this address at once. */
@@ -46,5 +42,5 @@ static inline void culet_hook_realloc(void *block, size_t bytes, void *moved, ui
 {
     if (__builtin_expect(sample != 0, 0))
         culet_sampler_reallocated(block, (uint32_t)sample, !moved && bytes);
-    culet_hook_malloc(bytes, moved);
+    culet_hook_allocated(bytes, moved, false);
 }

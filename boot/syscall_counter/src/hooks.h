@@ -3,25 +3,22 @@
 
 #include "counts.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
-static inline void culet_hook_malloc(size_t bytes, const void *block)
+static inline void culet_hook_allocated(size_t bytes, const void *block, bool zeroed)
 {
+    (void)zeroed;
     if (!block)
         return;
     culet_syscall_counts.mallocs++;
     culet_syscall_counts.malloc_bytes += bytes;
 }
 
-static inline void culet_hook_calloc(size_t bytes, const void *block)
-{
-    culet_hook_malloc(bytes, block);
-}
-
 static inline void culet_hook_aligned(size_t alignment, size_t bytes, const void *block)
 {
     (void)alignment;
-    culet_hook_malloc(bytes, block);
+    culet_hook_allocated(bytes, block, false);
 }
 
 static inline void culet_hook_free(const void *block)
@@ -38,5 +35,5 @@ static inline uint64_t culet_hook_before_realloc(const void *block)
 static inline void culet_hook_realloc(const void *block, size_t bytes, const void *moved, uint64_t before)
 {
     (void)block, (void)before;
-    culet_hook_malloc(bytes, moved);
+    culet_hook_allocated(bytes, moved, false);
 }
