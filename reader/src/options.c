@@ -45,9 +45,10 @@ static uint64_t number(const char *option, const char *text, uint64_t least, uin
 
 struct culet_options culet_options_read(int argc, char **argv)
 {
-    static const struct option known[] = {
-        {"live", no_argument, NULL, 'l'},
-        {"stop", no_argument, NULL, 's'},
+    int live = 0, stop = 0, option;
+    const struct option known[] = {
+        {"live", no_argument, &live, 1},
+        {"stop", no_argument, &stop, 1},
         {"pause-ms", required_argument, NULL, 'p'},
         {"max-chunks", required_argument, NULL, 'c'},
         {"notes", required_argument, NULL, 'n'},
@@ -58,17 +59,11 @@ struct culet_options culet_options_read(int argc, char **argv)
                                     .slice_ns = DEFAULT_PAUSE_MS * UINT64_C(1000000),
                                     .max_chunks = DEFAULT_MAX_CHUNKS,
                                     .notes = 2};
-    bool live = false, stop = false;
-    int option;
 
     opterr = 0;
     while ((option = getopt_long(argc, argv, "", known, NULL)) != -1)
         switch (option) {
-        case 'l':
-            live = true;
-            break;
-        case 's':
-            stop = true;
+        case 0: /* a flag */
             break;
         case 'p':
             options.slice_ns = number("--pause-ms", optarg, 1, MOST_PAUSE_MS) * 1000000;

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 struct arguments {
-    bool info, list, single;
-    struct culet_replay_options options;
+    int info, list, single, paced;
+    enum culet_touch touch;
     const char *path;
 };
 
@@ -40,32 +40,18 @@ static enum culet_touch touch(const char *word)
 
 static struct arguments parse(int argc, char **argv)
 {
-    static const struct option long_options[] = {
-        {"info", no_argument, NULL, 'i'},  {"list", no_argument, NULL, 'l'},        {"single", no_argument, NULL, 's'},
-        {"paced", no_argument, NULL, 'p'}, {"touch", required_argument, NULL, 't'}, {NULL, 0, NULL, 0}};
-    struct arguments arguments = {.options = {.touch = CULET_TOUCH_LINE}};
+    struct arguments arguments = {.touch = CULET_TOUCH_LINE};
+    const struct option long_options[] = {
+        {"info", no_argument, &arguments.info, 1},     {"list", no_argument, &arguments.list, 1},
+        {"single", no_argument, &arguments.single, 1}, {"paced", no_argument, &arguments.paced, 1},
+        {"touch", required_argument, NULL, 't'},       {NULL, 0, NULL, 0}};
     int option;
 
     while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
-        switch (option) {
-        case 'i':
-            arguments.info = true;
-            break;
-        case 'l':
-            arguments.list = true;
-            break;
-        case 's':
-            arguments.single = true;
-            break;
-        case 'p':
-            arguments.options.paced = true;
-            break;
-        case 't':
-            arguments.options.touch = touch(optarg);
-            break;
-        default:
+        if (option == 't')
+            arguments.touch = touch(optarg);
+        else if (option)
             usage();
-        }
     }
     if (optind + 1 != argc)
         usage();
@@ -76,16 +62,17 @@ static struct arguments parse(int argc, char **argv)
 int main(int argc, char **argv)
 {
     struct arguments arguments = parse(argc, argv);
+    struct culet_replay_options options = {.touch = arguments.touch, .paced = arguments.paced};
     struct culet_operations operations = culet_operations_read(arguments.path, arguments.single);
 
     if (arguments.list) {
         culet_report_list(&operations);
     } else if (arguments.info) {
-        culet_report_print(&operations, &arguments.options, NULL);
+        culet_report_print(&operations, &options, NULL);
     } else {
         culet_measure_open(operations.threads);
-        struct culet_replay_result result = culet_replay(&operations, &arguments.options);
-        culet_report_print(&operations, &arguments.options, &result);
+        struct culet_replay_result result = culet_replay(&operations, &options);
+        culet_report_print(&operations, &options, &result);
     }
     if (fflush(stdout) != 0)
         err(1, "cannot write the report");
