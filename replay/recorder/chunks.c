@@ -189,15 +189,13 @@ void culet_chunks_flush_all(void)
 
 void culet_chunks_return(struct culet_trace_chunk *chunk)
 {
-    bool kept = false;
-
     culet_file_lock();
-    write_chunk(chunk);
     if (culet_process->spare_count < sizeof culet_process->spare / sizeof *culet_process->spare) {
+        write_chunk(chunk);
         culet_process->spare[culet_process->spare_count++] = chunk;
-        kept = true;
+        chunk = NULL;
     }
     culet_file_unlock();
-    if (!kept)
+    if (chunk)
         culet_chunks_finish(chunk);
 }

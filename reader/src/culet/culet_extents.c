@@ -124,22 +124,18 @@ void culet_extents_list(struct culet_reading *reading, struct culet_heap *heap)
 static void count_extent(struct culet_heap *heap, const struct culet_extent *extent, const struct culet_region *region)
 {
     uint64_t bytes = extent->end - extent->start;
+    bool is_used = extent->kind == CULET_EXTENT_HUGE;
 
-    switch (extent->kind) {
-    case CULET_EXTENT_HUGE:
-    case CULET_EXTENT_FREED_HUGE:
-        culet_histogram_add(&heap->sizes, extent->kind == CULET_EXTENT_HUGE ? CULET_BLOCK_USED : CULET_BLOCK_FREE,
-                            bytes, 1);
-        heap->huge_bytes += bytes;
-        heap->huge_blocks++;
-        break;
-    case CULET_EXTENT_KEPT:
+    if (extent->kind == CULET_EXTENT_METADATA)
+        return;
+    if (extent->kind == CULET_EXTENT_KEPT) {
         heap->kept_bytes += bytes;
         heap->trim_bytes += culet_region_bytes_in_state(region, extent->start, extent->end, CULET_PAGE_PRESENT);
-        break;
-    case CULET_EXTENT_METADATA:
-        break;
+        return;
     }
+    culet_histogram_add(&heap->sizes, is_used ? CULET_BLOCK_USED : CULET_BLOCK_FREE, bytes, 1);
+    heap->huge_bytes += bytes;
+    heap->huge_blocks++;
 }
 
 bool culet_extents_next(struct culet_reading *reading, struct culet_heap *heap)

@@ -74,13 +74,21 @@ static void add_slot(struct walk *walk, const struct culet_musl_group *group, bo
     heap->used_bytes += used ? group->slot : 0;
 }
 
-/* The group that begins the used slot, if there is one. Groups that begin before are in no slot. */
-static const struct culet_musl_group *group_in(struct walk *walk, uint64_t slot, uint64_t end)
+/* Counts the groups before an address, which begin in no slot. */
+static void skip_to(struct walk *walk, uint64_t address)
 {
     struct culet_musl *heap = walk->heap;
 
-    for (; walk->next < heap->group_count && heap->groups[walk->next].start < slot; walk->next++)
+    for (; walk->next < heap->group_count && heap->groups[walk->next].start < address; walk->next++)
         heap->inconsistent++;
+}
+
+/* The group that begins the used slot, if there is one. */
+static const struct culet_musl_group *group_in(struct walk *walk, uint64_t slot, uint64_t end)
+{
+    const struct culet_musl *heap = walk->heap;
+
+    skip_to(walk, slot);
     const struct culet_musl_group *group = &heap->groups[walk->next];
     if (walk->next == heap->group_count || group->start != slot || group->end > end || group->mapped)
         return NULL;
@@ -118,15 +126,6 @@ static void walk_large(struct walk *walk, const struct culet_musl_group *group)
     heap->large_blocks++;
 }
 
-/* Groups within the region that were not met in a slot. */
-static void skip(struct walk *walk)
-{
-    struct culet_musl *heap = walk->heap;
-
-    for (; walk->next < heap->group_count && heap->groups[walk->next].start < walk->region->end; walk->next++)
-        heap->inconsistent++;
-}
-
 void culet_musl_walk_groups(struct culet_reading *reading, struct culet_musl *heap)
 {
     struct walk walk = {.reading = reading, .heap = heap};
@@ -145,7 +144,7 @@ void culet_musl_walk_groups(struct culet_reading *reading, struct culet_musl *he
             heap->heaps++;
             heap->system_bytes += group->end - group->start;
         }
-        skip(&walk);
+        skip_to(&walk, walk.region->end);
         culet_reading_yield(reading);
     }
 }
