@@ -13,6 +13,9 @@
 #elif defined(__aarch64__)
 #define JUMP_SLOT R_AARCH64_JUMP_SLOT
 #define DATA_SLOT R_AARCH64_GLOB_DAT
+#else /* not known: no entry has it */
+#define JUMP_SLOT UINT32_MAX
+#define DATA_SLOT UINT32_MAX
 #endif
 
 struct object {
@@ -75,70 +78,54 @@ static uintptr_t address(culet_function *function)
     return value;
 }
 
+/* The value of an entry in an object's dynamic section; 0: it has none. */
+static uintptr_t dynamic_value(const struct object *object, intptr_t tag)
+{
+    const ElfW(Dyn) *entry = object->dynamic;
+
+    while (entry->d_tag != DT_NULL && entry->d_tag != tag)
+        entry++;
+    return entry->d_tag == DT_NULL ? 0 : entry->d_un.d_ptr;
+}
+
+/* Changes the entries in a table of relocations. Returns how many. */
+static int hook_table(const struct object *object, intptr_t table_tag, intptr_t bytes_tag, const char *name,
+                      uintptr_t original, uintptr_t replacement)
+{
+    const ElfW(Sym) *symbols = (const void *)dynamic_value(object, DT_SYMTAB);
+    const char *names = (const void *)dynamic_value(object, DT_STRTAB);
+    const ElfW(Rela) *relocation = (const void *)dynamic_value(object, table_tag), *end;
+    int changed = 0;
+
+    if (symbols == NULL || names == NULL || relocation == NULL)
+        return 0;
+    end = relocation + dynamic_value(object, bytes_tag) / sizeof(*relocation);
+    for (; relocation < end; relocation++) {
+        uintptr_t *entry = (uintptr_t *)(object->base + relocation->r_offset);
+        uintptr_t value;
+
+        if (ELF64_R_TYPE(relocation->r_info) != JUMP_SLOT && ELF64_R_TYPE(relocation->r_info) != DATA_SLOT)
+            continue;
+        if (strcmp(names + symbols[ELF64_R_SYM(relocation->r_info)].st_name, name) != 0)
+            continue;
+        value = __atomic_load_n(entry, __ATOMIC_ACQUIRE);
+        if (value != original && !(value >= object->first && value < object->last))
+            continue;
+        changed += write_entry(object, entry, replacement);
+    }
+    return changed;
+}
+
 int culet_plt_hook(const void *inside, const char *name, culet_function *original, culet_function *replacement)
 {
-#ifdef JUMP_SLOT
     struct object object = {.inside = (uintptr_t)inside};
-    const ElfW(Rela) * tables[2] = {NULL, NULL};
-    size_t bytes[2] = {0, 0};
-    const ElfW(Sym) *symbols = NULL;
-    const char *names = NULL;
-    const ElfW(Dyn) * dynamic_entry;
-    int changed = 0, addend = 1, i;
+    uintptr_t kind;
 
     if (!dl_iterate_phdr(find_object, &object) || object.dynamic == NULL)
         return 0;
-    for (dynamic_entry = object.dynamic; dynamic_entry->d_tag != DT_NULL; dynamic_entry++) {
-        switch (dynamic_entry->d_tag) {
-        case DT_SYMTAB:
-            symbols = (const void *)dynamic_entry->d_un.d_ptr;
-            break;
-        case DT_STRTAB:
-            names = (const void *)dynamic_entry->d_un.d_ptr;
-            break;
-        case DT_JMPREL:
-            tables[0] = (const void *)dynamic_entry->d_un.d_ptr;
-            break;
-        case DT_PLTRELSZ:
-            bytes[0] = dynamic_entry->d_un.d_val;
-            break;
-        case DT_PLTREL:
-            addend = dynamic_entry->d_un.d_val == DT_RELA;
-            break;
-        case DT_RELA:
-            tables[1] = (const void *)dynamic_entry->d_un.d_ptr;
-            break;
-        case DT_RELASZ:
-            bytes[1] = dynamic_entry->d_un.d_val;
-            break;
-        default:
-            break;
-        }
-    }
-    if (symbols == NULL || names == NULL || !addend)
+    kind = dynamic_value(&object, DT_PLTREL);
+    if (kind != 0 && kind != DT_RELA)
         return 0;
-
-    for (i = 0; i < 2; i++) {
-        const ElfW(Rela) *relocation = tables[i],
-                         *end = relocation == NULL ? NULL : relocation + bytes[i] / sizeof(*relocation);
-
-        for (; relocation < end; relocation++) {
-            uintptr_t *entry = (uintptr_t *)(object.base + relocation->r_offset);
-            uintptr_t value;
-
-            if (ELF64_R_TYPE(relocation->r_info) != JUMP_SLOT && ELF64_R_TYPE(relocation->r_info) != DATA_SLOT)
-                continue;
-            if (strcmp(names + symbols[ELF64_R_SYM(relocation->r_info)].st_name, name) != 0)
-                continue;
-            value = __atomic_load_n(entry, __ATOMIC_ACQUIRE);
-            if (value != address(original) && !(value >= object.first && value < object.last))
-                continue;
-            changed += write_entry(&object, entry, address(replacement));
-        }
-    }
-    return changed;
-#else
-    (void)inside, (void)name, (void)original, (void)replacement;
-    return 0;
-#endif
+    return hook_table(&object, DT_JMPREL, DT_PLTRELSZ, name, address(original), address(replacement)) +
+           hook_table(&object, DT_RELA, DT_RELASZ, name, address(original), address(replacement));
 }
