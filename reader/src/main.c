@@ -109,31 +109,26 @@ static void read_maps(struct culet_reading *reading)
 
 static void walk(struct culet_reading *reading, void *contexts[WALKERS])
 {
-    bool found[WALKERS];
-
     for (size_t i = 0; i < WALKERS; i++) {
         culet_reading_yield(reading);
         contexts[i] = culet_new(1, walkers[i]->context_bytes);
-        found[i] = (reading->readable || walkers[i]->without_memory) && walkers[i]->recognize(reading, contexts[i]);
-    }
-    culet_reading_resume(reading);
-    for (size_t i = 0; i < WALKERS; i++) {
-        if (found[i]) {
-            uint64_t began = culet_now();
-            if (walkers[i]->walk)
-                walkers[i]->walk(reading, contexts[i]);
-            if (walkers[i]->name == reading->active_malloc)
-                reading->malloc_walk_ns = culet_now() - began;
+        if ((reading->readable || walkers[i]->without_memory) && walkers[i]->recognize(reading, contexts[i]))
             continue;
-        }
         free(contexts[i]);
         contexts[i] = NULL;
     }
     culet_reading_resume(reading);
+    for (size_t i = 0; i < WALKERS; i++) {
+        uint64_t began = culet_now();
+        if (contexts[i] && walkers[i]->walk)
+            walkers[i]->walk(reading, contexts[i]);
+        if (walkers[i]->name == reading->active_malloc)
+            reading->malloc_walk_ns = culet_now() - began;
+    }
+    culet_reading_resume(reading);
     if (reading->pages.exhausted)
         culet_reading_problem(reading,
-                              "Reading the heap of process %d takes more work than its size explains: the "
-                              "heap is "
+                              "Reading the heap of process %d takes more work than its size explains: the heap is "
                               "damaged, or was made so. The reading was given up; the rest is reported by pages.",
                               (int)reading->target.process);
 }
@@ -198,8 +193,7 @@ static void read_pages(struct culet_reading *reading)
     }
     if (reading->pages.incomplete || reading->pages.exhausted)
         culet_reading_problem(reading,
-                              "The state of some pages of process %d is unknown: its mappings are too long "
-                              "for this "
+                              "The state of some pages of process %d is unknown: its mappings are too long for this "
                               "kernel. Linux 6.7 and later can read them.",
                               (int)reading->target.process);
 }

@@ -2,7 +2,6 @@
 
 #include "base/text.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +33,7 @@ static bool search_mapping(struct culet_reading *reading, struct culet_glibc *he
 
 static void find_text(struct culet_reading *reading, struct culet_glibc *heap, const struct culet_mapping *data)
 {
-    snprintf(heap->library, sizeof heap->library, "%s", data->path);
+    heap->library = data->path;
     for (size_t i = 0; i < reading->maps.count; i++) {
         const struct culet_mapping *mapping = &reading->maps.all[i];
         if (mapping->perms[2] == 'x' && mapping->inode == data->inode && strcmp(mapping->path, data->path) == 0) {

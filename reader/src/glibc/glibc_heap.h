@@ -77,7 +77,7 @@ struct culet_glibc_caches {
 };
 
 struct culet_glibc {
-    char library[512];             /* path */
+    const char *library;           /* path */
     uint64_t main;                 /* address of main_arena */
     bool lost;                     /* the arenas were not found, though there must be some */
     unsigned top_offset;           /* of `top` in an arena */

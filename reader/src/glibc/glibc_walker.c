@@ -5,7 +5,6 @@
 #include "glibc/glibc_heap.h"
 #include "walker.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,7 +48,7 @@ static void report_by_pages(struct culet_reading *reading, struct culet_glibc *h
 {
     heap->lost = true;
     heap->arena_count = 0;
-    snprintf(heap->library, sizeof heap->library, "%s", reading->libc ? reading->libc : "");
+    heap->library = reading->libc ? reading->libc : "";
     reading->malloc_by_pages = "glibc";
     culet_reading_problem(reading, "glibc's arenas were not found, because they changed too often meanwhile or are in "
                                    "swap: try again, or with --stop.");
