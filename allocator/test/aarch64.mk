@@ -12,7 +12,8 @@
 #   - threads that only spin slow a thousand forks down beyond any patience;
 #   - it has no seccomp filters;
 #   - two threads may not be seen in their arenas within a minute beside other load;
-#   - it answers that it has followed advice on memory (madvise) that it does not know.
+#   - it answers that it has followed advice on memory (madvise) that it does not follow: to wipe pages in a child, by which a
+#     child of a signal handler is known, and to return locked ones.
 
 ARM_CC ?= aarch64-linux-gnu-gcc
 ARM_AR ?= aarch64-linux-gnu-ar
@@ -35,13 +36,14 @@ endef
 ARM_UNIT = $(eval $(call ARM_TEST,$(1)-$(2)$(5),$(2)/$(1),$(3),$(4),test/unit/$(1).c))
 ARM_PROGRAM = $(eval $(call ARM_TEST,$(1),programs/$(1),$(2),EXPECT_CULET=1 "ARM_PRELOAD=$(or $(4),$(ARM_BUILD)/libculet.so)" $(3),test/programs/programs.h test/programs/$(1).c))
 
-ARM_UNITS := $(filter-out arena barrier rings scavenger huge_cache large os failure model stress weak,$(patsubst test/unit/%.c,%,$(wildcard test/unit/*.c)))
+ARM_UNITS := $(filter-out arena barrier rings scavenger huge_cache large os signals failure model stress weak,$(patsubst test/unit/%.c,%,$(wildcard test/unit/*.c)))
 $(foreach unit,$(ARM_UNITS),$(call ARM_UNIT,$(unit),debug))
 $(call ARM_UNIT,arena,debug,without_membarrier_nobody_keeps_an_arena membarrier_may_be_forbidden_later forks_let_threads_leave_without_membarrier forks_beside_parallel_threads a_child_goes_on_with_the_threads_arena parallel_threads_move_apart)
 $(call ARM_UNIT,scavenger,debug,a_forked_child_gets_a_scavenger_of_its_own)
 $(call ARM_UNIT,huge_cache,debug,a_forked_child_and_its_parent_each_keep_the_cache)
 $(call ARM_UNIT,large,debug,aligned_huge_blocks_leave_no_address_space_behind a_huge_block_without_a_pagemap_entry_is_unmapped)
 $(call ARM_UNIT,os,debug,locked_ranges_keep_no_other)
+$(call ARM_UNIT,signals,debug,forks_in_handlers_beside_the_scavenger)
 $(call ARM_UNIT,failure,release)
 $(call ARM_UNIT,model,release,,MODEL_SEEDS=2)
 $(call ARM_UNIT,stress,release,,STRESS_SCALE=1)
