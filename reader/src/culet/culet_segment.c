@@ -135,26 +135,42 @@ static bool is_expected(const struct culet_heap *heap, const struct culet_segmen
 
 /* ---- slabs ---- */
 
+struct slab_walk {
+    struct culet_reading *reading;
+    struct culet_heap *heap;
+    struct culet_region *region;
+    const struct culet_shape *shape;
+    uint64_t start;
+    uint64_t blocks[2]; /* by state */
+};
+
+static void add_blocks(void *context, uint32_t first, uint32_t blocks, enum culet_block_state state)
+{
+    struct slab_walk *walk = context;
+    uint64_t size = walk->shape->size, from = walk->start + first * size;
+
+    walk->blocks[state] += blocks;
+    if (state == CULET_BLOCK_USED)
+        culet_region_use(walk->region, from, from + blocks * size);
+    culet_region_add_blocks(&walk->reading->regions, walk->region, size, blocks, state);
+}
+
 static void walk_slab(struct culet_reading *reading, struct culet_heap *heap, struct culet_region *region,
                       const unsigned char *descriptor)
 {
     const struct culet_shape *shape = shape_of(heap, descriptor);
-    struct culet_slab_range range = {0};
-    uint64_t start = culet_word_at(descriptor + heap->self.span.start), size = shape->size, used = 0;
+    struct slab_walk walk = {.reading = reading,
+                             .heap = heap,
+                             .region = region,
+                             .shape = shape,
+                             .start = culet_word_at(descriptor + heap->self.span.start)};
+    uint64_t bytes = (uint64_t)shape->pages * heap->self.page_bytes;
 
-    while (culet_slab_next(&heap->self, shape, descriptor, &range)) {
-        uint64_t from = start + range.first * size, to = from + range.blocks * size;
-        if (range.state == CULET_BLOCK_USED) {
-            culet_region_use(region, from, to);
-            used += range.blocks;
-        }
-        culet_region_add_blocks(&reading->regions, region, size, range.blocks, range.state);
-    }
-    culet_heap_add_block(reading, region, (uint64_t)shape->pages * heap->self.page_bytes - shape->blocks * size,
-                         CULET_BLOCK_OVERHEAD);
-    heap->used_bytes += used * size;
-    culet_histogram_add(&heap->sizes, CULET_BLOCK_USED, size, used);
-    culet_histogram_add(&heap->sizes, CULET_BLOCK_FREE, size, shape->blocks - used);
+    culet_slab_each(&heap->self, shape, descriptor, add_blocks, &walk);
+    culet_heap_add_block(reading, region, bytes - (uint64_t)shape->blocks * shape->size, CULET_BLOCK_OVERHEAD);
+    heap->used_bytes += walk.blocks[CULET_BLOCK_USED] * shape->size;
+    for (unsigned state = CULET_BLOCK_USED; state <= CULET_BLOCK_FREE; state++)
+        culet_histogram_add(&heap->sizes, state, shape->size, walk.blocks[state]);
 }
 
 /* ---- all items ---- */

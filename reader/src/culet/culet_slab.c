@@ -19,25 +19,27 @@ static unsigned run_length(uint64_t used, unsigned block, unsigned blocks)
     return length < blocks - block ? length : blocks - block;
 }
 
-bool culet_slab_next(const struct culet_selfmap *self, const struct culet_shape *shape, const unsigned char *slab,
-                     struct culet_slab_range *range)
+void culet_slab_each(const struct culet_selfmap *self, const struct culet_shape *shape, const unsigned char *slab,
+                     culet_slab_range *each, void *context)
 {
-    uint32_t at = range->first + range->blocks, unit = at / self->unit_blocks, block = at % self->unit_blocks;
+    enum culet_block_state state = CULET_BLOCK_FREE;
+    uint32_t first = 0, length = 0;
 
-    if (at >= shape->blocks)
-        return false;
-    uint64_t used = used_blocks(self, slab, unit);
-    *range = (struct culet_slab_range){.first = at, .state = used >> block & 1 ? CULET_BLOCK_USED : CULET_BLOCK_FREE};
-    for (;;) {
-        uint32_t left = shape->blocks - at, room = self->unit_blocks - block;
-        unsigned run = run_length(used, block, block + (left < room ? left : room));
-        range->blocks += run;
-        at += run;
-        if (at == shape->blocks || run < room)
-            return true;
-        used = used_blocks(self, slab, ++unit);
-        block = 0;
-        if ((used & 1) != (range->state == CULET_BLOCK_USED))
-            return true;
+    for (uint32_t done = 0, blocks; done < shape->blocks; done += blocks) {
+        uint64_t used = used_blocks(self, slab, done / self->unit_blocks);
+        blocks = shape->blocks - done < self->unit_blocks ? shape->blocks - done : self->unit_blocks;
+        for (unsigned n = 0, run; n < blocks; n += run) {
+            enum culet_block_state now = used >> n & 1 ? CULET_BLOCK_USED : CULET_BLOCK_FREE;
+            run = run_length(used, n, blocks);
+            if (now != state && length) {
+                each(context, first, length, state);
+                first += length;
+                length = 0;
+            }
+            state = now;
+            length += run;
+        }
     }
+    if (length)
+        each(context, first, length, state);
 }

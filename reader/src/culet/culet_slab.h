@@ -3,12 +3,7 @@
 
 #include "culet/culet_selfmap.h"
 
-/* Blocks in one state, used or free: as many as follow each other. Initialize to zero. */
-struct culet_slab_range {
-    uint32_t first, blocks;
-    enum culet_block_state state;
-};
-
-/* The next range, in order; false if there is none. */
-bool culet_slab_next(const struct culet_selfmap *self, const struct culet_shape *shape, const unsigned char *slab,
-                     struct culet_slab_range *range);
+/* Calls `each` for every maximal range of blocks in one state, used or free, in order. */
+typedef void culet_slab_range(void *context, uint32_t first, uint32_t blocks, enum culet_block_state state);
+void culet_slab_each(const struct culet_selfmap *self, const struct culet_shape *shape, const unsigned char *slab,
+                     culet_slab_range *each, void *context);

@@ -15,6 +15,12 @@ static struct {
 static struct culet_selfmap self = {
     .slab = {.bytes = sizeof slab, .units = sizeof slab.head, .unit_bytes = 16, .free = 0, .remote = 8}};
 
+struct found {
+    uint32_t next;
+    uint64_t blocks[2];
+    enum culet_block_state last;
+};
+
 static enum culet_block_state plain_state(uint32_t index)
 {
     unsigned unit = index / self.unit_blocks, bit = index % self.unit_blocks;
@@ -23,19 +29,18 @@ static enum culet_block_state plain_state(uint32_t index)
     return free || remote ? CULET_BLOCK_FREE : CULET_BLOCK_USED;
 }
 
-/* Returns the number of blocks in all ranges. */
-static uint32_t check_ranges(const struct culet_shape *shape)
+static void each(void *context, uint32_t first, uint32_t blocks, enum culet_block_state state)
 {
-    struct culet_slab_range range = {0}, last = {0};
+    struct found *found = context;
 
-    for (; culet_slab_next(&self, shape, (const unsigned char *)&slab, &range); last = range) {
-        CHECK_EQUAL(range.first, last.first + last.blocks);
-        CHECK(range.blocks > 0, "an empty range");
-        CHECK(range.first == 0 || range.state != last.state, "a range goes on in the same state");
-        for (uint32_t i = 0; i < range.blocks; i++)
-            CHECK_EQUAL(plain_state(range.first + i), range.state);
-    }
-    return last.first + last.blocks;
+    CHECK_EQUAL(first, found->next);
+    CHECK(blocks > 0, "an empty range");
+    CHECK(first == 0 || state != found->last, "a range goes on in the same state");
+    for (uint32_t i = 0; i < blocks; i++)
+        CHECK_EQUAL(plain_state(first + i), state);
+    found->next = first + blocks;
+    found->blocks[state] += blocks;
+    found->last = state;
 }
 
 TEST(ranges_of_blocks_like_the_bits)
@@ -53,7 +58,10 @@ TEST(ranges_of_blocks_like_the_bits)
             slab.unit[u].free = dense == 2 ? ~UINT64_C(0) : dense ? check_random(&state) : 0;
             slab.unit[u].remote = check_random(&state) & check_random(&state) & ~slab.unit[u].free;
         }
-        CHECK_EQUAL(check_ranges(&shape), shape.blocks);
+        struct found found = {0};
+        culet_slab_each(&self, &shape, (const unsigned char *)&slab, each, &found);
+        CHECK_EQUAL(found.next, shape.blocks);
+        CHECK_EQUAL(found.blocks[0] + found.blocks[1], shape.blocks);
     }
 }
 
