@@ -1,7 +1,7 @@
 /* glibc_heap.h - what is known of glibc's heap, and the steps of its walker.
  *
- *   glibc_find         where libc's data has main_arena and mp_
- *   glibc_parameters   mp_: the counts of mapped chunks, and where brk's heap begins
+ *   glibc_find         where libc's data has main_arena and mp_, which has the counts of mapped chunks and where brk's heap
+ *                      begins
  *   glibc_arenas       the list of arenas, their heaps and tops
  *   glibc_locks        waits until no thread is inside malloc
  *   glibc_walk         the chunks of one region, slice by slice; with glibc_tally, glibc_checkpoint and glibc_chain
@@ -104,15 +104,9 @@ struct culet_glibc {
  * heap. */
 bool culet_glibc_find(struct culet_reading *reading, struct culet_glibc *heap);
 
-/* ---- glibc_parameters ---- */
-
 /* Distance from n_mmaps to sbrk_base: from 2.35 on one more int lies before the counts, and padding after them. */
 #define CULET_GLIBC_COUNTS_NEW 36u
 #define CULET_GLIBC_COUNTS_OLD 32u
-
-/* Finds mp_ in libc's data, of which `data` is a copy: `bytes` from address `base` on. */
-void culet_glibc_parameters_find(struct culet_reading *reading, struct culet_glibc *heap, const unsigned char *data,
-                                 uint64_t base, size_t bytes);
 
 /* Updates n_mmaps and mmapped_bytes. Returns mp_.sbrk_base, or 0. */
 uint64_t culet_glibc_parameters_read(struct culet_reading *reading, struct culet_glibc *heap);
