@@ -62,7 +62,7 @@ static void run_thread(struct culet_reading *reading, const struct culet_glibc *
 
     for (unsigned i = 0;
          i < THREAD_RUNS && before && !culet_target_due(&reading->target) && is_in_libc(reading, heap, thread); i++) {
-        bool ran = culet_target_run_thread(&reading->target, thread);
+        bool ran = culet_tracing_run_thread(&reading->target.tracing, thread);
         culet_pages_forget(&reading->pages);
         culet_memory_forget(&reading->memory);
         size_t after = count_locked(reading, heap);

@@ -17,9 +17,6 @@
 /* The least part of a slice for reading: else nothing would be read of a process with many threads. */
 #define LEAST_WORK_NS UINT64_C(5000000)
 
-/* How long culet_target_run_thread lets a thread run. */
-#define RUN_NS 50000
-
 /* The least rest between two pauses. */
 #define LEAST_REST_NS UINT64_C(1000000)
 
@@ -361,10 +358,4 @@ bool culet_target_position(const struct culet_target *target, size_t thread, uin
     *call = strtol(text, NULL, 10);
     *instruction = strtoull(at, NULL, 16);
     return true;
-}
-
-bool culet_target_run_thread(struct culet_target *target, size_t thread)
-{
-    return target->paused && thread < target->tracing.count &&
-           culet_tracing_run_thread(&target->tracing, thread, RUN_NS);
 }

@@ -56,9 +56,6 @@ void culet_target_release(struct culet_target *target);
  * -1 for none. Returns false if unknown. */
 bool culet_target_position(const struct culet_target *target, size_t thread, uint64_t *instruction, long *call);
 
-/* Lets one thread of the paused process run for a moment. Returns false if it cannot (tracing.h). */
-bool culet_target_run_thread(struct culet_target *target, size_t thread);
-
 /* How long to wait for a process that is about to end. */
 #define CULET_TARGET_WAIT_MS 5000u
 

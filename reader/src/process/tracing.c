@@ -25,6 +25,9 @@
 #define SHORT_POLL_NS 30000
 #define LONG_POLL_NS 500000
 
+/* How long culet_tracing_run_thread lets a thread run. */
+#define RUN_NS 50000
+
 /* A thread can be neither seizable nor gone for a moment: a thread that calls exec takes over the number of the main
  * thread. */
 #define SEIZE_TRIES 3
@@ -310,7 +313,7 @@ void culet_tracing_sample(struct culet_tracing *tracing, size_t count, uint64_t 
     normalize(tracing);
 }
 
-bool culet_tracing_run_thread(struct culet_tracing *tracing, size_t index, uint64_t ns)
+bool culet_tracing_run_thread(struct culet_tracing *tracing, size_t index)
 {
     struct culet_tracee *thread = &tracing->threads[index];
 
@@ -318,7 +321,7 @@ bool culet_tracing_run_thread(struct culet_tracing *tracing, size_t index, uint6
         ptrace(PTRACE_CONT, thread->tid, NULL, NULL) != 0)
         return false;
     thread->stopped = false;
-    culet_sleep_ns(ns);
+    culet_sleep_ns(RUN_NS);
     ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL);
     await_stop(tracing, thread, culet_now(), UINT64_MAX);
     return true;

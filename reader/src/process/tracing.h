@@ -44,7 +44,7 @@ void culet_tracing_sample(struct culet_tracing *tracing, size_t count, uint64_t 
 /* Releases all threads. */
 void culet_tracing_release(struct culet_tracing *tracing);
 
-/* Lets one stopped thread run for `ns` and stops it again. Returns false if it cannot run: it has a pending signal,
+/* Lets one stopped thread run for a moment and stops it again. Returns false if it cannot run: it has a pending signal,
  * or is group-stopped. (No single steps: their trap is a signal that would kill the process if the reader died just
  * then.) */
-bool culet_tracing_run_thread(struct culet_tracing *tracing, size_t index, uint64_t ns);
+bool culet_tracing_run_thread(struct culet_tracing *tracing, size_t index);
