@@ -37,7 +37,7 @@ RUN_cxx-glibc := $(TEST_BUILD)/programs/cxx
 $(eval $(call PROGRAM,TESTS,fork))
 LONG_TESTS += fork-long fork-more-long
 DEPS_fork-long := $(DEPS_fork)
-RUN_fork-long := env FORKS=20000 $(RUN_fork) fork_with_live_threads
+RUN_fork-long := env FORKS=4000 $(RUN_fork) fork_with_live_threads
 DEPS_fork-more-long := $(DEPS_fork)
 RUN_fork-more-long := env FORKS=1000 $(RUN_fork) fork_while_threads_only_free threads_fork_at_the_same_time \
 	fork_while_threads_come_and_go
