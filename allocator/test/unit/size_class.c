@@ -91,6 +91,22 @@ TEST(shapes_fit_the_descriptor)
     }
 }
 
+/* Of blocks that begin at each line of the caches, or at every second one, fourth one and so on. */
+TEST(slabs_of_classes_that_share_a_part_of_the_caches_have_colours)
+{
+    static const struct {
+        size_t bytes;
+        unsigned lines;
+    } expected[] = {{64, 1}, {112, 1}, {128, 2}, {192, 1}, {256, 4}, {384, 2}, {512, 8}, {1024, 16}, {2048, 1}};
+
+    culet_size_class_setup();
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        unsigned klass = culet_size_class(expected[i].bytes);
+        CHECK_EQUAL(culet_classes[klass].colours + 1u, expected[i].lines);
+        CHECK_EQUAL(culet_classes[klass + CULET_SIZES].colours, 0);
+    }
+}
+
 TEST(aligned_classes_are_aligned_and_the_smallest_and_take_no_more_than_pages)
 {
     culet_size_class_setup();
