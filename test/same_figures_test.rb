@@ -67,7 +67,30 @@ class SameFiguresTest < Minitest::Test
     end
   end
 
+  # The group above has the larger limit, but another process has used most of it.
+  def test_the_limit_that_leaves_least_is_the_doctor_s_too
+    with_cgroup(LIMIT) do |above|
+      groups = %w[other inner].map { |name| File.join(above, name) }
+      File.write("#{above}/cgroup.subtree_control", "+memory") if File.exist?("#{above}/cgroup.subtree_control")
+      groups.each { |group| Dir.mkdir(group) }
+      limit(groups.last, LIMIT - (50 << 20))
+      commands = ["kept = 'x' * (200 << 20)", "kept = nil"].zip(groups).map do |code, group|
+        in_cgroup(group, RbConfig.ruby, "--disable-gems", "-e", "#{code}; puts :up; $stdout.flush; sleep")
+      end
+      with_program(*commands.first) { with_program(*commands.last) { |pid| assert_limit(LIMIT, pid) } }
+    ensure
+      groups&.each { |group| remove(group) if Dir.exist?(group) }
+    end
+  end
+
   private
+
+  def assert_limit(bytes, pid)
+    assert_equal bytes, Culet::Limit::Inquiry.new(pid).call["limit_bytes"]
+    out, = run_culet("doctor", pid.to_s, "--json")
+    found = JSON.parse(out)["findings"].find { |one| one["topic"] == "memory limit" }
+    assert_includes found["text"], "may use #{Culet::Text::Size.limit(bytes)}"
+  end
 
   # What is read from the copied files is equal at once; counts of malloc follow within seconds.
   def assert_the_same(program, group, root)
