@@ -9,8 +9,9 @@ require_relative "prediction_programs"
 require_relative "fault_cost"
 require_relative "prediction_trial"
 
-# What a watch by culet explain costs the program that is watched: by CPU time, which differs from turn to turn, and by
-# page faults, which do so less. They are what the copies of looks cost it: each page that it writes to next is copied.
+# What a watch by culet explain costs the program that is watched: CPU time, and page faults, whose number varies less
+# from turn to turn. The faults are due to the forked copies of looks: the kernel copies each page that the program
+# writes to while such a copy lives.
 class CostTrial < PredictionTrial
   HEAD = ["turn", "requests", "CPU ms of a request", "page faults of a request", "CPU s of culet explain", "p50 ms",
           "p99 ms", "longest ms"].freeze

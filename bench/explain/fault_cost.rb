@@ -29,7 +29,7 @@ module FaultCost
   end
   private_class_method :write_after_fork
 
-  # @return [Array(Integer, IO)] its number, and what it ends with once closed
+  # @return [Array(Integer, IO)] process number of the copy, and a pipe: closing the pipe ends the copy
   def self.copy_of_process
     wait, release = IO.pipe
     copy = fork do
