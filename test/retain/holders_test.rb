@@ -89,9 +89,14 @@ class RetainHoldersTest < Minitest::Test
         return Qnil;
     }
 
+    static VALUE refuse(ID name, VALUE *unused) { rb_raise(rb_eRuntimeError, "this variable cannot be read"); }
+
     void Init_shelf(void)
     {
         VALUE class = rb_define_class("Shelf", rb_cObject);
+
+        for (char name[] = "$unreadable_a"; name[12] <= 'z'; name[12]++)
+            rb_define_virtual_variable(name, refuse, NULL);
 
         rb_undef_alloc_func(class);
         rb_gc_register_address(&registered);
@@ -164,6 +169,10 @@ class RetainHoldersTest < Minitest::Test
       File.mkfifo("#{folder}/fifo")
       assert_kept("ARGV.replace([\"#{folder}/fifo\"]); $list = big", /global \$list/, nil)
     end
+  end
+
+  def test_a_global_variable_is_named_beside_some_that_raise_when_they_are_read
+    assert_kept("require #{File.join(self.class.extension, "shelf").dump}; $list = big", /global \$list/, nil)
   end
 
   # The counts of the agent are made in another way (agent/objects.c).

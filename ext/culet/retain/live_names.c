@@ -224,18 +224,25 @@ static void write_closure(struct culet_live *live, const struct culet_holder *ho
         write_code_place(culet_internals_proc_code(proc), file, line);
 }
 
+/* Of Regexp, which are made when they are read, those that warn, and the one that opens a file of ARGV. */
+static bool is_read_with_effects(const char *name)
+{
+    return (strlen(name) == 2 && strchr("~&`'+123456789=,;/KC", name[1]) != NULL) || strcmp(name, "$FILENAME") == 0;
+}
+
+static VALUE read_global(VALUE name)
+{
+    return rb_gv_get(StringValueCStr(name));
+}
+
+/* A variable that an extension defines may raise when it is read. */
 static VALUE find_global(VALUE value)
 {
     VALUE names = rb_f_global_variables();
 
     for (long i = 0; i < RARRAY_LEN(names); i++) {
         VALUE name = rb_sym2str(rb_ary_entry(names, i));
-        const char *text = RSTRING_PTR(name);
-        /* Regexp's own, which are made when they are read, those that warn, and the one that opens a file of ARGV */
-        if ((RSTRING_LEN(name) == 2 && strchr("~&`'+123456789=,;/KC", text[1]) != NULL) ||
-            strcmp(text, "$FILENAME") == 0)
-            continue;
-        if (rb_gv_get(StringValueCStr(name)) == value)
+        if (!is_read_with_effects(RSTRING_PTR(name)) && culet_try(read_global, name) == value)
             return name;
     }
     return Qnil;
