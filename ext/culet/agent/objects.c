@@ -43,7 +43,7 @@ static struct tally tally_of(const struct count *count, VALUE object, size_t slo
     int type = (int)(flags & RUBY_T_MASK);
     int asked = type != T_DATA || (count->options->data & CULET_REPORT_DATA) != 0;
     struct culet_object_bytes bytes =
-        asked ? culet_object_bytes(object, slot_bytes) : culet_object_bytes_unmeasured(slot_bytes);
+        asked ? culet_object_bytes(object, slot_bytes) : (struct culet_object_bytes){.slot = slot_bytes};
     int shared = (type == T_STRING || type == T_ARRAY) && (flags & CULET_ELEMENTS_SHARED) != 0;
     size_t in_malloc = CULET_MALLOC_HAS_TRANSIENT ? bytes.transient : 0;
 

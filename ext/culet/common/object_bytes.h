@@ -35,9 +35,3 @@ bool culet_transient_exists(void);
 
 /* The bytes that an object has there. */
 size_t culet_transient_bytes(VALUE object);
-
-/* The slot only, as of an object whose size was not requested. */
-static inline struct culet_object_bytes culet_object_bytes_unmeasured(size_t slot_bytes)
-{
-    return (struct culet_object_bytes){.slot = slot_bytes};
-}

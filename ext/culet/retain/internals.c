@@ -16,8 +16,7 @@ static enum culet_internal kind_of(const char *name)
                  {"ment", INTERNAL_METHOD},
                  {"iseq", INTERNAL_CODE},
                  {"callcache", INTERNAL_CALL_CACHE},
-                 {"constcache", INTERNAL_CONSTANT_CACHE},
-                 {"fields", INTERNAL_FIELDS}};
+                 {"constcache", INTERNAL_CONSTANT_CACHE}};
 
     for (size_t i = 0; name != NULL && i < sizeof(kinds) / sizeof(kinds[0]); i++)
         if (strcmp(name, kinds[i].name) == 0)

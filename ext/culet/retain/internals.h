@@ -12,8 +12,7 @@ enum culet_internal {
     INTERNAL_METHOD,
     INTERNAL_CODE,
     INTERNAL_CALL_CACHE,
-    INTERNAL_CONSTANT_CACHE,
-    INTERNAL_FIELDS
+    INTERNAL_CONSTANT_CACHE
 };
 
 /* The kind of a T_IMEMO, by the name that Ruby has for it. */

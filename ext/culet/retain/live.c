@@ -15,7 +15,7 @@
 struct question {
     struct culet_live *live;
     VALUE object;
-    int internal; /* kind of T_IMEMO; -1: another type */
+    int internal; /* enum culet_internal; INTERNAL_NONE: no T_IMEMO */
     int layer;
     bool collecting;  /* the walk goes on: holders may be added */
     bool named_owner; /* of a method entry: its class is named */
