@@ -224,7 +224,8 @@ static void write_closure(struct culet_live *live, const struct culet_holder *ho
         write_code_place(culet_internals_proc_code(proc), file, line);
 }
 
-/* Of Regexp, which are made when they are read, those that warn, and the one that opens a file of ARGV. */
+/* Variables that are not read: those of Regexp, whose values are made by the read, those that warn, and $FILENAME, which
+ * opens a file of ARGV. */
 static bool is_read_with_effects(const char *name)
 {
     return (strlen(name) == 2 && strchr("~&`'+123456789=,;/KC", name[1]) != NULL) || strcmp(name, "$FILENAME") == 0;
