@@ -30,7 +30,7 @@ struct set {
     char outer[SET_BYTES];
 };
 
-static struct culet_interned sets = CULET_INTERNED_EMPTY;
+static struct culet_texts sets = CULET_INTERNED_EMPTY;
 static const struct culet_profile_api *api;
 static const struct culet_labels_listener *listener;
 static ID fiber_label; /* a fiber-local variable: the number of the set */
@@ -354,22 +354,9 @@ uint64_t culet_labels_write(struct culet_buffer *buffer, const culet_interned_bi
     return culet_interned_write(&sets, buffer, 'L', which);
 }
 
-/* ---- fork ---- */
-
-static void lock(void)
-{
-    culet_interned_lock(&sets);
-}
-
-static void unlock(void)
-{
-    culet_interned_unlock(&sets);
-}
-
-static void unlock_child(void)
+static void begin_boot(void)
 {
     boots = true;
-    culet_interned_unlock(&sets);
 }
 
 void culet_init_profile_labels(VALUE profile, const struct culet_profile_api *profile_api)
@@ -379,7 +366,7 @@ void culet_init_profile_labels(VALUE profile, const struct culet_profile_api *pr
     api = profile_api;
     fiber_hook = Qnil;
     fiber_label = rb_intern("__culet_profile_label__");
-    if ((error = pthread_atfork(lock, unlock, unlock_child)) != 0)
+    if ((error = culet_interned_prepare()) != 0 || (error = pthread_atfork(NULL, NULL, begin_boot)) != 0)
         rb_syserr_fail(error, "pthread_atfork");
     rb_define_singleton_method(profile, "label", profile_label, -1);
     rb_define_singleton_method(profile, "labels", profile_labels, 0);

@@ -62,7 +62,7 @@ static struct {
 } sampler;
 
 static const struct culet_profile_api *api;
-static struct culet_interned types = CULET_INTERNED_EMPTY;
+static struct culet_texts types = CULET_INTERNED_EMPTY;
 static VALUE hook;                             /* TracePoint */
 static VALUE key_allocated;                    /* of GC.stat */
 static culet_heap_memsize_function *slot_size; /* NULL: all slots have the size below */
