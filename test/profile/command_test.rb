@@ -112,4 +112,14 @@ class ProfileCommandTest < Minitest::Test
     assert_match(/No such file or directory.*nonexistent/, err)
     assert_empty Dir.children(folder)
   end
+
+  def test_an_allocator_that_cannot_be_preloaded_leaves_no_folder
+    folder = new_folder
+    Dir.mkdir("#{folder}/a b")
+    library = compile_c("#{folder}/a b/libx.so", "void *malloc(unsigned long bytes) { return (void *)bytes; }", "-shared", "-fPIC", "-fno-builtin")
+    _, err, status = run_culet("profile", "--allocator", library, "--", "true", env: TestHelper::NEUTRAL.merge("TMPDIR" => folder))
+    assert_equal 1, status.exitstatus
+    assert_match(/cannot be preloaded, because the loader takes spaces/, err)
+    assert_equal ["a b"], Dir.children(folder)
+  end
 end

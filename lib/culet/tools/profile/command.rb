@@ -65,7 +65,8 @@ module Culet
       # Starts the command, unless it has been started.
       #
       # @return [Command] itself
-      # @raise [SystemCallError] when that is impossible
+      # @raise [Culet::Error] when the allocator is not installed, or cannot be preloaded
+      # @raise [SystemCallError] when the command cannot be started
       def start
         return self if @folder
 
@@ -81,7 +82,7 @@ module Culet
         @descendants = Descendants.new(foreground.pid, @folder)
         @descendants.look
         self
-      rescue SystemCallError
+      rescue Error, SystemCallError
         clean_up
         raise
       end
