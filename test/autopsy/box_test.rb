@@ -191,6 +191,12 @@ class AutopsyBoxTest < Minitest::Test
     assert_equal [nil], JSON.parse(out)["autopsies"].map { |one| one.dig("cause", "group_kills") }.uniq
   end
 
+  def test_several_files_are_all_told_of
+    2.times { |number| File.binwrite(box_path(number), whole) }
+    assert_equal [42, 42], autopsy(box_path(0), box_path(1))["autopsies"].map { |one| one["pid"] }
+    assert_equal 42, autopsy(box_path(0))["pid"]
+  end
+
   def test_wrong_usage
     { [] => 2, ["--kernel", "x"] => 2, [@folder] => 1 }.each { |words, number| assert_sentence(//, "autopsy", *words, status: number) }
   end

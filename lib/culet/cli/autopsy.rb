@@ -53,7 +53,7 @@ module Culet
 
       def json(findings)
         documents = findings.map { |one| Culet::Autopsy::Document.new(one).to_h }
-        JSON.generate(options[:all] ? { "autopsies" => documents } : documents.first)
+        JSON.generate(options[:all] || documents.size > 1 ? { "autopsies" => documents } : documents.first)
       end
 
       def table(findings) = Culet::Autopsy::Table.new(findings, color: color?).to_s
