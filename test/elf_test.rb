@@ -65,6 +65,18 @@ class ElfTest < Minitest::Test
     end
   end
 
+  # As many as a header can tell of, each a whole megabyte.
+  def test_a_file_of_very_many_notes_is_not_read_for_ever
+    path = File.join(new_folder, "x")
+    note = [4, 0, 56 * 1000, 0, 0, 1 << 20, 0, 0].pack("L<2Q<6")
+    header = ["\x7fELF\x02\x01".b, 62, 64, 56, 1000].pack("a18S<x12Q<x14S<2").ljust(64, "\0")
+    File.binwrite(path, header + (note * 1000))
+    File.truncate(path, 2 << 20)
+    elf = Elf.new(path)
+    assert_nil elf.build_id
+    assert_operator elf.bytes_read, :<, 50 << 20
+  end
+
   # Wherever a file is cut off, the answer is an answer or Elf::Invalid.
   def test_damaged_files_never_raise_anything_else
     whole = File.binread(Dir["#{RbConfig::CONFIG["rubyarchdir"]}/**/etc.so"].first)

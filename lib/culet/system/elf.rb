@@ -42,9 +42,12 @@ module Culet
     NAME_BYTES = 400
     # Libraries that a file needs: real ones have a tenth of it.
     MOST_NEEDED = 1000
+    # Segments of notes; real files have up to four.
+    MOST_NOTES = 16
     private_constant :PT_LOAD, :PT_DYNAMIC, :PT_INTERP, :PT_NOTE, :NT_GNU_BUILD_ID, :DT_NEEDED, :DT_STRTAB,
                      :DT_SONAME, :SHT_SYMTAB, :SHT_DYNSYM, :FUNCTIONS, :SECTION_BYTES,
-                     :SYMBOL_BYTES, :MOST_BYTES, :MOST_SYMBOL_BYTES, :NAME_BYTES, :MOST_NEEDED
+                     :SYMBOL_BYTES, :MOST_BYTES, :MOST_SYMBOL_BYTES, :NAME_BYTES, :MOST_NEEDED,
+                     :MOST_NOTES
 
     # @param path [String] a file; it is opened for each read and not kept open
     # @return [Boolean] whether the file starts like an ELF file; false when it cannot be read
@@ -93,7 +96,7 @@ module Culet
     def build_id
       return unless readable?
 
-      segments(PT_NOTE).each do |segment|
+      segments(PT_NOTE).first(MOST_NOTES).each do |segment|
         found = build_id_in(read(segment[:offset], segment[:file_size]))
         return found if found
       end
