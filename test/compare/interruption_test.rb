@@ -30,6 +30,16 @@ class InterruptionTest < Minitest::Test
     assert_equal "HUP", interruption.signal
   end
 
+  # As when each takes longer than the pause, or when the terminal has stopped the program.
+  def test_calls_that_are_late_are_not_made_up_for
+    calls = 0
+    Interruption.new.at_intervals(0.02, 0.1) { sleep(0.2) if (calls += 1) == 2; true }
+    assert_equal 2, calls
+    calls = 0
+    Interruption.new.at_intervals(0.001, 0.01) { calls += 1 }
+    assert_operator calls, :<=, 11
+  end
+
   PATIENCE_SECONDS = 60
   private_constant :PATIENCE_SECONDS
 end

@@ -36,7 +36,8 @@ module Culet
     # @return [Boolean] whether one did
     def wait(seconds) = !@waker.wait_readable(seconds).nil?
 
-    # Calls the block at regular times until it returns false or the time is over. A signal ends a pause, not the calls.
+    # Calls the block at regular times until it returns false or the time is over; times that pass during a call are
+    # left out. A signal ends a pause, not the calls.
     #
     # @param every [Float, nil] seconds from one call to the next; nil: only one call
     # @param most [Float, nil] seconds from the first call to the last; nil: without a limit
@@ -44,8 +45,10 @@ module Culet
       start = Clock.now
       count = 0
       while yield
-        count += 1
-        break if every.nil? || (most && count * every > most)
+        break if every.nil?
+
+        count = [count + 1, ((Clock.now - start) / every).ceil].max
+        break if most && count * every > most
 
         wait([start + (count * every) - Clock.now, 0].max)
       end
