@@ -64,10 +64,13 @@ class CowExperimentTest < Minitest::Test
       "echo hello" => /the program printed "hello" instead of "phase built"/,
       "echo 'phase built'; read -r l; echo 'phase forked'; read -r l" => /phase forked has no process number/,
       "echo 'phase built'; read -r l; sleep 77 & echo \"phase forked $!\"; read -r l; echo 'phase first soon'; read -r l" => /phase first has no seconds/,
+      "printf 'phase \\377\\n'" => /the program printed "phase \\xFF" instead of "phase built"/,
+      "yes x | tr -d '\\n'" => /the program printed "x{200}" instead of "phase built"/,
+      "printf 'phase'; sleep 77" => /the next phase was not reached within 1 seconds/,
       "sleep 78" => /the next phase was not reached within 1 seconds/ }.each do |script, sentence|
       with_script(script) do |path|
         out, err, status = run_culet("cow", "experiment", *SMALL, "--with", "sh", "--script", path, "--allocators", "glibc",
-                                     "--runs", "1", "--timeout", script.start_with?("sleep") ? "1" : PATIENCE_SECONDS.to_s, env: NEUTRAL)
+                                     "--runs", "1", "--timeout", sentence.source.include?("next phase") ? "1" : PATIENCE_SECONDS.to_s, env: NEUTRAL)
         assert_equal 1, status.exitstatus
         assert_match sentence, err
         assert_match(/^excluded: sh on glibc, the parent collects: /, out)

@@ -14,9 +14,11 @@ module Culet
       class Run
         PHASES = %w[built forked first second].freeze
         LINE = /\Aphase (\w+)(?: (\S+))?\n\z/
+        # Of a longer line, the rest is not read.
+        MOST_LINE_BYTES = 200
         # Interval of checks for an interruption.
         STEP_SECONDS = 0.2
-        private_constant :PHASES, :LINE, :STEP_SECONDS
+        private_constant :PHASES, :LINE, :MOST_LINE_BYTES, :STEP_SECONDS
 
         # @param strings [Integer] number of strings
         # @param timeout_seconds [Float] for one phase
@@ -88,16 +90,20 @@ module Culet
           match[2]
         end
 
+        # A script may print a part of a line, or what is no text.
         def line_within(seconds)
           deadline = Clock.now + seconds
-          until @lines.wait_readable(STEP_SECONDS)
+          line = "".b
+          until line.end_with?("\n") || line.bytesize == MOST_LINE_BYTES
+            ready = @lines.wait_readable(STEP_SECONDS)
             @interruption.check
-            next unless Clock.now > deadline
+            if Clock.now > deadline
+              raise Benchmark::Exclusion, "the next phase was not reached within #{seconds.round} seconds"
+            end
 
-            raise Benchmark::Exclusion, "the next phase was not reached within #{seconds.round} seconds"
+            line << (@lines.getbyte || break) if ready
           end
-          @interruption.check
-          @lines.gets
+          line unless line.empty?
         end
 
         def whole(text)
