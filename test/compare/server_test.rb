@@ -130,6 +130,19 @@ class CompareServerTest < Minitest::Test
     taken&.close
   end
 
+  # As a server of another protocol does.
+  def test_an_answer_without_an_end_of_a_line
+    { "HTTP/1.1 204 No" => 204, "220 mail" => nil, "\xff\xff" => nil }.each do |text, status|
+      listener = TCPServer.new("127.0.0.1", 0)
+      server = Thread.new { listener.accept.tap { |socket| socket.write(text) } }
+      answer = Timeout.timeout(PATIENCE_SECONDS) { Culet::Compare::LoadTarget.local(listener.addr[1]).status }
+      assert_equal [status], [answer], text
+    ensure
+      server&.value&.close
+      listener&.close
+    end
+  end
+
   # Needs the network or the gems from an earlier use. Its bundle does not have culet, which trims in it all the same.
   def test_the_rack_workload
     out, = assert_culet_success("compare", "rack", "--allocators", "glibc,jemalloc:trim", "--runs", "1", "--duration", "1", "--scale", "0.1", "--json",

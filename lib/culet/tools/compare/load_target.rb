@@ -58,7 +58,7 @@ module Culet
         Socket.tcp(@uri.hostname, @uri.port, connect_timeout: 1) do |socket|
           socket.write("GET #{@uri.request_uri} HTTP/1.1\r\n" \
                        "Host: #{@uri.host}:#{@uri.port}\r\nConnection: close\r\n\r\n")
-          socket.wait_readable(10) ? socket.gets.to_s[%r{\AHTTP/1\.\d (\d{3})}, 1]&.to_i : nil
+          socket.readpartial(64)[%r{\AHTTP/1\.\d (\d{3})}, 1]&.to_i if socket.wait_readable(10)
         end
       rescue SystemCallError, SocketError, IOError
         nil

@@ -148,8 +148,7 @@ module Culet
       end
 
       def await_answer(target)
-        status = nil
-        until target.answers? && (status = target.status)
+        until (status = target.status)
           check_limits
           raise_ended("before it answered at #{target}") if @child.wait(POLL_START_SECONDS)
           next if @child.age_seconds <= START_SECONDS
