@@ -33,10 +33,10 @@ module Culet
     FULL = [Errno::ENOSPC, Errno::EDQUOT].freeze
     private_constant :WATCH_SECONDS, :SUMMARIES, :NAME_BYTES, :FULL
 
+    # Without a lock, which a signal handler could not take: Ruby runs each call of an Array's or a Hash's methods whole.
     @children = []
     @statuses = {} # of processes that were waited for: the signal, or 0
     @missing = {} # whose status was not known at the last look
-    @mutex = Mutex.new
 
     class << self
       # Starts the black box of this process and of those that it will fork. Does nothing if there is one.
@@ -95,11 +95,10 @@ module Culet
         @missing = {}
         @children = []
         @statuses = {}
-        @mutex = Mutex.new
         @watcher = nil
       end
 
-      # The program has waited for a process. May be called in a signal handler.
+      # The program has waited for a process.
       #
       # @api private
       def ended(status)
@@ -112,10 +111,8 @@ module Culet
       def watch(pid)
         return unless running?
 
-        @mutex.synchronize do
-          @children << pid
-          @watcher = BackgroundThread.start("culet-blackbox") { watch_children } unless @watcher&.alive?
-        end
+        @children << pid
+        @watcher = BackgroundThread.start("culet-blackbox") { watch_children } unless @watcher&.alive?
       end
 
       # The process ends by its own will.
@@ -208,9 +205,9 @@ module Culet
       end
 
       def watch_children
-        until @mutex.synchronize { @children.empty? }
+        until @children.empty?
           sleep(WATCH_SECONDS)
-          @mutex.synchronize { @children.dup }.each { |pid| look_at(pid) }
+          @children.dup.each { |pid| look_at(pid) }
         end
       end
 
@@ -222,8 +219,10 @@ module Culet
         # A zombie's file is locked until the last of its threads has ended.
         return if file && !unlocked && File.exist?("/proc/#{pid}")
 
-        @mutex.synchronize { [@children, @missing, @statuses].each { |all| all.delete(pid) } }
-        return unless unlocked
+        # Of two threads that were started at once, one tells of it.
+        first = @children.delete(pid)
+        [@missing, @statuses].each { |all| all.delete(pid) }
+        return unless first && unlocked
 
         require_relative "tools/autopsy"
         lines = Autopsy::Ended.new([file]).witnessed(signal: status)

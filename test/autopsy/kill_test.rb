@@ -186,6 +186,16 @@ class AutopsyKillTest < Minitest::Test
     assert_equal Integer(pid), box.pid
   end
 
+  # Where no lock can be taken.
+  def test_a_signal_handler_may_fork
+    out, err, = run_boxed(<<~RUBY)
+      trap(:USR1) { puts Process.wait2(fork { exit!(Culet::BlackBox.running? ? 3 : 4) }).last.exitstatus; exit }
+      Process.kill(:USR1, $$)
+      sleep
+    RUBY
+    assert_equal ["3\n", ""], [out, err]
+  end
+
   def test_the_parent_writes_a_summary
     _, err, = run_boxed(<<~RUBY)
       child = fork { Process.kill(:KILL, $$); sleep }
