@@ -137,6 +137,8 @@ static void read_operands(struct cursor *cursor, uint8_t first, struct culet_tra
         event->bytes = size(cursor, first);
         event->allocated = allocated_address(cursor);
         event->end_sequence = event->sequence + 1 + number(cursor);
+        if (event->end_sequence <= event->sequence)
+            damaged(cursor);
         cursor->expected = event->end_sequence + 1;
         break;
     case CULET_EVENT_ALIGNED:

@@ -83,6 +83,19 @@ class DamageTest < Minitest::Test
     assert_sentence(/newer culet \(format 99\)/, "replay", path)
   end
 
+  # @return [String] a trace of one chunk with these events
+  def trace(*events)
+    head = ["culettrc", 1, 4096, 65_536, 4096, 1].pack("a8 L4 Q").ljust(4096, "\0")
+    [head, [0x4b4e4843, 8 + events.sum(&:bytesize)].pack("L2"), *events].join
+  end
+
+  # A realloc with the number 3 whose wait is 2^64 - 3, so that it would end as number 1, and a malloc with the number 4.
+  def test_a_realloc_that_ends_before_it_begins_is_refused
+    wait = [0xFD, *[0xFF] * 8, 1]
+    File.binwrite(path, trace([7, 1, 1].pack("C*"), [0x1B, 2, 4, 4, *wait].pack("C*"), [0x19, 2, 8].pack("C*")))
+    assert_refused(/is damaged at byte /, path)
+  end
+
   # Whatever the bytes: an answer or one sentence, never a crash. The seed is fixed, so that a failure comes again.
   def test_damaged_bytes_never_crash_the_player
     whole = File.binread(FIXTURES.first)
