@@ -88,13 +88,21 @@ static uintptr_t dynamic_value(const struct object *object, intptr_t tag)
     return entry->d_tag == DT_NULL ? 0 : entry->d_un.d_ptr;
 }
 
+/* An address in it, which glibc has relocated, and musl has not; NULL: there is none. */
+static const void *dynamic_address(const struct object *object, intptr_t tag)
+{
+    uintptr_t value = dynamic_value(object, tag);
+
+    return (const void *)(value != 0 && value < object->base ? object->base + value : value);
+}
+
 /* Changes the entries in a table of relocations. Returns how many. */
 static int hook_table(const struct object *object, intptr_t table_tag, intptr_t bytes_tag, const char *name,
                       uintptr_t original, uintptr_t replacement)
 {
-    const ElfW(Sym) *symbols = (const void *)dynamic_value(object, DT_SYMTAB);
-    const char *names = (const void *)dynamic_value(object, DT_STRTAB);
-    const ElfW(Rela) *relocation = (const void *)dynamic_value(object, table_tag), *end;
+    const ElfW(Sym) *symbols = dynamic_address(object, DT_SYMTAB);
+    const char *names = dynamic_address(object, DT_STRTAB);
+    const ElfW(Rela) *relocation = dynamic_address(object, table_tag), *end;
     int changed = 0;
 
     if (symbols == NULL || names == NULL || relocation == NULL)
