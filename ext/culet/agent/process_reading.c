@@ -2,7 +2,7 @@
 
 #include "common/job.h"
 #include "limit/state.h"
-#include "profile/ruby_profile.h"
+#include "profile/active_profile.h"
 #include "reading/ruby_stats.h"
 #include "trim/trimmer.h"
 
@@ -24,7 +24,7 @@ size_t culet_process_reading_write(char *text)
     culet_reader_ruby(&reader);
     culet_reader_malloc(&reader, malloc_pace);
     reading->trims = culet_trimmer_totals(&reading->trim_returned);
-    reading->profile = (uint64_t)culet_profile_running();
+    reading->profile = (uint64_t)culet_active_profile->running();
     reading->limit = (uint64_t)culet_limit_watched();
     /* a client takes an answer that is equal to the one before for no change */
     reading->ruby_time = reading->malloc_time = CULET_UNKNOWN;

@@ -83,7 +83,6 @@ static void prepare(void)
         return;
     if ((error = pthread_atfork(NULL, NULL, reset_in_child)) != 0)
         rb_syserr_fail(error, "pthread_atfork");
-    culet_gc_prepare();
     culet_gc_watch(on_collection);
     culet_labels_listen(&label_blocks);
     ruby_vm_at_exit(stop_at_exit);

@@ -18,6 +18,7 @@
 #include "blackbox/holders.h"
 #include "common/filter.h"
 #include "common/sleeper.h"
+#include "profile/active_profile.h"
 #include "profile/top.h"
 #include "reading/reading.h"
 
@@ -72,7 +73,7 @@ static void watch_growth(void)
     double most = own.largest * PROFILE_GROWTH;
 
     atomic_store(&ticker.grown, false);
-    culet_profile_top_notify(most > own.largest + PROFILE_SMALL ? most : own.largest + PROFILE_SMALL, on_growth);
+    culet_active_profile->notify(most > own.largest + PROFILE_SMALL ? most : own.largest + PROFILE_SMALL, on_growth);
 }
 
 /* Returns when the next one is due, unless the estimate grows. */
@@ -276,7 +277,7 @@ int culet_ticker_start(const struct culet_group *group)
 void culet_ticker_stop(void)
 {
     if (culet_sleeper_end(&ticker.thread))
-        culet_profile_top_notify(0, NULL);
+        culet_active_profile->notify(0, NULL);
 }
 
 void culet_ticker_reset(void)

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/active_profile.h"
 #include "profile/frames.h"
 #include "profile/interned.h"
 #include "profile/labels.h"
 #include "profile/objects.h"
 
 struct dump {
-    const struct culet_profile_api *api;
     struct culet_buffer *buffer;
     uint64_t lines;
     bool written;
@@ -27,7 +27,7 @@ static void *write_profile(void *data)
 {
     struct dump *dump = data;
 
-    dump->written = dump->api->write(add, dump->buffer, &dump->lines);
+    dump->written = culet_active_profile->write(add, dump->buffer, &dump->lines);
     return NULL;
 }
 
@@ -107,9 +107,9 @@ void culet_profile_dump_names(struct culet_buffer *buffer, uint64_t *lines)
     culet_buffer_free(&frames);
 }
 
-void culet_profile_dump(const struct culet_profile_api *api, struct culet_buffer *buffer)
+void culet_profile_dump(struct culet_buffer *buffer)
 {
-    struct dump dump = {api, buffer, 1, false};
+    struct dump dump = {buffer, 1, false};
 
     culet_buffer_text(buffer, "culet-profile 1\n");
     (void)rb_thread_call_without_gvl(write_profile, &dump, NULL, NULL);

@@ -2,11 +2,10 @@
 #pragma once
 
 #include "common/buffer.h"
-#include "sampler/core/profile.h"
 
 /* Adds the stream. Releases the GVL while the profile is written; the buffer fails without memory. With the GVL, not
  * during GC. May raise. */
-void culet_profile_dump(const struct culet_profile_api *api, struct culet_buffer *buffer);
+void culet_profile_dump(struct culet_buffer *buffer);
 
 /* Adds the labels, types and frames that the lines of a stream refer to, and counts these lines. In any thread. If there is
  * no memory, the buffer has failed. */

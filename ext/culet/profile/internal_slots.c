@@ -4,6 +4,7 @@
 
 #include "common/imemo.h"
 #include "common/pages.h"
+#include "profile/active_profile.h"
 #include "sampler/core/readable.h"
 
 #define WORDS 3 /* flags, and what identifies the slot */
@@ -86,7 +87,7 @@ static bool is_there(const struct internal *internal)
                                                            : identity(words[0]) == identity(internal->words[0]));
 }
 
-void culet_internal_slots_check(const struct culet_profile_api *api)
+void culet_internal_slots_check(void)
 {
     size_t kept = 0;
 
@@ -94,7 +95,7 @@ void culet_internal_slots_check(const struct culet_profile_api *api)
         if (is_there(&internals.list[i]))
             internals.list[kept++] = internals.list[i];
         else
-            api->remove(internals.list[i].sample);
+            culet_active_profile->remove(internals.list[i].sample);
     }
     internals.count = kept;
 }

@@ -12,8 +12,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sampler/core/profile.h"
-
 /* Whether it is such a slot. */
 bool culet_internal_slots_has(VALUE slot);
 
@@ -33,7 +31,7 @@ void culet_internal_slots_add(VALUE slot, uint32_t sample);
 void culet_internal_slots_start(void);
 
 /* Removes the samples of those that are gone. Requires the GVL, not during GC. */
-void culet_internal_slots_check(const struct culet_profile_api *api);
+void culet_internal_slots_check(void);
 
 /* Sets, by the number of its sample, the address of each slot that has not been freed. As culet_internal_slots_check. */
 void culet_internal_slots_addresses(VALUE *addresses, size_t count);

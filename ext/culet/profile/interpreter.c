@@ -5,12 +5,13 @@
 #include <link.h>
 #include <string.h>
 
+#include "profile/active_profile.h"
+
 #define WAYS 3
 
 static struct culet_interpreter interpreter;
 
 /* Used during culet_interpreter_find. */
-static const struct culet_profile_api *profile;
 static uint64_t stack[CULET_PROFILE_FRAMES];
 static size_t depth;
 
@@ -24,7 +25,7 @@ const struct culet_interpreter *culet_interpreter(void)
 /* The end of each way. */
 static VALUE take_stack(VALUE self)
 {
-    depth = profile->capture(stack, CULET_PROFILE_FRAMES);
+    depth = culet_active_profile->capture(stack, CULET_PROFILE_FRAMES);
     return Qnil;
 }
 
@@ -70,7 +71,7 @@ static uintptr_t address_of(VALUE (*function)(VALUE, VALUE))
 
 static bool function_at(uintptr_t pc, struct culet_range *range)
 {
-    return profile->function(pc, &range->start, &range->past);
+    return culet_active_profile->function(pc, &range->start, &range->past);
 }
 
 /* The functions between take_stack and the function that called Ruby. Returns their number; 0: not known. */
@@ -131,7 +132,7 @@ static VALUE number(RB_BLOCK_CALL_FUNC_ARGLIST(unused, data))
     return data;
 }
 
-void culet_interpreter_find(const struct culet_profile_api *api)
+void culet_interpreter_find(void)
 {
     static const struct {
         const char *name;
@@ -141,7 +142,6 @@ void culet_interpreter_find(const struct culet_profile_api *api)
     VALUE probe = rb_obj_alloc(rb_cObject), ruby = rb_eval_string(ruby_code);
     VALUE argument = probe;
 
-    profile = api;
     rb_define_singleton_method(probe, "take_stack", take_stack, 0);
     for (int i = 0; i < WAYS; i++) {
         size_t count;

@@ -8,7 +8,7 @@
 const struct culet_interpreter *culet_interpreter(void);
 
 /* Finds it. Once, with the GVL, before the profile asks for Ruby's frames. Runs Ruby code. May raise. */
-void culet_interpreter_find(const struct culet_profile_api *api);
+void culet_interpreter_find(void);
 
 /* Finds the function that runs deferred work, by the address to which a postponed job returns. */
 void culet_interpreter_find_deferred(uintptr_t return_address);

@@ -8,6 +8,7 @@
 
 #include "common/values.h"
 #include "common/vm_lock.h"
+#include "profile/active_profile.h"
 #include "profile/interned.h"
 #include "sampler/core/escape.h"
 
@@ -31,7 +32,6 @@ struct set {
 };
 
 static struct culet_texts sets = CULET_INTERNED_EMPTY;
-static const struct culet_profile_api *api;
 static const struct culet_labels_listener *listener;
 static ID fiber_label; /* a fiber-local variable: the number of the set */
 static VALUE fiber_hook;
@@ -44,7 +44,7 @@ void culet_labels_apply(uint32_t label)
     if (applied == label)
         return;
     applied = label;
-    api->set_label(label);
+    culet_active_profile->set_label(label);
 }
 
 /* ---- the label of a fiber ---- */
@@ -299,7 +299,7 @@ static void end_boot(void)
     if (!boots || !running)
         return;
     boots = false;
-    api->booted();
+    culet_active_profile->booted();
 }
 
 static VALUE restore(VALUE data)
@@ -359,11 +359,10 @@ static void begin_boot(void)
     boots = true;
 }
 
-void culet_init_profile_labels(VALUE profile, const struct culet_profile_api *profile_api)
+void culet_init_profile_labels(VALUE profile)
 {
     int error;
 
-    api = profile_api;
     fiber_hook = Qnil;
     fiber_label = rb_intern("__culet_profile_label__");
     if ((error = culet_interned_prepare()) != 0 || (error = pthread_atfork(NULL, NULL, begin_boot)) != 0)

@@ -13,10 +13,9 @@
 
 #include "common/buffer.h"
 #include "profile/interned.h"
-#include "sampler/core/profile.h"
 
 /* Defines Culet::Profile.label and labels. */
-void culet_init_profile_labels(VALUE profile, const struct culet_profile_api *api);
+void culet_init_profile_labels(VALUE profile);
 
 /* The profile was started or stopped. While it runs, new fibers inherit the label set of the fiber that resumes them.
  * Requires the GVL. May raise. */

@@ -4,17 +4,11 @@
 
 #include "common/pages.h"
 #include "common/values.h"
+#include "profile/active_profile.h"
 #include "profile/objects.h"
 
 #define MOST 65536
 #define BYTES (MOST * sizeof(struct culet_profile_sample))
-
-static const struct culet_profile_api *api;
-
-void culet_live_samples_prepare(const struct culet_profile_api *found)
-{
-    api = found;
-}
 
 struct addresses {
     VALUE *list; /* by number of a sample */
@@ -51,7 +45,7 @@ static bool set_objects(struct culet_profile_samples *samples)
 bool culet_live_samples_take(struct culet_profile_samples *samples)
 {
     *samples = (struct culet_profile_samples){.list = culet_pages_grow(NULL, 0, BYTES), .count = MOST};
-    if (samples->list != NULL && api->samples(samples) && set_objects(samples))
+    if (samples->list != NULL && culet_active_profile->samples(samples) && set_objects(samples))
         return true;
     culet_live_samples_free(samples);
     return false;

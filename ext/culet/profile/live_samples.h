@@ -4,9 +4,6 @@
 
 #include "sampler/core/profile.h"
 
-/* Finds the profile. */
-void culet_live_samples_prepare(const struct culet_profile_api *api);
-
 /* Lists them, in memory of their own. Those of objects have the object as block; NULL: it has been collected. The addresses
  * are valid until the next collection. Requires the GVL, in the main Ractor.
  *

@@ -5,6 +5,7 @@
 #include "common/pages.h"
 #include "common/sleeper.h"
 #include "common/values.h"
+#include "profile/active_profile.h"
 #include "profile/windows.h"
 #include "reading/clock.h"
 
@@ -33,7 +34,6 @@ static struct {
     double check_seconds; /* of the last one */
 } liveness;
 
-static const struct culet_profile_api *api;
 static VALUE thread;   /* Qnil: none was started */
 static VALUE weak_map; /* object => number of its sample */
 static VALUE weak_map_class;
@@ -132,7 +132,7 @@ static void remove_dead(struct check *check)
         if (i >= check->count || (check->live[sample / 8] >> sample % 8 & 1) != 0)
             liveness.samples[kept++] = sample;
         else
-            api->remove(sample);
+            culet_active_profile->remove(sample);
     }
     liveness.count = kept;
     liveness.removals++;
@@ -332,11 +332,10 @@ void culet_liveness_end(void)
     liveness.ended = true;
 }
 
-void culet_init_profile_liveness(const struct culet_profile_api *profile_api, VALUE count)
+void culet_init_profile_liveness(VALUE count)
 {
     static const char root;
 
-    api = profile_api;
     thread = weak_map = Qnil;
     weak_map_class = rb_const_get(rb_const_get(rb_cObject, rb_intern("ObjectSpace")), rb_intern("WeakMap"));
     rb_gc_register_mark_object(weak_map_class);

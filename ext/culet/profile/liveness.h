@@ -10,10 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sampler/core/profile.h"
-
 /* `count`: the Symbol of GC.stat for the number of collections, or 0. */
-void culet_init_profile_liveness(const struct culet_profile_api *api, VALUE count);
+void culet_init_profile_liveness(VALUE count);
 
 /* Forgets all samples. Requires the GVL. May raise. */
 void culet_liveness_start(void);

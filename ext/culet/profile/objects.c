@@ -17,6 +17,7 @@
 #include "reading/ruby_stats.h"
 #include "common/values.h"
 #include "common/vm_lock.h"
+#include "profile/active_profile.h"
 #include "profile/internal_slots.h"
 #include "profile/interned.h"
 #include "profile/labels.h"
@@ -61,7 +62,6 @@ static struct {
     double seen, sampled;        /* by the hook; those that may become samples */
 } sampler;
 
-static const struct culet_profile_api *api;
 static struct culet_texts types = CULET_INTERNED_EMPTY;
 static VALUE hook;                             /* TracePoint */
 static VALUE key_allocated;                    /* of GC.stat */
@@ -120,7 +120,7 @@ static void capture(struct pending *sample)
     struct culet_windows_span span = culet_windows_begin();
 
     sample->label = culet_labels_refresh();
-    sample->count = api->capture(sample->words, CULET_PROFILE_FRAMES);
+    sample->count = culet_active_profile->capture(sample->words, CULET_PROFILE_FRAMES);
     culet_windows_end(span);
 }
 
@@ -266,7 +266,7 @@ void culet_objects_check(void)
         count_allocated();
     if (culet_in_main_ractor()) {
         culet_liveness_check();
-        culet_internal_slots_check(api);
+        culet_internal_slots_check();
     }
 }
 
@@ -289,7 +289,7 @@ static double objects_for_each(void)
 /* A window gets SAMPLES on average, or fewer: those of one window resemble each other. */
 static void open_window(void)
 {
-    double mean = (double)api->sample_bytes() / objects_for_each();
+    double mean = (double)culet_active_profile->sample_bytes() / objects_for_each();
 
     sampler.mean = fmax(fmax(mean, sampler.bytes_per_window / SAMPLES), 1);
     sampler.distance = draw_distance();
@@ -310,7 +310,8 @@ static void add_sample(const struct pending *sample, double objects)
     if (!is_followed(sample->object) || !(internal ? culet_internal_slots_has_room() : culet_liveness_has_room()))
         return;
     culet_labels_apply(sample->label);
-    number = api->add(CULET_PROFILE_OBJECT, NULL, size, weight, type_of(sample->object), sample->words, sample->count);
+    number = culet_active_profile->add(CULET_PROFILE_OBJECT, NULL, size, weight, type_of(sample->object), sample->words,
+                                       sample->count);
     (void)culet_labels_refresh();
     if (number == 0)
         return;
@@ -531,14 +532,13 @@ static void at_end(VALUE unused)
     sampler.pending_count = 0;
 }
 
-void culet_init_profile_objects(VALUE profile, const struct culet_profile_api *profile_api)
+void culet_init_profile_objects(void)
 {
     static const char root;
 
-    api = profile_api;
     hook = Qnil;
     key_allocated = culet_ruby_stat_key("total_allocated_objects");
-    culet_init_profile_liveness(api, culet_ruby_stat_key("count"));
+    culet_init_profile_liveness(culet_ruby_stat_key("count"));
     culet_object_bytes_prepare();
     slot_size = culet_heap_slot_size();
     base_slot_bytes = default_slot_bytes();

@@ -11,18 +11,17 @@
 
 #include "common/buffer.h"
 #include "profile/interned.h"
-#include "sampler/core/profile.h"
 
-void culet_init_profile_objects(VALUE profile, const struct culet_profile_api *api);
+void culet_init_profile_objects(void);
 
-/* After api->start: samples from now on, in this process and those it forks. Forgets the objects of a former profile,
+/* After the profile was started: samples from now on, in this process and those it forks. Forgets the objects of a former profile,
  * unless sampling is on already. Requires the GVL. May raise. */
 void culet_objects_start(void);
 
 /* Ends sampling. Requires the GVL. May raise. */
 void culet_objects_stop(void);
 
-/* Before api->write: removes the samples of objects that are gone. Requires the GVL. May raise. */
+/* Before the profile is written: removes the samples of objects that are gone. Requires the GVL. May raise. */
 void culet_objects_check(void);
 
 /* Adds the line O, if there was a window. Returns the number of lines. */

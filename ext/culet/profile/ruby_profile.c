@@ -1,8 +1,5 @@
-/* Culet::Profile. The samples belong to the allocator if it is culet's, and otherwise to the extension's own copy of
- * profile/, which has those of Ruby's objects alone. */
 #include "profile/ruby_profile.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <inttypes.h>
 #include <ruby/vm.h>
@@ -10,6 +7,7 @@
 
 #include "common/io.h"
 #include "sampler/core/samples.h"
+#include "profile/active_profile.h"
 #include "profile/dump.h"
 #include "profile/frames.h"
 #include "profile/interpreter.h"
@@ -20,17 +18,8 @@
 #include "profile/top.h"
 #include "trim/gc_watch.h"
 
-static const struct culet_profile_api *api;
 static bool prepared;
 static bool started; /* there is a profile */
-
-/* The profile of this process: the allocator's or the sampler's, which are loaded before Ruby, or our own. */
-static const struct culet_profile_api *find_api(void)
-{
-    const struct culet_profile_api *exported = dlsym(RTLD_DEFAULT, "culet_profile_api");
-
-    return exported != NULL && exported->version == CULET_PROFILE_VERSION ? exported : &culet_profile_api;
-}
 
 /* During GC. */
 static void on_collection(int major)
@@ -38,7 +27,7 @@ static void on_collection(int major)
     if (!major)
         return;
     culet_profile_frames_collection();
-    api->next_epoch();
+    culet_active_profile->next_epoch();
 }
 
 static void at_end(ruby_vm_t *vm)
@@ -52,7 +41,7 @@ static int handle_forks(void)
     int error =
         pthread_atfork(culet_profile_frames_lock, culet_profile_frames_unlock, culet_profile_frames_unlock_child);
 
-    if (error == 0 && api == &culet_profile_api)
+    if (error == 0 && culet_active_profile == &culet_profile_api)
         error = pthread_atfork(culet_profile_prepare, culet_profile_parent, culet_profile_child);
     return error;
 }
@@ -69,19 +58,18 @@ static void prepare(void)
     prepared = true;
     if ((error = handle_forks()) != 0)
         rb_syserr_fail(error, "pthread_atfork");
-    culet_gc_prepare();
     culet_gc_watch(on_collection);
-    culet_interpreter_find(api);
+    culet_interpreter_find();
     culet_readers_prepare();
     ruby_vm_at_exit(at_end);
     culet_profile_frames_enable(true);
-    api->set_frames(culet_profile_frames_words);
+    culet_active_profile->set_frames(culet_profile_frames_words);
 }
 
 static void start(uint64_t sample_bytes)
 {
     prepare();
-    if (!api->start(sample_bytes))
+    if (!culet_active_profile->start(sample_bytes))
         rb_raise(rb_eNoMemError, "not enough memory for the profile");
     started = true;
     culet_objects_start();
@@ -90,20 +78,20 @@ static void start(uint64_t sample_bytes)
 
 static void stop(void)
 {
-    started |= api->running();
+    started |= culet_active_profile->running();
     culet_objects_stop();
     culet_labels_stop();
-    api->stop();
+    culet_active_profile->stop();
 }
 
 /* The allocator may have started it before Ruby. */
 static void dump(struct culet_buffer *buffer)
 {
-    if (!started && !api->running())
+    if (!started && !culet_active_profile->running())
         rb_raise(rb_eRuntimeError, "the memory profile was not started");
     prepare();
     culet_objects_check();
-    culet_profile_dump(api, buffer);
+    culet_profile_dump(buffer);
     if (buffer->failed)
         rb_raise(rb_eNoMemError, "not enough memory for the profile");
 }
@@ -125,11 +113,11 @@ void culet_profile_answer(const struct culet_profile_request *request, struct cu
     else if (request->action == CULET_PROFILE_STOP)
         stop();
     else if (request->action == CULET_PROFILE_BOOTED)
-        api->booted();
+        culet_active_profile->booted();
     else if (request->action == CULET_PROFILE_COLLECT)
         collect();
-    culet_buffer_format(buffer, "running=%d sample_bytes=%" PRIu64 " malloc=%d\n", api->running(), api->sample_bytes(),
-                        api->samples_malloc);
+    culet_buffer_format(buffer, "running=%d sample_bytes=%" PRIu64 " malloc=%d\n", culet_active_profile->running(),
+                        culet_active_profile->sample_bytes(), culet_active_profile->samples_malloc);
 }
 
 /* ---- Culet::Profile ---- */
@@ -151,25 +139,20 @@ static VALUE profile_stop(VALUE self)
 /* Culet::Profile.booted: the program has booted, so growth is what is allocated from now on. */
 static VALUE profile_booted(VALUE self)
 {
-    api->booted();
+    culet_active_profile->booted();
     return Qnil;
-}
-
-bool culet_profile_running(void)
-{
-    return api->running();
 }
 
 /* Culet::Profile.running?: whether the process samples. */
 static VALUE profile_running(VALUE self)
 {
-    return culet_profile_running() ? Qtrue : Qfalse;
+    return culet_active_profile->running() ? Qtrue : Qfalse;
 }
 
 /* Culet::Profile.sample_bytes: the mean distance of two samples. */
 static VALUE profile_sample_bytes(VALUE self)
 {
-    return ULL2NUM(api->sample_bytes());
+    return ULL2NUM(culet_active_profile->sample_bytes());
 }
 
 struct output {
@@ -216,7 +199,7 @@ void culet_init_profile(VALUE culet)
 {
     VALUE profile = rb_define_module_under(culet, "Profile");
 
-    api = find_api();
+    culet_active_profile_find();
     rb_define_private_method(rb_singleton_class(profile), "sample", profile_sample, 1);
     rb_define_singleton_method(profile, "stop", profile_stop, 0);
     rb_define_singleton_method(profile, "booted", profile_booted, 0);
@@ -224,8 +207,6 @@ void culet_init_profile(VALUE culet)
     rb_define_singleton_method(profile, "sample_bytes", profile_sample_bytes, 0);
     rb_define_private_method(rb_singleton_class(profile), "stream", profile_stream, 0);
     rb_define_private_method(rb_singleton_class(profile), "write_to", profile_write_to, 1);
-    culet_init_profile_objects(profile, api);
-    culet_init_profile_labels(profile, api);
-    culet_profile_top_prepare(api);
-    culet_live_samples_prepare(api);
+    culet_init_profile_objects();
+    culet_init_profile_labels(profile);
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <ruby.h>
-#include <stdbool.h>
 
 #include "common/buffer.h"
 #include "sampler/core/profile.h"
@@ -27,6 +26,3 @@ void culet_init_profile(VALUE culet);
 /* Adds the answer: of WRITE the stream, otherwise one line "running=0|1 sample_bytes=N malloc=0|1", where malloc says
  * whether what malloc returns is sampled. In a Ruby thread. May raise. */
 void culet_profile_answer(const struct culet_profile_request *request, struct culet_buffer *buffer);
-
-/* Whether the process samples. In any thread. */
-bool culet_profile_running(void);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "profile/active_profile.h"
 #include "profile/dump.h"
 #include "sampler/core/writer.h"
 #include "reading/clock.h"
@@ -11,7 +12,6 @@
 #define SITES 32
 #define NODES 3072
 
-static const struct culet_profile_api *api;
 static struct culet_profile_top_site sites[SITES];
 static struct culet_profile_top_node nodes[NODES];
 
@@ -25,21 +25,11 @@ struct part {
 };
 static struct part part;
 
-void culet_profile_top_prepare(const struct culet_profile_api *found)
-{
-    api = found;
-}
-
 bool culet_profile_top_exists(void)
 {
     struct culet_profile_top none = {.sites = NULL};
 
-    return api->top(&none);
-}
-
-void culet_profile_top_notify(double bytes, void (*reached)(void))
-{
-    api->notify(bytes, reached);
+    return culet_active_profile->top(&none);
 }
 
 /* The place of a node; NODES: it is not in the list. A stack's nodes were added together, callers first. */
@@ -159,7 +149,7 @@ double culet_profile_top(struct culet_buffer *buffer, size_t most)
     size_t count;
 
     buffer->failed = 0;
-    if (!api->top(&top))
+    if (!culet_active_profile->top(&top))
         return -1;
     for (count = top.site_count; write_part(&top, buffer, count), buffer->length > most && count > 0;)
         count = count * 3 / 4;

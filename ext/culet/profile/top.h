@@ -5,10 +5,6 @@
 #include <stddef.h>
 
 #include "common/buffer.h"
-#include "sampler/core/profile.h"
-
-/* Finds the profile. */
-void culet_profile_top_prepare(const struct culet_profile_api *api);
 
 /* Whether the profile samples, or follows what it has sampled. */
 bool culet_profile_top_exists(void);
@@ -17,6 +13,3 @@ bool culet_profile_top_exists(void);
  * stacks, and before the end a line "B malloc_bytes object_bytes" with the sums of all sites. Keeps the buffer's memory.
  * Not in two threads at once. Returns the estimated live bytes; negative: there is no profile, or no memory. */
 double culet_profile_top(struct culet_buffer *buffer, size_t most);
-
-/* As culet_profile_api.notify. */
-void culet_profile_top_notify(double bytes, void (*reached)(void));
