@@ -54,30 +54,22 @@ static size_t big_excess(size_t from)
 
 int main(int argc, char **argv)
 {
-    double mean_waste = 0, mean_excess = 0, most_waste = 0, most_excess = 0;
-    size_t worst = 0;
+    double mean_waste = 0, most_waste = 0, most_excess = 0;
 
     read_parameters(argc, argv, parameters);
     size_t from = at_most(parameters[FROM].value, parameters[MEAN].value, "from");
     for (size_t bytes = from; bytes <= parameters[TO].value; bytes++) {
         double size = (double)usable(bytes), over = size - (double)bytes;
-        if (bytes <= parameters[MEAN].value) {
+        if (bytes <= parameters[MEAN].value)
             mean_waste += over / size / (double)(parameters[MEAN].value - from + 1);
-            mean_excess += over / (double)bytes / (double)(parameters[MEAN].value - from + 1);
-        }
-        if (bytes >= 128 && over / size > most_waste) { /* below, the 16 bytes of alignment decide */
+        if (bytes >= 128 && over / size > most_waste) /* below, the 16 bytes of alignment decide */
             most_waste = over / size;
-            worst = bytes;
-        }
         if (bytes >= 128 && over / (double)bytes > most_excess)
             most_excess = over / (double)bytes;
     }
     figure("mean_waste", mean_waste);
-    figure("mean_excess", mean_excess);
     figure("largest_waste", most_waste);
     figure("largest_excess", most_excess);
-    figure_bytes("worst_request_bytes", worst);
     figure_bytes("big_excess_bytes", big_excess(parameters[BIG].value));
-    figure_bytes("page_bytes", (size_t)sysconf(_SC_PAGESIZE));
     return print_figures("classes");
 }

@@ -12,16 +12,14 @@ enum { BYTES, SIZE };
 static int in_child(void **block, size_t count)
 {
     uintptr_t last = 0;
-    size_t freed = 0, before = private_dirty_bytes();
+    size_t before = private_dirty_bytes();
 
     for (size_t i = 0; i < count; i++)
         if ((uintptr_t)block[i] >> 12 != last) {
             last = (uintptr_t)block[i] >> 12;
             free(block[i]);
-            freed++;
         }
     size_t after = private_dirty_bytes();
-    figure_bytes("freed_blocks", freed);
     figure_bytes("private_dirty_growth_bytes", after > before ? after - before : 0);
     return print_figures("cow");
 }

@@ -51,7 +51,6 @@ static double visits(void **block, size_t count, uint64_t seed)
 
 /* For a heap of one size, in CPU nanoseconds. */
 struct step {
-    size_t bytes;
     double fill, hot, all, plain;
 };
 
@@ -71,19 +70,11 @@ static struct step measure(void **block, size_t count, void **set)
 
 static void show(const struct step *first, const struct step *last)
 {
-    figure_bytes("from_bytes", first->bytes);
-    figure_bytes("to_bytes", last->bytes);
-    figure("hot_nanoseconds_at_first", first->hot);
     figure("hot_nanoseconds_at_last", last->hot);
     figure("hot_growth", last->hot / first->hot);
-    figure("all_nanoseconds_at_first", first->all);
     figure("all_nanoseconds_at_last", last->all);
     figure("all_growth", last->all / first->all);
-    figure("plain_nanoseconds_at_first", first->plain);
-    figure("plain_nanoseconds_at_last", last->plain);
     figure("plain_growth", last->plain / first->plain);
-    figure("fill_nanoseconds_at_first", first->fill);
-    figure("fill_nanoseconds_at_last", last->fill);
     figure("fill_growth", last->fill / first->fill);
 }
 
@@ -96,12 +87,12 @@ int main(int argc, char **argv)
     void **block = own_memory(room), **set = own_memory(hot * sizeof *set);
     struct step first = {0}, last = {0};
     uint64_t random = 1;
-    size_t count = 0, sum = 0, base = rss_bytes();
+    size_t from = at_most(parameters[FROM].value, to, "from"), count = 0, sum = 0;
     at_most(parameters[OPERATIONS].value, 1ull << 40, "operations");
 
     for (size_t i = 0; i < hot; i++)
         set[i] = take(size_between(next_random(&random), min, max));
-    for (size_t step = at_most(parameters[FROM].value, to, "from"); step <= to; step *= 4) {
+    for (size_t step = from; step <= to; step *= 4) {
         size_t before = count;
         double began = seconds(CLOCK_PROCESS_CPUTIME_ID);
         for (; sum < step && count < room / sizeof *block; count++) {
@@ -112,14 +103,11 @@ int main(int argc, char **argv)
         }
         double fill = (seconds(CLOCK_PROCESS_CPUTIME_ID) - began) * 1e9 / (double)(count - before);
         last = measure(block, count, set);
-        last.bytes = sum;
         last.fill = fill;
-        if (!first.bytes)
+        if (step == from)
             first = last;
     }
     show(&first, &last);
-    figure_bytes("blocks", count);
-    figure_memory(sum, base + count * sizeof(void *));
     print_figures("growth");
     _exit(0); /* faster than to free all blocks */
 }

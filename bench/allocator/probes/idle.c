@@ -1,6 +1,6 @@
 /* idle.c - resident memory after a burst, when nothing calls the allocator any more.
  *
- * Threads allocate `bytes` together, free all but one block in `keep`, and block. RSS is read 0.1, 1 and 3 s later;
+ * Threads allocate `bytes` together, free all but one block in `keep`, and block. RSS is read 1 and 3 s later;
  * then a forked child does the same with threads of its own. No allocator that does not move blocks can go below the
  * floor: the RSS before the burst and the pages of the survivors. */
 #define _GNU_SOURCE
@@ -25,7 +25,6 @@ static struct survivor {
     size_t bytes;
 } survivor[MAX_SURVIVORS];
 static atomic_size_t survivors;
-static char name_room[80];
 
 static void survive(void *block, size_t bytes)
 {
@@ -96,19 +95,10 @@ static size_t survivor_pages(size_t count)
     return pages * page;
 }
 
-static const char *name(const char *who, const char *what)
-{
-    snprintf(name_room, sizeof name_room, "%s_%s_bytes", who, what);
-    return name_room;
-}
-
 /* One burst, and RSS while its threads are blocked. */
 static void burst_and_wait(const char *who, size_t seed)
 {
-    static const struct {
-        unsigned milliseconds;
-        const char *what;
-    } readings[] = {{100, "rss_after_100ms"}, {1000, "rss_after_1s"}, {3000, "rss_after_3s"}};
+    static const unsigned later[] = {1, 3}; /* seconds */
     unsigned threads = (unsigned)parameters[THREADS].value, last = (unsigned)parameters[MILLISECONDS].value;
 
     make_barrier(&burst_over, threads + 1);
@@ -116,14 +106,13 @@ static void burst_and_wait(const char *who, size_t seed)
         start_thread(burst, (void *)(uintptr_t)(seed + t));
     wait_at(&burst_over);
     double began = seconds(CLOCK_MONOTONIC);
-    size_t rss[3] = {0};
-    for (int i = 0; i < 3; i++) {
-        unsigned due = readings[i].milliseconds < last ? readings[i].milliseconds : last;
+    for (int i = 0; i < 2; i++) {
+        char name[80];
+        unsigned due = 1000 * later[i] < last ? 1000 * later[i] : last;
         sleep_seconds(began + due / 1e3 - seconds(CLOCK_MONOTONIC));
-        rss[i] = rss_bytes();
+        snprintf(name, sizeof name, "%s_rss_after_%us_bytes", who, later[i]);
+        figure_bytes(name, rss_bytes());
     }
-    for (int i = 0; i < 3; i++)
-        figure_bytes(name(who, readings[i].what), rss[i]);
 }
 
 int main(int argc, char **argv)

@@ -342,8 +342,6 @@ static inline void figure_speed(uint64_t operations, struct watch took)
 {
     figure("operations_per_second", (double)operations / took.wall);
     figure("cpu_nanoseconds_per_operation", took.cpu * 1e9 / (double)operations);
-    figure("cpu_seconds", took.cpu);
-    figure("wall_seconds", took.wall);
 }
 
 /* Peak of memory beside what the program held at the most. */

@@ -24,4 +24,4 @@ wall, cpu = Probe.clocks.zip([wall, cpu]).map { |now, before| now - before }
 
 Probe.report("ractors.rb", operations_per_second: parameters[:operations] / wall,
                            cpu_nanoseconds_per_operation: cpu * 1e9 / parameters[:operations],
-                           cpu_seconds: cpu, wall_seconds: wall, peak_rss_bytes: Probe.peak_rss_bytes)
+                           peak_rss_bytes: Probe.peak_rss_bytes)

@@ -44,6 +44,5 @@ int main(int argc, char **argv)
     for (unsigned t = 0; t < threads; t++)
         join_thread(thread[t]);
     figure_bytes("private_dirty_bytes", private_dirty_bytes());
-    figure_bytes("rss_bytes", rss_bytes());
     return print_figures("startup");
 }

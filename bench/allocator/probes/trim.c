@@ -57,7 +57,7 @@ static bool trim(void)
 /* A free and malloc during which the thread was only preempted (involuntary switches) waited for a processor, not for
  * the allocator; one that slept (voluntary switches) waited for a lock or the kernel. */
 static atomic_bool watching, finished;
-static double longest, longest_for_allocator;
+static double longest;
 
 #define SHORT 20e-6 /* seconds: no switch to another thread and back takes less */
 
@@ -65,10 +65,8 @@ static void consider(double waited, const struct rusage *before, const struct ru
 {
     bool slept = after->ru_nvcsw != before->ru_nvcsw, preempted = after->ru_nivcsw != before->ru_nivcsw;
 
-    if (waited > longest)
+    if ((slept || !preempted) && waited > longest)
         longest = waited;
-    if ((slept || !preempted) && waited > longest_for_allocator)
-        longest_for_allocator = waited;
 }
 
 static void *work(void *data)
@@ -100,17 +98,16 @@ static void *work(void *data)
 static void start_watching(void)
 {
     sleep_seconds(0.02); /* an operation that began before is over */
-    longest = longest_for_allocator = 0;
+    longest = 0;
     atomic_store(&watching, true);
 }
 
-static void stop_watching(const char *any, const char *for_allocator)
+static void stop_watching(const char *name)
 {
     sleep_seconds(0.005); /* one that began meanwhile counts */
     atomic_store(&watching, false);
     sleep_seconds(0.02);
-    figure(any, longest);
-    figure(for_allocator, longest_for_allocator);
+    figure(name, longest);
 }
 
 /* CPU seconds of one madvise over so many written bytes. */
@@ -132,7 +129,7 @@ int main(int argc, char **argv)
     read_parameters(argc, argv, parameters);
     size_t min = at_most(parameters[MIN].value, parameters[MAX].value, "min"), max = parameters[MAX].value;
     size_t stretch = at_most(parameters[STRETCH].value, parameters[BYTES].value, "stretch");
-    size_t room = (parameters[BYTES].value / min + 1) * sizeof(void *), count = 0, freed = 0, sum = 0;
+    size_t room = (parameters[BYTES].value / min + 1) * sizeof(void *), count = 0, sum = 0;
     void **block = own_memory(room);
     uint64_t random = 1, replay = 1;
 
@@ -146,10 +143,8 @@ int main(int argc, char **argv)
     sum = 0;
     for (size_t i = 0; i < count; i++) {
         size_t bytes = size_between(next_random(&replay), min, max);
-        if (sum / stretch % 2) {
+        if (sum / stretch % 2)
             free(block[i]);
-            freed += bytes;
-        }
         sum += bytes;
     }
     size_t before = rss_bytes();
@@ -158,28 +153,23 @@ int main(int argc, char **argv)
     bool able = trim();
     double took = seconds(CLOCK_MONOTONIC) - began;
     cpu = seconds(CLOCK_THREAD_CPUTIME_ID) - cpu;
-    stop_watching("longest_pair_seconds", "longest_wait_seconds");
+    stop_watching("longest_wait_seconds");
     size_t after = rss_bytes();
 
     /* The other thread's waits without a trim, for as long, with this thread as busy. */
     start_watching();
     for (double until = seconds(CLOCK_MONOTONIC) + took; seconds(CLOCK_MONOTONIC) < until;)
         ;
-    stop_watching("longest_pair_without_trim_seconds", "longest_wait_without_trim_seconds");
+    stop_watching("longest_wait_without_trim_seconds");
     atomic_store(&finished, true);
     join_thread(worker);
 
     figure_text("able", able ? "true" : "false");
-    figure_bytes("freed_bytes", freed);
-    figure_bytes("rss_before_bytes", before);
     figure_bytes("rss_after_bytes", after);
     if (before > after + MIB)
         figure("kernel_milliseconds_per_100mb",
                kernel_seconds(before - after) * 1e3 / ((double)parameters[BYTES].value / 1e8));
-    figure("trim_wall_seconds", took);
-    figure("trim_cpu_seconds", cpu);
     figure("cpu_milliseconds_per_100mb", able ? cpu * 1e3 / ((double)parameters[BYTES].value / 1e8) : 0);
-    figure("wall_milliseconds_per_100mb", able ? took * 1e3 / ((double)parameters[BYTES].value / 1e8) : 0);
     print_figures("trim");
     _exit(0);
 }
