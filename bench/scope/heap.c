@@ -6,13 +6,9 @@
  *   holes  as mixed, but of 100 neighbours 60 freed, every other stretch wholly, and malloc_trim called
  *   busy   as mixed, and the threads go on replacing blocks at random */
 #define _GNU_SOURCE
+#include "../allocator/probes/probe.h"
+
 #include <malloc.h>
-#include <pthread.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 /* At most the mean size of a mixed block (350 + 500 + 150), to size the array of pointers. */
 #define MIXED_AVERAGE 900
@@ -23,16 +19,6 @@
 static const char *kind;
 static size_t share; /* bytes of each thread */
 static pthread_barrier_t filled;
-
-/* splitmix64, S. Vigna, public domain. */
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
 
 static int is(const char *name)
 {
@@ -53,10 +39,8 @@ static size_t size_for(uint64_t *random)
 static void *new_block(uint64_t *random, size_t *bytes)
 {
     size_t size = size_for(random);
-    void *block = malloc(size);
+    void *block = take(size);
 
-    if (!block)
-        _exit(4);
     memset(block, 0x5a, size);
     *bytes += size;
     return block;
@@ -82,10 +66,8 @@ static int to_be_freed(size_t index, uint64_t *random)
 static void **fill_mixed(uint64_t *random, size_t *blocks_count)
 {
     size_t count = 0, room = share / MIXED_AVERAGE, bytes = 0;
-    void **blocks = malloc(room * sizeof *blocks);
+    void **blocks = take(room * sizeof *blocks);
 
-    if (!blocks)
-        _exit(4);
     while (bytes < share && count < room)
         blocks[count++] = new_block(random, &bytes);
     for (size_t i = 0; i < count; i++)
@@ -107,7 +89,7 @@ static void *fill(void *argument)
         fill_small(&random);
     else
         blocks = fill_mixed(&random, &count);
-    pthread_barrier_wait(&filled);
+    wait_at(&filled);
     while (is("busy")) {
         size_t i = next_random(&random) % count;
         free(blocks[i]);
@@ -119,14 +101,6 @@ static void *fill(void *argument)
     return NULL;
 }
 
-static void start(uintptr_t number)
-{
-    pthread_t thread;
-
-    if (pthread_create(&thread, NULL, fill, (void *)number) != 0)
-        _exit(5);
-}
-
 int main(int argc, char **argv)
 {
     unsigned threads;
@@ -136,12 +110,12 @@ int main(int argc, char **argv)
     kind = argv[1];
     share = ((size_t)atoi(argv[2]) << 20) / threads;
     /* All threads wait for the last one; the main thread fills too, unless the heap is busy. */
-    pthread_barrier_init(&filled, NULL, threads + (is("busy") ? 1 : 0));
+    make_barrier(&filled, threads + (is("busy") ? 1 : 0));
     for (uintptr_t i = 2; i <= threads; i++)
-        start(i);
+        start_thread(fill, (void *)i);
     if (is("busy")) {
-        start(threads + 1);
-        pthread_barrier_wait(&filled);
+        start_thread(fill, (void *)(uintptr_t)(threads + 1));
+        wait_at(&filled);
     } else {
         fill((void *)1);
     }
