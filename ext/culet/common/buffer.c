@@ -7,33 +7,18 @@
 
 #include "common/pages.h"
 
-#define FIRST_ROOM ((size_t)64 << 10) /* a multiple of every page size */
-
-static int grow(struct culet_buffer *buffer, size_t length)
-{
-    size_t capacity = buffer->capacity == 0 ? FIRST_ROOM : buffer->capacity;
-    void *bytes;
-
-    while (capacity < length)
-        capacity *= 2;
-    if (capacity == buffer->capacity)
-        return 1;
-    bytes = culet_pages_grow(buffer->bytes, buffer->capacity, capacity);
-    if (bytes == NULL)
-        return 0;
-    buffer->bytes = bytes;
-    buffer->capacity = capacity;
-    return 1;
-}
-
 void *culet_buffer_reserve(struct culet_buffer *buffer, size_t length)
 {
-    if (buffer->failed || !grow(buffer, buffer->length + length)) {
+    char *bytes =
+        buffer->failed ? NULL : culet_pages_reserve(buffer->bytes, &buffer->capacity, buffer->length + length);
+
+    if (bytes == NULL) {
         buffer->failed = 1;
         return NULL;
     }
+    buffer->bytes = bytes;
     buffer->length += length;
-    return buffer->bytes + buffer->length - length;
+    return bytes + buffer->length - length;
 }
 
 void culet_buffer_add(struct culet_buffer *buffer, const void *bytes, size_t length)

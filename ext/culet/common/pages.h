@@ -12,3 +12,20 @@ static inline void *culet_pages_grow(void *pages, size_t before, size_t bytes)
 
     return grown == MAP_FAILED ? NULL : grown;
 }
+
+#define CULET_PAGES_FIRST ((size_t)64 << 10) /* a multiple of every page size */
+
+/* Doubles a mapping of `*bytes` bytes, which may be 0, until it has `wanted`. Returns as culet_pages_grow. */
+static inline void *culet_pages_reserve(void *pages, size_t *bytes, size_t wanted)
+{
+    size_t larger = *bytes == 0 ? CULET_PAGES_FIRST : *bytes;
+
+    while (larger < wanted)
+        larger *= 2;
+    if (larger == *bytes)
+        return pages;
+    pages = culet_pages_grow(pages, *bytes, larger);
+    if (pages != NULL)
+        *bytes = larger;
+    return pages;
+}

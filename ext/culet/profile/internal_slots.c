@@ -16,7 +16,7 @@ struct internal {
 
 static struct {
     struct internal *list;
-    size_t count, capacity;
+    size_t count, mapped_bytes;
 } internals;
 
 bool culet_internal_slots_has(VALUE slot)
@@ -42,18 +42,12 @@ size_t culet_internal_slots_name(VALUE slot, char *name, size_t size)
 
 bool culet_internal_slots_has_room(void)
 {
-    size_t capacity = internals.capacity == 0 ? 1024 : internals.capacity * 2,
-           bytes = capacity * sizeof(*internals.list);
-    void *list;
+    size_t wanted = (internals.count + 1) * sizeof(*internals.list);
+    void *list = culet_pages_reserve(internals.list, &internals.mapped_bytes, wanted);
 
-    if (internals.count < internals.capacity)
-        return true;
-    list = culet_pages_grow(internals.list, internals.capacity * sizeof(*internals.list), bytes);
-    if (list == NULL)
-        return false;
-    internals.list = list;
-    internals.capacity = capacity;
-    return true;
+    if (list != NULL)
+        internals.list = list;
+    return list != NULL;
 }
 
 void culet_internal_slots_add(VALUE slot, uint32_t sample)

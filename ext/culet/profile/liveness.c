@@ -25,7 +25,7 @@ struct added {
 static struct {
     bool active, ended;
     uint32_t *samples; /* whose objects may live */
-    size_t count, capacity;
+    size_t count, mapped_bytes;
     size_t removals;           /* changes other than of a new sample at the end */
     struct added added[ADDED]; /* the last of `samples`; their objects are marked */
     size_t added_count;
@@ -56,19 +56,15 @@ static const rb_data_type_t roots_type = {.wrap_struct_name = "culet/profile_liv
 
 bool culet_liveness_has_room(void)
 {
-    size_t capacity = liveness.capacity == 0 ? 1024 : liveness.capacity * 2, bytes = capacity * sizeof(uint32_t);
+    size_t wanted = (liveness.count + 1) * sizeof(uint32_t);
     void *samples;
 
     if (liveness.added_count == ADDED)
         return false;
-    if (liveness.count < liveness.capacity)
-        return true;
-    samples = culet_pages_grow(liveness.samples, liveness.capacity * sizeof(uint32_t), bytes);
-    if (samples == NULL)
-        return false;
-    liveness.samples = samples;
-    liveness.capacity = capacity;
-    return true;
+    samples = culet_pages_reserve(liveness.samples, &liveness.mapped_bytes, wanted);
+    if (samples != NULL)
+        liveness.samples = samples;
+    return samples != NULL;
 }
 
 void culet_liveness_add(VALUE object, uint32_t sample)

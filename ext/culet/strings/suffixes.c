@@ -4,7 +4,8 @@
 #include "strings/suffixes.h"
 
 #include <string.h>
-#include <sys/mman.h>
+
+#include "common/pages.h"
 
 typedef struct culet_string_entry entry;
 
@@ -127,32 +128,18 @@ static int by_offset(const entry *one, const entry *other, void *unused)
     return (one->offset > other->offset) - (one->offset < other->offset);
 }
 
-/* With the entries this is less than the strings hold: each holds a slot larger than an entry besides its text. */
-static int reserve(struct contents *contents, size_t bytes)
-{
-    void *capacity;
-
-    if (bytes <= contents->capacity)
-        return 1;
-    if (contents->bytes != NULL)
-        munmap(contents->bytes, contents->capacity);
-    *contents = (struct contents){NULL, 0};
-    capacity = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (capacity == MAP_FAILED)
-        return 0;
-    *contents = (struct contents){capacity, bytes};
-    return 1;
-}
-
 /* Reads the contents of a run. Returns 0 on an error. */
 static int load(const struct culet_strings_analysis *analysis, struct contents *contents, entry *run, size_t count)
 {
     size_t bytes = 0;
+    void *grown;
 
     for (size_t i = 0; i < count; i++)
         bytes += content_bytes(&run[i]);
-    if (!reserve(contents, bytes))
+    /* With the entries this is less than the strings hold: each holds a slot larger than an entry besides its text. */
+    if ((grown = culet_pages_reserve(contents->bytes, &contents->capacity, bytes)) == NULL)
         return 0;
+    contents->bytes = grown;
     culet_strings_sort(run, count, by_offset, NULL);
     bytes = 0;
     for (size_t i = 0; i < count; i++) {
