@@ -25,15 +25,18 @@ module Bench
   # @param usage [String] as the first line of --help, e.g. "bench/strings/run [options] FILE"
   # @param purpose [String] a paragraph of --help
   # @param out [Boolean] whether there is --out
-  # @param options [Hash{Symbol => Array}] name to default, text and, where the default does not show it, class
+  # @param options [Hash{Symbol => Array}] name to default, text and, where the default does not show it, class; or in
+  #   place of the class the words that can be given
   # @yieldparam options [Hash] values by name
-  # @yieldparam arguments [Array<String>] the others
-  def command(usage, purpose, out: false, **options)
+  # @yieldparam arguments [Array<String>] the others; a block without this parameter takes none
+  def command(usage, purpose, out: false, **options, &block)
     options[:out] = [nil, OUT] if out
     values = options.transform_values(&:first)
     arguments = parser(usage, purpose, options, values).parse(ARGV)
+    raise OptionParser::NeedlessArgument, arguments.first if block.arity == 1 && arguments.any?
+
     Culet::AtomicFile.check(values[:out]) if values[:out]
-    status = yield(values, arguments)
+    status = block.call(values, arguments)
     exit(status.is_a?(Integer) ? status : 0)
   rescue OptionParser::ParseError, Culet::UsageError => e
     fail_with(2, usage, e.message)
@@ -42,11 +45,6 @@ module Bench
   rescue Interrupt
     fail_with(1, usage, "interrupted")
   end
-
-  # For benchmarks without arguments.
-  #
-  # @raise [OptionParser::NeedlessArgument]
-  def no_arguments(arguments) = arguments.empty? || raise(OptionParser::NeedlessArgument, arguments.first)
 
   # @param all [Array]
   # @param words [Array<String>] that name some of them; none: all
@@ -120,13 +118,16 @@ module Bench
   def parser(usage, purpose, options, values)
     OptionParser.new("usage: #{usage}\n\n#{purpose}\n") do |parser|
       options.each do |name, (default, text, kind)|
+        known = kind if kind.is_a?(Array)
+        kind = default.is_a?(String) ? String : Array if known
         kind ||= default.nil? ? String : default.class
         flag = "--#{name.to_s.tr("_", "-")}"
         next parser.on(flag, text) { values[name] = true } if kind == FalseClass
 
-        text = "#{text} (#{Array(default).join(",")})" if default
+        usual = default == known ? "all" : Array(default).join(",")
+        text = [text, *("of #{known.join(", ")}" if known), *("(#{usual})" if default)].join(" ")
         placeholder = text[/\b(?:FILE|DIR)\b/] || PLACEHOLDERS.fetch(kind)
-        parser.on("#{flag} #{placeholder}", kind, text) { |value| values[name] = checked(flag, value) }
+        parser.on("#{flag} #{placeholder}", kind, text) { |value| values[name] = checked(flag, value, known) }
       end
       parser.on("-h", "--help", "this text") do
         puts parser.help
@@ -137,10 +138,13 @@ module Bench
 
   PLACEHOLDERS = { Integer => "N", Float => "X", String => "TEXT", Array => "A,B" }.freeze
 
-  def checked(flag, value)
+  def checked(flag, value, known)
     raise OptionParser::InvalidArgument, "#{value}; at least 1" if value.is_a?(Integer) && value < 1 && flag != "--seed"
 
-    value
+    unknown = known ? Array(value) - known : []
+    return value if unknown.empty?
+
+    raise OptionParser::InvalidArgument, "#{unknown.first} is none of #{known.join(", ")}"
   end
 
   def fail_with(status, usage, message)

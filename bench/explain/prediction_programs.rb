@@ -39,15 +39,8 @@ module PredictionPrograms
 
   def names = [*REPEATED, *SERVERS, "sidekiq", "generated", *("redmine" if File.exist?(Database::FOLDER))]
 
-  # @return [Array<Program>]
-  # @raise [Culet::UsageError]
-  def of(names)
-    unknown = names - self.names
-    raise Culet::UsageError, "there is no program #{unknown.join(", ")}" if unknown.any?
-
-    names.map { |name| program(name) }
-  end
-
+  # @param name [String] one of names
+  # @return [Program]
   def program(name)
     case name
     when *REPEATED then repeated(name)
