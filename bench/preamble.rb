@@ -73,6 +73,9 @@ module Bench
     ResultFile.write(out, rows: rows, **about)
   end
 
+  # @param text [String] what the benchmark does next
+  def progress(text) = warn("#{$PROGRAM_NAME[%r{bench/.*}] || $PROGRAM_NAME}: #{text}")
+
   # Runs contenders in turn, another one first in each round, so that a slow minute of the machine slows all of them.
   #
   # @yieldparam name [String]
@@ -81,7 +84,7 @@ module Bench
     found = names.to_h { |name| [name, []] }
     runs.times do |round|
       names.rotate(round).each do |name|
-        warn "#{$PROGRAM_NAME}: #{name}, run #{round + 1} of #{runs}"
+        progress("#{name}, run #{round + 1} of #{runs}")
         found[name] << yield(name)
       end
     end

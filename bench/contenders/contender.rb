@@ -6,12 +6,11 @@ module Bench
     # @return [String] as on the command line
     attr_reader :name
 
-    # The contenders that were named, or the usual ones that are installed.
+    # The contenders that were named, or the usual ones that are installed; says which of those are left out.
     #
     # @param named [Array<String>, nil]
     # @param usual [Array<String>]
     # @param find [#call] makes a contender of its name
-    # @yieldparam message [String] why a usual one is left out
     # @return [Array<Contender>]
     # @raise [Culet::Error] where one that was named, or culet, is missing
     def self.choose(named, usual, find = method(:new))
@@ -22,7 +21,7 @@ module Bench
       rescue Culet::Error => e
         raise if text == "culet"
 
-        yield "without #{text}: #{e.message}"
+        Bench.progress("without #{text}: #{e.message}")
       end
     end
 

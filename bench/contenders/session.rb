@@ -5,11 +5,9 @@ module Bench
   # time, so that a slow minute of the machine slows all of them. A subclass defines `one`.
   class Session
     # @param runs [Integer, nil] of each contender; nil for the subject's own number
-    # @param progress [#call] receives a line before each run
-    def initialize(contenders:, runs: nil, progress: ->(_) {})
+    def initialize(contenders:, runs: nil)
       @contenders = contenders
       @runs = runs
-      @progress = progress
     end
 
     # @param subject [#name, #runs, #figures]
@@ -21,7 +19,7 @@ module Bench
           break if (result.skipped = obstacle(subject))
           next if result.out?(contender)
 
-          @progress.call("#{subject.name} #{contender.name}")
+          Bench.progress("#{subject.name} #{contender.name}")
           result.add(contender, one(subject, contender))
         end
       end

@@ -15,7 +15,7 @@ module HardeningBench
     module_function
 
     # @see Bench::Contender.choose
-    def choose(named, usual, &) = Bench::Contender.choose(named, usual, method(:find), &)
+    def choose(named) = Bench::Contender.choose(named, USUAL, method(:find))
 
     # @param text [String] as of Bench::Contender, or a name of HARDENED
     # @return [Bench::Contender]

@@ -14,7 +14,7 @@ module ProfileBench
 
     def rows(contenders)
       probes.product(contenders).map do |probe, contender|
-        yield "#{probe.name} #{contender.name}"
+        Bench.progress("#{probe.name} #{contender.name}")
         Bench::Row.of([@counter.per_operation(probe, contender).round(2)],
                       subject: probe.name, contender: contender.name, metric: METRIC, unit: "")
       end

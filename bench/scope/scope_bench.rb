@@ -46,11 +46,11 @@ module ScopeBench
       needed = (@options[:megabytes] * HEAP_FACTOR).round + SPARE_MEGABYTES
       available = File.read("/proc/meminfo")[/^MemAvailable:\s+(\d+) kB/, 1].to_i / 1024
       if available < needed
-        warn("bench/scope/run: without #{kind.name}: it needs #{needed} MB of available memory; there are #{available}")
+        Bench.progress("without #{kind.name}: it needs #{needed} MB of available memory; there are #{available}")
         return []
       end
 
-      warn("bench/scope/run: #{kind.name}")
+      Bench.progress(kind.name)
       Measurement.new(kind, readings(kind, built)).rows
     end
 

@@ -18,14 +18,12 @@ module Servers
     # @param boots [Integer] how often both are started
     # @param seconds [Integer] of one stretch
     # @param connections [Integer]
-    # @param log [IO] a line for each boot
-    def initialize(workload:, choice:, rounds:, boots:, seconds:, connections:, log:)
+    def initialize(workload:, choice:, rounds:, boots:, seconds:, connections:)
       @workload = workload
       @choice = choice
       @rounds = rounds
       @boots = boots
       @load = { seconds: seconds, connections: connections }
-      @log = log
       @stretches = { false => [], true => [] }
       @rests = { false => [], true => [] }
       @trims = []
@@ -33,10 +31,10 @@ module Servers
 
     # @return [Hash] "workload", "allocator", "metrics" (name to without, with, ratio), "trims"
     def call
-      Server.workload(@workload).prepare(log: @log)
+      Server.workload(@workload).prepare(log: $stderr)
       @boots.times do |number|
         boot(number)
-        @log.puts("bench/trims/puma: #{@workload}, boot #{number + 1} of #{@boots} done")
+        Bench.progress("#{@workload}, boot #{number + 1} of #{@boots} done")
       end
       { "workload" => @workload, "allocator" => @choice.spec, "rounds" => @rounds * @boots, "boots" => @boots,
         **@load.transform_keys(&:to_s), "metrics" => metrics, "trims" => @trims,
