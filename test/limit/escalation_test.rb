@@ -209,8 +209,8 @@ class EscalationTest < Minitest::Test
   end
 
   def test_the_worker_with_the_most_private_memory
-    memory = Class.new { def rollup(pid) = { "private_bytes" => pid + 1 } }.new
-    assert_equal [12, 13], Culet::Limit::Cluster.new(memory: memory) { [11, 12] }.largest
+    bytes = { 11 => 13, 12 => 14, 13 => 12 }
+    Culet::Limit::Worker.stub(:private_bytes, bytes.method(:fetch)) { assert_equal [12, 14], Culet::Limit::Cluster.new { bytes.keys }.largest }
   end
 
   # On a busy machine it is still there after the interval between two restarts.
@@ -297,8 +297,7 @@ class EscalationTest < Minitest::Test
     launcher = Struct.new(:options).new({ workers: pids.size })
     runner = Object.new
     launcher.instance_variable_set(:@runner, runner)
-    memory = Class.new { def rollup(pid) = { "private_bytes" => pid } }.new
-    cluster = Culet::Limit::Cluster.new(memory: memory) do
+    cluster = Culet::Limit::Cluster.new do
       runner.instance_variable_set(:@workers, pids.map { |pid| worker.new(pid) })
       pids.dup
     end
@@ -309,7 +308,8 @@ class EscalationTest < Minitest::Test
   # What the class asks of culet/limit, which is not loaded here.
   def with_limit_stubbed(&block)
     open = Struct.new(:pass).new(0.0)
-    { each_boundary: false, throttle: open, :ending= => nil }.reduce(block) do |inner, (name, value)|
+    by_number = proc { Culet::Limit::Worker.stub(:private_bytes, :itself.to_proc, &block) }
+    { each_boundary: false, throttle: open, :ending= => nil }.reduce(by_number) do |inner, (name, value)|
       Culet::Limit.define_singleton_method(name) { |*| value } unless Culet::Limit.respond_to?(name)
       proc { Culet::Limit.stub(name, value, &inner) }
     end.call

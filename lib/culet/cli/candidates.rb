@@ -26,9 +26,8 @@ module Culet
         option(parser, "--baseline NAME", "allocator to compare the others with (default: the first)")
       end
 
-      # @param default [Integer] runs of each
-      def define_runs(parser, default)
-        number(parser, "--runs N", "runs of each (default: #{default}; at least " \
+      def define_runs(parser)
+        number(parser, "--runs N", "runs of each (default: #{Culet::Benchmark::Plan::DEFAULT_RUNS}; at least " \
                                    "#{Culet::Statistics::LEAST_RUNS} to show a difference)", most: Numbers::MOST_RUNS)
         number(parser, "--seed N", "random seed of the order and the intervals", least: 0, most: Numbers::MOST_SEED)
       end
@@ -36,11 +35,11 @@ module Culet
       # @return [Integer] that was given, or is drawn
       def seed = @seed ||= options.fetch(:seed) { Random.new_seed % 1_000_000 }
 
-      # @param default [Array<String>] candidates when none are named
       # @return [Array<Allocators::Choice>] each once
       # @raise [UsageError] when the option names none
-      def candidates(default)
-        choices = (options[:allocators] || default).map { |spec| Allocators.parse(spec) }.uniq(&:spec)
+      def candidates
+        specs = options[:allocators] || Culet::Benchmark::Plan::DEFAULT_ALLOCATORS
+        choices = specs.map { |spec| Allocators.parse(spec) }.uniq(&:spec)
         if choices.empty?
           raise UsageError, "--allocators names no allocator; write e.g. --allocators glibc,jemalloc,culet"
         end

@@ -73,7 +73,7 @@ module Culet
       end
 
       def define_how(parser)
-        define_runs(parser, Culet::Benchmark::Plan::DEFAULT_RUNS)
+        define_runs(parser)
         decimal(parser, "--timeout SECONDS", "time limit of one run (default: " \
                                              "#{Culet::Benchmark::Plan::DEFAULT_TIMEOUT_SECONDS.round})",
                 most: Numbers::MOST_SECONDS)
@@ -115,7 +115,7 @@ module Culet
       end
 
       def plan(workloads)
-        choices = candidates(Culet::Benchmark::Plan::DEFAULT_ALLOCATORS)
+        choices = candidates
         given = { runs: options[:runs], timeout_seconds: options[:timeout], duration_seconds: options[:duration],
                   connections: options[:connections], scale: options[:scale] }.compact
         Culet::Benchmark::Plan.new(workloads: workloads, choices: choices, baseline: baseline(choices), seed: seed,

@@ -48,7 +48,7 @@ module Culet
         check_destinations(:html)
         return run(command) if command
 
-        words = roots_named(words, files: false)
+        words = roots_named(words)
         options[:every] ? follow(words) : conclude(look(words))
       end
 

@@ -54,17 +54,15 @@ module Culet
         option(parser, "--warm no|yes|both", "warm the parent up before the fork (default: no)")
         decimal(parser, "--millions N", "millions of strings (default: #{Experiment::Plan::DEFAULT_MILLIONS.round})",
                 most: MOST_MILLIONS)
-        define_runs(parser, Experiment::Plan::DEFAULT_RUNS)
+        define_runs(parser)
         default_timeout = Experiment::Plan::DEFAULT_TIMEOUT_SECONDS
         decimal(parser, "--timeout SECONDS", "time limit of one phase (default: #{default_timeout.round})",
                 most: Numbers::MOST_SECONDS)
       end
 
       def plan
-        Experiment::Plan.new(contenders: contenders, variants: variants, seed: seed,
-                             millions: options.fetch(:millions, Experiment::Plan::DEFAULT_MILLIONS),
-                             runs: options.fetch(:runs, Experiment::Plan::DEFAULT_RUNS),
-                             timeout_seconds: options.fetch(:timeout, Experiment::Plan::DEFAULT_TIMEOUT_SECONDS))
+        given = { millions: options[:millions], runs: options[:runs], timeout_seconds: options[:timeout] }.compact
+        Experiment::Plan.new(contenders: contenders, variants: variants, seed: seed, **given)
       end
 
       # An allocator that is not installed is known before anything runs.

@@ -55,12 +55,12 @@ module Culet
         each_named(words, files) { |word| trees(word, files, numbers: numbers).flat_map(&:members) }
       end
 
-      # @param words [Array<String>] as for `all_named`
+      # @param words [Array<String>] numbers and names of processes
       # @param several [Boolean] whether a name may stand for several trees
       # @return [Array<String>] each once; in place of a process's name the number of its tree's root
       # @raise [Culet::Error] as `all_named`
-      def roots_named(words, files: true, several: false)
-        each_named(words, files) { |word| (several ? families(word, files) : trees(word, files)).map(&:root) }
+      def roots_named(words, several: false)
+        each_named(words, false) { |word| (several ? families(word, false) : trees(word, false)).map(&:root) }
       end
 
       # @param word [String] as for `all_named`
@@ -150,7 +150,7 @@ module Culet
           end
         end
 
-        roots_named(words, files: false, several: true).map { |word| Processes::Live.find(word).pid }
+        roots_named(words, several: true).map { |word| Processes::Live.find(word).pid }
       end
 
       def list(matches)

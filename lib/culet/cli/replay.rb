@@ -45,7 +45,7 @@ module Culet
         define_allocators(parser, "allocators, each NAME[:KEY=VALUE]",
                           "default: #{Culet::Benchmark::Plan::DEFAULT_ALLOCATORS.join(",")}")
         define_baseline(parser)
-        define_runs(parser, Culet::Benchmark::Plan::DEFAULT_RUNS)
+        define_runs(parser)
         number(parser, "--timeout SECONDS", "time limit of one run (default: none)", most: Numbers::MOST_SECONDS)
         define_play(parser)
       end
@@ -103,7 +103,7 @@ module Culet
       end
 
       def plan(trace)
-        choices = candidates(Culet::Benchmark::Plan::DEFAULT_ALLOCATORS)
+        choices = candidates
         refuse_trim(choices)
         Culet::Benchmark::Plan.new(workloads: [trace], choices: choices, baseline: baseline(choices),
                                    seed: seed, command_line: command_line,

@@ -72,11 +72,10 @@ module Culet
     end
 
     # @param setups [Array<Setup>] of the processes
-    # @param server [String, nil] one of Setup::SERVERS
     # @param forks [Boolean] whether they share memory by a fork
-    def initialize(setups, server: setups.lazy.filter_map(&:server).first, forks: false)
+    def initialize(setups, forks: false)
       @setups = setups
-      @server = server
+      @server = setups.lazy.filter_map(&:server).first
       @forks = forks
     end
 

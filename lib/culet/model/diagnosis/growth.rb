@@ -153,7 +153,7 @@ module Culet
         @unread = (others - observation.processes.map(&:pid)).find do |pid|
           resident = observation.resident_of(pid)
           floors = resident.floors(FLOORS)
-          floors.rising? && large?(floors, LEAST_SHARE_ALONE, of: resident.points.last.last) && lasting?(floors)
+          floors.rising? && large?(floors, of: resident.points.last.last) && lasting?(floors)
         end
       end
 
@@ -177,7 +177,7 @@ module Culet
         return found unless by_mappings == :none # of which the history knows nothing
 
         floors = before.floors(FLOORS)
-        rising = grew?(floors, LEAST_SHARE_ALONE) && steady?(floors)
+        rising = grew?(floors) && steady?(floors)
         case found
         when :none then rising ? :unclear : :none
         when :undecided then rising ? by_kind : :none
@@ -262,7 +262,7 @@ module Culet
         return found if found == :native
         return by_mappings unless by_mappings == :none
         return found == :none ? by_reachable : found if process&.looked
-        return found unless grew?(trend, LEAST_SHARE_ALONE)
+        return found unless grew?(trend)
         return :undecided if !lasting?(trend) || slowing?(by_work(trend, process))
 
         kind
@@ -274,7 +274,7 @@ module Culet
         native = observation.native or return :none
         looked_at = observation.looked_at
         both = native.probability <= LEVEL_OF_BOTH && looked_at && trend_of(looked_at).rising?
-        return :none unless (native.rising? || both) && large?(native, LEAST_SHARE)
+        return :none unless (native.rising? || both) && large?(native, share: LEAST_SHARE)
         return :none unless certain?(native)
 
         lasting?(native) ? :native : :undecided
@@ -283,7 +283,7 @@ module Culet
       # Memory that is neither malloc's nor Ruby's. Looks would have shown an object that keeps it.
       def by_mappings
         mapped = process&.trend("other")&.floors(FLOORS)
-        return :none unless mapped && grew?(mapped, LEAST_SHARE_ALONE)
+        return :none unless mapped && grew?(mapped)
         return :undecided unless lasting?(mapped)
 
         observation.retention ? :native : :unclear
@@ -292,7 +292,7 @@ module Culet
       # A buffer that doubles leaps at few looks, a cache may evict less than it adds, and a stack is no proof.
       def by_reachable
         kept = observation.reachable
-        return :none unless kept && kept.probability <= LEVEL_OF_BOTH && large?(kept, LEAST_SHARE_ALONE)
+        return :none unless kept && kept.probability <= LEVEL_OF_BOTH && large?(kept)
         return :objects if lasting?(kept, LASTING_REACHABLE)
 
         lasting?(kept) && !ended?(kept) ? :undecided : :none
@@ -313,9 +313,11 @@ module Culet
         end
       end
 
-      def grew?(trend, share) = trend.rising? && large?(trend, share)
+      def grew?(trend) = trend.rising? && large?(trend)
 
-      def large?(trend, share, of: in_use_bytes) = trend.rate * trend.seconds >= [LEAST_BYTES, share * of].max
+      def large?(trend, share: LEAST_SHARE_ALONE, of: in_use_bytes)
+        trend.rate * trend.seconds >= [LEAST_BYTES, share * of].max
+      end
 
       def in_use_bytes = process ? trend.points.last.last : 0
 

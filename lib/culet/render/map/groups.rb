@@ -60,7 +60,7 @@ module Culet
       # @return [Array<Group>] without empty ones
       def to_a
         rest = rests.group_by { |span| @snapshot.rest_use(span.mapping) }
-        ruby = sorted(visible(ruby_spans, ABSENT_SHOWN_ELSEWHERE) + rest.fetch("ruby", []))
+        ruby = sorted(visible(ruby_spans) + rest.fetch("ruby", []))
         groups = [Group.new(key: "ruby", title: "Ruby pages", spans: ruby), *arenas]
         groups.concat(USES.map { |use, title| Group.new(key: use, title: title, spans: rest.fetch(use, [])) })
         groups.concat(unknown_uses(rest))
@@ -120,7 +120,7 @@ module Culet
       # Parts of mappings outside all regions, in memory or swapped out.
       def rests
         covered = sorted(@snapshot.regions.map { |region| Span.of(region, @page_bytes) })
-        @snapshot.mappings.flat_map { |mapping| visible(uncovered(mapping, covered), ABSENT_SHOWN_ELSEWHERE) }
+        @snapshot.mappings.flat_map { |mapping| visible(uncovered(mapping, covered)) }
       end
 
       def uncovered(mapping, covered)
@@ -140,7 +140,7 @@ module Culet
 
       def sorted(spans) = spans.sort_by(&:first)
 
-      def visible(spans, absent) = spans.flat_map { |span| pieces(span, absent, dropped: true) }
+      def visible(spans) = spans.flat_map { |span| pieces(span, ABSENT_SHOWN_ELSEWHERE, dropped: true) }
 
       # Divides a span at its longer runs of absent pages.
       #

@@ -3,16 +3,14 @@
 require_relative "../../text/size"
 require_relative "request_throttle"
 require_relative "threads"
-require_relative "../../system/processes"
+require_relative "worker"
 
 module Culet
   module Limit
     # The workers that a parent has forked. Their memory is added up by the extension (ext/culet/limit/cluster.h).
     class Cluster
-      # @param memory [#rollup] as Processes::Memory
       # @yield [Array<Integer>] the workers
-      def initialize(memory: Processes::Memory, &workers)
-        @memory = memory
+      def initialize(&workers)
         @workers = workers
       end
 
@@ -27,11 +25,7 @@ module Culet
 
       # @param except [Array<Integer>] workers that are left out
       # @return [Array(Integer, Integer), nil] the worker with the most private memory, and how much that is
-      def largest(except: []) = (pids - except).map { |pid| [pid, private_bytes(pid)] }.max_by(&:last)
-
-      private
-
-      def private_bytes(pid) = @memory.rollup(pid).fetch("private_bytes", 0)
+      def largest(except: []) = (pids - except).map { |pid| [pid, Worker.private_bytes(pid)] }.max_by(&:last)
     end
 
     # A Puma that keeps its memory limit. A single process ends gracefully, so that its supervisor starts it again. In a
