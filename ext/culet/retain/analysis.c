@@ -219,15 +219,6 @@ const char *culet_analysis_run(struct culet_analysis *analysis, struct culet_gra
 
 void culet_analysis_free(struct culet_analysis *analysis)
 {
-    culet_walk_free(&analysis->walk);
-    culet_sets_free(analysis->memory, &analysis->sets);
-    culet_retained_list_free(analysis->memory, &analysis->of_node);
-    culet_retained_list_free(analysis->memory, &analysis->of_group);
-    culet_class_sum_list_free(analysis->memory, &analysis->classes.list);
-    culet_numbers_free(analysis->memory, &analysis->classes.table);
-    culet_class_sum_list_free(analysis->memory, &analysis->pairs.list);
-    culet_numbers_free(analysis->memory, &analysis->pairs.table);
-    culet_numbers_free(analysis->memory, &analysis->large_leaves);
     culet_buffer_free(&analysis->text);
     culet_buffer_free(&analysis->file);
 }

@@ -64,4 +64,5 @@ uint32_t culet_analysis_group(const struct culet_analysis *analysis, uint32_t id
 bool culet_analysis_shown(const struct culet_analysis *analysis, const struct culet_shown *shown, uint32_t group,
                           long *id);
 
+/* Frees what is not in arrays. */
 void culet_analysis_free(struct culet_analysis *analysis);

@@ -197,5 +197,4 @@ void culet_brief_make(struct culet_analysis *analysis, const struct culet_brief 
         qsort(entries.items, entries.count, sizeof(*entries.items), by_growth);
     for (size_t i = 0; i < entries.count && i < LISTED; i++)
         write_entry(brief, &entries.items[i], earlier->count > 0);
-    entries_free(analysis->memory, &entries);
 }

@@ -153,13 +153,3 @@ uint32_t culet_dominators_common(const struct culet_dominators *tree, uint32_t o
     }
     return one;
 }
-
-void culet_dominators_free(struct culet_memory *memory, struct culet_dominators *tree)
-{
-    culet_numbers_free(memory, &tree->parent);
-    culet_numbers_free(memory, &tree->semi);
-    culet_numbers_free(memory, &tree->label);
-    culet_numbers_free(memory, &tree->jump);
-    culet_back_edges_free(memory, &tree->back);
-    tree->count = 0;
-}

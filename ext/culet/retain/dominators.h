@@ -36,5 +36,3 @@ bool culet_dominators_make(struct culet_memory *memory, struct culet_dominators 
 
 /* The nearest common dominator of two nodes. */
 uint32_t culet_dominators_common(const struct culet_dominators *tree, uint32_t one, uint32_t other);
-
-void culet_dominators_free(struct culet_memory *memory, struct culet_dominators *tree);

@@ -685,17 +685,6 @@ const char *culet_dump_open(struct culet_dump *dump, struct culet_memory *memory
 
 void culet_dump_close(struct culet_dump *dump)
 {
-    struct culet_memory *memory = dump->graph.memory;
-
-    culet_graph_free(&dump->graph);
-    culet_dump_objects_free(memory, &dump->objects);
-    culet_dump_addresses_free(memory, &dump->addresses);
-    culet_numbers_free(memory, &dump->references);
-    culet_dump_roots_free(memory, &dump->roots);
-    culet_numbers_free(memory, &dump->table);
-    culet_numbers_free(memory, &dump->owner);
-    culet_numbers_free(memory, &dump->waiting);
-    culet_numbers_free(memory, &dump->loose);
     culet_buffer_free(&dump->texts);
     culet_texts_free(&dump->kinds);
 }

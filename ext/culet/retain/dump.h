@@ -47,4 +47,5 @@ struct culet_dump {
  * Returns NULL, or a sentence on what is wrong with the file; what is said of "the dump". */
 const char *culet_dump_open(struct culet_dump *dump, struct culet_memory *memory, int fd, bool contents);
 
+/* Frees what is not in arrays. */
 void culet_dump_close(struct culet_dump *dump);

@@ -32,12 +32,3 @@ const char *culet_holder_kind_name(int kind)
 
     return names[kind];
 }
-
-void culet_graph_free(struct culet_graph *graph)
-{
-    culet_holders_free(graph->memory, &graph->holders);
-    culet_numbers_free(graph->memory, &graph->targets);
-    culet_numbers_free(graph->memory, &graph->wanted);
-    for (int layer = 0; layer < CULET_LAYERS; layer++)
-        culet_numbers_free(graph->memory, &graph->queues[layer]);
-}

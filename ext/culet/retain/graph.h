@@ -113,6 +113,3 @@ void culet_graph_add_single(struct culet_graph *graph, enum culet_holder_kind ki
 
 /* The name of a kind, as in the analysis. */
 const char *culet_holder_kind_name(int kind);
-
-/* Frees what these functions made. */
-void culet_graph_free(struct culet_graph *graph);

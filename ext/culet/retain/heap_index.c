@@ -138,10 +138,3 @@ const struct culet_heap_run *culet_heap_index_run(const struct culet_heap_index 
         run++;
     return run;
 }
-
-void culet_heap_index_free(struct culet_memory *memory, struct culet_heap_index *index)
-{
-    culet_heap_runs_free(memory, &index->runs);
-    culet_numbers_free(memory, &index->table);
-    culet_numbers_free(memory, &index->pages);
-}

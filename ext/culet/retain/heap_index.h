@@ -44,5 +44,3 @@ static inline uintptr_t culet_heap_index_address(const struct culet_heap_index *
 
     return run->start + (uintptr_t)(id - run->first) * run->slot_bytes;
 }
-
-void culet_heap_index_free(struct culet_memory *memory, struct culet_heap_index *index);

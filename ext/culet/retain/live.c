@@ -300,26 +300,3 @@ bool culet_live_open(struct culet_live *live, struct culet_memory *memory)
     culet_live_add_roots(live);
     return !memory->failed;
 }
-
-void culet_live_close(struct culet_live *live)
-{
-    struct culet_memory *memory = live->graph.memory;
-
-    culet_graph_free(&live->graph);
-    culet_heap_index_free(memory, &live->index);
-    culet_numbers_free(memory, &live->used);
-    culet_numbers_free(memory, &live->plain);
-    culet_numbers_free(memory, &live->class_only);
-    culet_numbers_free(memory, &live->leaves);
-    culet_numbers_free(memory, &live->embedded);
-    culet_numbers_free(memory, &live->judged);
-    culet_numbers_free(memory, &live->named);
-    culet_numbers_free(memory, &live->deferred);
-    culet_values_free(memory, &live->values);
-    culet_values_free(memory, &live->met);
-    culet_notes_free(memory, &live->loose);
-    culet_notes_free(memory, &live->finalizers);
-    culet_notes_free(memory, &live->at_exit);
-    culet_values_free(memory, &live->threads);
-    culet_values_free(memory, &live->block_lists);
-}

@@ -10,5 +10,3 @@ const char *culet_live_obstacle(void);
 
 /* Lists the slots and the roots. Returns false without memory. */
 bool culet_live_open(struct culet_live *live, struct culet_memory *memory);
-
-void culet_live_close(struct culet_live *live);

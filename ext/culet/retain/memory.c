@@ -7,6 +7,17 @@
 #define FIRST_PLACES 4096               /* of a hash table */
 #define DOUBLED_BYTES ((size_t)4 << 20) /* larger arrays grow by a quarter */
 
+/* In front of an array's items. */
+struct culet_mapping {
+    struct culet_mapping *next, **link; /* the next one; what leads to this one */
+    size_t bytes;
+} __attribute__((aligned(64)));
+
+static struct culet_mapping *mapping_of(const struct culet_array *array)
+{
+    return array->items != NULL ? (struct culet_mapping *)array->items - 1 : NULL;
+}
+
 static size_t grown(size_t bytes, size_t wanted)
 {
     size_t next = bytes == 0 ? FIRST_BYTES : bytes + (bytes < DOUBLED_BYTES ? bytes : bytes / 4);
@@ -18,36 +29,52 @@ static size_t grown(size_t bytes, size_t wanted)
 
 bool culet_array_reserve(struct culet_memory *memory, struct culet_array *array, size_t count, size_t item_bytes)
 {
-    size_t bytes;
-    void *items;
+    struct culet_mapping *mapping;
+    size_t before, bytes;
 
     if (count * item_bytes <= array->bytes)
         return true;
-    bytes = grown(array->bytes, count * item_bytes);
-    if (memory->bytes + bytes - array->bytes > memory->limit_bytes) {
+    mapping = mapping_of(array);
+    before = mapping != NULL ? mapping->bytes : 0;
+    bytes = grown(before, sizeof(*mapping) + count * item_bytes);
+    if (memory->bytes + bytes - before > memory->limit_bytes ||
+        (mapping = culet_pages_grow(mapping, before, bytes)) == NULL) {
         memory->failed = true;
         return false;
     }
-    items = culet_pages_grow(array->items, array->bytes, bytes);
-    if (items == NULL) {
-        memory->failed = true;
-        return false;
-    }
-    memory->bytes += bytes - array->bytes;
+    memory->bytes += bytes - before;
     if (memory->bytes > memory->peak_bytes)
         memory->peak_bytes = memory->bytes;
-    array->items = items;
-    array->bytes = bytes;
+    if (before == 0)
+        *mapping = (struct culet_mapping){.next = memory->first, .link = &memory->first};
+    mapping->bytes = bytes;
+    *mapping->link = mapping;
+    if (mapping->next != NULL)
+        mapping->next->link = &mapping->next;
+    *array = (struct culet_array){mapping + 1, bytes - sizeof(*mapping)};
     return true;
+}
+
+static void unmap(struct culet_memory *memory, struct culet_mapping *mapping)
+{
+    *mapping->link = mapping->next;
+    if (mapping->next != NULL)
+        mapping->next->link = mapping->link;
+    memory->bytes -= mapping->bytes;
+    munmap(mapping, mapping->bytes);
 }
 
 void culet_array_free(struct culet_memory *memory, struct culet_array *array)
 {
     if (array->items != NULL)
-        munmap(array->items, array->bytes);
-    memory->bytes -= array->bytes;
-    array->items = NULL;
-    array->bytes = 0;
+        unmap(memory, mapping_of(array));
+    *array = (struct culet_array){NULL, 0};
+}
+
+void culet_memory_free(struct culet_memory *memory)
+{
+    while (memory->first != NULL)
+        unmap(memory, memory->first);
 }
 
 bool culet_table_grow(struct culet_memory *memory, struct culet_numbers *table, uint32_t first, size_t past,

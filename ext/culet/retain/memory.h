@@ -1,14 +1,16 @@
 /* retain/memory.h - growing arrays outside of malloc and of Ruby's heap, whose sum is limited.
  *
- * An array grows by mremap(2), which moves its pages instead of copying them. */
+ * An array grows by mremap(2), which moves its pages instead of copying them. Its mapping is in a list, so that all that an
+ * analysis has left are freed at once. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* What all arrays of an analysis use. */
+/* What all arrays of an analysis use. It stays where it is from the first array on. */
 struct culet_memory {
+    struct culet_mapping *first;
     size_t bytes, peak_bytes;
     size_t limit_bytes;
     _Atomic double deadline; /* of the process's CPU time, in seconds; another thread may bring it forward */
@@ -19,13 +21,16 @@ struct culet_memory {
 /* All zeros: empty. */
 struct culet_array {
     void *items;
-    size_t bytes; /* mapped */
+    size_t bytes; /* room for items */
 };
 
 /* Makes room for `count` items. New ones are zero. Returns false without memory; the array keeps what it has. */
 bool culet_array_reserve(struct culet_memory *memory, struct culet_array *array, size_t count, size_t item_bytes);
 
 void culet_array_free(struct culet_memory *memory, struct culet_array *array);
+
+/* Frees all arrays. */
+void culet_memory_free(struct culet_memory *memory);
 
 /* Looks at the clock. Returns whether the analysis is to end, for lack of memory or of time. */
 bool culet_memory_exhausted(struct culet_memory *memory);

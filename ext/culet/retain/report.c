@@ -432,10 +432,6 @@ const char *culet_report_write(struct culet_analysis *analysis, const struct cul
         culet_buffer_format(out, ",\"cpu_seconds\":%.6f}",
                             culet_clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - facts->cpu_start);
     }
-    culet_numbers_free(analysis->memory, &report.shown.holders);
-    culet_numbers_free(analysis->memory, &report.shown.sets);
-    culet_numbers_free(analysis->memory, &report.shown.places);
-    culet_numbers_free(analysis->memory, &report.pairs);
     if (culet_memory_exhausted(analysis->memory) || out->failed)
         return culet_memory_problem(analysis->memory);
     return problem;

@@ -56,16 +56,13 @@ static bool pages_are_of_malloc(void)
     return RUBY_API_VERSION_MAJOR == 3 && RUBY_API_VERSION_MINOR < 2 && sysconf(_SC_PAGESIZE) > (16 << 10);
 }
 
-/* In a copy: nothing of Ruby runs. Returns NULL, or a sentence on why not; then nothing is open. */
+/* In a copy: nothing of Ruby runs, and nothing is freed at the end. Returns NULL, or a sentence on why not. */
 static const char *open_live(struct culet_live *live, struct culet_memory *memory)
 {
     rb_gc_disable();
     culet_liveness_end(); /* a pending job of the profile would wait for its thread, which is not in the copy */
     *rb_ruby_verbose_ptr() = Qnil; /* what is read here warns nobody */
-    if (culet_live_open(live, memory))
-        return NULL;
-    culet_live_close(live);
-    return culet_memory_problem(memory);
+    return culet_live_open(live, memory) ? NULL : culet_memory_problem(memory);
 }
 
 const char *culet_retain_process(const struct culet_retain_options *options,
@@ -94,10 +91,7 @@ const char *culet_retain_process(const struct culet_retain_options *options,
     }
     if (options->samples)
         culet_sampled_find(&sampled, &live);
-    problem = analyse(&live.graph, options, &facts, output);
-    culet_numbers_free(&memory, &sampled.ids);
-    culet_live_close(&live);
-    return problem;
+    return analyse(&live.graph, options, &facts, output);
 }
 
 const char *culet_retain_brief(const struct culet_retain_options *options, const struct culet_brief *earlier,
@@ -113,8 +107,6 @@ const char *culet_retain_brief(const struct culet_retain_options *options, const
     problem = culet_analysis_run(&analysis, &live.graph);
     if (problem == NULL)
         culet_brief_make(&analysis, earlier, found);
-    culet_analysis_free(&analysis);
-    culet_live_close(&live);
     return problem;
 }
 
@@ -163,6 +155,7 @@ static void *analyse_dump(void *data)
     if (call->problem == NULL)
         call->problem = analyse(&dump.graph, &call->options, &facts, call->output);
     culet_dump_close(&dump);
+    culet_memory_free(&call->memory);
     return NULL;
 }
 

@@ -224,11 +224,3 @@ uint32_t culet_sets_of_leaf(const struct culet_sets *sets, uint32_t id)
 {
     return sets->leaves.items[CULET_FIRST_WHERE(i, 1, sets->leaves.count, sets->leaves.items[i].id > id) - 1].set;
 }
-
-void culet_sets_free(struct culet_memory *memory, struct culet_sets *sets)
-{
-    culet_holder_sets_free(memory, &sets->sets);
-    culet_numbers_free(memory, &sets->table);
-    culet_numbers_free(memory, &sets->of_top);
-    culet_shared_leaves_free(memory, &sets->leaves);
-}

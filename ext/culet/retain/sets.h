@@ -36,5 +36,3 @@ bool culet_sets_make(struct culet_walk *walk, struct culet_sets *sets);
 
 /* The set of a leaf that the root dominates. */
 uint32_t culet_sets_of_leaf(const struct culet_sets *sets, uint32_t id);
-
-void culet_sets_free(struct culet_memory *memory, struct culet_sets *sets);

@@ -319,7 +319,6 @@ const char *culet_snapshot_write(struct culet_analysis *analysis, int fd)
     write_all(&snapshot);
     culet_buffer_free(&snapshot.out);
     culet_texts_free(&snapshot.texts);
-    culet_numbers_free(analysis->memory, &snapshot.position);
     if (culet_memory_exhausted(analysis->memory))
         return culet_memory_problem(analysis->memory);
     return snapshot.failed ? "the snapshot cannot be written: the disk or memory is full" : NULL;

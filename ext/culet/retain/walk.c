@@ -305,12 +305,3 @@ int culet_walk_layer(const struct culet_walk *walk, uint32_t number)
         layer++;
     return layer;
 }
-
-void culet_walk_free(struct culet_walk *walk)
-{
-    culet_dominators_free(walk->memory, &walk->tree);
-    culet_numbers_free(walk->memory, &walk->entries);
-    culet_numbers_free(walk->memory, &walk->objects);
-    culet_numbers_free(walk->memory, &walk->top);
-    culet_crossings_free(walk->memory, &walk->crossings);
-}

@@ -47,5 +47,3 @@ static inline bool culet_walk_is_holder(const struct culet_walk *walk, uint32_t 
 
 /* The layer of a node. */
 int culet_walk_layer(const struct culet_walk *walk, uint32_t number);
-
-void culet_walk_free(struct culet_walk *walk);
