@@ -30,7 +30,7 @@ module Limits
       raise Culet::Error, problems.first || "this process is in no control group that counts memory" unless parent
 
       @version = parent.version
-      @folder = parent.file("culet-bench-#{::Process.pid}-#{object_id}")
+      @folder = File.join(parent.folder, "culet-bench-#{::Process.pid}-#{object_id}")
       Dir.mkdir(@folder)
     rescue SystemCallError => e
       raise Culet::Error, "no control group can be made: #{e.message.sub(/ @ .*/, "")}"
