@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "culet/allocators"
+require "culet/benchmark/child"
 require "culet/tools/compare/bundle"
 require "culet/tools/compare/load_target"
 require_relative "load"
@@ -45,14 +46,14 @@ module Limits
     private
 
     def run(group, log)
-      pid = spawn(environment, *group.command(RbConfig.ruby, "-S", "bundle", "exec", "puma", "-C", path("puma.rb"),
-                                              path("application.ru")),
-                  unsetenv_others: true, pgroup: true, in: File::NULL, %i[out err] => [log, "a"])
-      await(log)
+      puma = ["puma", "-C", path("puma.rb"), path("application.ru")]
+      child = Culet::Benchmark::Child.new(command: group.command(RbConfig.ruby, "-S", "bundle", "exec", *puma),
+                                          environment: environment, out: log)
+      Bench.await_server(child, START_SECONDS) { Load.answers?(@port) }
       load = Load.new(@port, group).run(@seconds)
       Outcome.new(**load.figures, kills: group.kills, restarts: restarts(File.read(log), group.kills))
     ensure
-      finish(pid) if pid
+      child&.stop(grace_seconds: START_SECONDS)
     end
 
     # Workers that were started, but for the first two, and those that replaced killed ones.
@@ -72,21 +73,6 @@ module Limits
                  "RUBYLIB" => "#{Bench::ROOT}/lib", "PORT" => @port.to_s, "KIND" => @kind, "CONTENDER" => @killer,
                  "LIMIT" => @bytes.to_s, "INTERVAL" => @interval.to_s, "RUBYOPT" => nil, "WEB_CONCURRENCY" => nil,
                  "CULET_TRIM" => nil, "CULET_LIMIT" => nil).compact
-    end
-
-    def await(log)
-      return if Bench.await(START_SECONDS) { Load.answers?(@port) }
-
-      raise Culet::Error, "Puma does not answer: #{File.read(log).lines.last(3).join}"
-    end
-
-    def finish(pid)
-      Process.kill(:TERM, pid)
-      ended = Bench.await(START_SECONDS) { Process.wait(pid, Process::WNOHANG) }
-      Process.kill(:KILL, -pid)
-      Process.wait(pid) unless ended
-    rescue Errno::ESRCH, Errno::ECHILD
-      nil # all have ended
     end
   end
 end

@@ -5,11 +5,8 @@
 #
 # PORT: on 127.0.0.1. CULET_SCALE multiplies the strings.
 
-require "puma"
-require "puma/configuration"
-require "puma/launcher"
+require_relative "../../../workloads/shared/server"
 
-THREADS = 5
 STRINGS = (6_000 * Float(ENV.fetch("CULET_SCALE", "1"))).ceil
 BYTES = 600
 COLLECT_EVERY = 10
@@ -23,10 +20,4 @@ application = lambda do |_environment|
   [200, { "content-type" => "text/plain", "content-length" => body.bytesize.to_s }, [body]]
 end
 
-configuration = Puma::Configuration.new do |settings|
-  settings.bind("tcp://127.0.0.1:#{Integer(ENV.fetch("PORT"))}")
-  settings.threads(THREADS, THREADS)
-  settings.workers(0)
-  settings.app(application)
-end
-Puma::Launcher.new(configuration, log_writer: Puma::LogWriter.null).run
+Server.run(application, threads: 5)
