@@ -104,6 +104,14 @@ class RequiresBehaviourTest < Minitest::Test
     assert_equal "require", feature(JSON.parse(File.read(path("report.json"))), "good.rb")["how"]
   end
 
+  # Here with nothing of its application.
+  def test_the_program_of_the_benchmark
+    write("bundler/setup.rb" => "$LOADED_FEATURES << '#{ROOT}/workloads/rails/application.rb'; Blog = nil",
+          "rack/mock.rb" => "module Rack; MockRequest = Struct.new(:application); end")
+    document = record(*ruby("#{ROOT}/bench/require/requests.rb", "0"), env: { "CULET_WORKLOAD_DIR" => new_folder })
+    assert_equal 0, document["exit_status"], @err
+  end
+
   def test_several_threads_ask_for_one_file
     write("slow.rb" => "sleep 0.2; SLOW = 1")
     same("say Array.new(8) { Thread.new { require 'slow' } }.map(&:value).sort_by(&:to_s)")
