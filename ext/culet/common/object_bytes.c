@@ -80,11 +80,17 @@ size_t culet_transient_bytes(VALUE object)
     return memsize != NULL && is_transient(object) ? bytes_beyond(object, sizeof(VALUE[5])) : 0;
 }
 
-static int is_thread(VALUE object)
+const char *culet_data_type_name(VALUE object)
 {
-    const char *name = RTYPEDDATA_P(object) ? RTYPEDDATA_TYPE(object)->wrap_struct_name : NULL;
+    const char *name =
+        RB_TYPE_P(object, T_DATA) && RTYPEDDATA_P(object) ? RTYPEDDATA_TYPE(object)->wrap_struct_name : NULL;
 
-    return name != NULL && strcmp(name, "VM/thread") == 0;
+    return name != NULL ? name : "";
+}
+
+bool culet_is_thread(VALUE object)
+{
+    return strcmp(culet_data_type_name(object), "VM/thread") == 0;
 }
 
 /* A thread's size includes its VM stack, which is on the native stack (alloca in thread.c). */
@@ -102,7 +108,7 @@ struct culet_object_bytes culet_object_bytes(VALUE object, size_t slot_bytes)
         sizes.transient = bytes;
     else
         sizes.malloc = bytes;
-    if (type == T_DATA && sizes.malloc > 0 && sizes.malloc >= vm_stack_bytes && is_thread(object)) {
+    if (sizes.malloc > 0 && sizes.malloc >= vm_stack_bytes && culet_is_thread(object)) {
         sizes.vm_stack = vm_stack_bytes;
         sizes.malloc -= vm_stack_bytes;
     }

@@ -21,6 +21,12 @@ void culet_object_bytes_prepare(void);
 /* The bytes of an object in a slot. An extension's function may be called; use culet_heap_data_has_size to avoid it. */
 struct culet_object_bytes culet_object_bytes(VALUE object, size_t slot_bytes);
 
+/* The name of the type of data; "": it is none, or its type has no name. */
+const char *culet_data_type_name(VALUE object);
+
+/* Whether it is a Thread, alive or not. */
+bool culet_is_thread(VALUE object);
+
 /* ---- the transient heap ----
  *
  * The buffers of young arrays, hashes, objects and structs on Ruby up to 3.2. They pass no malloc: the whole heap is one

@@ -27,7 +27,7 @@ struct question {
 /* Whether the object is to get a holder of its own, which it gets once. */
 static bool defer(struct question *question, uint32_t id)
 {
-    return question->collecting && !culet_bits_set(&question->live->deferred, id);
+    return question->collecting && !culet_bits_set(&question->live->sets[LIVE_DEFERRED], id);
 }
 
 static void defer_code(struct question *question, uint32_t id, VALUE path)
@@ -60,7 +60,7 @@ static bool is_left_out(struct question *question, VALUE child, uint32_t id)
         defer_code(question, id, culet_internals_code_path(child));
         return true;
     case T_DATA:
-        if (culet_live_is_thread(live, child))
+        if (culet_bits_has(&live->sets[LIVE_THREADS], id))
             return true;
         if (question->internal != INTERNAL_METHOD || !question->named_owner || !rb_obj_is_proc(child))
             return false;
@@ -78,20 +78,20 @@ static bool is_met_class(const struct question *question, uint32_t id)
 {
     const struct culet_live *live = question->live;
 
-    return question->internal == INTERNAL_NONE && culet_bits_has(&live->named, id) &&
-           culet_bits_has(&live->deferred, id);
+    return question->internal == INTERNAL_NONE && culet_bits_has(&live->sets[LIVE_NAMED], id) &&
+           culet_bits_has(&live->sets[LIVE_DEFERRED], id);
 }
 
 static void found(VALUE child, void *data)
 {
     struct question *question = data;
     uint32_t id = culet_live_id(question->live, child);
-    bool plain = id != CULET_NO_ID && culet_bits_has(&question->live->plain, id);
+    bool plain = id != CULET_NO_ID && culet_bits_has(&question->live->sets[LIVE_PLAIN], id);
 
     if (id == CULET_NO_ID || child == question->object ||
         (!plain && (is_met_class(question, id) || RB_BUILTIN_TYPE(child) == T_NONE)))
         return;
-    if (plain && question->collecting && !culet_bits_has(&question->live->leaves, id))
+    if (plain && question->collecting && !culet_bits_has(&question->live->sets[LIVE_LEAVES], id))
         __builtin_prefetch((const void *)child); /* the walk reads it next */
     if (question->internal == INTERNAL_CALL_CACHE || question->internal == INTERNAL_CONSTANT_CACHE) {
         if (!culet_live_is_named(question->live, child))
@@ -115,9 +115,8 @@ static void references(struct culet_graph *graph, uint32_t id, int layer, culet_
                                 .edge = edge,
                                 .data = data};
 
-    if ((type == T_CLASS || type == T_MODULE) && culet_live_is_named(live, object))
-        return;
-    if (type == T_DATA && culet_live_is_thread(live, object))
+    if ((type == T_DATA && culet_bits_has(&live->sets[LIVE_THREADS], id)) ||
+        ((type == T_CLASS || type == T_MODULE) && culet_live_is_named(live, object)))
         return;
     live->reachable(object, found, &question);
 }
@@ -142,9 +141,9 @@ static bool is_leaf(struct culet_graph *graph, uint32_t id)
     struct culet_live *live = (struct culet_live *)graph;
     VALUE class;
 
-    if (culet_bits_has(&live->leaves, id))
+    if (culet_bits_has(&live->sets[LIVE_LEAVES], id))
         return true;
-    if (!culet_bits_has(&live->class_only, id))
+    if (!culet_bits_has(&live->sets[LIVE_CLASS_ONLY], id))
         return false;
     class = RBASIC(culet_live_object(graph, id))->klass;
     if (class != live->last_class) {
@@ -176,7 +175,7 @@ static struct culet_sizes sizes(struct culet_graph *graph, uint32_t id)
     size_t slot_bytes = culet_heap_index_run(&live->index, id)->slot_bytes;
     struct culet_object_bytes bytes;
 
-    if (culet_bits_has(&live->embedded, id))
+    if (culet_bits_has(&live->sets[LIVE_EMBEDDED], id))
         return (struct culet_sizes){slot_bytes, 0, 0};
     bytes = culet_object_bytes(culet_live_object(graph, id), slot_bytes);
     return (struct culet_sizes){bytes.slot, bytes.malloc, bytes.transient};
@@ -184,7 +183,7 @@ static struct culet_sizes sizes(struct culet_graph *graph, uint32_t id)
 
 static bool is_used(struct culet_graph *graph, uint32_t id)
 {
-    return culet_bits_has(&((struct culet_live *)graph)->used, id);
+    return culet_bits_has(&((struct culet_live *)graph)->sets[LIVE_USED], id);
 }
 
 static uint64_t address(struct culet_graph *graph, uint32_t id)
@@ -223,18 +222,12 @@ static int add_run(void *start, void *past, size_t slot_bytes, void *data)
     return !culet_heap_index_add(live->graph.memory, &live->index, (uintptr_t)start, (uintptr_t)past, slot_bytes);
 }
 
-static bool reserve_bits(struct culet_live *live)
+static bool reserve_sets(struct culet_live *live)
 {
-    size_t words = live->index.ids / 32 + 1;
-
-    return culet_numbers_reserve(live->graph.memory, &live->used, words) &&
-           culet_numbers_reserve(live->graph.memory, &live->plain, words) &&
-           culet_numbers_reserve(live->graph.memory, &live->class_only, words) &&
-           culet_numbers_reserve(live->graph.memory, &live->leaves, words) &&
-           culet_numbers_reserve(live->graph.memory, &live->embedded, words) &&
-           culet_numbers_reserve(live->graph.memory, &live->judged, words) &&
-           culet_numbers_reserve(live->graph.memory, &live->named, words) &&
-           culet_numbers_reserve(live->graph.memory, &live->deferred, words);
+    for (int set = 0; set < CULET_LIVE_SETS; set++)
+        if (!culet_numbers_reserve(live->graph.memory, &live->sets[set], live->index.ids / 32 + 1))
+            return false;
+    return true;
 }
 
 static void note_object(struct culet_live *live, uint32_t id, VALUE object)
@@ -244,15 +237,15 @@ static void note_object(struct culet_live *live, uint32_t id, VALUE object)
 
     if (type == T_NONE || type == T_MOVED || type == T_ZOMBIE)
         return;
-    (void)culet_bits_set(&live->used, id);
+    (void)culet_bits_set(&live->sets[LIVE_USED], id);
     if (type != T_CLASS && type != T_MODULE && type != T_IMEMO && type != T_DATA)
-        (void)culet_bits_set(&live->plain, id);
+        (void)culet_bits_set(&live->sets[LIVE_PLAIN], id);
     if (has_class_only(flags)) {
-        (void)culet_bits_set(&live->class_only, id);
+        (void)culet_bits_set(&live->sets[LIVE_CLASS_ONLY], id);
         if (RBASIC(object)->klass == rb_cString) {
-            (void)culet_bits_set(&live->leaves, id);
+            (void)culet_bits_set(&live->sets[LIVE_LEAVES], id);
             if ((flags & RSTRING_NOEMBED) == 0)
-                (void)culet_bits_set(&live->embedded, id);
+                (void)culet_bits_set(&live->sets[LIVE_EMBEDDED], id);
         }
     }
     live->has_finalizers |= (flags & RUBY_FL_FINALIZE) != 0;
@@ -293,7 +286,7 @@ bool culet_live_open(struct culet_live *live, struct culet_memory *memory)
     live->graph.memory = memory;
     live->reachable = reachable_function();
     if (culet_heap_walk(add_run, live) != 0 || memory->failed || !culet_heap_index_make(memory, &live->index) ||
-        !reserve_bits(live))
+        !reserve_sets(live))
         return false;
     live->graph.ids = live->index.ids;
     note_used(live);

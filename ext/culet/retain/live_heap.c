@@ -1,5 +1,6 @@
 #include "retain/live_heap.h"
 
+#include "common/values.h"
 #include "retain/internals.h"
 
 uint32_t culet_live_id(const struct culet_live *live, VALUE object)
@@ -25,14 +26,14 @@ bool culet_live_is_named(struct culet_live *live, VALUE object)
     type = RB_BUILTIN_TYPE(object);
     if (type != T_CLASS && type != T_MODULE)
         return false;
-    if (culet_bits_set(&live->judged, id))
-        return culet_bits_has(&live->named, id);
+    if (culet_bits_set(&live->sets[LIVE_JUDGED], id))
+        return culet_bits_has(&live->sets[LIVE_NAMED], id);
     if (culet_live_is_singleton(object))
         named = culet_live_is_named(live, culet_internals_attached(object));
     else
         named = has_permanent_name(object);
     if (named)
-        (void)culet_bits_set(&live->named, id);
+        (void)culet_bits_set(&live->sets[LIVE_NAMED], id);
     return named;
 }
 
@@ -45,7 +46,7 @@ void culet_live_meet_class(struct culet_live *live, VALUE class)
 {
     while (culet_live_is_singleton(class))
         class = culet_internals_attached(class);
-    if (!culet_bits_set(&live->deferred, culet_live_id(live, class)))
+    if (!culet_bits_set(&live->sets[LIVE_DEFERRED], culet_live_id(live, class)))
         (void)culet_values_add(live->graph.memory, &live->met, class);
 }
 
@@ -53,4 +54,25 @@ bool culet_live_is_finalizer(VALUE object)
 {
     return RB_BUILTIN_TYPE(object) == T_ARRAY && RBASIC(object)->klass == 0 && RARRAY_LEN(object) > 0 &&
            rb_obj_is_proc(RARRAY_AREF(object, RARRAY_LEN(object) - 1));
+}
+
+struct constant {
+    VALUE class, name;
+};
+
+static VALUE read_constant(VALUE data)
+{
+    const struct constant *constant = (const struct constant *)data;
+    ID name = rb_to_id(constant->name);
+
+    if (!NIL_P(rb_autoload_p(constant->class, name)) || !rb_const_defined_at(constant->class, name))
+        return Qundef;
+    return rb_const_get_at(constant->class, name);
+}
+
+VALUE culet_live_constant(VALUE class, VALUE name)
+{
+    struct constant constant = {class, name};
+
+    return culet_try(read_constant, (VALUE)&constant);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/imemo.h"
+#include "common/object_bytes.h"
 #include "common/values.h"
 #include "retain/internals.h"
 
@@ -145,19 +146,6 @@ static void write_constant_place(VALUE class, ID name, struct culet_buffer *file
         *line = FIX2LONG(rb_ary_entry(found, 1));
 }
 
-/* The constant of a module; 0 where it is to be loaded, or is no module. */
-static VALUE read_module(VALUE data)
-{
-    const struct place *place = (const struct place *)data;
-    ID name = rb_intern_str(place->name);
-    VALUE value;
-
-    if (!rb_is_const_id(name) || !NIL_P(rb_autoload_p(place->class, name)) || !rb_const_defined_at(place->class, name))
-        return 0;
-    value = rb_const_get_at(place->class, name);
-    return RB_TYPE_P(value, T_CLASS) || RB_TYPE_P(value, T_MODULE) ? value : 0;
-}
-
 /* Where a class has been defined first: the place of the constant that has it now. */
 static void write_class_place(VALUE class, struct culet_buffer *file, long *line)
 {
@@ -165,12 +153,12 @@ static void write_class_place(VALUE class, struct culet_buffer *file, long *line
 
     for (const char *rest = NIL_P(path) ? NULL : RSTRING_PTR(path); rest != NULL;) {
         const char *end = strstr(rest, "::");
-        struct place place = {around, end != NULL ? rb_str_new(rest, end - rest) : rb_str_new_cstr(rest)};
-        VALUE found = culet_try(read_module, (VALUE)&place);
-        if (found == Qundef || found == 0)
+        VALUE name = end != NULL ? rb_str_new(rest, end - rest) : rb_str_new_cstr(rest);
+        VALUE found = culet_live_constant(around, name);
+        if (!RB_TYPE_P(found, T_CLASS) && !RB_TYPE_P(found, T_MODULE))
             return;
         if (end == NULL && found == class)
-            write_constant_place(around, rb_intern_str(place.name), file, line);
+            write_constant_place(around, rb_intern_str(name), file, line);
         around = found;
         rest = end != NULL ? end + 2 : NULL;
     }
@@ -291,10 +279,8 @@ static void write_vm(struct culet_graph *graph, VALUE object, struct culet_buffe
     uint32_t id = culet_live_id((struct culet_live *)graph, object);
 
     culet_live_write_class(graph, culet_live_class_of(graph, id), text);
-    if (RB_BUILTIN_TYPE(object) == T_DATA && RTYPEDDATA_P(object)) {
-        culet_buffer_text(text, " ");
-        culet_buffer_text(text, RTYPEDDATA_TYPE(object)->wrap_struct_name);
-    }
+    if (RB_BUILTIN_TYPE(object) == T_DATA)
+        culet_buffer_format(text, " %s", culet_data_type_name(object));
 }
 
 void culet_live_write_holder(struct culet_graph *graph, const struct culet_holder *holder, struct culet_buffer *text,

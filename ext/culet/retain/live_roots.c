@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/active_malloc.h"
+#include "common/object_bytes.h"
 #include "common/values.h"
 #include "retain/internals.h"
 #include "retain/root_category.h"
@@ -23,13 +24,14 @@ typedef void root_function(void (*found)(const char *category, VALUE object, voi
 /* Numbers, nil, classes with a name and threads need no holder. */
 static bool needs_holder(struct culet_live *live, VALUE target)
 {
-    if (culet_live_id(live, target) == CULET_NO_ID || RB_BUILTIN_TYPE(target) == T_NONE)
+    uint32_t id = culet_live_id(live, target);
+
+    if (id == CULET_NO_ID || RB_BUILTIN_TYPE(target) == T_NONE || culet_bits_has(&live->sets[LIVE_THREADS], id))
         return false;
-    if (culet_live_is_named(live, target)) {
-        culet_live_meet_class(live, target);
-        return false;
-    }
-    return !culet_live_is_thread(live, target);
+    if (!culet_live_is_named(live, target))
+        return true;
+    culet_live_meet_class(live, target);
+    return false;
 }
 
 /* Adds an object to the last holder, if it needs one. */
@@ -103,21 +105,6 @@ static int note_variable(ID name, VALUE value, st_data_t data)
     return ST_CONTINUE;
 }
 
-struct constant {
-    VALUE class, name;
-};
-
-/* Qundef: it is to be loaded. */
-static VALUE read_constant(VALUE data)
-{
-    const struct constant *constant = (const struct constant *)data;
-    ID name = SYM2ID(constant->name);
-
-    if (!NIL_P(rb_autoload_p(constant->class, name)) || !rb_const_defined_at(constant->class, name))
-        return Qundef;
-    return rb_const_get_at(constant->class, name);
-}
-
 static VALUE list_constants(VALUE class)
 {
     VALUE own = Qfalse;
@@ -155,10 +142,9 @@ static void note_constants(struct class_walk *walk)
     VALUE names = culet_try(all_constants, walk->class);
 
     for (long i = 0; names != Qundef && i < RARRAY_LEN(names); i++) {
-        struct constant constant = {walk->class, rb_ary_entry(names, i)};
-        VALUE value = culet_try(read_constant, (VALUE)&constant);
+        VALUE name = rb_ary_entry(names, i), value = culet_live_constant(walk->class, name);
         if (value != Qundef)
-            note_reference(walk, &walk->constants, SYM2ID(constant.name), value);
+            note_reference(walk, &walk->constants, SYM2ID(name), value);
     }
 }
 
@@ -243,7 +229,8 @@ static void add_block(VALUE child, void *data)
     if (owner->first && (type == T_CLASS || type == T_MODULE)) {
         owner->first = false;
         owner->own = culet_live_is_named(owner->live, child);
-    } else if (owner->own && type == T_DATA && rb_obj_is_proc(child) && !culet_bits_set(&owner->live->deferred, id)) {
+    } else if (owner->own && type == T_DATA && rb_obj_is_proc(child) &&
+               !culet_bits_set(&owner->live->sets[LIVE_DEFERRED], id)) {
         culet_graph_add_single(&owner->live->graph, HOLDER_CLOSURE, LAYER_DURABLE, owner->method, 0, id);
     }
 }
@@ -303,28 +290,12 @@ struct root_list {
     struct culet_notes roots;
 };
 
-bool culet_live_is_thread(const struct culet_live *live, VALUE object)
-{
-    for (size_t i = 0; i < live->threads.count; i++)
-        if (live->threads.items[i] == object)
-            return true;
-    return false;
-}
-
-/* Of data of a type that has a name; otherwise "". */
-static const char *type_name(VALUE object)
-{
-    const char *name =
-        RB_TYPE_P(object, T_DATA) && RTYPEDDATA_P(object) ? RTYPEDDATA_TYPE(object)->wrap_struct_name : NULL;
-
-    return name != NULL ? name : "";
-}
-
 static void note_thread(VALUE child, void *data)
 {
     struct culet_live *live = data;
+    uint32_t id = culet_live_id(live, child);
 
-    if (strcmp(type_name(child), "VM/thread") == 0 && !culet_live_is_thread(live, child))
+    if (id != CULET_NO_ID && culet_is_thread(child) && !culet_bits_set(&live->sets[LIVE_THREADS], id))
         (void)culet_values_add(live->graph.memory, &live->threads, child);
 }
 
@@ -340,8 +311,8 @@ static VALUE call_thread(VALUE thread, const char *name)
 static void note_threads_in_heap(struct culet_live *live)
 {
     for (uint32_t id = 0; id < live->graph.ids; id++) {
-        VALUE object = culet_bits_has(&live->used, id) ? culet_live_object(&live->graph, id) : Qnil;
-        if (strcmp(type_name(object), "VM/thread") == 0 && RTEST(call_thread(object, "alive?")))
+        VALUE object = culet_bits_has(&live->sets[LIVE_USED], id) ? culet_live_object(&live->graph, id) : Qnil;
+        if (culet_is_thread(object) && RTEST(call_thread(object, "alive?")))
             note_thread(object, live);
     }
 }
@@ -358,7 +329,7 @@ static void list_threads(struct culet_live *live, const struct root_list *list)
         heaps |= list->roots.items[i].value == ROOT_RACTOR;
         if (list->roots.items[i].value == ROOT_RACTOR)
             note_thread(object, live);
-        if (strcmp(type_name(object), "ractor") == 0)
+        if (strcmp(culet_data_type_name(object), "ractor") == 0)
             live->reachable(object, note_thread, live);
     }
     if (heaps)
@@ -377,7 +348,7 @@ static void note_value_or_fiber(VALUE child, void *data)
     struct culet_live *live = data;
 
     note_value(child, live);
-    if (strcmp(type_name(child), "fiber") == 0)
+    if (strcmp(culet_data_type_name(child), "fiber") == 0)
         live->reachable(child, note_value, live);
 }
 
@@ -475,7 +446,7 @@ static void note_finalizer(struct culet_live *live, VALUE list)
 
 static bool is_native(VALUE object)
 {
-    return RB_BUILTIN_TYPE(object) == T_DATA && strncmp(type_name(object), "VM/", 3) != 0;
+    return RB_BUILTIN_TYPE(object) == T_DATA && strncmp(culet_data_type_name(object), "VM/", 3) != 0;
 }
 
 static void add_vm_root(struct culet_live *live, VALUE object)

@@ -11,6 +11,3 @@ void culet_live_add_class(struct culet_live *live, VALUE class);
 
 /* Adds the holders for code that other layers refer to. */
 void culet_live_add_loose_code(struct culet_live *live);
-
-/* Whether a Thread is alive: its references are holders. */
-bool culet_live_is_thread(const struct culet_live *live, VALUE object);

@@ -95,7 +95,7 @@ static void search_run(const struct blocks *blocks, const struct culet_live *liv
     uint32_t id = run->first;
 
     for (uintptr_t at = run->start; at + run->slot_bytes <= run->past; at += run->slot_bytes, id++) {
-        if (!culet_bits_has(&live->used, id))
+        if (!culet_bits_has(&live->sets[LIVE_USED], id))
             continue;
         try_words(blocks, (const uintptr_t *)(at + head), run->slot_bytes - head, id);
         try_table(blocks, at, id);
