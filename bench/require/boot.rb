@@ -23,6 +23,5 @@ rollup = File.read("/proc/self/smaps_rollup")
 times = Process.times
 figures = { "cpu_seconds" => times.utime + times.stime, "rss_bytes" => rollup[/^Rss:\s+(\d+)/, 1].to_i << 10,
             "private_dirty_bytes" => rollup[/^Private_Dirty:\s+(\d+)/, 1].to_i << 10,
-            "features" => $LOADED_FEATURES.size,
-            "load_path" => $LOAD_PATH.size, "index" => (Culet::Require.figures if defined?(Culet::Require)) }
+            "features" => $LOADED_FEATURES.size, "load_path" => $LOAD_PATH.size }
 puts JSON.generate(figures)
