@@ -2,6 +2,7 @@
 
 require "open3"
 require_relative "../ext/native_build"
+require_relative "source_gem"
 
 module Packaging
   # The part of a platform gem that rake-compiler does not know: the programs and libraries in C, and the list of what
@@ -60,7 +61,7 @@ module Packaging
     def pack(specification, folder)
       specification.platform = Gem::Platform.new(@platform)
       complete(specification)
-      (specification.files - added.map { |file| "lib/culet/#{file}" }).each { |name| stage(name) }
+      (specification.files - added.map { |file| "lib/culet/#{file}" }).each { |name| SourceGem.copy(name, ".", @stage) }
       FileUtils.mkdir_p(folder)
       target = File.expand_path(specification.file_name, folder)
       Dir.chdir(@stage) { Gem::Package.build(specification, false, false, target) }
@@ -91,14 +92,6 @@ module Packaging
     def write(path)
       FileUtils.mkdir_p(File.dirname(path))
       File.write(path, ready.map { |file| "#{file}\n" }.join)
-    end
-
-    # git knows no other modes.
-    def stage(name)
-      target = File.join(@stage, name)
-      FileUtils.mkdir_p(File.dirname(target))
-      FileUtils.cp(name, target)
-      File.chmod(File.executable?(name) ? 0o755 : 0o644, target)
     end
 
     def musl? = @platform.end_with?("-musl")

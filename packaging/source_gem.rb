@@ -25,6 +25,14 @@ module Packaging
     # @raise [Failed]
     def self.all(folder) = NAMES.map { |name| new(name).call(folder) }
 
+    # @param file [String] relative to both folders
+    def self.copy(file, from, folder)
+      source, target = [from, folder].map { |one| File.join(one, file) }
+      FileUtils.mkdir_p(File.dirname(target))
+      # git knows no other modes.
+      FileUtils.install(source, target, mode: File.executable?(source) ? 0o755 : 0o644)
+    end
+
     # @param name [String] one of NAMES
     def initialize(name = "culet")
       @specification = "#{name}.gemspec"
@@ -39,23 +47,13 @@ module Packaging
       specification = Gem::Specification.load(File.join(root, @specification))
       target = File.join(File.expand_path(folder), specification.file_name)
       Dir.mktmpdir("culet-gem") do |copy|
-        copy_files(specification.files, root, copy)
+        [*specification.files, @specification, VERSION].uniq.each { |file| self.class.copy(file, root, copy) }
         build(copy, target)
       end
       target
     end
 
     private
-
-    def copy_files(files, root, copy)
-      [*files, @specification, VERSION].uniq.each do |name|
-        to = File.join(copy, name)
-        FileUtils.mkdir_p(File.dirname(to))
-        FileUtils.cp(File.join(root, name), to)
-        # git knows no other modes.
-        File.chmod(File.executable?(File.join(root, name)) ? 0o755 : 0o644, to)
-      end
-    end
 
     def build(copy, target)
       out, status = Open3.capture2e({ "SOURCE_DATE_EPOCH" => Timestamp.seconds.to_s, "RUBYOPT" => nil }, RbConfig.ruby,
