@@ -4,11 +4,11 @@
 // RSS as wait4(2) reports it. The kernel starts that peak at the size of the process that forked, so this is a small one.
 // The command ends with this process, and this one with its parent.
 
+#include <err.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/time.h>
@@ -30,31 +30,24 @@ static double seconds(struct timeval time)
 
 int main(int argc, char **argv)
 {
-    if (argc < 3) {
-        fprintf(stderr, "usage: measure FILE COMMAND [ARGUMENT ...]\n");
-        return 2;
-    }
+    if (argc < 3)
+        errx(2, "usage: measure FILE COMMAND [ARGUMENT ...]");
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     double start = now();
     pid_t child = fork();
-    if (child < 0) {
-        fprintf(stderr, "measure: fork: %s\n", strerror(errno));
-        return 1;
-    }
+    if (child < 0)
+        err(1, "fork");
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         execvp(argv[2], argv + 2);
-        fprintf(stderr, "measure: %s: %s\n", argv[2], strerror(errno));
+        warn("%s", argv[2]);
         _exit(127);
     }
     int status;
     struct rusage usage;
-    while (wait4(child, &status, 0, &usage) < 0) {
-        if (errno != EINTR) {
-            fprintf(stderr, "measure: wait4: %s\n", strerror(errno));
-            return 1;
-        }
-    }
+    while (wait4(child, &status, 0, &usage) < 0)
+        if (errno != EINTR)
+            err(1, "wait4");
     double wall = now() - start;
     if (WIFSIGNALED(status)) {
         signal(WTERMSIG(status), SIG_DFL);
@@ -63,15 +56,11 @@ int main(int argc, char **argv)
     if (WEXITSTATUS(status) != 0)
         return WEXITSTATUS(status);
     FILE *file = fopen(argv[1], "w");
-    if (!file) {
-        fprintf(stderr, "measure: %s: %s\n", argv[1], strerror(errno));
-        return 1;
-    }
+    if (!file)
+        err(1, "%s", argv[1]);
     fprintf(file, "{\"wall_seconds\": %.6f, \"cpu_seconds\": %.6f, \"peak_rss_bytes\": %lld}\n", wall,
             seconds(usage.ru_utime) + seconds(usage.ru_stime), (long long)usage.ru_maxrss * 1024);
-    if (fclose(file) != 0) {
-        fprintf(stderr, "measure: %s: %s\n", argv[1], strerror(errno));
-        return 1;
-    }
+    if (fclose(file) != 0)
+        err(1, "%s", argv[1]);
     return 0;
 }
