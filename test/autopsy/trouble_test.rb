@@ -28,6 +28,14 @@ class AutopsyTroubleTest < Minitest::Test
     assert_runs_on("CULET_BLACKBOX: .*there is no black box", env: { "CULET_BLACKBOX" => "~no-such-user-here/x" })
   end
 
+  # In a folder of all users, others may have put it there.
+  def test_a_file_whose_name_is_no_text
+    File.write(File.join(@folder, "\xFF"), "")
+    out, err, = run_boxed("puts 'done'")
+    assert_equal ["done\n", ""], [out, err]
+    assert_sentence(/has no black box/, "autopsy", @folder)
+  end
+
   def test_off
     ["", "0"].each do |value|
       out, err, = run_boxed("puts defined?(Culet::BlackBox) && Culet::BlackBox.running?", env: { "CULET_BLACKBOX" => value })

@@ -9,12 +9,12 @@ class ProfileRotationTest < Minitest::Test
 
   def test_the_newest_files_stay
     folder = new_folder
-    own = ["notes.txt", "culet-profile-1.pb.gz", "my-culet-profile-20260101T000000Z.pb.gz"]
+    own = ["notes.txt", "\xFF", "culet-profile-1.pb.gz", "my-culet-profile-20260101T000000Z.pb.gz"]
     own.each { |name| File.write(File.join(folder, name), "") }
     rotation = Culet::Profile::Rotation.new(folder, keep: 2)
     4.times { |minute| rotation.write("profile #{minute}", START, START + (60 * minute)) }
     written = %w[culet-profile-20261124T000130Z.pb.gz culet-profile-20261124T000230Z.pb.gz]
-    assert_equal (own + written).sort, Dir.children(folder).sort
+    assert_equal (own + written).map(&:b).sort, Dir.children(folder).map(&:b).sort
     assert_equal(["profile 2", "profile 3"], written.map { |name| File.read(File.join(folder, name)) })
     assert_equal({ "folder" => folder, "written" => 4 }, rotation.to_h)
   end

@@ -37,6 +37,13 @@ class RecordingTest < Minitest::Test
     assert_equal [1088, 1], info.values_at("left_bytes", "left_blocks")
   end
 
+  def test_names_of_other_files_that_are_no_text
+    ["\xFF", "\u00e9.trace.\xFF"].each { |name| File.write(path(name), "") }
+    2.times { record("sh", "-c", "true & wait", file: path("\u00e9.trace")) }
+    assert_equal ["\u00e9.trace"], Culet::Trace::Files.new(path("\u00e9.trace")).files.map { |file| File.basename(file)[/\A[^.]*\.trace/] }.uniq
+    assert_equal 2, Culet::Trace::Files.new(path("\u00e9.trace")).files.size
+  end
+
   def test_every_size_is_recorded_exactly
     record(compile("for (size_t i = 0; i < 3000; i++) free(malloc(i)); for (int i = 12; i < 32; i++) free(malloc((size_t)1 << i));"))
     recorded = operations.filter_map { |name, _, bytes| bytes.to_i if name == "malloc" }

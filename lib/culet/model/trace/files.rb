@@ -28,8 +28,10 @@ module Culet
 
       # @return [Array<String>] existing files, the command's first, then by process number
       def files
+        # Beside them, names may be no text.
+        pattern = /\A#{Regexp.escape(File.basename(path).b)}\.(\d+)(?:\.(\d+))?\z/n
         children = Dir.children(File.dirname(path)).filter_map do |name|
-          match = /\A#{Regexp.escape(File.basename(path))}\.(\d+)(?:\.(\d+))?\z/.match(name)
+          match = pattern.match(name.b)
           [match[1].to_i, match[2].to_i, File.join(File.dirname(path), name)] if match
         end
         [path, *children.sort.map(&:last)].select { |file| Header.trace?(file) }

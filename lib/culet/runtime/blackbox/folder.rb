@@ -41,7 +41,7 @@ module Culet
       # @param own [Boolean] whether only those of this user are meant: in a shared folder, others may be anything
       # @return [Array<String>] paths of the files, the newest first
       def files(own: false)
-        names = Dir.children(path).grep(NAME).map { |name| File.join(path, name) }
+        names = Dir.children(path, encoding: Encoding::BINARY).grep(NAME).map { |name| File.join(path, name) }
         dated = names.filter_map do |file|
           stat = File.lstat(file)
           [file, stat.mtime] if stat.file? && (stat.owned? || !own)

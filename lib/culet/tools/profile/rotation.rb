@@ -52,7 +52,8 @@ module Culet
       end
 
       def remove_oldest
-        Dir.children(@folder).grep(NAME).sort[0...-@keep].to_a.each { |name| remove(File.join(@folder, name)) }
+        names = Dir.children(@folder, encoding: Encoding::BINARY).grep(NAME).sort
+        names[0...-@keep].to_a.each { |name| remove(File.join(@folder, name)) }
       rescue SystemCallError => e
         raise Error, "cannot remove old profiles in #{@folder}: #{Error.reason(e)}"
       end
