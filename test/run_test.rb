@@ -85,6 +85,18 @@ class RunTest < Minitest::Test
     %w[no-such-program ./no/such].each { |name| assert_sentence("culet: cannot run #{name}: no such program\n", "run", "--", name, status: 127) }
   end
 
+  # In the locale C no byte beyond ASCII is text.
+  def test_folders_whose_names_are_no_text
+    folder = File.join(new_folder, "\u00e9\xFF")
+    Dir.mkdir(folder)
+    File.write("#{folder}/program", "#!/bin/sh\necho well")
+    File.chmod(0o755, "#{folder}/program")
+    ["C", "C.UTF-8"].each do |locale|
+      out, err, = run_culet("run", "--", "program", env: { "PATH" => "#{ENV.fetch("PATH")}:#{folder}", "LC_ALL" => locale })
+      assert_equal ["well\n", ""], [out, err]
+    end
+  end
+
   def test_what_cannot_be_run_is_one_sentence
     directory = new_folder
     _, err, status = run_culet("run", "--", directory)

@@ -19,7 +19,10 @@ module Culet
       return [] if word.empty? || word.include?("\0")
       return [word] if word.include?("/")
 
-      search.split(":", -1).map { |folder| File.join(folder.empty? ? "." : folder, word) }
+      # A folder's name may be no text in this locale, which `split` refuses.
+      search.b.split(":", -1).map do |folder|
+        File.join(folder.empty? ? "." : folder.force_encoding(search.encoding), word)
+      end
     end
   end
 end
