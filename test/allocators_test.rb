@@ -242,6 +242,15 @@ class AllocatorsTest < Minitest::Test
     end
   end
 
+  # In the locale C no byte beyond ASCII is text.
+  def test_files_of_this_process_whose_names_are_no_text
+    folder = File.join(new_folder, "\u00e9")
+    Dir.mkdir(folder)
+    library = compile_c(File.join(folder, "x.so"), "int none;", "-shared", "-fPIC")
+    out, err, = run_program(*culet_command, "run", "--allocator", "jemalloc", "--", "echo", "well", env: { "LC_ALL" => "C", "LD_PRELOAD" => library })
+    assert_equal ["well\n", ""], [out, err]
+  end
+
   def test_a_library_for_another_machine_and_a_text_file_are_passed_over
     Dir.mktmpdir do |directory|
       foreign = File.binread(Allocators.parse("jemalloc").library)

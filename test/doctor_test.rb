@@ -92,6 +92,15 @@ class DoctorTest < Minitest::Test
     end
   end
 
+  def test_a_program_whose_name_is_no_text
+    program = compile(new_folder, waiting_c)
+    File.rename(program, "#{program}\xFF")
+    with_program("#{program}\xFF", env: NEUTRAL) do |pid|
+      report = examine(pid)
+      assert_equal ["#{program}\uFFFD", "glibc"], [report["executable"], report.dig("allocator", "name")]
+    end
+  end
+
   def test_a_dormant_child_is_told_from_an_active_one
     child = "pid = spawn('/usr/bin/python3', '-c', 'import sys,time; print(1, flush=True); time.sleep(600)', out: (r, w = IO.pipe; w)); " \
             "r.gets; puts pid; $stdout.flush; sleep"

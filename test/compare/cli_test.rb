@@ -91,6 +91,16 @@ class CompareCliTest < Minitest::Test
     assert_sentence("/nonexistent/ruby", "compare", "hash", "--ruby", "/nonexistent/ruby", *QUICK)
   end
 
+  # The kernel cuts the name of a longer one after fifteen bytes, perhaps in a character.
+  def test_a_program_whose_name_is_no_text
+    source = "#include <unistd.h>\nint main(void) { return usleep(300000); }"
+    program = compile_c(File.join(new_folder, "program"), source)
+    File.rename(program, "#{program}\xFF")
+    out, err = assert_culet_success("compare", *QUICK, "--json", "--", "#{program}\xFF")
+    refute_match(/Error/, err)
+    assert_equal %w[glibc jemalloc], JSON.parse(out)["results"].map { |one| one["allocator"] }
+  end
+
   def test_nothing_completed_exits_1_and_says_why
     out, err, status = run_culet("compare", *QUICK, "--", RbConfig.ruby, "-e", "abort 'no luck'")
     assert_equal 1, status.exitstatus

@@ -63,12 +63,12 @@ module Culet
         return [] unless ldconfig
 
         text, status = Open3.capture2(ldconfig, "-p", err: File::NULL)
-        status.success? ? text.each_line.filter_map { |line| line[/ => (\S.*)$/, 1] } : []
+        status.success? ? text.scrub.each_line.filter_map { |line| line[/ => (\S.*)$/, 1] } : []
       end
 
       # Where this process has its libc from, by both names of a merged /usr.
       def libc_directories
-        maps = File.read("/proc/self/maps")
+        maps = File.read("/proc/self/maps", encoding: Encoding::UTF_8).scrub
         libc = maps[%r{ (/\S*/)(?:libc\.so\.6|libc-2\.\d+\.so|ld-musl\S*)$}, 1]
         return [] unless libc
 

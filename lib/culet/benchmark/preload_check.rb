@@ -59,7 +59,7 @@ module Culet
       end
 
       def check(pid)
-        maps = File.read("/proc/#{pid}/maps")
+        maps = File.read("/proc/#{pid}/maps", encoding: Encoding::UTF_8).scrub
         @trimming[pid] ||= Processes::Marks.trimming_in(maps)
         paths = maps.scan(%r{ (/\S*\.so[^/\s]*)}).flatten.uniq
         # Preloaded libraries are mapped before libc.

@@ -67,8 +67,11 @@ module Culet
       # @return [Array<Mapping>]
       def mappings = Mapping.parse(read("maps"))
 
-      # @return [String] path of the executable at the start of the process
-      def executable = guard { File.readlink("/proc/#{thread}/exe").delete_suffix(" (deleted)") }
+      # @return [String] path of the executable at the start of the process, as `mappings` has it: scrubbed UTF-8
+      def executable
+        path = guard { File.readlink("/proc/#{thread}/exe") }
+        path.force_encoding(Encoding::UTF_8).scrub.delete_suffix(" (deleted)")
+      end
 
       # A long title (as Puma and Sidekiq set) overwrites the environment that /proc shows.
       #

@@ -59,7 +59,7 @@ module Culet
       end
 
       def status_bytes(pid, field)
-        kilobytes = File.read("/proc/#{LivingThread.of(pid)}/status")[/^#{field}:\s+(\d+) kB/, 1]
+        kilobytes = File.binread("/proc/#{LivingThread.of(pid)}/status")[/^#{field}:\s+(\d+) kB/, 1]
         kilobytes && (kilobytes.to_i * 1024)
       rescue *GONE_OR_FORBIDDEN
         nil
