@@ -668,6 +668,13 @@ TEST(the_host_knows_the_resident_size)
     compare_with_model();
 }
 
+/* ---- single samples ---- */
+
+static uint32_t add_one(uint64_t word, size_t size)
+{
+    return api->add(CULET_PROFILE_MALLOC, NULL, size, 1, 0, &word, 1);
+}
+
 /* ---- processes that share samples ---- */
 
 static unsigned id_of(double size)
@@ -697,10 +704,8 @@ static void check_in_child(double size, unsigned id, bool same)
 
 TEST(a_sample_has_one_id_in_all_processes)
 {
-    const uint64_t word = 1;
-
     CHECK(api->start(1), "no memory");
-    uint32_t first = api->add(CULET_PROFILE_MALLOC, NULL, 100, 1, 0, &word, 1);
+    uint32_t first = add_one(1, 100);
     read_stream();
     CHECK_EQUAL(found.shared, 0);
     culet_profile_prepare();
@@ -709,17 +714,12 @@ TEST(a_sample_has_one_id_in_all_processes)
     check_in_child(100, id, true);
     /* Another one in its place. */
     api->remove(first);
-    CHECK_EQUAL(api->add(CULET_PROFILE_MALLOC, NULL, 100, 1, 0, &word, 1), first);
+    CHECK_EQUAL(add_one(1, 100), first);
     check_in_child(100, id, false);
     check_in_child(100, id_of(100), true);
 }
 
 /* ---- growth ---- */
-
-static uint32_t add_one(uint64_t word, size_t size)
-{
-    return api->add(CULET_PROFILE_MALLOC, NULL, size, 1, 0, &word, 1);
-}
 
 TEST(growth_has_the_times_of_its_births)
 {
@@ -797,7 +797,6 @@ TEST(of_large_blocks_what_is_resident_counts)
 
 TEST(numbers_of_former_profiles_are_used_again)
 {
-    const uint64_t word = 1;
     static uint32_t number[1000];
 
     /* More samples than there is room for, in all. */
@@ -805,7 +804,7 @@ TEST(numbers_of_former_profiles_are_used_again)
         CHECK(api->start(1), "no memory");
         for (unsigned i = 0; i < 1000; i++) {
             api->remove(number[i]);
-            number[i] = api->add(CULET_PROFILE_MALLOC, NULL, 100, 1, 0, &word, 1);
+            number[i] = add_one(1, 100);
             CHECK(number[i], "no room in profile %u", profile);
         }
         api->stop();
@@ -818,10 +817,9 @@ TEST(numbers_of_former_profiles_are_used_again)
 TEST(without_a_start_there_is_no_profile)
 {
     struct culet_profile_top top = {0};
-    const uint64_t word = 1;
     uint64_t count = 0;
 
-    CHECK_EQUAL(api->add(CULET_PROFILE_MALLOC, NULL, 100, 1, 0, &word, 1), 0);
+    CHECK_EQUAL(add_one(1, 100), 0);
     api->remove(1);
     CHECK(!api->write(collect, NULL, &count), "something was written");
     CHECK(!api->top(&top), "there are sites");
@@ -833,31 +831,27 @@ static unsigned reached;
 
 static void on_reached(void)
 {
-    const uint64_t word = 1;
-
     reached++;
     /* No lock is held. */
     if (reached == 1)
-        api->remove(api->add(CULET_PROFILE_MALLOC, NULL, 1, 1, 0, &word, 1));
+        api->remove(add_one(1, 1));
 }
 
 TEST(growth_is_reported_once)
 {
-    const uint64_t word = 1;
-
     CHECK(api->start(4096), "no memory");
     api->notify(1000, on_reached);
-    uint32_t first = api->add(CULET_PROFILE_MALLOC, NULL, 1000, 1, 0, &word, 1);
+    uint32_t first = add_one(1, 1000);
     CHECK_EQUAL(reached, 0);
-    uint32_t second = api->add(CULET_PROFILE_MALLOC, NULL, 1, 1, 0, &word, 1);
+    uint32_t second = add_one(1, 1);
     CHECK_EQUAL(reached, 1);
-    (void)api->add(CULET_PROFILE_MALLOC, NULL, 5000, 1, 0, &word, 1);
+    (void)add_one(1, 5000);
     CHECK_EQUAL(reached, 1);
     api->remove(first);
     api->remove(second);
     api->notify(5000, on_reached);
     api->notify(0, NULL);
-    (void)api->add(CULET_PROFILE_MALLOC, NULL, 5000, 1, 0, &word, 1);
+    (void)add_one(1, 5000);
     CHECK_EQUAL(reached, 1);
 }
 
@@ -947,16 +941,15 @@ TEST(sums_stay_finite)
 
 TEST(a_missing_mapping_fails_without_harm)
 {
-    const uint64_t word = 1;
     uint64_t count = 0;
     int allowed = 0;
 
     for (mappings_left = 0; !api->start(100); mappings_left = ++allowed) {
         CHECK(!api->running(), "it runs");
-        CHECK_EQUAL(api->add(CULET_PROFILE_MALLOC, NULL, 1, 1, 0, &word, 1), 0);
+        CHECK_EQUAL(add_one(1, 1), 0);
     }
     CHECK(allowed >= 5, "it started with %d mappings", allowed);
-    uint32_t kept = api->add(CULET_PROFILE_MALLOC, NULL, 1, 1, 0, &word, 1);
+    uint32_t kept = add_one(1, 1);
     api->stop();
     for (allowed = mappings_left = 0; !api->start(100); mappings_left = ++allowed) {
         mappings_left = -1;
@@ -1056,10 +1049,8 @@ static uintptr_t frames_first;
 
 static size_t make_frames(const uintptr_t *pcs, size_t count, uint64_t *words, size_t max)
 {
-    const uint64_t word = 9;
-
     CHECK(culet_profile_inside(), "the allocations of an interpreter are not to be sampled");
-    api->remove(api->add(CULET_PROFILE_MALLOC, NULL, 1, 1, 0, &word, 1));
+    api->remove(add_one(9, 1));
     CHECK(culet_profile_inside(), "a sample inside ends it");
     frames_count = count;
     frames_max = max;
@@ -1109,13 +1100,11 @@ TEST(a_stack_begins_at_the_caller)
 
 TEST(the_forking_thread_is_not_locked_out)
 {
-    const uint64_t word = 1;
-
     CHECK(api->start(1), "no memory");
     culet_profile_prepare();
-    uint32_t number = api->add(CULET_PROFILE_MALLOC, NULL, 1, 1, 0, &word, 1), other;
+    uint32_t number = add_one(1, 1), other;
     api->remove(number);
-    other = api->add(CULET_PROFILE_MALLOC, NULL, 1, 1, 0, &word, 1);
+    other = add_one(1, 1);
     CHECK(number && number == other, "%u and %u", number, other);
     culet_profile_parent();
     read_stream();
@@ -1165,17 +1154,14 @@ static bool ignore(void *data, const char *part, size_t bytes)
 
 static void write_in_child(void)
 {
-    uint64_t count = 0, word = 1;
+    uint64_t count = 0;
     int status;
 
     culet_profile_prepare();
     pid_t child = fork();
     if (child == 0) {
         culet_profile_child();
-        _exit(api->start(1) && api->add(CULET_PROFILE_MALLOC, NULL, 1, 1, 0, &word, 1) &&
-                      api->write(ignore, NULL, &count)
-                  ? 0
-                  : 1);
+        _exit(api->start(1) && add_one(1, 1) && api->write(ignore, NULL, &count) ? 0 : 1);
     }
     culet_profile_parent();
     CHECK(waitpid(child, &status, 0) == child && status == 0, "the child failed: %x", status);
