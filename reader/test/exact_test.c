@@ -18,7 +18,6 @@ static void check_mode(const struct target *target, const char *mode)
     CHECK_EQUAL(number_of(&result, "malloc", 0, "fastbin_bytes"), printed(target, "fsmblks"));
     CHECK(!contains(&result, "{\"kind\":\"problem\""), "there is a problem with a sound heap: %.300s",
           object(&result, "problem", 0));
-    free(result.stream);
 }
 
 static void check_heap(const char *command)

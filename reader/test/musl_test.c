@@ -33,7 +33,6 @@ static struct figures read_figures(const struct target *target, const char *mode
     uint64_t metadata = number_of(&result, "malloc", 0, "metadata_bytes");
     CHECK(metadata > overhead && (metadata - overhead) % 4096 == 0, "%lu bytes of metadata, of which %lu in groups",
           (unsigned long)metadata, (unsigned long)overhead);
-    free(result.stream);
     return figures;
 }
 

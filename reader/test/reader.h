@@ -23,7 +23,8 @@
 struct target {
     pid_t pid;
     int output;
-    char line[512]; /* its last line */
+    char line[512];          /* its last line */
+    _Atomic uint64_t *count; /* that it counts in, where it does */
 };
 
 struct result {

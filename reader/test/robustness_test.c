@@ -8,18 +8,27 @@
 static const char *const modes[] = {"", "--stop", "--live"};
 #define MODES (sizeof modes / sizeof *modes)
 
-/* The word in which targets count. */
-static _Atomic uint64_t *shared_count(int *file)
+static void check_used(const struct result *result, const struct target *target)
 {
-    *file = memfd_create("count", 0);
-    CHECK(*file >= 0 && ftruncate(*file, 4096) == 0, "no memory to share");
-    void *count = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, *file, 0);
-    CHECK(count != MAP_FAILED, "no memory to share");
-    return count;
+    CHECK_EQUAL(number_of(result, "malloc", 0, "used_bytes") + number_of(result, "malloc", 0, "tcache_bytes"),
+                printed(target, "uordblks"));
 }
 
-static void await_count(_Atomic uint64_t *count, uint64_t more)
+static struct target start_counting(const char *command)
 {
+    int file = memfd_create("count", 0);
+
+    CHECK(file >= 0 && ftruncate(file, 4096) == 0, "no memory to share");
+    struct target target = start_with(command, file);
+    target.count = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    CHECK(target.count != MAP_FAILED, "no memory to share");
+    close(file);
+    return target;
+}
+
+static void await_count(const struct target *target, uint64_t more)
+{
+    _Atomic uint64_t *count = target->count;
     uint64_t from = atomic_load(count);
 
     for (int i = 0; i < 60000 && atomic_load(count) < from + more; i++)
@@ -170,19 +179,18 @@ TEST(what_was_stopped_stays_stopped)
 
 TEST(a_killed_reader_lets_go)
 {
-    int file, nothing = open("/dev/null", O_WRONLY);
-    _Atomic uint64_t *count = shared_count(&file);
-    struct target target = start_with("churn 4 40", file);
+    int nothing = open("/dev/null", O_WRONLY);
+    struct target target = start_counting("churn 4 40");
     static const int ends[] = {SIGKILL, SIGINT, SIGTERM};
 
-    await_count(count, 200000);
+    await_count(&target, 200000);
     for (unsigned i = 0, readers = check_rounds(12, 30); i < readers; i++) {
         int status;
         pid_t reader = start_reader(modes[i % 2], target.pid, nothing, nothing, 0);
         nap(i * 45000 / readers);
         kill(reader, ends[i % 3]);
         CHECK(waitpid(reader, &status, 0) == reader, "the reader cannot be waited for");
-        await_count(count, 10000);
+        await_count(&target, 10000);
     }
     CHECK(figure(target.pid, "status", "TracerPid:") == 0, "it is still traced");
     end(&target);
@@ -216,17 +224,14 @@ static void check_vanishing(const char *what, const char *sentence, unsigned lea
     unsigned reported = 0, parts = check_rounds(6, 12);
 
     for (unsigned i = 0; i < parts || (reported < least && i < 60); i++) {
-        int file;
         char command[64];
-        _Atomic uint64_t *count = shared_count(&file);
         snprintf(command, sizeof command, "churn 3 60 %s", what);
-        struct target target = start_with(command, file);
-        await_count(count, 20000);
+        struct target target = start_counting(command);
+        await_count(&target, 20000);
         uint64_t began = microseconds();
-        struct result result = read_complete("--pause-ms 1", target.pid);
-        free(result.stream);
-        atomic_store(&count[1], 1 + (microseconds() - began) * (i % parts) / parts);
-        result = read_process("--pause-ms 1", target.pid);
+        (void)read_complete("--pause-ms 1", target.pid);
+        atomic_store(&target.count[1], 1 + (microseconds() - began) * (i % parts) / parts);
+        struct result result = read_process("--pause-ms 1", target.pid);
         if (result.status == 0)
             check_complete(&result);
         else
@@ -235,10 +240,7 @@ static void check_vanishing(const char *what, const char *sentence, unsigned lea
                        strstr(result.errors, "is a zombie")),
                   "it ended with %d: %s", result.status, result.errors);
         reported += strstr(result.errors, sentence) != NULL;
-        free(result.stream);
         end(&target);
-        munmap((void *)count, 4096);
-        close(file);
     }
     CHECK(reported >= least, "%u readings reported \"%s\"", reported, sentence);
 }
@@ -256,12 +258,10 @@ TEST(executes_meanwhile)
  * read, or the reader reports the exec; it never reports that the process ended or is being traced. */
 static void check_executing(const char *command)
 {
-    int file;
-    _Atomic uint64_t *count = shared_count(&file);
-    struct target target = start_with(command, file);
+    struct target target = start_counting(command);
     unsigned reported = 0;
 
-    await_count(count, 3);
+    await_count(&target, 3);
     for (unsigned i = 0; i < 60; i++) {
         struct result result = read_process(i % 4 == 3 ? "--stop" : "--pause-ms 1", target.pid);
         if (result.status == 0)
@@ -269,10 +269,9 @@ static void check_executing(const char *command)
         else
             check_refused(&result, 1, "executed another program");
         reported += result.status == 1;
-        free(result.stream);
     }
     CHECK(reported > 0, "no exec was reported");
-    await_count(count, 3);
+    await_count(&target, 3);
     end(&target);
 }
 
@@ -287,15 +286,12 @@ TEST(the_main_thread_executes_all_the_time)
 
 TEST(forks_all_the_time)
 {
-    int file;
-    _Atomic uint64_t *count = shared_count(&file);
-    struct target target = start_with("churn 3 30 fork", file);
+    struct target target = start_counting("churn 3 30 fork");
 
-    await_count(count, 100000);
+    await_count(&target, 100000);
     for (unsigned i = 0; i < 6; i++) {
-        struct result result = read_complete(modes[i % MODES], target.pid);
-        free(result.stream);
-        await_count(count, 1000);
+        (void)read_complete(modes[i % MODES], target.pid);
+        await_count(&target, 1000);
     }
     end(&target);
 }
@@ -303,11 +299,9 @@ TEST(forks_all_the_time)
 /* 25 threads allocate in parallel: in pauses the heap is consistent. */
 TEST(churning)
 {
-    int file;
-    _Atomic uint64_t *count = shared_count(&file);
-    struct target target = start_with("churn 25 100", file);
+    struct target target = start_counting("churn 25 100");
 
-    await_count(count, 500000);
+    await_count(&target, 500000);
     for (unsigned i = 0, readings = check_rounds(1, 3) * MODES; i < readings; i++) {
         struct result result = read_complete(modes[i % MODES], target.pid);
         uint64_t arenas = number_of(&result, "malloc", 0, "arenas");
@@ -316,8 +310,7 @@ TEST(churning)
             CHECK(!contains(&result, "\"broken\":true"), "in mode \"%s\" an arena is reported as broken: %.400s",
                   modes[i % MODES], object(&result, "problem", 0));
         CHECK(number_of(&result, "malloc", 0, "chunks") > 50000, "few chunks");
-        free(result.stream);
-        await_count(count, 1000);
+        await_count(&target, 1000);
     }
     end(&target);
 }
@@ -335,11 +328,8 @@ TEST(asleep_in_the_kernel)
           (unsigned long)number_of(&result, "reading", 0, "pauses"));
     CHECK(!contains(&result, "\"broken\":true"), "an arena is reported as broken: %.400s",
           object(&result, "problem", 0));
-    free(result.stream);
-    for (size_t i = 0; i < 2; i++) {
-        result = read_complete(modes[i], target.pid);
-        free(result.stream);
-    }
+    for (size_t i = 0; i < 2; i++)
+        (void)read_complete(modes[i], target.pid);
     await_state(target.pid, 'S');
     end(&target);
 }
@@ -352,13 +342,11 @@ TEST(at_work_in_the_kernel)
     read_line(&target);
     for (size_t i = 0; i < 2; i++) {
         struct result result = read_complete(i ? "--stop" : "--pause-ms 2", target.pid);
-        CHECK_EQUAL(number_of(&result, "malloc", 0, "used_bytes") + number_of(&result, "malloc", 0, "tcache_bytes"),
-                    printed(&target, "uordblks"));
+        check_used(&result, &target);
         if (i)
             CHECK_EQUAL(number_of(&result, "reading", 0, "pauses"), 1);
         else
             CHECK(number_of(&result, "reading", 0, "pauses") > 5, "the other threads were never released");
-        free(result.stream);
     }
     end(&target);
 }
@@ -366,16 +354,13 @@ TEST(at_work_in_the_kernel)
 /* A process with one thread takes no locks. */
 TEST(churning_alone)
 {
-    int file;
-    _Atomic uint64_t *count = shared_count(&file);
-    struct target target = start_with("churn 1 60", file);
+    struct target target = start_counting("churn 1 60");
 
-    await_count(count, 500000);
+    await_count(&target, 500000);
     for (unsigned i = 0; i < 12; i++) {
         struct result result = read_complete(modes[i % 2], target.pid);
         CHECK(!contains(&result, "\"broken\":true"), "in mode \"%s\" the arena is reported as broken: %.400s",
               modes[i % 2], object(&result, "problem", 0));
-        free(result.stream);
     }
     end(&target);
 }
@@ -426,11 +411,9 @@ TEST(without_a_main_thread)
     for (size_t mode = 0; mode < MODES; mode++) {
         struct result result = read_complete(modes[mode], target.pid);
         CHECK_EQUAL(number_of(&result, "process", 0, "pid"), target.pid);
-        CHECK_EQUAL(number_of(&result, "malloc", 0, "used_bytes") + number_of(&result, "malloc", 0, "tcache_bytes"),
-                    printed(&target, "uordblks"));
+        check_used(&result, &target);
         CHECK(number_of(&result, "process", 0, "rss_bytes") > 5 << 20, "little is resident");
         CHECK(!contains(&result, "{\"kind\":\"problem\""), "there is a problem: %.300s", object(&result, "problem", 0));
-        free(result.stream);
     }
     end(&target);
 }
@@ -438,23 +421,19 @@ TEST(without_a_main_thread)
 /* The thread used for reading ends again and again, too. */
 TEST(without_any_lasting_thread)
 {
-    int file;
-    _Atomic uint64_t *count = shared_count(&file);
-    struct target target = start_with("headless relay", file);
+    struct target target = start_counting("headless relay");
 
-    await_count(count, 100);
+    await_count(&target, 100);
     for (unsigned i = 0; i < 20; i++) {
         struct result result = read_complete(i % 2 ? "--stop" : "--pause-ms 1", target.pid);
         CHECK(contains(&result, "\"level\":\"blocks\""), "its heap was not found: %.300s",
               object(&result, "problem", 0));
-        free(result.stream);
-        await_count(count, 1);
+        await_count(&target, 1);
     }
     bool reported = false;
     for (unsigned i = 0; i < 20 && !reported; i++) {
         struct result result = read_complete("--live", target.pid);
         reported = contains(&result, "The thread used to read process ");
-        free(result.stream);
     }
     CHECK(reported, "the end of the thread is not reported");
     end(&target);
@@ -469,9 +448,7 @@ TEST(many_threads)
     for (size_t i = 0; i < 2; i++) {
         struct result result = read_complete(modes[i], target.pid);
         CHECK_EQUAL(number_of(&result, "process", 0, "threads"), 600);
-        CHECK_EQUAL(number_of(&result, "malloc", 0, "used_bytes") + number_of(&result, "malloc", 0, "tcache_bytes"),
-                    printed(&target, "uordblks"));
-        free(result.stream);
+        check_used(&result, &target);
     }
     end(&target);
 }
@@ -491,7 +468,6 @@ TEST(pauses_longer_than_asked)
                   "it printed \"%s\"", result.errors);
         else
             CHECK(!*result.errors, "with %s it printed \"%s\"", options[i], result.errors);
-        free(result.stream);
     }
     end(&target);
     target = start_frozen("threads 20");
@@ -521,8 +497,7 @@ TEST(a_sandbox_without_the_call_to_read)
 
     reading_denied = SYS_process_vm_readv;
     struct result result = read_complete("", target.pid);
-    CHECK_EQUAL(number_of(&result, "malloc", 0, "used_bytes") + number_of(&result, "malloc", 0, "tcache_bytes"),
-                printed(&target, "uordblks"));
+    check_used(&result, &target);
     end(&target);
 }
 
@@ -535,8 +510,7 @@ TEST(a_sandbox_without_ptrace)
     struct result result = read_complete("", target.pid);
     CHECK(contains(&result, "does not let this program stop process"), "the missing pauses are not reported");
     CHECK(contains(&result, "\"mode\":\"live\""), "the mode is wrong");
-    CHECK_EQUAL(number_of(&result, "malloc", 0, "used_bytes") + number_of(&result, "malloc", 0, "tcache_bytes"),
-                printed(&target, "uordblks"));
+    check_used(&result, &target);
     end(&target);
 }
 
