@@ -28,6 +28,14 @@ class AutopsyTroubleTest < Minitest::Test
     assert_runs_on("CULET_BLACKBOX: .*there is no black box", env: { "CULET_BLACKBOX" => "~no-such-user-here/x" })
   end
 
+  def test_a_program_whose_folder_was_removed
+    gone = new_folder
+    out, err, = run_program("sh", "-c", 'cd "$1" && rmdir "$1" && shift && exec "$@"', "sh", gone, RbConfig.ruby, "-I#{LIBRARY}", "-rculet/auto", "-e", "puts 'done'",
+                            env: { "CULET_BLACKBOX" => "box" })
+    assert_equal "done\n", out
+    assert_match(/\Aculet: CULET_BLACKBOX: .*; there is no black box\n\z/, err)
+  end
+
   # In a folder of all users, others may have put it there.
   def test_a_file_whose_name_is_no_text
     File.write(File.join(@folder, "\xFF"), "")

@@ -27,7 +27,7 @@ module Culet
 
         # The program may change its folder.
         @folder = File.expand_path(text)
-      rescue ArgumentError => e # a home folder of a user that does not exist
+      rescue ArgumentError, SystemCallError => e # a home folder of nobody, or the program's folder was removed
         @problem = "CULET_BLACKBOX: #{e.message}; there is no black box"
       end
 
