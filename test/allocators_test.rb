@@ -187,6 +187,7 @@ class AllocatorsTest < Minitest::Test
     library = Allocators.parse("mimalloc").library
     assert_equal "#{library}:/opt/libtrace.so", Allocators.parse("mimalloc").environment(base)["LD_PRELOAD"]
     assert_equal "/opt/libtrace.so", Allocators.parse("glibc").environment(base)["LD_PRELOAD"]
+    assert_equal "/opt/\xFF/x.so", Allocators.parse("glibc").environment({ "LD_PRELOAD" => " /opt/\xFF/x.so" })["LD_PRELOAD"], "a name that is no text"
   end
 
   def test_glibc_settings_win_over_the_users_tunables

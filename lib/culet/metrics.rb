@@ -58,7 +58,7 @@ module Culet
       # @param workers [#call, nil] returns the label `worker` by process number
       # @return [Boolean] whether they are collected and, with an address, served; otherwise a warning says why not
       def start(address = ENV.fetch("CULET_METRICS", nil), token: ENV.fetch("CULET_METRICS_TOKEN", nil),
-                hosts: ENV.fetch("CULET_METRICS_HOSTS", "").split(/[\s,]+/), workers: nil)
+                hosts: ENV.fetch("CULET_METRICS_HOSTS", "").scrub.split(/[\s,]+/), workers: nil)
         return false if @forked
 
         ::Process.singleton_class.prepend(Forks)

@@ -83,6 +83,17 @@ class MetricsServerTest < Minitest::Test
     end
   end
 
+  def test_names_of_the_environment
+    before = ENV.fetch("CULET_METRICS_HOSTS", nil)
+    ENV["CULET_METRICS_HOSTS"] = "shop.example, \xFF"
+    port = free_port
+    assert Culet::Metrics.start(port)
+    assert_equal %w[200 403], %w[shop.example evil.example].map { |name| get(port, "/metrics", "host" => name).code }
+  ensure
+    Culet::Metrics.stop
+    ENV["CULET_METRICS_HOSTS"] = before
+  end
+
   def test_a_token
     serve(token: "se+cret") do |port|
       codes = [nil, "Bearer se+cre", "Basic se+cret", "Bearer", "bearer  se+cret", "Bearer se+cret"].map do |value|

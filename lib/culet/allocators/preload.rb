@@ -41,7 +41,9 @@ module Culet
 
       # @param text [String, nil] LD_PRELOAD as it is
       def initialize(text)
-        @libraries = text.to_s.split(/[\s:]+/).reject(&:empty?)
+        # A path may be no text, which `split` refuses.
+        words = text.to_s.b.split(/[\s:]+/).reject(&:empty?)
+        @libraries = words.map { |path| path.force_encoding(Encoding::UTF_8) }
       end
 
       # @return [Array<String>] the libraries, in the loader's order
