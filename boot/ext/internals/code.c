@@ -53,13 +53,8 @@ int culet_code_walk(void (*function)(VALUE object, void *data), void *data)
 size_t culet_code_bytes(VALUE object)
 {
     static culet_heap_memsize_function *memsize;
-    int type = (int)(RBASIC(object)->flags & RUBY_T_MASK);
 
     if (memsize == NULL)
         memsize = culet_heap_memsize();
-    if (memsize == NULL || !culet_heap_memsize_is_safe(type))
-        return 0;
-    if (type == T_DATA && !culet_heap_data_has_size(object))
-        return 0;
-    return memsize(object);
+    return memsize != NULL && culet_heap_has_size(object) ? memsize(object) : 0;
 }

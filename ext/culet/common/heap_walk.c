@@ -44,9 +44,12 @@ culet_heap_memsize_function *culet_heap_slot_size(void)
     return function;
 }
 
-int culet_heap_memsize_is_safe(int type)
+int culet_heap_has_size(VALUE object)
 {
-    switch (type) {
+    switch (RB_BUILTIN_TYPE(object)) {
+    case T_DATA:
+        return RTYPEDDATA_P(object) && RTYPEDDATA_TYPE(object) != NULL &&
+               RTYPEDDATA_TYPE(object)->function.dsize != NULL;
     case T_OBJECT:
     case T_STRING:
     case T_REGEXP:
@@ -55,7 +58,6 @@ int culet_heap_memsize_is_safe(int type)
     case T_STRUCT:
     case T_BIGNUM:
     case T_FILE:
-    case T_DATA:
     case T_MATCH:
     case T_COMPLEX:
     case T_RATIONAL:
@@ -69,11 +71,6 @@ int culet_heap_memsize_is_safe(int type)
     default:
         return 0;
     }
-}
-
-int culet_heap_data_has_size(VALUE object)
-{
-    return RTYPEDDATA_P(object) && RTYPEDDATA_TYPE(object) != NULL && RTYPEDDATA_TYPE(object)->function.dsize != NULL;
 }
 
 int culet_heap_walk_is_possible(void)

@@ -20,11 +20,8 @@ typedef size_t culet_heap_memsize_function(VALUE object);
 culet_heap_memsize_function *culet_heap_memsize(void);   /* rb_obj_memsize_of: bytes of an object, including its slot */
 culet_heap_memsize_function *culet_heap_slot_size(void); /* rb_gc_obj_slot_size: the part of these that is the slot */
 
-/* Whether rb_obj_memsize_of may be called for objects of a type. It ends the process on unknown types. */
-int culet_heap_memsize_is_safe(int type);
-
-/* Whether an extension's object reports its size. */
-int culet_heap_data_has_size(VALUE object);
+/* Whether rb_obj_memsize_of may be called for an object, and tells its size: it ends the process on unknown types. */
+int culet_heap_has_size(VALUE object);
 
 /* Whether this Ruby supports the walk. */
 int culet_heap_walk_is_possible(void);

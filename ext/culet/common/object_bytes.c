@@ -96,11 +96,10 @@ bool culet_is_thread(VALUE object)
 /* A thread's size includes its VM stack, which is on the native stack (alloca in thread.c). */
 struct culet_object_bytes culet_object_bytes(VALUE object, size_t slot_bytes)
 {
-    int type = RB_BUILTIN_TYPE(object);
     struct culet_object_bytes sizes = {.slot = slot_bytes};
     size_t bytes;
 
-    if (!culet_heap_memsize_is_safe(type) || (type == T_DATA && !culet_heap_data_has_size(object)))
+    if (!culet_heap_has_size(object))
         return sizes;
     sizes.measured = 1;
     bytes = bytes_beyond(object, slot_bytes);

@@ -18,7 +18,7 @@ struct culet_object_bytes {
 /* Learns what Ruby has for it. Before the first call of culet_object_bytes. May raise. */
 void culet_object_bytes_prepare(void);
 
-/* The bytes of an object in a slot. An extension's function may be called; use culet_heap_data_has_size to avoid it. */
+/* The bytes of an object in a slot. An extension's function may be called. */
 struct culet_object_bytes culet_object_bytes(VALUE object, size_t slot_bytes);
 
 /* The name of the type of data; "": it is none, or its type has no name. */

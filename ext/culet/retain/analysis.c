@@ -209,7 +209,8 @@ const char *culet_analysis_run(struct culet_analysis *analysis, struct culet_gra
     analysis->memory = graph->memory;
     analysis->walk.graph = graph;
     analysis->walk.memory = graph->memory;
-    if (culet_walk_run(&analysis->walk) && culet_sets_make(&analysis->walk, &analysis->sets) && reserve(analysis)) {
+    if (culet_walk_run(&analysis->walk, true) && culet_sets_make(&analysis->walk, &analysis->sets) &&
+        reserve(analysis)) {
         add_objects(analysis);
         add_up_tree(analysis);
         find_many(analysis);
@@ -247,4 +248,18 @@ bool culet_analysis_shown(const struct culet_analysis *analysis, const struct cu
 
     *id = group < analysis->graph->holders.count ? place - 1 : -place;
     return place != 0;
+}
+
+void culet_analysis_write_groups(const struct culet_analysis *analysis, const struct culet_shown *shown,
+                                 const uint32_t *groups, uint32_t count, struct culet_buffer *out)
+{
+    culet_buffer_text(out, "\"holders\":[");
+    for (uint32_t i = 0; i < count; i++) {
+        long id;
+        if (!culet_analysis_shown(analysis, shown, groups[i], &id))
+            continue;
+        culet_buffer_comma(out);
+        culet_buffer_format(out, "%ld", id);
+    }
+    culet_buffer_text(out, "]");
 }

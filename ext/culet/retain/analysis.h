@@ -64,5 +64,9 @@ uint32_t culet_analysis_group(const struct culet_analysis *analysis, uint32_t id
 bool culet_analysis_shown(const struct culet_analysis *analysis, const struct culet_shown *shown, uint32_t group,
                           long *id);
 
+/* Writes `"holders":[...]`: the numbers of those of `count` groups that are shown. */
+void culet_analysis_write_groups(const struct culet_analysis *analysis, const struct culet_shown *shown,
+                                 const uint32_t *groups, uint32_t count, struct culet_buffer *out);
+
 /* Frees what is not in arrays. */
 void culet_analysis_free(struct culet_analysis *analysis);

@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "reading/clock.h"
@@ -129,8 +128,7 @@ static void list_largest(struct culet_analysis *analysis, struct entries *entrie
         add_entry(analysis->memory, entries, &entry);
     }
     culet_ranking_free(analysis->memory, &ranking);
-    if (entries->count > 0)
-        qsort(entries->items, entries->count, sizeof(*entries->items), by_bytes);
+    entries_sort(entries, by_bytes);
 }
 
 /* One that was not listed had no more than the smallest of those that were. */
@@ -193,8 +191,8 @@ void culet_brief_make(struct culet_analysis *analysis, const struct culet_brief 
     write_head(brief, earlier);
     for (size_t i = 0; i < entries.count && earlier->count > 0; i++)
         set_growth(&entries.items[i], earlier);
-    if (entries.count > 0 && earlier->count > 0)
-        qsort(entries.items, entries.count, sizeof(*entries.items), by_growth);
+    if (earlier->count > 0)
+        entries_sort(&entries, by_growth);
     for (size_t i = 0; i < entries.count && i < LISTED; i++)
         write_entry(brief, &entries.items[i], earlier->count > 0);
 }

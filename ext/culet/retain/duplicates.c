@@ -1,7 +1,6 @@
 #include "retain/duplicates.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MOST_ROWS 200
@@ -106,20 +105,6 @@ static int by_bytes(const void *one, const void *other)
     return (a->hash > b->hash) - (a->hash < b->hash);
 }
 
-static void write_groups(const struct search *search, const struct equal *equal, const struct culet_shown *shown,
-                         struct culet_buffer *out)
-{
-    culet_buffer_text(out, "\"holders\":[");
-    for (uint32_t i = 0; i < equal->group_count; i++) {
-        long id;
-        if (!culet_analysis_shown(search->analysis, shown, equal->groups[i], &id))
-            continue;
-        culet_buffer_comma(out);
-        culet_buffer_format(out, "%ld", id);
-    }
-    culet_buffer_text(out, "]");
-}
-
 static void write_row(const struct search *search, const struct equal *equal, const struct culet_shown *shown,
                       struct culet_buffer *out)
 {
@@ -129,7 +114,7 @@ static void write_row(const struct search *search, const struct equal *equal, co
 
     culet_buffer_format(out, "{\"length\":%zu,\"copies\":%" PRIu64 ",\"bytes\":%" PRIu64 ",", length, equal->copies,
                         equal->bytes);
-    write_groups(search, equal, shown, out);
+    culet_analysis_write_groups(search->analysis, shown, equal->groups, equal->group_count, out);
     culet_buffer_text(out, ",\"content\":");
     if (graph->show_contents)
         culet_buffer_json_string(out, bytes, length < SHOWN_BYTES ? length : SHOWN_BYTES);
@@ -148,8 +133,7 @@ void culet_duplicates_write(struct culet_analysis *analysis, const struct culet_
         if ((id & CLOCK_EVERY) == 0 && culet_memory_exhausted(analysis->memory))
             break;
     }
-    if (search.equals.count > 0)
-        qsort(search.equals.items, search.equals.count, sizeof(*search.equals.items), by_bytes);
+    equals_sort(&search.equals, by_bytes);
     culet_buffer_text(out, ",\"duplicates\":[");
     for (size_t i = 0; i < search.equals.count && i < MOST_ROWS && search.equals.items[i].copies > 1; i++) {
         culet_buffer_comma(out);

@@ -4,8 +4,6 @@
  * bytes is a slot. */
 #include "retain/heap_index.h"
 
-#include <stdlib.h>
-
 #define GRANULE 14
 #define MOST_IDS (1u << 29)
 #define PAGE_IDS 6 /* an entry of `pages` for each 64 numbers */
@@ -93,7 +91,7 @@ bool culet_heap_index_make(struct culet_memory *memory, struct culet_heap_index 
 
     if (!culet_heap_runs_reserve(memory, &index->runs, index->runs.count + 1))
         return false;
-    qsort(index->runs.items, index->runs.count, sizeof(*index->runs.items), by_start);
+    culet_heap_runs_sort(&index->runs, by_start);
     granules = number(index);
     if (granules == 0) {
         memory->failed = true;

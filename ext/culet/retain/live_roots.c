@@ -195,8 +195,7 @@ void culet_live_add_class(struct culet_live *live, VALUE class)
         add_references(&walk, &walk.class_variables, HOLDER_CLASS_VARIABLE);
         add_references(&walk, &walk.constants, HOLDER_CONSTANT);
     }
-    if (values->count > 0)
-        qsort(values->items, values->count, sizeof(*values->items), by_value);
+    culet_values_sort(values, by_value);
     culet_graph_add_holder(&live->graph, HOLDER_METHOD, LAYER_CODE, class, 0);
     holder = live->graph.holders.count - 1;
     for (VALUE one = class; one != 0; one = singleton_of(one)) {
@@ -257,17 +256,11 @@ static int by_object(const void *one, const void *other)
     return (a->value > b->value) - (a->value < b->value);
 }
 
-static void sort(struct culet_notes *notes)
-{
-    if (notes->count > 0)
-        qsort(notes->items, notes->count, sizeof(*notes->items), by_object);
-}
-
 /* Adds one holder per object, with the noted ids as its targets. Empties the list. */
 static void add_grouped(struct culet_live *live, struct culet_notes *notes, enum culet_holder_kind kind,
                         enum culet_layer layer)
 {
-    sort(notes);
+    culet_notes_sort(notes, by_object);
     for (size_t i = 0; i < notes->count; i++) {
         VALUE object = notes->items[i].object;
         if (i == 0 || object != notes->items[i - 1].object)
@@ -358,8 +351,7 @@ static void list_stack_values(struct culet_live *live)
     live->values.count = 0;
     for (size_t i = 0; i < live->threads.count; i++)
         live->reachable(live->threads.items[i], note_value_or_fiber, live);
-    if (live->values.count > 0)
-        qsort(live->values.items, live->values.count, sizeof(*live->values.items), by_value);
+    culet_values_sort(&live->values, by_value);
 }
 
 static void add_locals(struct culet_live *live, VALUE thread)
@@ -514,7 +506,7 @@ void culet_live_add_roots(struct culet_live *live)
     VALUE binding = culet_try(main_binding, Qnil); /* a root of Ruby's, too: the constant has the better name */
 
     each_root(note_root, &list);
-    sort(&list.roots);
+    culet_notes_sort(&list.roots, by_object);
     list_threads(live, &list);
     list_stack_values(live);
     for (size_t i = 0; i < list.roots.count; i++)

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 /* What all arrays of an analysis use. It stays where it is from the first array on. */
 struct culet_memory {
@@ -38,7 +39,7 @@ bool culet_memory_exhausted(struct culet_memory *memory);
 /* A sentence on why the analysis ended. */
 const char *culet_memory_problem(const struct culet_memory *memory);
 
-/* Defines an array of one type: NAME_add appends an item, NAME_reserve makes room, NAME_free frees it. Members: items,
+/* Defines an array of one type: NAME_add appends an item, NAME_reserve makes room, NAME_sort sorts by a function of qsort(3), NAME_free frees it. Members: items,
  * count. */
 #define CULET_LIST(NAME, TYPE)                                                                                         \
     struct NAME {                                                                                                      \
@@ -58,6 +59,11 @@ const char *culet_memory_problem(const struct culet_memory *memory);
             return false;                                                                                              \
         list->items[list->count++] = item;                                                                             \
         return true;                                                                                                   \
+    }                                                                                                                  \
+    static inline void NAME##_sort(struct NAME *list, int (*order)(const void *, const void *))                        \
+    {                                                                                                                  \
+        if (list->count > 0)                                                                                           \
+            qsort(list->items, list->count, sizeof(TYPE), order);                                                      \
     }                                                                                                                  \
     static inline void NAME##_free(struct culet_memory *memory, struct NAME *list)                                     \
     {                                                                                                                  \

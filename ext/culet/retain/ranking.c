@@ -1,7 +1,5 @@
 #include "retain/ranking.h"
 
-#include <stdlib.h>
-
 static int by_weight(const void *one, const void *other)
 {
     const struct culet_ranked *a = one, *b = other;
@@ -11,10 +9,9 @@ static int by_weight(const void *one, const void *other)
     return (a->number > b->number) - (a->number < b->number);
 }
 
-void culet_ranking_sort(struct culet_ranking *ranking)
+void culet_ranking_order(struct culet_ranking *ranking)
 {
-    if (ranking->count > 0)
-        qsort(ranking->items, ranking->count, sizeof(*ranking->items), by_weight);
+    culet_ranking_sort(ranking, by_weight);
 }
 
 bool culet_ranking_of_groups(const struct culet_analysis *analysis, uint32_t from, uint32_t past,
@@ -25,6 +22,6 @@ bool culet_ranking_of_groups(const struct culet_analysis *analysis, uint32_t fro
         if (sum->objects > 0 && !culet_ranking_add(analysis->memory, ranking, (struct culet_ranked){sum->bytes, group}))
             return false;
     }
-    culet_ranking_sort(ranking);
+    culet_ranking_order(ranking);
     return true;
 }

@@ -11,7 +11,7 @@ struct culet_ranked {
 CULET_LIST(culet_ranking, struct culet_ranked)
 
 /* The largest first; of equal ones the lowest number. */
-void culet_ranking_sort(struct culet_ranking *ranking);
+void culet_ranking_order(struct culet_ranking *ranking);
 
 /* Adds the groups of a range that have objects, by their bytes, and sorts. Returns false without memory. */
 bool culet_ranking_of_groups(const struct culet_analysis *analysis, uint32_t from, uint32_t past,

@@ -51,7 +51,7 @@ static void sort_by_own_bytes(const struct report *report, struct culet_ranking 
 {
     for (size_t i = 0; i < holders->count; i++)
         holders->items[i].weight = report->analysis->of_group.items[holders->items[i].number].bytes;
-    culet_ranking_sort(holders);
+    culet_ranking_order(holders);
 }
 
 /* A holder counts with what it shares, so that the holders of large sets are shown. */
@@ -67,7 +67,7 @@ static void rank_holders(const struct report *report, const struct culet_ranking
         for (uint32_t j = 0; j < set->count; j++)
             holders->items[set->holders[j]].weight += sets->items[i].weight;
     }
-    culet_ranking_sort(holders);
+    culet_ranking_order(holders);
     while (holders->count > 0 && (holders->count > SHOWN_HOLDERS || holders->items[holders->count - 1].weight == 0))
         holders->count--;
     sort_by_own_bytes(report, holders);
@@ -163,7 +163,7 @@ static void write_classes(struct report *report)
 {
     struct culet_class_sum_list *classes = &report->analysis->classes.list;
 
-    qsort(classes->items, classes->count, sizeof(*classes->items), by_bytes);
+    culet_class_sum_list_sort(classes, by_bytes);
     culet_buffer_text(report->out, ",\"classes\":[");
     for (size_t i = 0; i < classes->count && i < SHOWN_CLASSES; i++) {
         culet_buffer_comma(report->out);
@@ -254,25 +254,13 @@ static uint32_t example_of(const struct report *report, uint32_t group)
     return pair_at(report, report->pairs.items[at])->first;
 }
 
-static void write_ids(struct report *report, const uint32_t *members, uint32_t count)
-{
-    culet_buffer_text(report->out, "\"holders\":[");
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t place = report->shown.places.items[members[i]];
-        if (place == 0)
-            continue;
-        culet_buffer_comma(report->out);
-        culet_buffer_format(report->out, "%u", place - 1);
-    }
-    culet_buffer_text(report->out, "],");
-}
-
 static void write_set(struct report *report, uint32_t group)
 {
     const struct culet_holder_set *set = set_of(report, group);
 
     culet_buffer_text(report->out, "{");
-    write_ids(report, set->holders, set->count);
+    culet_analysis_write_groups(report->analysis, &report->shown, set->holders, set->count, report->out);
+    culet_buffer_text(report->out, ",");
     write_sums(report, group);
     write_classes_of(report, group);
     culet_buffer_text(report->out, ",\"paths\":[");
@@ -310,7 +298,7 @@ static void rank_groups(const struct report *report, uint32_t number, struct cul
             (void)culet_ranking_add(report->analysis->memory, ranking,
                                     (struct culet_ranked){pair->all.bytes, report->pairs.items[i]});
     }
-    culet_ranking_sort(ranking);
+    culet_ranking_order(ranking);
 }
 
 static void write_group_row(struct report *report, const struct culet_class_sum *pair)
@@ -364,10 +352,11 @@ static bool write_selected_object(struct report *report)
     culet_paths_write_object(analysis, id, report->out);
     culet_buffer_format(report->out, ",\"bytes\":%" PRIu64 ",\"retained_bytes\":%" PRIu64 ",", bytes, retained);
     if (group < holder_count(report))
-        write_ids(report, &group, 1);
+        culet_analysis_write_groups(analysis, &report->shown, &group, 1, report->out);
     else
-        write_ids(report, set_of(report, group)->holders, set_of(report, group)->count);
-    culet_buffer_text(report->out, "\"paths\":[");
+        culet_analysis_write_groups(analysis, &report->shown, set_of(report, group)->holders,
+                                    set_of(report, group)->count, report->out);
+    culet_buffer_text(report->out, ",\"paths\":[");
     culet_paths_write_to(analysis, id, MOST_PATHS, report->out);
     culet_buffer_text(report->out, "]}");
     return true;

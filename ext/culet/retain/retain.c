@@ -120,7 +120,7 @@ const char *culet_retain_each(const struct culet_retain_options *options, culet_
 
     if (problem != NULL)
         return problem;
-    if (!culet_walk_reach(&walk))
+    if (!culet_walk_run(&walk, false))
         return culet_memory_problem(&memory);
     for (uint32_t id = 0; id < live.graph.ids; id++)
         if (walk.entries.items[id] != 0 &&

@@ -194,8 +194,7 @@ static void add_up(const struct culet_analysis *analysis, struct kepts *kepts, s
 {
     size_t count = 0;
 
-    if (kepts->count > 0)
-        qsort(kepts->items, kepts->count, sizeof(*kepts->items), by_site_and_group);
+    kepts_sort(kepts, by_site_and_group);
     for (size_t i = 0; i < kepts->count; i++) {
         const struct kept *one = &kepts->items[i];
         struct kept *former = count > 0 ? &kepts->items[count - 1] : NULL;
@@ -213,8 +212,7 @@ static void add_up(const struct culet_analysis *analysis, struct kepts *kepts, s
         sites->items[sites->count - 1].count++;
     }
     kepts->count = count;
-    if (sites->count > 0)
-        qsort(sites->items, sites->count, sizeof(*sites->items), by_site_bytes);
+    sites_sort(sites, by_site_bytes);
 }
 
 /* ---- the report ---- */

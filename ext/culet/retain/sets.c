@@ -1,6 +1,5 @@
 #include "retain/sets.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "reader/src/base/search.h"
@@ -203,8 +202,7 @@ bool culet_sets_make(struct culet_walk *walk, struct culet_sets *sets)
     struct propagation propagation = {.walk = walk, .memory = walk->memory, .sets = sets};
     const struct culet_holder_set none = {.count = 0};
 
-    if (walk->crossings.count > 0)
-        qsort(walk->crossings.items, walk->crossings.count, sizeof(*walk->crossings.items), by_target);
+    culet_crossings_sort(&walk->crossings, by_target);
     if (culet_holder_sets_add(walk->memory, &sets->sets, none) &&
         culet_holder_sets_add(walk->memory, &sets->sets, none) && list_leaves(&propagation) &&
         list_targets(&propagation)) {

@@ -269,7 +269,7 @@ static void make_tree(struct walker *walker)
     }
 }
 
-static bool run(struct culet_walk *walk, bool with_tree)
+bool culet_walk_run(struct culet_walk *walk, bool with_tree)
 {
     struct walker *walker;
     struct culet_array room = {NULL, 0};
@@ -285,16 +285,6 @@ static bool run(struct culet_walk *walk, bool with_tree)
     culet_numbers_free(walk->memory, &walker->again);
     culet_array_free(walk->memory, &room);
     return !culet_memory_exhausted(walk->memory);
-}
-
-bool culet_walk_run(struct culet_walk *walk)
-{
-    return run(walk, true);
-}
-
-bool culet_walk_reach(struct culet_walk *walk)
-{
-    return run(walk, false);
 }
 
 int culet_walk_layer(const struct culet_walk *walk, uint32_t number)

@@ -34,11 +34,8 @@ struct culet_walk {
     uint32_t layer_end[CULET_LAYERS]; /* number of the layer's last node */
 };
 
-/* Walks, and makes the tree. Returns false without memory or time. */
-bool culet_walk_run(struct culet_walk *walk);
-
-/* Walks only: the entries of reachable objects are set. Returns false without memory or time. */
-bool culet_walk_reach(struct culet_walk *walk);
+/* Walks, which sets the entries of reachable objects, and makes the tree, if wanted. Returns false without memory or time. */
+bool culet_walk_run(struct culet_walk *walk, bool with_tree);
 
 static inline bool culet_walk_is_holder(const struct culet_walk *walk, uint32_t number)
 {
