@@ -10,8 +10,8 @@
 #include "reading/reading.h"
 #include "reading/ruby_stats.h"
 
-#define SLOTS 128 /* of the table */
-#define GROUP 64  /* slots in a word */
+#define SLOTS 128        /* of the table */
+#define TAKEN UINT64_MAX /* in place of the number of an event that begins */
 
 #define RUBY_NANOSECONDS UINT64_C(500000000) /* Ruby's counts are noted again for the next reading */
 
@@ -20,8 +20,7 @@
 #define NUMBER(event) ((event) / SLOTS)
 #define SLOT(event) ((event) % SLOTS)
 
-static _Atomic uint64_t used[SLOTS / GROUP]; /* a bit for each slot of `running` */
-static _Atomic uint64_t numbers[SLOTS];      /* of the event in the slot; 0: free */
+static _Atomic uint64_t numbers[SLOTS]; /* of the event in each slot of `running`; 0: free */
 static _Atomic uint64_t begun, ended;
 static _Thread_local uint64_t thread; /* the kernel's number; 0: not asked */
 
@@ -32,24 +31,15 @@ static uint64_t thread_number(void)
     return thread;
 }
 
-/* Returns SLOTS if none is free. */
+/* The first one, so that few are looked at. Returns SLOTS if none is free. */
 static uint64_t take_slot(void)
 {
-    for (uint64_t group = 0; group < SLOTS / GROUP; group++) {
-        uint64_t bits = atomic_load(&used[group]);
-        while (~bits != 0) {
-            uint64_t bit = (uint64_t)__builtin_ctzll(~bits);
-            if (atomic_compare_exchange_weak(&used[group], &bits, bits | UINT64_C(1) << bit))
-                return group * GROUP + bit;
-        }
+    for (uint64_t slot = 0; slot < SLOTS; slot++) {
+        uint64_t none = 0;
+        if (atomic_load(&numbers[slot]) == 0 && atomic_compare_exchange_strong(&numbers[slot], &none, TAKEN))
+            return slot;
     }
     return SLOTS;
-}
-
-static void free_slot(uint64_t slot)
-{
-    atomic_store(&numbers[slot], 0);
-    atomic_fetch_and(&used[slot / GROUP], ~(UINT64_C(1) << slot % GROUP));
 }
 
 static size_t bytes_of(size_t label)
@@ -136,14 +126,14 @@ void culet_events_end(uint64_t event)
     slot = culet_box_slot(CULET_BOX_RUNNING, SLOT(event));
     if (slot != NULL)
         finish(slot, NUMBER(event));
-    free_slot(SLOT(event));
+    atomic_store(&numbers[SLOT(event)], 0);
 }
 
 void culet_events_count(uint64_t *running, uint64_t *all)
 {
     *running = 0;
-    for (size_t group = 0; group < SLOTS / GROUP; group++)
-        *running += (uint64_t)__builtin_popcountll(atomic_load(&used[group]));
+    for (size_t i = 0; i < SLOTS; i++)
+        *running += atomic_load(&numbers[i]) != 0;
     *all = atomic_load(&begun);
 }
 
@@ -153,6 +143,4 @@ void culet_events_reset(void)
     thread = 0;
     for (size_t i = 0; i < SLOTS; i++)
         atomic_store(&numbers[i], 0);
-    for (size_t group = 0; group < SLOTS / GROUP; group++)
-        atomic_store(&used[group], 0);
 }
