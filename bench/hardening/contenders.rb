@@ -29,14 +29,6 @@ module HardeningBench
                           "into LD_LIBRARY_PATH"
     end
 
-    # @return [String, nil] of libraries given by their path: the number in the file's name or folder
-    def version(contender)
-      return contender.version if contender.version || contender.library.nil?
-
-      path = File.realpath(contender.library)
-      path[/\.so\.([\d.]+)\z/, 1] || path[%r{/clang/([\d.]+)/}, 1]
-    end
-
     def locator
       own = ENV.fetch("LD_LIBRARY_PATH", "").split(":")
       path = [*own, *Dir[COMPILER_DIRECTORIES].reverse].join(":")

@@ -37,6 +37,18 @@ module StandardBench
                           "or name your checkout by --sources DIR"
     end
 
+    # @param compiler [Symbol] of COMPILERS
+    # @param words [Array<String>] its options and files
+    # @return [String, nil] why it failed
+    def self.compile(compiler, words, directory)
+      variable, usual = COMPILERS.fetch(compiler)
+      program = ENV.fetch(variable, usual)
+      text, status = Open3.capture2e({ "LD_PRELOAD" => nil }, program, *words, chdir: directory)
+      "it cannot be built: #{text.lines.grep(/error|undefined/).first.to_s.strip}" unless status.success?
+    rescue Errno::ENOENT
+      "there is no #{program}: install gcc and g++"
+    end
+
     # @return [String, nil] why it cannot run: what is not installed or cannot be built
     def obstacle(program)
       lacking = program.needs.reject { |name| Culet::Executables.find(name) }
@@ -79,16 +91,12 @@ module StandardBench
     end
 
     def compile(name, recipe, files, includes)
-      variable, usual = COMPILERS.fetch(recipe.compiler)
-      command = [ENV.fetch(variable, usual), *FLAGS.fetch(recipe.compiler), *recipe.flags, *includes,
-                 "-o", "#{name}.part", *files, "-pthread", "-lm"]
-      text, status = Open3.capture2e({ "LD_PRELOAD" => nil }, *command, chdir: @built)
-      return "it cannot be built: #{text.lines.grep(/error|undefined/).first.to_s.strip}" unless status.success?
+      words = [*FLAGS.fetch(recipe.compiler), *recipe.flags, *includes, "-o", "#{name}.part", *files, "-pthread", "-lm"]
+      failure = self.class.compile(recipe.compiler, words, @built)
+      return failure if failure
 
       File.rename(File.join(@built, "#{name}.part"), File.join(@built, name))
       nil
-    rescue Errno::ENOENT
-      "there is no #{command.first}: install gcc and g++"
     end
   end
 end
