@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../journal"
 require_relative "command"
 
 # What `culet explain` says of one program on one allocator.
@@ -60,12 +61,12 @@ class ExplainTrial
   end
 end
 
-# The records of all trials, a line of JSON each, in a file: trials that have their record are not made again.
+# The records of all trials, in a file: trials that have their record are not made again.
 class ExplainRecords
   def initialize(path)
-    @path = path
+    @journal = Bench::Journal.new(path)
     @lock = Mutex.new
-    @records = read
+    @records = @journal.lines.to_h { |record| [record.values_at("program", "allocator", "load", "seconds"), record] }
   end
 
   # @return [Hash, nil]
@@ -74,21 +75,7 @@ class ExplainRecords
   def add(trial, record)
     @lock.synchronize do
       @records[trial.key] = record
-      File.open(@path, "a") { |file| file.write("#{JSON.generate(record)}\n") }
+      @journal.add(record)
     end
-  end
-
-  private
-
-  # The last line may be cut.
-  def read
-    return {} unless File.exist?(@path)
-
-    File.readlines(@path).grep(/\n\z/).to_h do |line|
-      record = JSON.parse(line)
-      [record.values_at("program", "allocator", "load", "seconds"), record]
-    end
-  rescue JSON::ParserError
-    raise Culet::Error, "#{@path} is no record of trials; remove it, or name another --records"
   end
 end

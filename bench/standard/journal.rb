@@ -1,11 +1,10 @@
 # frozen_string_literal: true
 
 require "digest"
-require "json"
+require_relative "../journal"
 
 module StandardBench
-  # The runs of a measurement that has not ended, a line for each, in a file beside its results. The command, called
-  # again, takes them from there and goes on. The first line says of what they are.
+  # The runs of a measurement that has not ended, in a file beside its results. The first line says of what they are.
   class Journal
     # @return [Hash] what must be the same for runs to be compared
     def self.identity(contenders)
@@ -22,11 +21,9 @@ module StandardBench
     # @raise [Culet::Error] where the file is another run's
     def initialize(path, identity)
       @path = path
-      @file = File.open(path, File::RDWR | File::CREAT | File::APPEND)
-      raise Culet::Error, "another run writes #{path}" unless @file.flock(File::LOCK_EX | File::LOCK_NB)
-
+      @journal = Bench::Journal.new(path)
       @runs = Hash.new { |runs, key| runs[key] = [] }
-      first, *lines = whole_lines
+      first, *lines = @journal.lines
       check(first, identity)
       lines.each { |line| @runs[line.values_at("program", "contender")] << Bench::Outcome.new(*line.values_at("figures", "reason")) }
       @size = lines.size
@@ -35,7 +32,7 @@ module StandardBench
     # @yieldreturn [Bench::Outcome] where no run is left in the file
     def outcome(program, contender)
       @runs[[program.name, contender.name]].shift || yield.tap do |outcome|
-        write({ "program" => program.name, "contender" => contender.name, **outcome.to_h })
+        @journal.add({ "program" => program.name, "contender" => contender.name, **outcome.to_h })
       end
     end
 
@@ -44,27 +41,12 @@ module StandardBench
 
     private
 
-    # The last line may be cut.
-    def whole_lines
-      text = @file.read
-      whole = text[/\A.*\n/m].to_s
-      @file.truncate(whole.bytesize)
-      whole.lines.map { |line| JSON.parse(line) }
-    rescue JSON::ParserError
-      raise Culet::Error, "#{@path} is no record of runs; remove it, or name another --out"
-    end
-
     def check(first, identity)
-      return write(identity) unless first
+      return @journal.add(identity) unless first
       return if first == identity
 
       raise Culet::Error, "#{@path} has runs of other allocators or on another Ruby; repeat that command, or remove " \
                           "the file to start anew"
-    end
-
-    def write(line)
-      @file.write("#{JSON.generate(line)}\n")
-      @file.flush
     end
   end
 end
