@@ -24,19 +24,8 @@ module Limits
     # @return [Integer] MiB, by bisection
     # @raise [Culet::Error] if it does not survive in a GiB
     def mebibytes
-      low = 4
-      high = MOST
-      raise Culet::Error, "#{@command.last} does not survive in #{MOST} MiB" unless survives?(high)
-
-      while high - low > 1
-        middle = (low + high) / 2
-        if survives?(middle)
-          high = middle
-        else
-          low = middle
-        end
-      end
-      high
+      (5..MOST).bsearch { |size| survives?(size) } or
+        raise Culet::Error, "#{@command.last} does not survive in #{MOST} MiB"
     end
 
     # @param mebibytes [Integer] the limit
