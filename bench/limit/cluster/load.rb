@@ -14,12 +14,6 @@ module Limits
     # Share of the limit below which throughput counts.
     BELOW = 0.85
 
-    def self.answers?(port)
-      Net::HTTP.get_response("127.0.0.1", "/1", port).is_a?(Net::HTTPOK)
-    rescue SystemCallError, IOError
-      false
-    end
-
     def initialize(port, group)
       @port = port
       @group = group

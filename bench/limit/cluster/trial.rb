@@ -49,7 +49,8 @@ module Limits
       puma = ["puma", "-C", path("puma.rb"), path("application.ru")]
       child = Culet::Benchmark::Child.new(command: group.command(RbConfig.ruby, "-S", "bundle", "exec", *puma),
                                           environment: environment, out: log)
-      Bench.await_server(child, START_SECONDS) { Load.answers?(@port) }
+      target = Culet::Compare::LoadTarget.parse("http://127.0.0.1:#{@port}/1")
+      Bench.await_server(child, START_SECONDS) { target.status == 200 }
       load = Load.new(@port, group).run(@seconds)
       Outcome.new(**load.figures, kills: group.kills, restarts: restarts(File.read(log), group.kills))
     ensure
