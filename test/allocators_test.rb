@@ -194,6 +194,7 @@ class AllocatorsTest < Minitest::Test
     base = { "GLIBC_TUNABLES" => "glibc.malloc.arena_max=9:glibc.rtld.nns=3" }
     changes = Allocators.parse("glibc:arena_max=2,tcache_count=0").environment(base)
     assert_equal "2", changes["MALLOC_ARENA_MAX"]
+    assert_equal "\xFF".b, Allocators.parse("culet").environment({ "GLIBC_TUNABLES" => "glibc.malloc.arena_max=9:\xFF" }, isolated: true)["GLIBC_TUNABLES"]
     assert_equal "glibc.rtld.nns=3:glibc.malloc.tcache_count=0", changes["GLIBC_TUNABLES"]
   end
 
@@ -230,7 +231,7 @@ class AllocatorsTest < Minitest::Test
   def test_a_library_in_ld_library_path_comes_first
     Dir.mktmpdir do |directory|
       FileUtils.cp(Allocators.parse("jemalloc").library, File.join(directory, "libjemalloc.so.1"))
-      locator = Allocators::Locator.new(environment: { "LD_LIBRARY_PATH" => directory })
+      locator = Allocators::Locator.new(environment: { "LD_LIBRARY_PATH" => "/opt/\xFF:#{directory}" })
       assert_equal File.join(directory, "libjemalloc.so.1"), locator.find([/\Alibjemalloc\.so(?:\.([\d.]+))?\z/])
     end
   end

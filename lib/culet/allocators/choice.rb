@@ -113,7 +113,7 @@ module Culet
 
         known = settings.to_h { |key, value| [@definition.settings.fetch(key), value] }
         overruled = known.keys.map(&:tunable)
-        tunables = base["GLIBC_TUNABLES"].to_s.split(":").reject { |pair| overruled.include?(pair[/\A[^=]*/]) }
+        tunables = base["GLIBC_TUNABLES"].to_s.b.split(":").reject { |pair| overruled.include?(pair[/\A[^=]*/]) }
         known.each do |setting, value|
           setting.variable ? merged[setting.variable] = value : tunables << "#{setting.tunable}=#{value}"
         end
@@ -131,7 +131,7 @@ module Culet
       end
 
       def without_malloc_tunables(text)
-        kept = text.split(":").reject { |pair| pair.start_with?("glibc.malloc.") }
+        kept = text.b.split(":").reject { |pair| pair.start_with?("glibc.malloc.") }
         kept.empty? ? nil : kept.join(":")
       end
 

@@ -51,7 +51,7 @@ module Culet
       end
 
       # What LD_LIBRARY_PATH names comes before anything newer elsewhere: it is the user's choice.
-      def preferred = @preferred ||= files_in(@environment["LD_LIBRARY_PATH"].to_s.split(/[:;]/).reject(&:empty?))
+      def preferred = @preferred ||= files_in(@environment["LD_LIBRARY_PATH"].to_s.scrub.split(/[:;]/).reject(&:empty?))
 
       def installed = @installed ||= (cached + files_in(libc_directories + COMMON)).uniq
 
