@@ -78,7 +78,7 @@ class TopOutputTest < Minitest::Test
   end
 
   def test_wrong_usage_and_no_such_process
-    { ["--every", "0.1"] => [2, "--every takes 0.2 seconds at least"], ["--every", "4000"] => [2, "--every takes a number above 0, at most 3600"],
+    { ["--every", "0.1"] => [2, "--every takes a number from 0.2 to 3600"], ["--every", "4000"] => [2, "--every takes a number from 0.2 to 3600"],
       ["999999999"] => [1, "there is no process 999999999"],
       ["no such name"] => [1, "no process has \"no such name\""], ["1", "--", "true"] => [2, "does not run a command"] }.each do |words, (status, sentence)|
       assert_sentence(sentence, "top", *words, status: status)

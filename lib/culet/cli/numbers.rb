@@ -37,11 +37,12 @@ module Culet
 
       # @param flag [String] as for `whole`
       # @return [Float] above 0
-      def positive(flag, text, most:)
+      def positive(flag, text, most:, least: nil)
         value = Float(text) if text.match?(DECIMAL)
-        return value if value&.positive? && value <= most
+        return value if value&.positive? && value.between?(least || 0, most)
 
-        raise UsageError, "#{flag} takes a number above 0, at most #{most}, not #{shortened(text)}"
+        range = least ? "from #{least} to #{most}" : "above 0, at most #{most}"
+        raise UsageError, "#{flag} takes a number #{range}, not #{shortened(text)}"
       end
 
       # @return [Float] seconds that an agent may take
@@ -54,9 +55,13 @@ module Culet
 
       # @param flag [String] of an option
       # @param text [String] its value
-      # @raise [Culet::UsageError] for what is no size
-      def bytes(flag, text)
-        Text::Size.parse(text) || raise(UsageError, "#{flag} takes a size, e.g. 80MB or 64MiB, not #{shortened(text)}")
+      # @param takes [String] what it takes, for the sentence
+      # @raise [Culet::UsageError] for what is no such size
+      def bytes(flag, text, takes: "a size, e.g. 80MB or 64MiB", least: 1, most: nil)
+        value = Text::Size.parse(text)
+        return value if value&.between?(least, most || value)
+
+        raise UsageError, "#{flag} takes #{takes}, not #{shortened(text)}"
       end
 
       def shortened(text) = text.size > 40 ? "#{text[0, 40].inspect}..." : text.inspect

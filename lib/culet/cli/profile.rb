@@ -100,7 +100,9 @@ module Culet
 
       def define_sampling(parser)
         option(parser, "--sample BYTES", "mean distance of two samples in bytes (128k, 2m; default: 512k, and 32k " \
-                                         "with --view growth)", &method(:distance))
+                                         "with --view growth)") do |v|
+          bytes("--sample", v, takes: "a number of bytes, e.g. 128k, 512k or 2m", most: MOST_SAMPLE_BYTES)
+        end
         option(parser, "-a", "--allocator NAME[:SETTING]", "allocator of the command (default: culet)")
         option(parser, "--base FILE", "report the difference to a file of --save (again for several)") do |v|
           [*options[:base], v]
@@ -164,13 +166,6 @@ module Culet
       end
 
       def continuous? = %i[every out_dir push].any? { |name| options.key?(name) }
-
-      def distance(text)
-        value = Text::Size.parse(text)
-        return value if value&.<=(MOST_SAMPLE_BYTES)
-
-        raise UsageError, "--sample takes a number of bytes, e.g. 128k, 512k or 2m, not #{shortened(text)}"
-      end
 
       # @return [Array<Culet::Profile::Stream>]
       def read(words)

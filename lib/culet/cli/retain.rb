@@ -164,8 +164,6 @@ module Culet
         asked = { content: content?, duplicates: options.fetch(:duplicates, false), class_name: options[:class],
                   address: options[:path]&.hex }
         if source.is_a?(String)
-          raise Error, Native.missing_reason("culet.so") unless Culet.native?
-
           document = Culet::Retention::Reading.of_dump(source, **asked)
           return Culet::Retention::Analysis.new(document, name: source)
         end

@@ -37,15 +37,8 @@ module Culet
                           "and collections, the limit, and growth since the start. The key h explains columns and " \
                           "keys, q quits. Without a terminal one table is printed.")
         define_names(parser, several: true)
-        option(parser, "--every SECONDS", "read every SECONDS seconds (default: 1; #{LEAST_SECONDS} to " \
-                                          "#{MOST_SECONDS})") { |v| interval(v) }
-      end
-
-      def interval(text)
-        seconds = positive("--every", text, most: MOST_SECONDS)
-        return seconds if seconds >= LEAST_SECONDS
-
-        raise UsageError, "--every takes #{LEAST_SECONDS} seconds at least, not #{shortened(text)}"
+        decimal(parser, "--every SECONDS", "read every SECONDS seconds (default: 1; #{LEAST_SECONDS} to " \
+                                           "#{MOST_SECONDS})", least: LEAST_SECONDS, most: MOST_SECONDS)
       end
 
       def every = options.fetch(:every, 1)

@@ -44,15 +44,9 @@ module Culet
         end
         option(parser, "-a", "--allocator NAME[:SETTING]",
                "allocator of the command while it is recorded (default: glibc)")
-        option(parser, "--limit SIZE", "largest trace of one process, e.g. 500M; the command continues without it",
-               &method(:size))
-      end
-
-      def size(text)
-        bytes = Text::Size.parse(text)
-        return bytes if bytes&.between?(65_536, MOST_BYTES)
-
-        raise UsageError, "--limit takes a size of at least 64K, e.g. 500M or 2G, not #{text[0, 40].inspect}"
+        option(parser, "--limit SIZE", "largest trace of one process, e.g. 500M; the command continues without it") do |v|
+          bytes("--limit", v, takes: "a size of at least 64K, e.g. 500M or 2G", least: 64 << 10, most: MOST_BYTES)
+        end
       end
 
       def destination = Culet::Trace::Files.new(options.fetch(:out, DEFAULT_FILE))
