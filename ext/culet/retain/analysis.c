@@ -29,9 +29,7 @@ uint32_t culet_analysis_group(const struct culet_analysis *analysis, uint32_t id
 {
     uint32_t entry = analysis->walk.entries.items[id], number = entry & CULET_NUMBER_MASK;
 
-    if ((entry & CULET_LEAF) == 0)
-        number = entry;
-    else if (number == CULET_ROOT)
+    if ((entry & CULET_LEAF) && number == CULET_ROOT)
         return group_of_set(analysis, culet_sets_of_leaf(&analysis->sets, id));
     return group_of_top(analysis, analysis->walk.top.items[number]);
 }
@@ -90,7 +88,7 @@ static void add_block(struct culet_analysis *analysis, uint64_t bytes)
 static void add_object(struct culet_analysis *analysis, uint32_t id, uint32_t entry)
 {
     uint32_t group = culet_analysis_group(analysis, id);
-    uint32_t number = entry & CULET_LEAF ? entry & CULET_NUMBER_MASK : entry;
+    uint32_t number = entry & CULET_NUMBER_MASK;
     struct culet_sizes sizes = analysis->graph->functions->sizes(analysis->graph, id);
     uint64_t beyond = sizes.malloc + sizes.elsewhere, bytes = sizes.slot + beyond;
 

@@ -260,7 +260,7 @@ static void write_ways_back(struct culet_analysis *analysis, uint32_t to, const 
 void culet_paths_write_to(struct culet_analysis *analysis, uint32_t id, int most, struct culet_buffer *out)
 {
     const struct culet_walk *walk = &analysis->walk;
-    uint32_t entry = walk->entries.items[id], number = entry & CULET_LEAF ? entry & CULET_NUMBER_MASK : entry, top;
+    uint32_t entry = walk->entries.items[id], number = entry & CULET_NUMBER_MASK, top;
     struct steps steps = {NULL, 0, {NULL, 0}};
 
     if ((entry & CULET_LEAF) && number == CULET_ROOT) {

@@ -13,17 +13,20 @@
 
 /* ---- the objects of blocks ---- */
 
-/* A hash table of the blocks: number of a sample + 1. */
 struct blocks {
     struct culet_sampled *sampled;
-    struct culet_numbers table;
-    uint32_t mask;
+    struct culet_numbers table; /* hash table of the samples' addresses: number of a sample + 1 */
     uintptr_t lowest, highest;
 };
 
-static uint32_t place_of(const struct blocks *blocks, uintptr_t block)
+static uint32_t hash_of(uintptr_t block)
 {
-    return (uint32_t)((block >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 32) & blocks->mask;
+    return (uint32_t)((block >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+}
+
+static uint32_t hash_of_sample(const void *samples, uint32_t number)
+{
+    return hash_of((uintptr_t)((const struct culet_profile_samples *)samples)->list[number - 1].block);
 }
 
 static bool is_block(const struct culet_profile_sample *sample)
@@ -36,33 +39,25 @@ static bool make_table(struct blocks *blocks, struct culet_memory *memory)
     const struct culet_profile_samples *samples = blocks->sampled->samples;
 
     blocks->lowest = UINTPTR_MAX;
-    for (blocks->mask = 63; blocks->mask < 2 * samples->count; blocks->mask = 2 * blocks->mask + 1)
-        continue;
-    if (!culet_numbers_reserve(memory, &blocks->table, blocks->mask + 1))
-        return false;
-    for (uint32_t i = 0; i < samples->count; i++) {
+    for (size_t i = 0; i < samples->count; i++) {
         uintptr_t block = (uintptr_t)samples->list[i].block;
-        uint32_t place = place_of(blocks, block);
         if (!is_block(&samples->list[i]))
             continue;
-        while (blocks->table.items[place] != 0)
-            place = (place + 1) & blocks->mask;
-        blocks->table.items[place] = i + 1;
         blocks->lowest = block < blocks->lowest ? block : blocks->lowest;
         blocks->highest = block > blocks->highest ? block : blocks->highest;
     }
-    return true;
+    return culet_table_grow(memory, &blocks->table, 1, samples->count + 1, hash_of_sample, samples);
 }
 
 static void try_word(const struct blocks *blocks, uintptr_t word, uint32_t id)
 {
-    uint32_t number;
+    uint32_t mask = (uint32_t)blocks->table.count - 1, number;
 
     if (word < blocks->lowest || word > blocks->highest)
         return;
-    for (uint32_t place = place_of(blocks, word); (number = blocks->table.items[place]) != 0;
-         place = (place + 1) & blocks->mask) {
-        if ((uintptr_t)blocks->sampled->samples->list[number - 1].block != word)
+    for (uint32_t at = hash_of(word) & mask; (number = blocks->table.items[at]) != 0; at = (at + 1) & mask) {
+        const struct culet_profile_sample *sample = &blocks->sampled->samples->list[number - 1];
+        if (!is_block(sample) || (uintptr_t)sample->block != word)
             continue;
         if (blocks->sampled->ids.items[number - 1] == CULET_NO_ID)
             blocks->sampled->ids.items[number - 1] = id;

@@ -7,7 +7,8 @@
 #include "retain/dominators.h"
 #include "retain/graph.h"
 
-/* An entry of `entries`: 0, a node's number, or CULET_LEAF with the layer and the dominator's number. */
+/* An entry of `entries`: 0, a node's number, or CULET_LEAF with the layer and the dominator's number. The mask gets either
+ * number. */
 #define CULET_LEAF 0x80000000u
 #define CULET_LEAF_LAYER 28
 #define CULET_NUMBER_MASK 0x0fffffffu

@@ -169,10 +169,7 @@ static int reserve(struct culet_strings_analysis *analysis, size_t top)
     analysis->parts = analysis->with_content / PART_STRINGS + 1;
     if (analysis->parts > MAX_PARTS)
         analysis->parts = MAX_PARTS;
-    analysis->duplicates.groups = calloc(top + 1, sizeof(struct culet_string_group));
-    analysis->suffixes.groups = calloc(top + 1, sizeof(struct culet_string_group));
-    analysis->duplicates.capacity = analysis->suffixes.capacity = top;
-    return analysis->duplicates.groups != NULL && analysis->suffixes.groups != NULL;
+    return culet_top_groups_prepare(&analysis->duplicates, top) && culet_top_groups_prepare(&analysis->suffixes, top);
 }
 
 const char *culet_strings_analyse(struct culet_strings_analysis *analysis, const char *path, size_t top)

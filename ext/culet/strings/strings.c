@@ -126,10 +126,10 @@ static VALUE sites_hash(const struct culet_string_table *sites)
 static VALUE roots_list(struct analysis_call *call)
 {
     const struct culet_string_table *roots = &call->analysis.roots;
-    struct culet_top_groups top = {calloc(call->top + 1, sizeof(struct culet_string_group)), 0, call->top};
+    struct culet_top_groups top;
     VALUE list = rb_ary_new();
 
-    if (top.groups == NULL)
+    if (!culet_top_groups_prepare(&top, call->top))
         rb_memerror();
     for (size_t i = 0; i < roots->capacity; i++)
         if (roots->places[i].key != 0)

@@ -2,57 +2,24 @@
 
 #include <stdlib.h>
 
-typedef struct culet_string_group group;
-
-static void swap(group *one, group *other)
+int culet_top_groups_prepare(struct culet_top_groups *top, size_t capacity)
 {
-    group kept = *one;
-
-    *one = *other;
-    *other = kept;
-}
-
-static void rise(group *groups, size_t at)
-{
-    for (; at > 0 && groups[at].gain < groups[(at - 1) / 2].gain; at = (at - 1) / 2)
-        swap(&groups[at], &groups[(at - 1) / 2]);
-}
-
-static void sink(group *groups, size_t count)
-{
-    for (size_t at = 0, child; (child = 2 * at + 1) < count; at = child) {
-        if (child + 1 < count && groups[child + 1].gain < groups[child].gain)
-            child++;
-        if (groups[at].gain <= groups[child].gain)
-            return;
-        swap(&groups[at], &groups[child]);
-    }
-}
-
-/* Whether a group with this gain would be kept. */
-static int wants(const struct culet_top_groups *top, uint64_t gain)
-{
-    if (top->capacity == 0)
-        return 0;
-    return top->count < top->capacity || gain > top->groups[0].gain;
+    *top = (struct culet_top_groups){calloc(2 * capacity + 1, sizeof(*top->groups)), 0, capacity, 0};
+    return top->groups != NULL;
 }
 
 void culet_top_groups_add(struct culet_top_groups *top, const struct culet_string_group *added)
 {
-    if (!wants(top, added->gain))
+    if (top->capacity == 0 || added->gain < top->least)
         return;
-    if (top->count < top->capacity) {
-        top->groups[top->count] = *added;
-        rise(top->groups, top->count++);
-    } else {
-        top->groups[0] = *added;
-        sink(top->groups, top->count);
-    }
+    if (top->count == 2 * top->capacity)
+        culet_top_groups_sort(top);
+    top->groups[top->count++] = *added;
 }
 
 static int larger_first(const void *one, const void *other)
 {
-    const group *a = one, *b = other;
+    const struct culet_string_group *a = one, *b = other;
 
     if (a->gain != b->gain)
         return a->gain < b->gain ? 1 : -1;
@@ -62,4 +29,8 @@ static int larger_first(const void *one, const void *other)
 void culet_top_groups_sort(struct culet_top_groups *top)
 {
     qsort(top->groups, top->count, sizeof(*top->groups), larger_first);
+    if (top->count <= top->capacity)
+        return;
+    top->count = top->capacity;
+    top->least = top->groups[top->count - 1].gain;
 }

@@ -23,12 +23,16 @@ struct culet_string_group {
 };
 
 struct culet_top_groups {
-    struct culet_string_group *groups; /* a heap, smallest gain first */
+    struct culet_string_group *groups; /* room for twice the capacity: when it is full, the smaller half goes */
     size_t count, capacity;
+    uint64_t least; /* a group with less gain is not kept */
 };
 
-/* Adds a group if its gain is among the largest. capacity: number of groups kept. */
+/* Allocates room. capacity: number of groups kept. Returns 0 without memory. */
+int culet_top_groups_prepare(struct culet_top_groups *top, size_t capacity);
+
+/* Adds a group if its gain may be among the largest. */
 void culet_top_groups_add(struct culet_top_groups *top, const struct culet_string_group *group);
 
-/* Sorts by gain, largest first; no group can be added afterwards. */
+/* Sorts by gain, largest first, and drops all but the largest. */
 void culet_top_groups_sort(struct culet_top_groups *top);
