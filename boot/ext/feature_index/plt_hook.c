@@ -33,7 +33,6 @@ static int find_object(struct dl_phdr_info *info, size_t size, void *argument)
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     int here = 0, i;
 
-    (void)size;
     for (i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *part = &info->dlpi_phdr[i];
         uintptr_t start = info->dlpi_addr + part->p_vaddr, end = start + part->p_memsz;

@@ -22,8 +22,6 @@ static const char *make_unused(const struct culet_copy_task *task, const long *p
     int failure = 0;
     VALUE document = rb_protect(call_document, (VALUE)pids, &failure);
 
-    (void)task;
-    (void)fork_seconds;
     if (failure)
         return "the report on its code failed";
     return culet_write_all(output, RSTRING_PTR(document), (size_t)RSTRING_LEN(document)) != 0
@@ -106,7 +104,6 @@ static const char *make_strings(const struct culet_copy_task *task, const long *
 {
     const struct strings_request *request = task->request;
 
-    (void)pids;
     return culet_strings_write(request->options, request->sites, fork_seconds, output);
 }
 

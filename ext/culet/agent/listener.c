@@ -119,7 +119,6 @@ static void *run_thread(void *unused)
 {
     struct pollfd fds[FDS];
 
-    (void)unused;
     prctl(PR_SET_NAME, "culet-agent", 0, 0, 0);
     for (;;)
         wait_and_serve(fds);

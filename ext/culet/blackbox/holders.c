@@ -56,8 +56,6 @@ static const char *make(const struct culet_copy_task *task, const long *pids, do
     static struct culet_brief found;
     const char *problem;
 
-    (void)pids;
-    (void)fork_seconds;
     problem = culet_retain_brief(task->request, &own.earlier, &found);
     if (problem == NULL && culet_write_all(output, &found, sizeof(found)) != 0)
         problem = "no memory is left for the answer";
@@ -71,7 +69,6 @@ static void job(void *unused)
         .name = "culet-look", .limit_seconds = LIMIT_SECONDS, .make = make, .request = &looks.options};
     const char *problem = "several Ractors run";
 
-    (void)unused;
     if (atomic_load(&looks.state) != WANTED)
         return;
     if (!culet_vm_several_ractors()) {

@@ -240,7 +240,6 @@ static void *run_thread(void *unused)
 {
     uint64_t reading_due = 0, profile_at, due, now;
 
-    (void)unused;
     prctl(PR_SET_NAME, "culet-blackbox", 0, 0, 0);
     ask_for_short_slices();
     while (!atomic_load(&ticker.thread.ended) && has_file()) {

@@ -19,15 +19,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-typedef int malloc_trim_function(size_t);
-typedef int mallctl_name_function(const char *, size_t *, size_t *);
-typedef void tc_release_function(size_t);
-typedef void tc_release_all_function(void);
-typedef void mi_collect_function(bool);
-typedef long mi_option_get_function(int);
-typedef void mi_option_set_function(int, long);
-typedef int mi_version_function(void);
-
 /* what tcmalloc releases at a time while it holds its lock: a few milliseconds */
 #define SLICE_BYTES ((size_t)16 << 20)
 
@@ -38,15 +29,15 @@ typedef int mi_version_function(void);
 #define MIMALLOC_OLDEST 170 /* 1.7.0 */
 
 static struct {
-    malloc_trim_function *malloc_trim;
+    int (*malloc_trim)(size_t);
     culet_mallctl_function *mallctl;
-    mallctl_name_function *mallctl_name;
-    tc_release_function *tc_release;
-    tc_release_all_function *tc_release_all;
+    int (*mallctl_name)(const char *, size_t *, size_t *);
+    void (*tc_release)(size_t);
+    void (*tc_release_all)(void);
     culet_tc_property_function *tc_property;
-    mi_collect_function *mi_collect;
-    mi_option_set_function *mi_option_set; /* NULL: unknown in this version */
-    long mi_purge_delay;                   /* the program's setting */
+    void (*mi_collect)(bool);
+    void (*mi_option_set)(int, long); /* NULL: unknown in this version */
+    long mi_purge_delay;              /* the program's setting */
     char jemalloc_purge[40];
     char jemalloc_dirty[40];
     char jemalloc_muzzy[40];
@@ -165,8 +156,8 @@ static void release_tcmalloc(void)
 
 static void find_mimalloc(void)
 {
-    mi_option_get_function *get;
-    mi_version_function *version;
+    long (*get)(int);
+    int (*version)(void);
 
     if (!LOOK_UP("mi_collect", mi_collect))
         return;

@@ -89,8 +89,6 @@ static void on_start(VALUE event, void *unused)
 {
     uint64_t added = collector.added;
 
-    (void)event;
-    (void)unused;
     if (!culet_limit_watched())
         return;
     collector.added = 0;

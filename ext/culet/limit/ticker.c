@@ -77,7 +77,6 @@ static double react(uint64_t used, uint64_t limit)
 
 static void *run(void *unused)
 {
-    (void)unused;
     prctl(PR_SET_NAME, "culet-limit", 0, 0, 0);
     while (!atomic_load(&ticker.ended)) {
         uint32_t wakeups = atomic_load(&ticker.wakeups);

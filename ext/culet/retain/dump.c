@@ -609,8 +609,6 @@ static void write_holder(struct culet_graph *graph, const struct culet_holder *h
                                         [HOLDER_VM] = "Ruby itself",
                                         [HOLDER_OTHER] = "root"};
 
-    (void)file;
-    (void)line;
     if (holder->object == UINT32_MAX || holder->kind == HOLDER_STACK) {
         culet_buffer_text(text, names[holder->kind]);
         if (holder->object != UINT32_MAX)

@@ -75,7 +75,6 @@ static void write_internal(struct culet_buffer *text, int kind)
 
 void culet_live_write_class(struct culet_graph *graph, uint64_t key, struct culet_buffer *text)
 {
-    (void)graph;
     if ((key & ((1u << KEY_SHIFT) - 1)) == KEY_TAG) {
         int type = (int)(key >> KEY_SHIFT);
         if (type >= KEY_INTERNAL)

@@ -63,7 +63,6 @@ struct class_walk {
  * variables have is theirs. */
 static VALUE main_binding(VALUE nothing)
 {
-    (void)nothing;
     return rb_const_get_at(rb_cObject, rb_intern("TOPLEVEL_BINDING"));
 }
 
@@ -114,7 +113,6 @@ static VALUE list_constants(VALUE class)
 
 static int add_name(st_data_t name, st_data_t entry, st_data_t names)
 {
-    (void)entry;
     rb_ary_push((VALUE)names, ID2SYM((ID)name));
     return ST_CONTINUE;
 }

@@ -57,7 +57,6 @@ static struct culet_string_counts *count_by(struct culet_strings_analysis *analy
 static void count_string(struct culet_strings_analysis *analysis, const struct culet_string_record *record,
                          uint64_t offset)
 {
-    (void)offset;
     analysis->with_content += (record->flags & STRING_HAS_CONTENT) != 0;
     if (record->slot < analysis->smallest_slot)
         analysis->smallest_slot = record->slot;

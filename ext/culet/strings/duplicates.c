@@ -9,7 +9,6 @@ typedef struct culet_string_entry entry;
 
 static int by_key(const entry *one, const entry *other, void *unused)
 {
-    (void)unused;
     if (one->key != other->key)
         return one->key < other->key ? -1 : 1;
     return (one->offset > other->offset) - (one->offset < other->offset);

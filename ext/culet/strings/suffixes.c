@@ -32,7 +32,6 @@ static uint64_t last_word(const unsigned char *end)
 
 static int by_last_word(const entry *one, const entry *other, void *unused)
 {
-    (void)unused;
     return (one->key > other->key) - (one->key < other->key);
 }
 
@@ -124,7 +123,6 @@ static int add_chain(struct culet_strings_analysis *analysis, const entry *first
 
 static int by_offset(const entry *one, const entry *other, void *unused)
 {
-    (void)unused;
     return (one->offset > other->offset) - (one->offset < other->offset);
 }
 

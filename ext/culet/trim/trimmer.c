@@ -237,7 +237,6 @@ static void *run_thread(void *unused)
     uint64_t collections = 0;
     double idle_since = 0;
 
-    (void)unused;
     prctl(PR_SET_NAME, "culet-trim", 0, 0, 0);
     while (!atomic_load(&trimmer.thread.ended)) {
         uint32_t wakeups_seen = atomic_load(&trimmer.thread.wakeups);
