@@ -50,6 +50,14 @@ class RequiresVerbTest < Minitest::Test
     assert_match(/^tree +total ms.*\n.*\na +[\d.]+.*\n  b +[\d.]+/, out)
   end
 
+  def test_a_file_whose_failed_calls_were_not_counted
+    document = record(*ruby("-e", "require 'json'"))
+    document["features"].each { |one| one.update("syscalls" => 1, "failed_syscalls" => nil) }
+    File.write(path("report.json"), JSON.generate(document))
+    out, = assert_culet_success("requires", path("report.json"))
+    refute_includes out, "of them failed"
+  end
+
   def test_lists_are_sorted_and_cut
     write((1..5).to_h { |number| ["f#{number}.rb", "F#{number} = #{("x" * number * 10_000).dump} * 2"] })
     record(*ruby("-e", "(1..5).each { |number| require \"f\#{number}\" }"))

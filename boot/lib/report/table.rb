@@ -60,9 +60,8 @@ module Culet
       def whole = document["process_seconds"] ? " of #{milliseconds(document["process_seconds"])}" : ""
 
       def looks
-        calls = sum("syscalls") or return ""
-
-        "#{number(calls)} file-system calls for lookups, #{number(sum("failed_syscalls"))} of them failed;"
+        calls, failed = %w[syscalls failed_syscalls].map { |key| sum(key) }
+        "#{number(calls)} file-system calls for lookups, #{number(failed)} of them failed;" if calls && failed
       end
 
       def code_words
