@@ -1,6 +1,6 @@
 #include "profile/frames.h"
 
-#include <stdio.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "common/job.h"
@@ -384,16 +384,28 @@ void culet_profile_frames_write(struct culet_buffer *buffer, uint32_t id)
 {
     const struct frame *frame = &frames[id];
 
-    culet_profile_frames_lock();
+    (void)enter();
     culet_buffer_format(buffer, "F %u %u ", id, (unsigned)frame->first_line);
     write_name(buffer, frame->path);
     culet_buffer_text(buffer, "\t");
     write_name(buffer, frame->label);
     culet_buffer_text(buffer, "\n");
-    culet_profile_frames_unlock();
+    leave();
 }
 
 /* ---- set-up and fork ---- */
+
+static void lock_for_fork(void)
+{
+    (void)enter();
+}
+
+static void unlock_child(void)
+{
+    culet_futex_reset(&lock);
+    culet_readers_forget();
+    holding = false;
+}
 
 bool culet_profile_frames_prepare(void)
 {
@@ -402,7 +414,7 @@ bool culet_profile_frames_prepare(void)
     if (frames == NULL || !(values_index.slot != NULL || culet_index_create(&values_index)) ||
         !culet_texts_prepare(&names) || add_text("?", 1) != UNKNOWN_NAME)
         return false;
-    if (!culet_job_prepare(&naming))
+    if (!culet_job_prepare(&naming) || pthread_atfork(lock_for_fork, leave, unlock_child) != 0)
         return false;
     rb_gc_register_mark_object(TypedData_Wrap_Struct(rb_cObject, &type, frames));
     return true;
@@ -411,21 +423,4 @@ bool culet_profile_frames_prepare(void)
 void culet_profile_frames_enable(bool whether)
 {
     enabled = whether;
-}
-
-void culet_profile_frames_lock(void)
-{
-    (void)enter();
-}
-
-void culet_profile_frames_unlock(void)
-{
-    leave();
-}
-
-void culet_profile_frames_unlock_child(void)
-{
-    culet_futex_reset(&lock);
-    culet_readers_forget();
-    holding = false;
 }

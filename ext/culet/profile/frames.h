@@ -8,7 +8,7 @@
 #include "common/buffer.h"
 #include "sampler/core/profile.h"
 
-/* Maps the table and registers the object that marks it. Once, with the GVL, not during GC. False: no memory. May
+/* Maps the table, registers the object that marks it, and the fork handlers. Once, with the GVL, not during GC. False: no memory. May
  * raise. */
 bool culet_profile_frames_prepare(void);
 
@@ -29,8 +29,3 @@ uint32_t culet_profile_frames_count(void);
 
 /* Adds the line F of a frame. */
 void culet_profile_frames_write(struct culet_buffer *buffer, uint32_t id);
-
-/* Around fork. */
-void culet_profile_frames_lock(void);
-void culet_profile_frames_unlock(void);
-void culet_profile_frames_unlock_child(void);

@@ -35,17 +35,6 @@ static void at_end(ruby_vm_t *vm)
     culet_profile_frames_enable(false);
 }
 
-/* The exporting library has fork handlers of its own. */
-static int handle_forks(void)
-{
-    int error =
-        pthread_atfork(culet_profile_frames_lock, culet_profile_frames_unlock, culet_profile_frames_unlock_child);
-
-    if (error == 0 && culet_active_profile == &culet_profile_api)
-        error = pthread_atfork(culet_profile_prepare, culet_profile_parent, culet_profile_child);
-    return error;
-}
-
 /* What the profile needs of Ruby. Once; a process that is not profiled has nothing of it. */
 static void prepare(void)
 {
@@ -56,7 +45,9 @@ static void prepare(void)
     if (!culet_profile_frames_prepare())
         rb_raise(rb_eNoMemError, "not enough memory for the profile");
     prepared = true;
-    if ((error = handle_forks()) != 0)
+    /* A library that exports the profile has fork handlers of its own. */
+    if (culet_active_profile == &culet_profile_api &&
+        (error = pthread_atfork(culet_profile_prepare, culet_profile_parent, culet_profile_child)) != 0)
         rb_syserr_fail(error, "pthread_atfork");
     culet_gc_watch(on_collection);
     culet_interpreter_find();
