@@ -37,6 +37,8 @@ class RetainHoldersTest < Minitest::Test
     main_program: ["list = big", /constant TOPLEVEL_BINDING/],
     enumerator: ["LIST = []; def keep(list) = LIST << Enumerator.new { |to| list.each { |one| to << one } }.tap(&:next); keep(big)", /constant LIST/, /Enumerator/],
     fiber: ["LIST = []; def keep = LIST << Fiber.new { list = big; Fiber.yield; list.size }.tap(&:resume); keep", /constant LIST/, /Fiber/],
+    two_ways: ["class Shop; def initialize = (list = big) && (@one, @other = [list], [list]); end; SHOP = Shop.new", /constant SHOP/,
+               /\ASHOP Shop > \(several references\) Array > \[\d+\] String/],
     struct: ["Row = Struct.new(:cells); LIST = [Row.new(big)]", /constant LIST/, /Row > cells Array/],
     object: ["class Page; def initialize(list) = @list = list; end; LIST = [Page.new(big)]", /constant LIST/, /Page > @list Array/],
     generic_variable: ["LIST = [+\"text\"]; LIST.first.instance_variable_set(:@list, big)", /constant LIST/, /String > (?:@list Array|\S+ \(internal fields\) > \S+ Array)/],
@@ -113,7 +115,7 @@ class RetainHoldersTest < Minitest::Test
   }.freeze
 
   # Those that run each time.
-  FIRST = %i[constant private_constant fiber_local define_method enumerator generic_variable].freeze
+  FIRST = %i[constant private_constant fiber_local define_method enumerator generic_variable two_ways].freeze
 
   PLANTED.each do |name, (code, holder, way)|
     define_method("test_#{name}") do

@@ -135,11 +135,14 @@ static void add_objects(struct culet_analysis *analysis)
 static void add_up_tree(struct culet_analysis *analysis)
 {
     struct culet_retained *of_node = analysis->of_node.items;
+    uint32_t *heaviest = analysis->heaviest.items;
 
     for (uint32_t number = analysis->walk.tree.count; number > CULET_ROOT; number--) {
-        struct culet_retained *above = &of_node[analysis->walk.tree.parent.items[number]];
-        above->bytes += of_node[number].bytes;
-        above->objects += of_node[number].objects;
+        uint32_t above = analysis->walk.tree.parent.items[number];
+        of_node[above].bytes += of_node[number].bytes;
+        of_node[above].objects += of_node[number].objects;
+        if (heaviest[above] == 0 || of_node[number].bytes >= of_node[heaviest[above]].bytes)
+            heaviest[above] = number;
     }
 }
 
@@ -193,6 +196,7 @@ static bool reserve(struct culet_analysis *analysis)
     culet_numbers_free(analysis->memory, &analysis->walk.tree.jump);
     culet_numbers_free(analysis->memory, &analysis->walk.tree.label);
     if (!culet_retained_list_reserve(analysis->memory, &analysis->of_node, analysis->walk.tree.count + 1) ||
+        !culet_numbers_reserve(analysis->memory, &analysis->heaviest, analysis->walk.tree.count + 1) ||
         !culet_retained_list_reserve(analysis->memory, &analysis->of_group, groups) ||
         !culet_numbers_reserve(analysis->memory, &analysis->graph->wanted, analysis->graph->ids / 32 + 1))
         return false;

@@ -32,6 +32,7 @@ struct culet_analysis {
     struct culet_walk walk;
     struct culet_sets sets;
     struct culet_retained_list of_node;     /* by number: what it dominates, itself included */
+    struct culet_numbers heaviest;          /* by number: the node with most bytes that it dominates at once; 0: none */
     struct culet_retained_list of_group;    /* holders first, then sets */
     struct culet_class_sums classes, pairs; /* pairs: of group and class */
     struct culet_numbers large_leaves;      /* ids of leaves of at least CULET_LARGE_LEAF bytes */

@@ -39,7 +39,7 @@ void culet_paths_write_object(struct culet_analysis *analysis, uint32_t id, stru
     culet_buffer_format(out, ",\"address\":\"0x%" PRIx64 "\"", graph->functions->address(graph, id));
 }
 
-/* Writes one step: the reference from a node to an object. */
+/* Writes one step, but for its end: the reference from a node to an object. */
 static void write_step(struct culet_analysis *analysis, uint32_t from, uint32_t id, struct culet_buffer *out)
 {
     struct culet_graph *graph = analysis->graph;
@@ -58,11 +58,11 @@ static void write_step(struct culet_analysis *analysis, uint32_t from, uint32_t 
         if (!search.found)
             culet_buffer_text(text, UNNAMED);
     }
+    culet_buffer_comma(out);
     culet_buffer_text(out, "{\"edge\":");
     culet_buffer_json_string(out, text->bytes, text->length);
     culet_buffer_text(out, ",");
     culet_paths_write_object(analysis, id, out);
-    culet_buffer_text(out, "}");
 }
 
 /* ---- the heaviest ---- */
@@ -74,43 +74,42 @@ struct heaviest {
     uint64_t bytes;
 };
 
-static void weigh(void *data, uint32_t target)
+static void weigh_leaf(void *data, uint32_t target)
 {
     struct heaviest *heaviest = data;
     struct culet_analysis *analysis = heaviest->analysis;
     uint32_t entry = analysis->walk.entries.items[target];
-    uint64_t bytes = 0;
+    uint64_t bytes;
 
-    if (entry & CULET_LEAF) {
-        if ((entry & CULET_NUMBER_MASK) != heaviest->from)
-            return;
-        bytes = culet_graph_bytes(analysis->graph, target);
-    } else if (entry != 0 && analysis->walk.tree.parent.items[entry] == heaviest->from) {
-        bytes = analysis->of_node.items[entry].bytes;
-    }
+    if ((entry & CULET_LEAF) == 0 || (entry & CULET_NUMBER_MASK) != heaviest->from)
+        return;
+    bytes = culet_graph_bytes(analysis->graph, target);
     if (bytes > heaviest->bytes) {
         heaviest->bytes = bytes;
         heaviest->id = target;
     }
 }
 
+/* Of what a node dominates at once, whether it refers to it or only objects below it do. */
 static bool find_heaviest(struct heaviest *heaviest)
 {
-    struct culet_walk *walk = &heaviest->analysis->walk;
+    struct culet_analysis *analysis = heaviest->analysis;
+    struct culet_walk *walk = &analysis->walk;
     struct culet_graph *graph = walk->graph;
-    uint32_t object = walk->objects.items[heaviest->from];
+    uint32_t object = walk->objects.items[heaviest->from], node = analysis->heaviest.items[heaviest->from];
 
-    heaviest->bytes = 0;
+    heaviest->id = walk->objects.items[node];
+    heaviest->bytes = node != 0 ? analysis->of_node.items[node].bytes : 0;
     if (object & CULET_IS_HOLDER) {
         const struct culet_holder *holder = &graph->holders.items[object & ~CULET_IS_HOLDER];
         for (size_t i = 0; i < holder->targets; i++)
-            weigh(heaviest, graph->targets.items[holder->first + i]);
+            weigh_leaf(heaviest, graph->targets.items[holder->first + i]);
         if (heaviest->bytes == 0 && holder->targets > 0) { /* it shares all that it has */
             heaviest->id = graph->targets.items[holder->first];
-            heaviest->bytes = 1;
+            return true;
         }
     } else {
-        graph->functions->references(graph, object, culet_walk_layer(walk, heaviest->from), weigh, heaviest);
+        graph->functions->references(graph, object, culet_walk_layer(walk, heaviest->from), weigh_leaf, heaviest);
     }
     return heaviest->bytes > 0;
 }
@@ -122,8 +121,8 @@ void culet_paths_write_heaviest(struct culet_analysis *analysis, uint32_t holder
     culet_buffer_text(out, "[");
     for (int step = 0; step < HEAVIEST_STEPS && find_heaviest(&heaviest); step++) {
         uint32_t entry = analysis->walk.entries.items[heaviest.id];
-        culet_buffer_comma(out);
         write_step(analysis, heaviest.from, heaviest.id, out);
+        culet_buffer_format(out, ",\"bytes\":%" PRIu64 "}", heaviest.bytes);
         if (entry == 0 || (entry & CULET_LEAF) || analysis->walk.tree.parent.items[entry] != heaviest.from)
             break;
         heaviest.from = entry;
@@ -164,8 +163,8 @@ static void write_steps(struct culet_analysis *analysis, const struct steps *ste
     for (size_t i = 0; i < steps->count; i++) {
         if (i >= MOST_STEPS / 2 && i + MOST_STEPS / 2 < steps->count)
             continue;
-        culet_buffer_comma(out);
         write_step(analysis, steps->items[i].from, steps->items[i].id, out);
+        culet_buffer_text(out, "}");
     }
     culet_buffer_text(out, "]");
 }

@@ -3,7 +3,7 @@
 
 #include "retain/analysis.h"
 
-/* Writes a path as a JSON list: from a holder to where most of its bytes are. */
+/* Writes a path as a JSON list: from a holder to where most of its bytes are, each step with what its object keeps. */
 void culet_paths_write_heaviest(struct culet_analysis *analysis, uint32_t holder, struct culet_buffer *out);
 
 /* Adds up to `most` paths to an object to a JSON list that has begun, one from each holder. */
