@@ -40,6 +40,12 @@ class ExplainGrowthTest < Minitest::Test
     assert_match(/\Aa leak of Ruby objects: constant CACHE \(.*\) keeps 12\.0 MB more a minute; constant LEAK \(.*\) keeps 6\.00 MB more a minute\z/, Culet::Diagnosis.new(found.observation).sentence)
   end
 
+  def test_a_member_of_what_the_holder_leads_to_is_named
+    found = growth(malloc: RISING, kept: [1, 2, 3, 4, 5, 6, 7].map { |one| one * 100_000 })
+    found.observation.retention.define_singleton_method(:member) { |_| "Prices @by_customer" }
+    assert_match(/ keeps 6\.00 MB more a minute, in Prices @by_customer\z/, Culet::Diagnosis.new(found.observation).sentence)
+  end
+
   # The line that allocates most is not said of each.
   def test_a_line_is_said_of_a_holder_that_is_alone
     steps = [1, 2, 3, 4, 5, 6, 7].map { |one| one * 100_000 }
@@ -63,8 +69,13 @@ class ExplainGrowthTest < Minitest::Test
   def test_the_reason_of_native_memory_names_a_class_whose_objects_grow_in_number
     native = growth(malloc: RISING, kept: [100_000] * 7, native: [1, 2, 3, 4, 5, 6, 7])
     assert_equal "no Ruby object keeps it", native.native_reason
-    native.observation.retention.define_singleton_method(:classes) { |**| [Struct.new(:name).new("Zlib::Deflate")] }
-    assert_equal "no Ruby object reports it; ever more Zlib::Deflate objects are kept", native.native_reason
+    retention = native.observation.retention
+    retention.define_singleton_method(:classes) { |**| [Struct.new(:name).new("Zlib::Deflate")] }
+    keepers = [nil, Culet::Retention::Growth::Row.new([], retention.analysis.holders.first, 1)]
+    retention.define_singleton_method(:keeper_of) { |_| keepers.shift }
+    ["holders keep", "constant LEAK (/app/lib/shop.rb:12) keeps"].each do |words|
+      assert_equal "no Ruby object reports it; #{words} ever more Zlib::Deflate objects", native.native_reason
+    end
   end
 
   # Two are read; the moments have the resident memory of all.

@@ -27,6 +27,24 @@ class RetainGrowthTest < Minitest::Test
     assert_equal "none", over([100_000, 500_000, 700_000, 750_000, 770_000]).verdict, "it slows down"
   end
 
+  # Few bytes, of objects that may have memory elsewhere.
+  def test_the_holder_of_a_class_that_grows_in_number_is_found
+    growth = shared_by([0, 10, 20, 30, 40], [0, 1, 2, 3, 4])
+    assert_equal "OPEN", growth.keeper_of(growth.classes(least: 4).first).keeper.name
+    growth = shared_by([0, 10, 20, 30, 40], [0, 10, 20, 30, 40])
+    assert_nil growth.keeper_of(growth.classes(least: 4).first)
+  end
+
+  # A server leads to all of an application.
+  def test_the_member_that_adds_most_is_found
+    through = [["RACK", "Server"], ["(several references)", "Proc"], ["captured", "Prices"], ["@by_id", "Hash"], ["[4]", "Array"]]
+    assert_equal "Prices @by_id", member(through, [1, 1, 1, 1, 0], [9, 9, 9, 9, 1])
+    assert_equal "Proc captured", member(through, [5, 5, 4, 3, 0], [9, 9, 9, 4, 1])
+    assert_nil member([["CACHE", "Hash"], ["[4]", "Array"]], [1, 1], [9, 1]), "what the holder refers to itself"
+    assert_nil member([["A", "(internal env)"], ["captured", "Hash"]], [1, 1], [9, 9])
+    assert_nil member(through, [9, 9, 9, 9, 9], [9, 9, 9, 9, 9]), "the heaviest part is another one"
+  end
+
   def test_what_goes_up_and_down_is_no_leak
     assert_equal "none", over([100_000, 500_000, 150_000, 600_000, 300_000]).verdict
     assert_equal "none", over([900_000, 700_000, 500_000, 300_000, 100_000]).verdict
@@ -200,6 +218,27 @@ class RetainGrowthTest < Minitest::Test
   def over(figures, beside: 0)
     holders = ->(bytes) { [holder(0, "LEAK", bytes), *([holder(1, "STILL", beside)] if beside.positive?)] }
     Growth.new(series(figures.map { |bytes| analysis(holders: holders.call(bytes), sets: []) }))
+  end
+
+  # @param names [Array<Array(String, String)>] edge and class of each step of the holder's path
+  # @param counts [Array<Array<Integer>>] what the steps' objects keep at the first look and at the others, in 100 kB
+  def member(names, *counts)
+    looks = [counts.first, *[counts.last] * 4].each_with_index.map do |bytes, at|
+      path = names.zip(bytes).each_with_index.map do |((edge, name), count), step|
+        { "edge" => edge, "class" => name, "address" => "0x7f0#{step}", "bytes" => count * 100_000 }
+      end
+      analysis(holders: [holder(0, "RACK", 100_000 + (200_000 * at), path: path)], sets: [])
+    end
+    growth = Growth.new(series(looks))
+    growth.member(growth.rows.first)
+  end
+
+  # @param counts [Array<Array<Integer>>] objects of a class that the first holder keeps at each look, the second, ...
+  def shared_by(*counts)
+    Growth.new(series(counts.transpose.map do |each|
+      holders = each.each_with_index.map { |count, id| holder(id, %w[OPEN OTHER].fetch(id), 72 * count, classes: [["Zlib::Deflate", count, 72 * count]]) }
+      analysis(holders: holders, sets: [], classes: [["Zlib::Deflate", each.sum, 72 * each.sum]])
+    end))
   end
 
   def series(analyses) = analyses.each_with_index.map { |one, at| Growth::Look.new(100.0 + (7.5 * at), one) }

@@ -120,11 +120,12 @@ module Culet
       def site = (growing_lines.find { |row| !ruby_site?(row) } if verdict == :native) || growing_lines.first
 
       # @param holder [Retention::Growth::Row, nil] one of `holders`; nil: of all that grows
-      # @return [String] ", allocated in page.rb:11 by GET /search"; empty where no profile tells of which
+      # @return [String] ", in Page @lines, allocated in page.rb:11 by GET /search", as far as looks and a profile tell
       def origin(holder = nil)
+        member = observation.retention.member(holder) if holder
         found = observation.retention.origin(holder) if holder
         found ||= "allocated in #{site.name}" if site && holders.size < 2
-        found ? ", #{found}" : ""
+        [("in #{member}" if member), found].compact.map { |one| ", #{one}" }.join
       end
 
       # @return [String] why what grows is native memory
@@ -132,8 +133,12 @@ module Culet
         return "libraries map it outside of malloc" if by_mappings == :native
         return "Ruby's objects do not grow in number" unless observation.retention
 
-        kept = observation.retention.classes(least: LEAST_INSTANCES).find { |row| !row.name.start_with?("(internal") }
-        kept ? "no Ruby object reports it; ever more #{kept.name} objects are kept" : "no Ruby object keeps it"
+        looks = observation.retention
+        kept = looks.classes(least: LEAST_INSTANCES).find { |row| !row.name.start_with?("(internal") }
+        return "no Ruby object keeps it" unless kept
+
+        keeper = looks.keeper_of(kept)
+        "no Ruby object reports it; #{keeper ? keeper.keeps : "holders keep"} ever more #{kept.name} objects"
       end
 
       # @return [Float, nil] bytes of native memory per minute that grow beside Ruby objects that are kept, which may

@@ -11,7 +11,8 @@ module Culet
     # another process, so it is checked here, once.
     class Analysis
       ADDRESS = Shape.nullable(Shape::TEXT)
-      STEPS = [{ "edge" => Shape::TEXT, "class" => Shape::TEXT, "address" => ADDRESS }].freeze
+      STEPS = [{ "edge" => Shape::TEXT, "class" => Shape::TEXT, "address" => ADDRESS,
+                 "bytes" => Shape.optional(Shape::COUNT) }].freeze
       INSTANCES = [Shape.tuple(Shape::TEXT, Shape::COUNT, Shape::COUNT)].freeze
       HOLDER = { "id" => Shape::COUNT, "kind" => Shape.one_of(*Holder::KINDS.keys), "name" => Shape::TEXT,
                  "file" => Shape.nullable(Shape::TEXT), "line" => Shape.nullable(Shape::COUNT), "address" => ADDRESS,

@@ -137,11 +137,29 @@ module Culet
       # @return [KeptSites::Origin, nil] where most of what it keeps was allocated; nil: not known
       def origin(row) = sites&.origin { |keeper| key(keeper) == row.key }
 
+      # @param row [Row] one of `rows`
+      # @return [String, nil] "Prices @by_customer": what adds most of it, where the holder leads there by other objects
+      def member(row)
+        return unless row.keeper.is_a?(Holder)
+
+        before = looks.first.analysis.holders.select { |one| key(one) == row.key }.flat_map { |one| one.path.steps }
+        before = before.to_h { |step| [step.address, step.bytes] }
+        row.keeper.path.last_member do |step|
+          step.bytes.to_i - (before[step.address] || step.bytes).to_i > row.growth_bytes / 2
+        end
+      end
+
       # @param least [Integer] the smallest growth in number that counts
       # @return [Array<ClassRow>] classes whose instances grow in number, the most bytes first
       def classes(least: LEAST_OBJECTS)
         classes_of_looks.select { |row| Growth.steady?(row.objects, least, times: looks.map(&:at)) }
                         .sort_by { |row| [-row.growth_bytes, -row.growth_objects] }
+      end
+
+      # @param found [ClassRow] one of `classes`
+      # @return [Row, nil] the holder of most of the instances that came; nil: several share them
+      def keeper_of(found)
+        all.find { |row| row.classes.sum { |one| one.name == found.name ? one.objects : 0 } > found.growth_objects / 2 }
       end
 
       # @param figures [Array<Integer>] one of each look
@@ -199,8 +217,9 @@ module Culet
       end
 
       def all
-        sums = looks.map { |look| sums(look.analysis) }
-        sums.last.map { |key, last| row(key, sums, last) }
+        @all ||= looks.map { |look| sums(look.analysis) }.then do |sums|
+          sums.last.map { |key, last| row(key, sums, last) }
+        end
       end
 
       def row(key, sums, last)

@@ -7,8 +7,8 @@ module Culet
     # A chain of references from a holder to an object, as a Ruby programmer says it:
     # `Shop::CACHE -> Hash -> "GET /a/1" -> Page @body -> String`.
     class Path
-      # One reference: `edge` leads to an object of the class.
-      Step = Struct.new(:edge, :class_name, :address)
+      # One reference: `edge` leads to an object of the class. bytes: what that object keeps; nil: not known.
+      Step = Struct.new(:edge, :class_name, :address, :bytes)
 
       # Parts of a sentence; more are left out in the middle.
       MOST_PARTS = 14
@@ -23,9 +23,17 @@ module Culet
       # @return [Array<Step>] from the holder on
       attr_reader :steps
 
-      # @param steps [Array<Hash{String => String}>] "edge", "class", "address"
+      # @param steps [Array<Hash{String => Object}>] "edge", "class", "address", "bytes"
       def initialize(steps)
-        @steps = steps.map { |step| Step.new(*step.values_at("edge", "class", "address")) }
+        @steps = steps.map { |step| Step.new(*step.values_at("edge", "class", "address", "bytes")) }
+      end
+
+      # @yieldparam step [Step]
+      # @return [String, nil] "Page @body": the last reference that has a name and leads to an object of which the block is
+      #   true, but for the holder's own; nil: there is none
+      def last_member
+        found = @steps.each_cons(2).select { |from, to| member?(from, to) && yield(to) }.last
+        Text::Lines.printable("#{found.first.class_name} #{found.last.edge}") if found
       end
 
       # The parts of the sentence. A member (`@body`, `[3]`) stands behind the class that has it, a key alone. What
@@ -38,6 +46,8 @@ module Culet
       def to_s = parts.join(" -> ")
 
       private
+
+      def member?(from, to) = !from.class_name.start_with?("(internal") && !to.edge.start_with?("(")
 
       def words
         found = []
