@@ -14,12 +14,12 @@ class SavingsTest < Minitest::Test
   end
   Arena = Struct.new(:free_bytes)
   Collections = Struct.new(:minor_gcs, :major_gcs) { def version = "3.1.2" }
-  Snapshot = Struct.new(:regions, :trim_bytes, :free_resident_bytes, :ruby, keyword_init: true) do
+  Mapping = Struct.new(:path, :rss_bytes)
+  Snapshot = Struct.new(:regions, :trim_bytes, :free_resident_bytes, :ruby, :mappings, keyword_init: true) do
     def process = Struct.new(:page_bytes, :title, :name).new(PAGE, "program", "program")
     def malloc = self
     def allocator = Struct.new(:name) { def blocks? = true }.new("glibc")
     def arenas = Array.new(4) { Arena.new(1) }
-    def mappings = []
     def environment = {}
   end
 
@@ -106,6 +106,15 @@ class SavingsTest < Minitest::Test
     assert_equal [1100, 450, 1300], pages(Culet::Savings.new(parts, of: PAGES * PAGE), "trim")
   end
 
+  # Ruby has touched all of it at the start; a forked worker shares it.
+  def test_the_main_thread_s_unused_stack
+    parent, worker = Array.new(2) { snapshot((0...PAGES).to_a).tap { |one| one.mappings = [Mapping.new("[stack]", 264 * PAGE), Mapping.new(nil, 900 * PAGE)] } }
+    worker.free_resident_bytes = 0
+    parts = [Culet::Savings::Part.new(snapshot: parent, levels: {}), Culet::Savings::Part.new(snapshot: worker, levels: {}, unshared: {})]
+    savings = Culet::Savings.new(parts, of: PAGES * PAGE)
+    assert_equal [[200, 100, 200], [200, 160, 220]], [pages(savings, "trim"), pages(savings, "allocator")]
+  end
+
   def test_threads_of_one_arena_need_what_all_need_at_once
     peaks = [100, 400, 100, 100, 100, 100].map { |pages| (0...pages).to_a }
     assert_equal [413, 280, 468], saves("arenas", peaks)
@@ -156,6 +165,6 @@ class SavingsTest < Minitest::Test
 
   def snapshot(used, collections = nil, trimmed = 1)
     runs = (0...PAGES).map { |page| [1, used.include?(page) ? PAGE : 0] }
-    Snapshot.new(regions: [Region.new(0, runs)], trim_bytes: (trimmed * (PAGES - used.size) * PAGE).round, ruby: collections)
+    Snapshot.new(regions: [Region.new(0, runs)], trim_bytes: (trimmed * (PAGES - used.size) * PAGE).round, ruby: collections, mappings: [])
   end
 end

@@ -42,6 +42,20 @@ class TrimReturnTest < Minitest::Test
     end
   end
 
+  # As of a Ruby that was built with -fstack-clash-protection.
+  def test_the_main_thread_s_unused_stack_goes_back
+    before, after = run_trimmed(<<~RUBY, auto: false)
+      def stack = Integer(File.read("/proc/self/smaps")[/\\[stack\\]\\n.*?^Rss: +(\\d+)/m, 1], 10)
+      def deep(levels) = levels.zero? ? nil : [levels].each { deep(levels - 1) }
+      deep(2_500)
+      tell(stack)
+      require "culet/auto"
+      tell(stack)
+    RUBY
+    assert_operator before, :>, 1_000
+    assert_operator after, :<, 500
+  end
+
   # What the tests above show is not what would have come about anyway.
   def test_without_it_the_memory_stays
     out, = assert_success(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-e", PRELUDE + BURST, "short", env: NEUTRAL)

@@ -16,6 +16,7 @@
 #include "common/release.h"
 #include "common/values.h"
 #include "trim/gc_watch.h"
+#include "trim/stack.h"
 #include "trim/thread_hook.h"
 #include "trim/trimmer.h"
 
@@ -222,6 +223,7 @@ static VALUE trim_start(VALUE self, VALUE at_once, VALUE minimum_bytes, VALUE in
         return Qnil;
     if ((error = culet_trimmer_prepare(&settings)) != 0)
         return rb_utf8_str_new_cstr(strerror(error));
+    culet_trim_stack();
     mode = RTEST(at_once) ? NOW : BACKGROUND;
     show_mode();
     if (watching)

@@ -32,6 +32,15 @@ module Culet
         [malloc.trim_bytes - shared, 0].max
       end
 
+      # A Ruby that was built with -fstack-clash-protection touches all of its main thread's stack at the start. Forked
+      # processes share it.
+      #
+      # @return [Integer] resident bytes of that stack beyond what programs use
+      def stack_bytes
+        stack = snapshot.mappings.find { |mapping| mapping.path == "[stack]" } unless unshared
+        stack ? [stack.rss_bytes - Thresholds::STACK_RESERVE_BYTES, 0].max : 0
+      end
+
       # @return [Float] resident free bytes in the arenas of glibc that a limit would not have made
       def arena_bytes = arena_share * bytes("malloc_free")
 
@@ -120,7 +129,7 @@ module Culet
       free = observed("allocator", ->(part) { part.bytes("malloc_free") }) { |reuse,| reuse.steady_bytes }
       shared = [Thresholds::CULET_SHARED * copied("malloc_used"), *scattered].min
       rest = bytes("malloc_metadata") + shared - (Thresholds::CULET_RESERVE * (bytes("malloc_used") - shared))
-      free.map { |bytes| bytes + rest }
+      free.map { |bytes| bytes + rest + stacks(@parts) }
     end
 
     # Blocks of one size lie together on culet, so that what a collection writes back as it was is on few pages.
@@ -134,13 +143,15 @@ module Culet
     end
 
     # A trim returns all whole pages that are free; those that are in use now and then come back. A parent of workers
-    # rests.
+    # rests. culet/auto returns the unused stack as well.
     def trims
       keeping = @parts.select { |part| Setup.of(part.snapshot).keeps_free_memory? }
       resting, working = keeping.partition { |part| part.unshared.nil? && @parts.any?(&:unshared) }
       working = observed("trim", :trim_bytes.to_proc, working) { |reuse,| reuse.trimmed_bytes }
-      working.map { |bytes| bytes + resting.sum(&:trim_bytes) }
+      working.map { |bytes| bytes + resting.sum(&:trim_bytes) + stacks(keeping) }
     end
+
+    def stacks(parts) = parts.sum(&:stack_bytes)
 
     # Threads of one arena use what another one has freed, so that it becomes as large as all need at once.
     def fewer_arenas

@@ -24,6 +24,8 @@ module Culet
     CULET_RESERVE = 0.06
     # Which part of the blocks that workers copied stays shared on culet, whose frees do not write into blocks.
     CULET_SHARED = 0.8
+    # What the main thread of a server uses of its stack: 48 KB of Puma's, and more where it serves requests itself.
+    STACK_RESERVE_BYTES = 256 << 10
     # Slots beyond the reachable ones that Ruby plans for, as a part of these: RUBY_GC_HEAP_FREE_SLOTS_GOAL_RATIO is 0.4
     # of all.
     HEAP_RESERVE = 0.67
