@@ -2,8 +2,6 @@
 
 #include "comparison/blocks.h"
 
-#include <string.h>
-
 #include "reader/src/base/search.h"
 
 /* average number of blocks per entry of the index */

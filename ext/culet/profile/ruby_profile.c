@@ -12,7 +12,6 @@
 #include "profile/frames.h"
 #include "profile/interpreter.h"
 #include "profile/labels.h"
-#include "profile/live_samples.h"
 #include "profile/objects.h"
 #include "profile/readers.h"
 #include "profile/top.h"

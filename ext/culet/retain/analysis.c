@@ -36,14 +36,9 @@ uint32_t culet_analysis_group(const struct culet_analysis *analysis, uint32_t id
 
 /* ---- classes ---- */
 
-static uint32_t hash_of(uint64_t key)
-{
-    return (uint32_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
-}
-
 static uint32_t hash_of_sum(const void *list, uint32_t number)
 {
-    return hash_of(((const struct culet_class_sum_list *)list)->items[number - 1].key);
+    return culet_hash(((const struct culet_class_sum_list *)list)->items[number - 1].key);
 }
 
 /* Adds an object to the sum with a key. Returns the number of the sum + 1; 0: no memory. */
@@ -56,7 +51,7 @@ static uint32_t add_to_sum(struct culet_memory *memory, struct culet_class_sums 
     if (!culet_table_reserve(memory, &sums->table, 1, list->count + 1, hash_of_sum, list))
         return 0;
     mask = (uint32_t)sums->table.count - 1;
-    for (at = hash_of(key) & mask; (found = sums->table.items[at]) != 0; at = (at + 1) & mask)
+    for (at = culet_hash(key) & mask; (found = sums->table.items[at]) != 0; at = (at + 1) & mask)
         if (list->items[found - 1].key == key)
             break;
     if (found == 0) {

@@ -213,20 +213,15 @@ static const char *read_lines(struct culet_dump *dump, int fd, struct culet_arra
 
 /* ---- addresses ---- */
 
-static uint32_t hash_of(uint64_t address)
-{
-    return (uint32_t)((address * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
-}
-
 static uint32_t hash_of_object(const void *dump, uint32_t number)
 {
-    return hash_of(((const struct culet_dump *)dump)->objects.items[number - 1].address);
+    return culet_hash(((const struct culet_dump *)dump)->objects.items[number - 1].address);
 }
 
 /* Of several objects with an address the first; UINT32_MAX: none. */
 static uint32_t id_of(const struct culet_dump *dump, uint64_t address)
 {
-    uint32_t mask = (uint32_t)dump->table.count - 1, at = hash_of(address) & mask, number;
+    uint32_t mask = (uint32_t)dump->table.count - 1, at = culet_hash(address) & mask, number;
 
     while ((number = dump->table.items[at]) != 0 && dump->objects.items[number - 1].address != address)
         at = (at + 1) & mask;

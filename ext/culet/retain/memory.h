@@ -95,6 +95,12 @@ static inline void culet_bits_clear(struct culet_numbers *bits, uint32_t bit)
     bits->items[bit >> 5] &= ~(1u << (bit & 31));
 }
 
+/* The hash of a key. */
+static inline uint32_t culet_hash(uint64_t key)
+{
+    return (uint32_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
+}
+
 /* The hash of what has a number. */
 typedef uint32_t culet_hash_function(const void *data, uint32_t number);
 

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <ruby/version.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "retain/live_heap.h"
 #include "retain/paths.h"
@@ -21,7 +20,7 @@ struct blocks {
 
 static uint32_t hash_of(uintptr_t block)
 {
-    return (uint32_t)((block >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+    return culet_hash(block >> 4);
 }
 
 static uint32_t hash_of_sample(const void *samples, uint32_t number)
