@@ -46,6 +46,17 @@ class CliExitStatusTest < Minitest::Test
     interrupted("trace", "--out", "trace", "--", *RUBY, "-e", script) { |ended, err| assert_equal 0, ended.exitstatus, err }
   end
 
+  # RubyGems tells at length of an exception in its `require`, and ends with 1.
+  def test_signals_are_no_exceptions_while_it_loads
+    folder = new_folder
+    Dir.mkdir("#{folder}/culet")
+    %w[INT TERM HUP].each do |signal|
+      File.write("#{folder}/culet/cli.rb", "begin; Process.kill(:#{signal}, $$); sleep; rescue SignalException => e; warn(e); end")
+      _, err, status = run_program(RbConfig.ruby, "-I#{folder}", "#{TestHelper::ROOT}/exe/culet")
+      assert_equal [Signal.list[signal], ""], [status.termsig, err]
+    end
+  end
+
   def test_looking_again_and_again_ends_by_ctrl_c
     with_program(*RUBY, "-e", WAITING) do |pid|
       Dir.mktmpdir do |directory|
