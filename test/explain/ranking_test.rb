@@ -23,6 +23,7 @@ class RankingTest < Minitest::Test
     def holders = rows.to_a
     def site = nil
     def origin(_row = nil) = nil
+    def member(row) = row.member
   end
   Causes = Struct.new(:all, :work, keyword_init: true) do
     def work_origin = nil
@@ -37,7 +38,7 @@ class RankingTest < Minitest::Test
   end
 
   def test_each_holder_that_keeps_more_is_to_be_released
-    row = Struct.new(:name, :rate) do
+    row = Struct.new(:name, :rate, :member) do
       def keeper = self
       def keeps = "constant #{name} keeps"
       def place = "#{name.downcase}.rb:1"
@@ -45,6 +46,8 @@ class RankingTest < Minitest::Test
     found = list(leak: true, verdict: :ruby, rows: [row.new("CACHE", 2 * MEGABYTE), row.new("LIST", 3 * MEGABYTE)])
     assert_equal [["LIST", "list.rb:1", 180], ["CACHE", "cache.rb:1", 120]], found.first(2).map { |one| [one.line, one.file, one.saves_bytes / MEGABYTE] }
     assert_match(/\Arelease what constant LIST keeps, which adds this in an hour/, found.first.text)
+    found = list(leak: true, verdict: :ruby, rows: [row.new("SERVER", 2 * MEGABYTE, "Prices @by_customer")])
+    assert_equal ["Prices @by_customer", "the program"], [found.first.line, found.first.file]
   end
 
   def test_requests_are_served_by_the_line_that_the_server_takes

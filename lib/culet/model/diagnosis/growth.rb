@@ -122,11 +122,15 @@ module Culet
       # @param holder [Retention::Growth::Row, nil] one of `holders`; nil: of all that grows
       # @return [String] ", in Page @lines, allocated in page.rb:11 by GET /search", as far as looks and a profile tell
       def origin(holder = nil)
-        member = observation.retention.member(holder) if holder
+        member = member(holder) if holder
         found = observation.retention.origin(holder) if holder
         found ||= "allocated in #{site.name}" if site && holders.size < 2
         [("in #{member}" if member), found].compact.map { |one| ", #{one}" }.join
       end
+
+      # @param holder [Retention::Growth::Row] one of `holders`
+      # @return [String, nil] as of Retention::Growth#member
+      def member(holder) = observation.retention.member(holder)
 
       # @return [String] why what grows is native memory
       def native_reason

@@ -76,9 +76,9 @@ module Culet
         return [leak(*culprit, @growth.per_minute)] if @growth.holders.empty?
 
         each = @growth.holders.map do |row|
-          keeper = row.keeper
-          leak("release what #{row.keeps}#{@growth.origin(row)}", keeper.name,
-               keeper.place || PROGRAM, nil, @growth.per_minute([row]))
+          member = @growth.member(row)
+          leak("release what #{row.keeps}#{@growth.origin(row)}", member || row.keeper.name,
+               (row.keeper.place unless member) || PROGRAM, nil, @growth.per_minute([row]))
         end
         each.sort_by { |one| -one.saves_bytes }
       end
