@@ -158,6 +158,12 @@ class AgentCrowdTest < Minitest::Test
     end
   end
 
+  # The kernel has no such device then: the namespace's last process ended after the file was found.
+  def test_a_network_namespace_that_ends_has_no_sockets
+    endpoint = Culet::Agent::Endpoint.new(Culet::Processes::Live.find(Process.pid))
+    File.stub(:foreach, ->(*, **) { raise Errno::ENXIO }) { refute_predicate endpoint, :listens? }
+  end
+
   # In the kernel's list, a name with a line's end in it looks like two sockets, and the second like the agent's own.
   def test_a_name_that_seems_to_be_the_agents
     skip "only root can become another user" unless Process.euid.zero?

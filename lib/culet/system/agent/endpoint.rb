@@ -47,7 +47,7 @@ module Culet
         own = inodes
         found = sockets.select { |inode, name| pattern.match?(name) && (own.nil? || own.include?(inode)) }
         found.map(&:last).first(MOST_NAMES)
-      rescue Errno::ENOENT, Errno::ESRCH
+      rescue Errno::ENOENT, Errno::ESRCH, Errno::ENXIO
         [] # the process has ended
       end
 
