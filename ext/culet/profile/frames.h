@@ -8,8 +8,8 @@
 #include "common/buffer.h"
 #include "sampler/core/profile.h"
 
-/* Maps the table, registers the object that marks it, and the fork handlers. Once, with the GVL, not during GC. False: no memory. May
- * raise. */
+/* Maps the table, registers the object that marks it, and the fork handlers. Once, with the GVL, not during GC. False:
+ * no memory. May raise. */
 bool culet_profile_frames_prepare(void);
 
 /* From now on, and no longer: Ruby can be asked. */

@@ -39,8 +39,8 @@ bool culet_memory_exhausted(struct culet_memory *memory);
 /* A sentence on why the analysis ended. */
 const char *culet_memory_problem(const struct culet_memory *memory);
 
-/* Defines an array of one type: NAME_add appends an item, NAME_reserve makes room, NAME_sort sorts by a function of qsort(3), NAME_free frees it. Members: items,
- * count. */
+/* Defines an array of one type: NAME_add appends an item, NAME_reserve makes room, NAME_sort sorts by a function of
+ * qsort(3), NAME_free frees it. Members: items, count. */
 #define CULET_LIST(NAME, TYPE)                                                                                         \
     struct NAME {                                                                                                      \
         TYPE *items;                                                                                                   \
