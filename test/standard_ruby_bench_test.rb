@@ -91,7 +91,7 @@ class StandardRubyBenchTest < Minitest::Test
     file "out.json.part", "{\n"
     _, err, status = bench("json", "--out", @out)
     assert_equal 1, status.exitstatus
-    assert_equal "bench/standard/run: #{@out}.part is no record of runs; remove it, or name another --out\n", err
+    assert_equal "bench/standard/run: #{@out}.part is no record of runs; remove it, or name another file\n", err
     assert_equal "{\n", File.read("#{@out}.part")
   end
 

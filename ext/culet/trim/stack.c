@@ -7,7 +7,7 @@
 
 #define MARGIN_BYTES ((uintptr_t)128 << 10)
 
-__attribute__((noinline)) void culet_trim_stack(void)
+void culet_trim_stack(void)
 {
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
     pthread_attr_t attributes;
