@@ -46,7 +46,7 @@ class TrimReturnTest < Minitest::Test
   def test_the_main_thread_s_unused_stack_goes_back
     before, after = run_trimmed(<<~RUBY, auto: false)
       def stack = Integer(File.read("/proc/self/smaps")[/\\[stack\\]\\n.*?^Rss: +(\\d+)/m, 1], 10)
-      def deep(levels) = levels.zero? ? nil : [levels].each { deep(levels - 1) }
+      def deep(levels) = levels.zero? ? nil : { levels => nil }.each_key { deep(levels - 1) }
       deep(2_500)
       tell(stack)
       require "culet/auto"

@@ -14,8 +14,8 @@
 
 void culet_init_profile_objects(void);
 
-/* After the profile was started: samples from now on, in this process and those it forks. Forgets the objects of a former profile,
- * unless sampling is on already. Requires the GVL. May raise. */
+/* After the profile was started: samples from now on, in this process and those it forks. Forgets the objects of a former
+ * profile, unless sampling is on already. Requires the GVL. May raise. */
 void culet_objects_start(void);
 
 /* Ends sampling. Requires the GVL. May raise. */

@@ -1,7 +1,7 @@
 /* retain/memory.h - growing arrays outside of malloc and of Ruby's heap, whose sum is limited.
  *
- * An array grows by mremap(2), which moves its pages instead of copying them. Its mapping is in a list, so that all that an
- * analysis has left are freed at once. */
+ * An array grows by mremap(2), which moves its pages instead of copying them. Its mapping is in a list, so that one call
+ * frees everything that an analysis has left. */
 #pragma once
 
 #include <stdbool.h>

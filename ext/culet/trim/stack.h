@@ -1,7 +1,7 @@
 /* stack.h - returns the unused part of the calling thread's stack to the kernel.
  *
  * Ruby reserves its main thread's stack by one alloca of all of it (reserve_stack in CRuby's thread_pthread.c). Built
- * with -fstack-clash-protection, as Debian and Ubuntu build it, that writes to every page: 8 MiB resident. */
+ * with -fstack-clash-protection, as Debian 13 builds it, that writes to every page: 8 MiB resident. */
 #pragma once
 
 /* Returns the pages below the caller's frame, but for the 128 KiB that the next calls need. Nothing in a fiber, or where

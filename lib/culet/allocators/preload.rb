@@ -41,7 +41,7 @@ module Culet
 
       # @param text [String, nil] LD_PRELOAD as it is
       def initialize(text)
-        # A path may be no text, which `split` refuses.
+        # A path may be invalid UTF-8, which `split` refuses.
         words = text.to_s.b.split(/[\s:]+/).reject(&:empty?)
         @libraries = words.map { |path| path.force_encoding(Encoding::UTF_8) }
       end

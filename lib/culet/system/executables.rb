@@ -19,7 +19,7 @@ module Culet
       return [] if word.empty? || word.include?("\0")
       return [word] if word.include?("/")
 
-      # A folder's name may be no text in this locale, which `split` refuses.
+      # A folder's name may be invalid in the locale's encoding, which `split` refuses.
       search.b.split(":", -1).map do |folder|
         File.join(folder.empty? ? "." : folder.force_encoding(search.encoding), word)
       end

@@ -28,7 +28,7 @@ module Culet
 
       # @return [Array<String>] existing files, the command's first, then by process number
       def files
-        # Beside them, names may be no text.
+        # Other names in the folder may be invalid UTF-8.
         pattern = /\A#{Regexp.escape(File.basename(path).b)}\.(\d+)(?:\.(\d+))?\z/n
         children = Dir.children(File.dirname(path)).filter_map do |name|
           match = pattern.match(name.b)

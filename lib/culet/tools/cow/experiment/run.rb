@@ -90,7 +90,7 @@ module Culet
           match[2]
         end
 
-        # A script may print a part of a line, or what is no text.
+        # A script may print part of a line, or bytes that are not UTF-8.
         def line_within(seconds)
           deadline = Clock.now + seconds
           line = "".b
