@@ -6,7 +6,6 @@ require "culet/system/processes"
 require "culet/system/ruby_options"
 require_relative "command"
 require_relative "prediction_programs"
-require_relative "fault_cost"
 require_relative "prediction_trial"
 
 # What a watch by culet explain costs the program that is watched: CPU time, and page faults, whose number varies less
@@ -16,7 +15,7 @@ class CostTrial < PredictionTrial
   HEAD = ["turn", "requests", "CPU ms of a request", "page faults of a request", "CPU s of culet explain", "p50 ms",
           "p99 ms", "longest ms"].freeze
 
-  # @return [Array<String>] a table of the turns, and two comparisons of the medians
+  # @return [Array<String>] a table of the turns, and a comparison of the medians
   def call
     agent = { "RUBYOPT" => "-r#{Culet::RubyOptions.file("agent")}" }
     turns = run(@options[:agent] ? agent : {}, []) do |child, load, _|
@@ -25,7 +24,7 @@ class CostTrial < PredictionTrial
       load.pause = @options[:pause]
       Array.new(2 * @options[:runs]) { |turn| turn(child.pid, load, watched: turn.odd?) }
     end
-    [Bench::Table.markdown(HEAD, turns), *comparisons(turns)]
+    [Bench::Table.markdown(HEAD, turns), comparison(turns)]
   end
 
   private
@@ -36,12 +35,8 @@ class CostTrial < PredictionTrial
     watcher = children_seconds
     watched ? explain(pid) : sleep(@options[:for])
     watcher = children_seconds - watcher
-    cpu, faults = spent(pid).map do |one, now|
-      now.zip(before.fetch(one, [0, 0])).map do |after, earlier|
-        after - earlier
-      end
-    end
-                            .transpose.map(&:sum)
+    spent = spent(pid).map { |one, now| now.zip(before.fetch(one, [0, 0])).map { |after, earlier| after - earlier } }
+    cpu, faults = spent.transpose.map(&:sum)
     row(watched, cpu, faults, watcher, load.take_seconds.sort)
   end
 
@@ -62,19 +57,11 @@ class CostTrial < PredictionTrial
     end
   end
 
-  def comparisons(turns)
-    watched, alone = turns.partition { |turn| turn.first == "watched" }
-                          .map { |group| [2, 3].map { |at| Culet::Statistics.median(group.map { |turn| turn[at] }) } }
-    [format("CPU of a request, watched to alone: %.3f (medians)", watched.first / alone.first),
-     fault_account(watched.last - alone.last, alone.first / 1e3)]
-  end
-
-  # @param faults [Float] that a watch adds to a request
-  # @param seconds [Float] of CPU time of a request alone
-  def fault_account(faults, seconds)
-    costs = FaultCost.measure
-    shares = costs.map { |one| 100 * one * faults / seconds }
-    format("Page faults that a watch adds: %.1f a request, of %.2f us of CPU each, or %.2f where the page is copied: " \
-           "%.1f to %.1f %% of its CPU", faults, *costs.map { |one| 1e6 * one }, *shares)
+  def comparison(turns)
+    watched, alone = turns.partition { |turn| turn.first == "watched" }.map do |group|
+      [2, 3].map { |at| Culet::Statistics.median(group.map { |turn| turn[at] }) }
+    end
+    format("watched to alone (medians): %.3f of the CPU of a request, %+.1f page faults a request",
+           watched.first / alone.first, watched.last - alone.last)
   end
 end

@@ -9,9 +9,6 @@ require_relative "../../test/servers/sidekiq/redis_server"
 module PredictionLoad
   # Calls a block at a pace in threads of its own.
   class Paced
-    # @return [Integer] calls so far
-    attr_reader :done
-
     # @return [Float] seconds between two calls of a thread
     attr_accessor :pause
 
