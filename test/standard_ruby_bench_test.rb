@@ -160,7 +160,7 @@ class StandardRubyBenchTest < Minitest::Test
 
   def test_a_checkout_of_ruby_bench
     file "suite/benchmarks.yml", YAML.dump("one" => { "desc" => "the first", "category" => "headline" },
-                                           "two" => { "desc" => "the second", "category" => "headline" }, "fib" => { "desc" => "small" })
+                                           "two" => { "desc" => "the second" }, "fib" => { "desc" => "small", "category" => "micro" })
     file "suite/harness/loader.rb", "require 'harness'\n"
     file "suite/benchmarks/one/benchmark.rb", <<~RUBY
       require_relative "../../harness/loader"

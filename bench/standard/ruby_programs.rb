@@ -44,14 +44,14 @@ module StandardBench
 
     # @param checkout [String]
     # @param gems [String]
-    # @return [Array<Program>] those that ruby-bench itself calls its headline
+    # @return [Array<Program>] those that ruby-bench does not call microbenchmarks
     # @raise [Culet::Error] where there is no checkout
     def of(checkout, gems)
       list = File.expand_path("benchmarks.yml", checkout)
       raise Culet::Error, "there is no ruby-bench in #{checkout}: it has no benchmarks.yml" unless File.file?(list)
 
       environment = { "BUNDLE_PATH" => gems, "STANDARD_ITERATIONS" => ITERATIONS.to_s }
-      YAML.safe_load_file(list).select { |_, about| about["category"] == "headline" }.filter_map do |name, about|
+      YAML.safe_load_file(list).reject { |_, about| about["category"] == "micro" }.filter_map do |name, about|
         file = script(checkout, name)
         program("#{PREFIX}#{name}", about["desc"].to_s.strip, file, environment) if file
       end
