@@ -163,6 +163,59 @@ class ProfileExportsTest < Minitest::Test
     assert_equal([APP, 12], names.find { |one| one["name"].start_with?("Order") }.values_at("file", "line"))
   end
 
+  # Rows are as many as the table says, and refer to rows that are there.
+  def test_firefox
+    document = JSON.parse(Culet::Profile::Firefox.new(data, view: :live).to_s)
+    assert_equal [70, [0]], document["meta"].values_at("preprocessedProfileVersion", "initialSelectedThreads")
+    assert_equal(%w[live allocated], document["threads"].map { |thread| thread["name"] })
+    assert_equal [1, 2], document["threads"].map { |thread| thread["tid"] }
+    shared = document["shared"]
+    shared.except("stringArray").each do |name, table|
+      table.each { |key, column| assert_equal(table["length"], column.size, "#{name}.#{key}") unless key == "length" }
+    end
+    allocations = document["threads"].first["nativeAllocations"]
+    assert_equal ["bytes", 2, [0, 0]], allocations.values_at("weightType", "length", "time")
+    assert_equal data.sites(:live).map { |site| site.bytes.round }, allocations["weight"]
+    assert_equal ["[libz.so]", "Order#items; all", "<main>"], firefox_names(shared, allocations["stack"].first)
+    assert_equal ["String", "Order#items; all", "<main>"], firefox_names(shared, allocations["stack"].last)
+    sources = shared["sources"]["filename"].map { |at| shared["stringArray"][at] }
+    assert_equal ["/srv/shop/bin/run", APP], sources
+  end
+
+  def firefox_names(shared, at)
+    names = []
+    loop do
+      function = shared["frameTable"]["func"][shared["stackTable"]["frame"][at]]
+      names << shared["stringArray"][shared["funcTable"]["name"][function]]
+      offset = shared["stackTable"]["prefixOffset"][at]
+      break names if offset.zero?
+
+      at -= offset
+    end
+  end
+
+  # A process without samples has no thread, and the largest one is shown first.
+  def test_firefox_has_the_processes_with_samples
+    recordings = [[1, nil], [2, 5], [3, 50]].map do |pid, samples|
+      maker = StreamMaker.new(pid: pid)
+      maker.site([maker.ruby(APP, 1, "x")], { "a" => [60, 400], "l" => [samples, 400] }) if samples
+      Culet::Profile::Recording.new(maker.to_s, name: "process #{pid}")
+    end
+    document = JSON.parse(Culet::Profile::Firefox.new(Culet::Profile::Data.new(recordings)).to_s)
+    assert_equal([%w[2 live], %w[2 allocated], %w[3 live], %w[3 allocated]], document["threads"].map { |thread| thread.values_at("pid", "name") })
+    assert_equal [2], document["meta"]["initialSelectedThreads"]
+    assert_equal([0, 1, 2, 3], document["meta"]["initialVisibleThreads"])
+  end
+
+  # The Breakpad id of a GNU build id, as dump_syms writes it.
+  def test_firefox_has_the_libraries
+    maker = StreamMaker.new.mapping(0x7000_0000, 0x7000_8000, "/opt/none/liba.so", build_id: "00112233445566778899aabbccddeeff00112233")
+    maker.site([0x7000_0123], { "l" => [40, 400] })
+    data = Culet::Profile::Data.new([Culet::Profile::Recording.new(maker.to_s, name: "x")])
+    library = JSON.parse(Culet::Profile::Firefox.new(data).to_s)["libs"].first
+    assert_equal ["liba.so", "/opt/none/liba.so", "33221100554477668899AABBCCDDEEFF0", "00112233445566778899aabbccddeeff00112233"], library.values_at("name", "path", "breakpadId", "codeId")
+  end
+
   # A stack of the allocator's own functions alone, or none.
   def test_stacks_without_frames_have_a_name
     maker = StreamMaker.new.mapping(0x7000_0000, 0x7000_8000, "/opt/none/libculet.so")

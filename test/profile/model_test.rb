@@ -91,6 +91,8 @@ class ProfileModelTest < Minitest::Test
     one = data(master).total(:live).bytes / 100
     assert_equal [[88, 103], [100, 3], [0, 0]], sizes.map { |pair| pair.map { |bytes| (bytes / one).round } }
     assert_equal [nil, nil], Culet::Profile::Document.new(data(master), view: :allocated).to_h.values_at("common_bytes", "inherited_bytes")
+    alone = data(master, worker).processes.map { |one| one.total(:live).samples }
+    assert_equal [100, 10], alone
   end
 
   def test_the_table_says_what_was_inherited

@@ -58,14 +58,14 @@ class ProfileVerbTest < Minitest::Test
 
   def test_files_of_other_tools
     folder = new_folder
-    names = { "html" => "page.html", "pprof" => "p.pb.gz", "speedscope" => "s.json", "collapsed" => "c.txt" }
+    names = { "html" => "page.html", "pprof" => "p.pb.gz", "speedscope" => "s.json", "firefox" => "f.json", "collapsed" => "c.txt" }
     words = names.flat_map { |option, name| ["--#{option}", File.join(folder, name)] }
     out, err, status = run_culet("profile", saved, *words, "--out", File.join(folder, "report.txt"), env: TestHelper::NEUTRAL)
     assert_equal [true, ""], [status.success?, out], err
     written = err.scan(/^culet: wrote (\S+)$/).flatten.map { |path| File.basename(path) }
     assert_equal [*names.values, "report.txt"].sort, written.sort
     written.each { |name| assert_operator File.size(File.join(folder, name)), :>, 100, name }
-    assert JSON.parse(File.read(File.join(folder, "s.json")))
+    %w[s.json f.json].each { |name| assert JSON.parse(File.read(File.join(folder, name))) }
   end
 
   # What two equal profiles differ by is nothing; what is saved again is the same.

@@ -33,7 +33,8 @@ module Culet
       GROWTH_SAMPLE_BYTES = 32 << 10
       MOST_SAMPLE_BYTES = 1 << 40
       # Option => the class that makes its file.
-      EXPORTS = { pprof: :Pprof, speedscope: :Speedscope, collapsed: :Collapsed }.freeze
+      EXPORTS = { pprof: :Pprof, speedscope: :Speedscope, firefox: :Firefox,
+                  collapsed: :Collapsed }.freeze
       # Options of a report, which continuous mode does not write.
       REPORT = [*EXPORTS.keys, :html, :view, :by, :top, :save, :base, :collect].freeze
       private_constant :TOP, :PROFILE_SECONDS, :INTERVAL_SECONDS, :KEEP, :MOST_KEPT, :MOST_LOOKS,
@@ -112,6 +113,7 @@ module Culet
         option(parser, "--html FILE", "write an HTML page with flame graphs")
         option(parser, "--pprof FILE", "write a file for `go tool pprof`")
         option(parser, "--speedscope FILE", "write a file for speedscope")
+        option(parser, "--firefox FILE", "write a file for the Firefox Profiler")
         option(parser, "--collapsed FILE", "write one line per stack, for flamegraph.pl")
         option(parser, "--save FILE", "write the profile itself (FILE.PID of each process, if there are several)")
       end

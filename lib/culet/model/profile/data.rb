@@ -25,6 +25,7 @@ module Culet
       # @param recordings [Array<Recording>] at least one
       def initialize(recordings)
         @recordings = recordings
+        @family = recordings
         files = {}
         @stacks = recordings.to_h { |recording| [recording, Stacks.new(recording, files)] }
         @sites = {}
@@ -95,8 +96,11 @@ module Culet
         view = view.to_sym
         return unless SHARING.include?(view)
 
-        @shared[view] ||= SharedSamples.new(recordings.reject { |one| IN_USE.include?(view) && replaced?(one) })
+        @shared[view] ||= SharedSamples.new(@family.reject { |one| IN_USE.include?(view) && replaced?(one) })
       end
+
+      # @return [Array<Data>] of each process alone; what it has inherited from another one counts there, as before
+      def processes = recordings.map { |recording| dup.tap { |copy| copy.limit(recording) } }
 
       # Whose labels were in effect when culet itself allocated is chance.
       #
@@ -115,6 +119,12 @@ module Culet
       def with_addresses(space = AddressSpace.new) = dup.tap { |copy| copy.locate(space) }
 
       protected
+
+      def limit(recording)
+        @recordings = [recording]
+        @sites = {}
+        @growing = nil
+      end
 
       def locate(space)
         @stacks = @stacks.transform_values { |stacks| stacks.with_addresses(space) }
@@ -186,7 +196,7 @@ module Culet
       # Whether the program that exec put in its place is there too.
       def replaced?(recording)
         recording.state == :replaced &&
-          recordings.any? { |other| other.pid == recording.pid && other.started_at > recording.started_at }
+          @family.any? { |other| other.pid == recording.pid && other.started_at > recording.started_at }
       end
 
       # What culet itself holds is not what a reader of rows looks for.

@@ -57,6 +57,9 @@ module Culet
         files.none?(&:empty?) && !files[0].intersect?(files[1])
       end
 
+      # @return [Array<Data>] itself: a process of one profile may have none to match in the other
+      def processes = [self]
+
       # @param view [Symbol, String]
       # @return [Array<Site>] the largest change first
       def sites(view) = @sites[view.to_sym] ||= changes(view).sort_by { |site| -site.bytes.abs }
