@@ -23,6 +23,7 @@ Gem::Specification.new do |spec|
   }
   spec.files = %w[LICENSE.txt lib/culet-cli.rb]
 
+  spec.add_dependency "chunky_png", "~> 1.4"
   spec.add_dependency "culet", Culet::VERSION
   spec.add_dependency "mcp", "~> 1.9"
   spec.add_dependency "terminal-table", ">= 3.0", "< 5"

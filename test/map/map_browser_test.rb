@@ -42,13 +42,7 @@ class MapBrowserTest < Minitest::Test
     region.start + (fills.zip(bits).index(&block) * PAGE)
   end
 
-  def rgb(colour) = colour.delete_prefix("#").scan(/../).map(&:hex)
-
-  # Between the colours of an empty and a full page.
-  def hex(kind, fullness)
-    empty, full = Culet::Map::Palette::KINDS.fetch(Culet::Map::Palette::INDEX.fetch(kind)).then { |one| [rgb(one.empty), rgb(one.full)] }
-    format("#%02x%02x%02x", *empty.zip(full).map { |from, to| (from + ((to - from) * fullness)).round })
-  end
+  def hex(kind, fullness) = format("#%02x%02x%02x", *Culet::Map::Palette.shade(Culet::Map::Palette::INDEX.fetch(kind), fullness))
 
   def legend(browser, kind, shown)
     browser.evaluate("(function () { var box = document.querySelector('[data-kind=\"#{kind}\"]'); " \
@@ -273,7 +267,7 @@ class MapBrowserTest < Minitest::Test
   def test_dark_colours_differ
     dark = Culet::Map::Palette::KINDS.flat_map { |kind| [kind.dark_full, kind.dark_empty] }.uniq
     dark.combination(2) do |one, other|
-      distance = Math.sqrt(rgb(one).zip(rgb(other)).sum { |a, b| (a - b)**2 })
+      distance = Math.sqrt(Culet::Map::Palette.rgb(one).zip(Culet::Map::Palette.rgb(other)).sum { |a, b| (a - b)**2 })
       assert_operator distance, :>, 30, [one, other]
     end
   end

@@ -12,16 +12,17 @@ class MapVerbTest < Minitest::Test
 
   def with_holding_process(&block) = with_program(RbConfig.ruby, "-e", MapHelper::HOLDING, &block)
 
-  def test_a_running_process_as_page_and_figures_of_one_snapshot
+  def test_a_running_process_as_page_picture_and_figures_of_one_snapshot
     skip "no browser to open the map with; install one with `apt-get install chromium`" unless Browser::PROGRAM
 
     folder = new_folder
     with_holding_process do |pid|
-      out, err = assert_culet_success("map", pid, "--html", "a.html", "--json", chdir: folder)
-      assert_equal "culet: wrote a.html\n", err
+      out, err = assert_culet_success("map", pid, "--html", "a.html", "--png", "a.png", "--json", chdir: folder)
+      assert_equal "culet: wrote a.png\nculet: wrote a.html\n", err
       json = JSON.parse(out)
       assert_empty CONTRACT - json.keys
       assert_equal pid, json["pid"]
+      assert_equal "\x89PNG".b, File.binread("#{folder}/a.png", 4)
       assert_shown("#{folder}/a.html", json)
     end
   end
@@ -74,11 +75,12 @@ class MapVerbTest < Minitest::Test
     end
   end
 
-  def test_a_series_gives_a_list_of_figures
+  def test_a_series_gives_a_list_of_figures_and_the_last_picture
     with_snapshot_file(MapHelper.stream, MapHelper.stream(pages: 90)) do |path, folder|
-      out, err, status = Dir.chdir(folder) { culet("map", path, "--json") }
+      out, err, status = Dir.chdir(folder) { culet("map", path, "--json", "--png", "a.png") }
       assert_equal 0, status, err
       assert_equal 2, JSON.parse(out)["snapshots"].size
+      assert_includes err, "a.png shows the last of 2 snapshots"
     end
   end
 
@@ -94,7 +96,7 @@ class MapVerbTest < Minitest::Test
     assert_sentence(/is not a snapshot/, "map", __FILE__)
     with_snapshot_file(MapHelper.stream) do |path, folder|
       assert_sentence(%r{cannot write #{folder}/none/a.html: the directory #{folder}/none does not exist}, "map", path, "--html", "#{folder}/none/a.html")
-      assert_sentence(%r{cannot write /dev/full: no space left}, "map", path, "--html", "/dev/full")
+      assert_sentence(%r{cannot write /dev/full: no space left}, "map", path, "--png", "/dev/full")
       File.binwrite(path, File.binread(path)[0..-40])
       Dir.chdir(folder) { assert_sentence(/is cut off/, "map", path) }
       assert_equal ["some.snapshot"], Dir.children(folder)
@@ -116,6 +118,16 @@ class MapVerbTest < Minitest::Test
     with_snapshot_file(process) do |path, folder|
       Dir.chdir(folder) { assert_sentence(/the data read from #{path} is inconsistent: mapping 0 is not of whole pages/, "map", path) }
       assert_equal ["some.snapshot"], Dir.children(folder)
+    end
+  end
+
+  def test_without_the_png_gem_it_says_what_to_install
+    with_snapshot_file(MapHelper.stream) do |path, folder|
+      out, err, status = run_program(RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/exe/culet", "map", path, "--png", "#{folder}/a.png",
+                                     env: { "GEM_HOME" => folder, "GEM_PATH" => folder, "RUBYOPT" => nil, "BUNDLE_GEMFILE" => nil })
+      assert_equal 1, status.exitstatus
+      assert_empty out
+      assert_equal "culet: a PNG needs the gem chunky_png, which comes with culet-cli; run `gem install culet-cli`, or use --html\n", err
     end
   end
 end

@@ -9,7 +9,7 @@ require_relative "../roots/roots"
 class DebianTest < Minitest::Test
   include Roots::InTests
 
-  BUILDS = %w[build-essential debhelper dpkg-dev ruby-dev ruby-terminal-table].freeze
+  BUILDS = %w[build-essential debhelper dpkg-dev ruby-dev ruby-chunky-png ruby-terminal-table].freeze
   # What belongs to the package, and what dpkg keeps about it, is gone after a purge; logs and caches stay.
   LIST = "find / -xdev ( -path /proc -o -path /mnt -o -path /dev -o -path /run -o -path /tmp -o -path /var/log -o -path /var/cache " \
          "-o -path /var/lib/dpkg/status* ) -prune -o -print"

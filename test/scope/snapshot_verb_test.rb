@@ -132,7 +132,7 @@ class SnapshotVerbTest < Minitest::Test
   # It stays a process of the standard library.
   def test_from_inside_no_gem_is_loaded
     directory = new_folder
-    script = "require 'culet'; Culet.snapshot(ARGV[0]); puts $LOADED_FEATURES.grep(/terminal|vega/)"
+    script = "require 'culet'; Culet.snapshot(ARGV[0]); puts $LOADED_FEATURES.grep(/terminal|vega|chunky/)"
     out, err, = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-e", script, "#{directory}/own", env: NEUTRAL)
     assert_equal ["", ""], [out, err]
   end

@@ -11,9 +11,10 @@ module Culet
       include ProcessArguments
       include Pictures
 
-      BANNER = "culet map PID|NAME | SNAPSHOT ... [--html FILE]"
+      BANNER = "culet map PID|NAME | SNAPSHOT ... [--html FILE] [--png FILE]"
       EXAMPLES = ["culet map 4242                                write culet-map-4242.html",
-                  "culet map puma --html a.html                  a process by name",
+                  "culet map 4242 --png heap.png                 a picture with legend and totals",
+                  "culet map puma --html a.html --png a.png      a process by name",
                   "culet map series.snapshot --html all.html     a page that plays the series",
                   "culet map a.snapshot 4242 --html both.html    a page that shows the changes",
                   "culet map 4242 --json                         the totals alone"].freeze
@@ -25,7 +26,7 @@ module Culet
           raise UsageError, "no process given; write `culet map PID`, `culet map puma` or `culet map FILE.snapshot`"
         end
 
-        check_destinations(:html)
+        check_destinations(:html, :png)
         show(words.map { |word| one_named(word) })
         EXIT_OK
       end
@@ -35,13 +36,16 @@ module Culet
                           "kernel. At the highest zoom the page shows single blocks.")
         define_names(parser)
         option(parser, "--html FILE", "write an HTML page to zoom and pan in (default: culet-map-PID.html)")
+        option(parser, "--png FILE", "write one picture of all memory")
         define_treatment(parser)
       end
 
       def show(words)
-        html = options.fetch(:html) { default_name(words.first) unless options[:json] }
+        pictures = options.key?(:html) || options.key?(:png)
+        html = options.fetch(:html) { default_name(words.first) unless pictures || options[:json] }
         found = words.flat_map { |word| snapshots(word, chunks: html ? nil : 0) }
         drawing(words) do
+          write_png(found, options[:png]) if options[:png]
           write_html(found, html) if html
           deliver(JSON.generate(document(found))) if options[:json]
         end

@@ -20,6 +20,15 @@ module Culet
         err.puts("culet: not in #{path}, which would be too large: #{page.left_out.join(", ")}") if page.left_out.any?
       end
 
+      # The picture of the last of them.
+      #
+      # @raise [Culet::Error] when it cannot be written
+      def write_png(snapshots, path)
+        require_relative "../render/map/png"
+        write_file(path, Culet::Map::Png.new(snapshots.last).to_s)
+        err.puts("culet: #{path} shows the last of #{snapshots.size} snapshots; --html shows all") if snapshots.size > 1
+      end
+
       # @param words [Array<String>] where the snapshots are from
       # @raise [Culet::Error] instead of Malformed
       def drawing(words)

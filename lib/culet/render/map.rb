@@ -13,7 +13,7 @@ module Culet
   #   Model        groups laid out in rows of cells, with the state of each cell
   #   Totals       the figures beside the map and in --json
   #   Palette      kinds of cells and their colours
-  #   Html         the page of a Model, loaded on demand
+  #   Html, Png    the outputs of a Model, loaded on demand
   module Map
   end
 end

@@ -51,6 +51,18 @@ module Culet
       # @param use [String] of a mapping
       # @return [Integer] index of the kind of its resident pages
       def kind_of_use(use) = INDEX.fetch(USES.fetch(use, :other))
+
+      # @param colour [String] "#rrggbb"
+      # @return [Array(Integer, Integer, Integer)] red, green, blue, 0 to 255
+      def rgb(colour) = colour.delete_prefix("#").scan(/../).map(&:hex)
+
+      # @param kind [Integer] index of a kind
+      # @param fullness [Float] 0 to 1
+      # @return [Array(Integer, Integer, Integer)]
+      def shade(kind, fullness)
+        empty, full = KINDS.fetch(kind).then { |one| [rgb(one.empty), rgb(one.full)] }
+        empty.zip(full).map { |from, to| (from + ((to - from) * fullness)).round }
+      end
     end
   end
 end

@@ -2,7 +2,7 @@
 
 module Culet
   module Map
-    # The figures of a snapshot, for `culet map --json`, and the page.
+    # The figures of a snapshot, for `culet map --json`, the page and the PNG.
     class Totals
       # JSON keys of malloc; null where malloc is not walked.
       MALLOC = %w[arenas heaps used_bytes free_resident_bytes free_returned_bytes mmapped_bytes mmapped_chunks
