@@ -38,7 +38,7 @@ endef
 ARM_UNIT = $(eval $(call ARM_TEST,$(1)-$(2)$(5),$(2)/$(1),$(3),$(4),test/unit/$(1).c))
 ARM_PROGRAM = $(eval $(call ARM_TEST,$(1),programs/$(1),$(2),EXPECT_CULET=1 "ARM_PRELOAD=$(or $(4),$(ARM_BUILD)/libculet.so)" $(3),test/programs/programs.h test/programs/$(1).c))
 
-ARM_UNITS := $(filter-out arena barrier rings scavenger huge_cache large os signals failure model stress weak,$(patsubst test/unit/%.c,%,$(wildcard test/unit/*.c)))
+ARM_UNITS := $(filter-out arena barrier rings scavenger huge_cache large os signals failure fuzz weak,$(patsubst test/unit/%.c,%,$(wildcard test/unit/*.c)))
 $(foreach unit,$(ARM_UNITS),$(call ARM_UNIT,$(unit),debug))
 $(call ARM_UNIT,arena,debug,without_membarrier_nobody_keeps_an_arena membarrier_may_be_forbidden_later forks_let_threads_leave_without_membarrier forks_beside_parallel_threads a_child_goes_on_with_the_threads_arena parallel_threads_move_apart)
 $(call ARM_UNIT,scavenger,debug,a_forked_child_gets_a_scavenger_of_its_own)
@@ -47,8 +47,8 @@ $(call ARM_UNIT,large,debug,aligned_huge_blocks_leave_no_address_space_behind a_
 $(call ARM_UNIT,os,debug,locked_ranges_keep_no_other)
 $(call ARM_UNIT,signals,debug,forks_in_handlers_beside_the_scavenger a_child_that_goes_on_is_not_abandoned_by_the_mark_of_its_parent)
 $(call ARM_UNIT,failure,release)
-$(call ARM_UNIT,model,release,,MODEL_SEEDS=2)
-$(call ARM_UNIT,stress,release,,STRESS_SCALE=1)
+ARM_NO_FUZZ := forks_in_the_middle forks_by_a_thread_that_only_forks refusals_and_forks_in_the_middle
+$(call ARM_UNIT,fuzz,release,$(ARM_NO_FUZZ))
 
 # The emulator tells programs of any page size, and maps memory at multiples of it.
 $(foreach page,16384 65536,\
@@ -56,8 +56,7 @@ $(foreach page,16384 65536,\
     $(call ARM_UNIT,bin,debug,a_remote_free_sees_the_holders the_holders_free_sees_a_remote_one the_holders_free_in_a_short_unit_sees_a_remote_one,ARM_PAGE=$(page),-page-$(page))\
     $(call ARM_UNIT,stats,debug,stats_tell_resident_from_untouched_memory,ARM_PAGE=$(page),-page-$(page))\
     $(call ARM_UNIT,large,debug,aligned_huge_blocks_leave_no_address_space_behind a_huge_block_without_a_pagemap_entry_is_unmapped,ARM_PAGE=$(page),-page-$(page))\
-    $(call ARM_UNIT,model,release,,ARM_PAGE=$(page) MODEL_SEEDS=2,-page-$(page))\
-    $(call ARM_UNIT,stress,release,,ARM_PAGE=$(page) STRESS_SCALE=1,-page-$(page)))
+    $(call ARM_UNIT,fuzz,release,$(ARM_NO_FUZZ),ARM_PAGE=$(page),-page-$(page)))
 
 # The library itself, preloaded. What programs.mk defines is known only when the tests are run, hence `=`.
 ARM_TLS = $(patsubst $(abspath $(TEST_BUILD))/%,$(ARM_BUILD)/test/%,$(TLS_LIBRARIES))

@@ -156,47 +156,15 @@ $(eval $(call PROGRAM,TESTS,decay,a_burst_leaves_little a_trim_empties_the_quara
 RUN_decay-hardened := env CULET_HARDEN=3 CULET_DECAY=20 $(RUN_decay-hardened)
 RUN_decay-long := env CULET_DECAY=3600000 $(RUN_decay-long)
 
-# The fuzzer: preloaded, on glibc's own allocator, and with the sources linked in for the sanitizers. A long run takes
-# another seed each time, and prints it.
-FUZZ_HEADERS := test/programs/fuzz_block.h test/programs/scavenger.h $(CHECK_HEADER) src/culet.h
-FUZZ_LONG := --seed 0 --rounds 60
-$(TEST_BUILD)/programs/fuzz: test/programs/fuzz.c $(FUZZ_HEADERS) test/programs.mk
+# The fuzzer, preloaded and on glibc's own allocator; unit.mk has the runs with the sources linked in.
+$(TEST_BUILD)/programs/fuzz: test/unit/fuzz.c test/fuzz_block.h test/programs/scavenger.h $(CHECK_HEADER) src/culet.h test/programs.mk
 	@mkdir -p $(@D)
 	$(CC) $(PROGRAM_CFLAGS) -O2 -Isrc -Wno-alloc-size-larger-than -Wno-address -o $@ $< $(PROGRAM_LIBS)
 $(eval $(call PROGRAM,TESTS,fuzz,--rounds 1 --steps 2000))
-$(eval $(call PROGRAM,LONG_TESTS,fuzz,$(FUZZ_LONG),-long))
-# With the profile on, and no samples, which would count as large blocks.
-$(eval $(call PROGRAM,LONG_TESTS,fuzz,--rounds 1,-profile))
-RUN_fuzz-profile := env CULET_PROFILE=1000000g $(RUN_fuzz-profile)
+$(eval $(call PROGRAM,LONG_TESTS,fuzz,--seed 0 --rounds 60,-long))
 LONG_TESTS += fuzz-glibc
 DEPS_fuzz-glibc := $(TEST_BUILD)/programs/fuzz
 RUN_fuzz-glibc := $(TEST_BUILD)/programs/fuzz --rounds 1
-
-# $(call FUZZ_VARIANT,variant): see unit.mk for the variants.
-define FUZZ_VARIANT
-$(TEST_BUILD)/$(1)/fuzz: test/programs/fuzz.c $(FUZZ_HEADERS) $(TEST_BUILD)/$(1)/libculet.a test/programs.mk
-	@mkdir -p $$(@D)
-	$$(CC) $$(UNIT_CFLAGS) $$(VARIANT_$(1)) -o $$@ $$< $(TEST_BUILD)/$(1)/libculet.a -ldl
-
-LONG_TESTS += fuzz-$(1)-long
-DEPS_fuzz-$(1)-long := $(TEST_BUILD)/$(1)/fuzz
-RUN_fuzz-$(1)-long = env $$(ENVIRONMENT_$(1)) $(TEST_BUILD)/$(1)/fuzz $(FUZZ_LONG_$(1))
-endef
-
-# $(call FUZZ_SHORT,variant,arguments): in `make test` too.
-define FUZZ_SHORT
-TESTS += fuzz-$(1)
-DEPS_fuzz-$(1) := $(TEST_BUILD)/$(1)/fuzz
-RUN_fuzz-$(1) = env $$(ENVIRONMENT_$(1)) $(TEST_BUILD)/$(1)/fuzz $(2)
-endef
-
-FUZZ_LONG_release := $(FUZZ_LONG)
-FUZZ_LONG_debug := $(FUZZ_LONG)
-FUZZ_LONG_asan := --seed 0 --rounds 30
-FUZZ_LONG_tsan := --seed 0 --rounds 12
-$(foreach variant,release debug asan tsan,$(eval $(call FUZZ_VARIANT,$(variant))))
-$(eval $(call FUZZ_SHORT,asan,--rounds 1 --steps 2000))
-$(eval $(call FUZZ_SHORT,tsan,--rounds 1 --steps 500))
 
 # ---- programs of others ----
 

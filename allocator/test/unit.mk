@@ -1,4 +1,4 @@
-# Unit tests, stress, model, failures: the sources built beside libc's allocator (CULET_PREFIXED), in variants.
+# Unit tests, fuzzer, failures: the sources built beside libc's allocator (CULET_PREFIXED), in variants.
 #
 # `make test` runs each in the variant that checks the invariants as it goes, under ASan and UBSan; those with threads also
 # with the release's optimisations and under TSan. `make test-all` runs the others in `release` too, and in `debug`, which
@@ -16,7 +16,7 @@ VARIANT_tsan := -O1 -g1 -DCULET_DEBUG -fsanitize=thread
 UNIT_CFLAGS := -std=gnu11 -pthread -fvisibility=hidden -Isrc -Itest -DCULET_PREFIXED -DCULET_TEST \
                -DCULET_PROFILE_SAMPLES_MALLOC \
                -DCULET_VERSION='"$(VERSION)"' $(WARNINGS)
-UNIT_HEADERS := $(HEADERS) $(wildcard test/*.h)
+UNIT_HEADERS := $(HEADERS) $(wildcard test/*.h) test/programs/scavenger.h
 
 # Older ThreadSanitizers cannot map their shadow under some kernels' address randomisation.
 STILL := $(shell setarch -R true 2>/dev/null && echo setarch -R)
@@ -62,7 +62,7 @@ endef
 
 # ThreadSanitizer is for programs with threads; the slowest of them run with the long tests.
 # The window of `barrier` is one of the processor's: a sanitizer only makes it rarer.
-UNITS := $(filter-out stress rings model failure weak barrier,$(patsubst test/unit/%.c,%,$(wildcard test/unit/*.c)))
+UNITS := $(filter-out fuzz rings failure weak barrier,$(patsubst test/unit/%.c,%,$(wildcard test/unit/*.c)))
 THREADED := arena takeover bin lock scavenger
 SLOWLY_THREADED := checked pages purge sampling stats
 $(foreach unit,$(UNITS),$(foreach variant,$(CHECKED) $(if $(filter $(unit),$(THREADED)),release tsan),\
@@ -85,53 +85,52 @@ define UNIT_LOAD
 $(call UNIT_TEST,$(1),$(2),$(3),,$(4))
 RUN_$(2)-$(3)$(4) := env $(5) $(ENVIRONMENT_$(3)) $(TEST_BUILD)/$(3)/$(2)
 endef
-$(eval $(call UNIT_LOAD,TESTS,stress,release,,STRESS_SCALE=2))
-$(eval $(call UNIT_LOAD,TESTS,stress,$(CHECKED),,STRESS_SCALE=1))
-$(eval $(call UNIT_LOAD,TESTS,stress,tsan,,STRESS_SCALE=0.25))
-$(eval $(call UNIT_LOAD,LONG_TESTS,stress,release,-long,STRESS_SCALE=60))
-$(eval $(call UNIT_LOAD,LONG_TESTS,stress,debug,-long,STRESS_SCALE=30))
-$(eval $(call UNIT_LOAD,LONG_TESTS,stress,asan,-long,STRESS_SCALE=20))
-$(eval $(call UNIT_LOAD,LONG_TESTS,stress,tsan,-long,STRESS_SCALE=5))
 $(foreach variant,release asan tsan,$(eval $(call UNIT_LOAD,LONG_TESTS,arena,$(variant),-long,ARENA_ENDS=3000 ARENA_FORKS=400)))
 $(foreach variant,release debug,$(eval $(call UNIT_LOAD,LONG_TESTS,signals,$(variant),-long,SIGNAL_FORKS=5000)))
 RINGS := CULET_DECAY=10
 $(foreach variant,release $(CHECKED) tsan,$(eval $(call UNIT_LOAD,TESTS,rings,$(variant),,$(RINGS) STRESS_MS=250)))
 RUN_rings-tsan += threads_in_parallel_and_threads_under_a_lock blocks_of_few_sizes a_heap_without_a_scavenger
 $(foreach variant,$(VARIANTS),$(eval $(call UNIT_LOAD,LONG_TESTS,rings,$(variant),-long,$(RINGS) STRESS_MS=30000 STRESS_SEED=0)))
-$(foreach variant,release $(CHECKED),$(eval $(call UNIT_LOAD,TESTS,model,$(variant),,MODEL_SEEDS=3)))
-$(eval $(call UNIT_LOAD,LONG_TESTS,model,release,-long,MODEL_FIRST=1000 MODEL_SEEDS=600))
-$(eval $(call UNIT_LOAD,LONG_TESTS,model,debug,-long,MODEL_FIRST=2000 MODEL_SEEDS=200))
-$(eval $(call UNIT_LOAD,LONG_TESTS,model,asan,-long,MODEL_FIRST=3000 MODEL_SEEDS=60))
 $(eval $(call UNIT_LOAD,TESTS,failure,$(CHECKED)))
 $(foreach variant,release $(UNCHECKED) tsan,$(eval $(call UNIT_LOAD,LONG_TESTS,failure,$(variant))))
 
+# The fuzzer. A long run takes another seed each time, and prints it.
+FUZZ_THREADS := one_thread threads_that_share_blocks trims_and_statistics_in_the_middle
+$(eval $(call UNIT_TEST,TESTS,fuzz,release,--rounds 20 --steps 2000 $(FUZZ_THREADS) refusals_in_the_middle))
+$(eval $(call UNIT_TEST,TESTS,fuzz,$(CHECKED),--rounds 1 --steps 2000))
+$(eval $(call UNIT_TEST,TESTS,fuzz,$(CHECKED),--rounds 20 --steps 1000 $(FUZZ_THREADS) refusals_in_the_middle,-threads))
+$(eval $(call UNIT_TEST,TESTS,fuzz,tsan,--rounds 1 --steps 500))
+$(eval $(call UNIT_TEST,TESTS,fuzz,tsan,--rounds 6 --steps 500 threads_that_share_blocks trims_and_statistics_in_the_middle,-threads))
+$(foreach variant,release debug,$(eval $(call UNIT_TEST,LONG_TESTS,fuzz,$(variant),--seed 0 --rounds 60,-long)))
+$(eval $(call UNIT_TEST,LONG_TESTS,fuzz,asan,--seed 0 --rounds 30,-long))
+$(eval $(call UNIT_TEST,LONG_TESTS,fuzz,tsan,--seed 0 --rounds 12,-long))
+
 # With the memory profile: with samples, and, where they would be counted as large blocks, with a distance no run reaches.
-# $(call UNIT_PROFILE,list,program,variant,settings)
+# $(call UNIT_PROFILE,list,program,variant,settings,arguments[,suffix])
 define UNIT_PROFILE
-$(call UNIT_TEST,$(1),$(2),$(3),,-profile)
-RUN_$(2)-$(3)-profile := env $(4) $(ENVIRONMENT_$(3)) $(TEST_BUILD)/$(3)/$(2)
+$(call UNIT_TEST,$(1),$(2),$(3),,$(6)-profile)
+RUN_$(2)-$(3)$(6)-profile := env $(4) $(ENVIRONMENT_$(3)) $(TEST_BUILD)/$(3)/$(2) $(5)
 endef
-PROFILE_stress := CULET_PROFILE=4k STRESS_SCALE=0.5
-PROFILE_failure := CULET_PROFILE=4k FAILURE_STEP=3
-PROFILE_model := CULET_PROFILE=1000000g MODEL_SEEDS=3
-$(foreach program,stress failure model,\
-    $(eval $(call UNIT_PROFILE,TESTS,$(program),$(CHECKED),$(PROFILE_$(program))))\
-    $(foreach variant,$(UNCHECKED),$(eval $(call UNIT_PROFILE,LONG_TESTS,$(program),$(variant),$(PROFILE_$(program))))))
-$(foreach variant,release tsan,$(eval $(call UNIT_PROFILE,LONG_TESTS,stress,$(variant),$(PROFILE_stress))))
+$(foreach variant,$(VARIANTS),$(if $(filter $(variant),$(CHECKED)),$(eval LIST := TESTS),$(eval LIST := LONG_TESTS))\
+    $(eval $(call UNIT_PROFILE,$(LIST),fuzz,$(variant),CULET_PROFILE=4k,--sampled 1 --rounds 6 --steps 1000 $(FUZZ_THREADS))))
+$(eval $(call UNIT_PROFILE,TESTS,fuzz,$(CHECKED),CULET_PROFILE=1000000g,--rounds 6 --steps 1000 $(FUZZ_THREADS) refusals_in_the_middle,-unsampled))
+$(eval $(call UNIT_PROFILE,TESTS,failure,$(CHECKED),CULET_PROFILE=4k FAILURE_STEP=3))
+$(foreach variant,$(UNCHECKED),$(eval $(call UNIT_PROFILE,LONG_TESTS,failure,$(variant),CULET_PROFILE=4k FAILURE_STEP=3)))
 
 # Units on kernels with larger pages, as far as this one can be made to look like them (pagesize.c).
 $(TEST_BUILD)/pages/%: $(TEST_BUILD)/$(CHECKED)/unit/%.o test/pagesize.c $(TEST_BUILD)/$(CHECKED)/libculet.a $(UNIT_HEADERS) test/unit.mk
 	@mkdir -p $(@D)
 	$(CC) $(UNIT_CFLAGS) $(VARIANT_$(CHECKED)) -Wl,--wrap=getauxval,--wrap=mmap $(LINK_$*) -o $@ $< test/pagesize.c $(TEST_BUILD)/$(CHECKED)/libculet.a -ldl
 
-# $(call PAGE_TEST,list,program,bytes[,seeds])
+PAGE_ARGUMENTS_fuzz := --rounds 6 --steps 1000 $(FUZZ_THREADS) refusals_in_the_middle
+# $(call PAGE_TEST,list,program,bytes)
 define PAGE_TEST
 $(1) += $(2)-page-$(3)
 DEPS_$(2)-page-$(3) := $(TEST_BUILD)/pages/$(2)
-RUN_$(2)-page-$(3) := env CHECK_PAGE=$(3) STRESS_SCALE=0.5 MODEL_SEEDS=$(or $(4),2) $(ENVIRONMENT_$(CHECKED)) $(TEST_BUILD)/pages/$(2)
+RUN_$(2)-page-$(3) := env CHECK_PAGE=$(3) $(ENVIRONMENT_$(CHECKED)) $(TEST_BUILD)/pages/$(2) $(PAGE_ARGUMENTS_$(2))
 endef
-$(foreach unit,pages slab bin large trim stats model stress,\
-    $(eval $(call PAGE_TEST,TESTS,$(unit),65536)) $(eval $(call PAGE_TEST,LONG_TESTS,$(unit),16384,6)))
+$(foreach unit,pages slab bin large trim stats fuzz,\
+    $(eval $(call PAGE_TEST,TESTS,$(unit),65536)) $(eval $(call PAGE_TEST,LONG_TESTS,$(unit),16384)))
 
 # Real limits, with the real library preloaded.
 $(TEST_BUILD)/limits: test/limits.c $(CHECK_HEADER) test/unit.mk
