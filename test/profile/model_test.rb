@@ -447,6 +447,14 @@ class ProfileModelTest < Minitest::Test
     assert_equal ["/opt/openssl.so"], site.names(:line)
   end
 
+  # Ruby calls a file of RubyGems internal, with its path.
+  def test_a_file_within_an_internal_gem
+    maker = StreamMaker.new
+    maker.site([maker.ruby("<internal:/usr/lib/ruby/vendor_ruby/rubygems/core_ext/kernel_require.rb>", 85, "Kernel#require")], { "l" => [10, 400] })
+    text = Culet::Profile::Table.new(data(maker), view: :live).to_s
+    assert_includes text, "   Kernel#require (rubygems: core_ext/kernel_require.rb:85)\n"
+  end
+
   def test_the_table
     text = Culet::Profile::Table.new(data(shop(lost: 3)), view: :live).to_s
     assert_match(/\Aprocess 0: memory in use: 3\d\.\d MB\n/, text)

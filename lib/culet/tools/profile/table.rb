@@ -257,7 +257,8 @@ module Culet
         folder = frame.file && frame.gem && "/#{frame.gem.tr(" ", "-")}/"
         return printable(frame.to_s) unless folder && frame.file.include?(folder)
 
-        printable("#{frame.method} (#{frame.gem}: #{frame.file.rpartition(folder).last}:#{frame.line})")
+        inside = frame.file.rpartition(folder).last.delete_suffix(">") # of <internal:...>
+        printable("#{frame.method} (#{frame.gem}: #{inside}:#{frame.line})")
       end
 
       def notes
