@@ -50,6 +50,16 @@ class GainTest < Minitest::Test
   # A worker that hardly unshared anything, and keeps much that a trim would return.
   LOOSE = "#{FORKS}fence = []\nfamily(1) { Array.new(40_000) { 'x' * 1_000 }.clear; fence << 'y' * 1_000; 3.times { GC.start } }".freeze
 
+  # About half of it stays away.
+  def test_what_a_trim_returns_is_not_called_less_than_it_is
+    with_family(*RUBY, "-e", LOOSE.sub("40_000", "5_000"), env: { "MALLOC_ARENA_MAX" => "1" }) do |pid|
+      worker = Culet::Processes::Tree.new(pid).pids.last
+      text = trim(json("report", worker.to_s).fetch("verdicts")).fetch("text")
+      assert_includes 4.0..5.99, text[/would return (\d+\.\d+) MB/, 1].to_f, text
+      refute_match(/would return \d+\.\d+ MB \(\d+ %\), less/, text)
+    end
+  end
+
   def test_cow_and_report_agree
     with_family(*RUBY, "-e", LOOSE, env: { "MALLOC_ARENA_MAX" => "1" }) do |pid|
       worker = Culet::Processes::Tree.new(pid).pids.last

@@ -71,9 +71,12 @@ module Culet
     def trim
       return unless snapshot.allocator.name == "glibc" && malloc
 
+      now = gain(malloc.trim_bytes)
       remedy = @remedies["trim"]
-      gain = @savings.gain(@savings.predict(remedy)) if remedy
-      verdict("trim", "malloc_trim(0) would return #{gain(malloc.trim_bytes)}#{gain&.remark}", sentence("trim"))
+      saved = @savings.gain(@savings.predict(remedy)) if remedy
+      # The program takes a part of the free memory again.
+      saves = "; trims would save about #{saved}" if saved && saved.verdict != now.verdict
+      verdict("trim", "malloc_trim(0) would return #{now}#{saves}#{saved&.remark}", sentence("trim"))
     end
 
     def advice
