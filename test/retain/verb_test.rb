@@ -91,6 +91,12 @@ class RetainVerbTest < Minitest::Test
     end
   end
 
+  def test_a_class_with_a_name_beyond_ascii
+    with_agent("module Größe; Ωmega = Struct.new(:text); end\nKEPT = Array.new(3) { Größe::Ωmega.new('x') }\n#{WAITING}") do |pid|
+      assert_equal 3, retain(pid, "--class", "Größe::Ωmega")["selected"]["objects"]
+    end
+  end
+
   # Two of one kind: a name of both is refused with their numbers, the number of one is that alone.
   def test_a_name_is_a_process_and_its_children
     name = "keeper#{Process.pid}"

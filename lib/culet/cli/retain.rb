@@ -26,7 +26,7 @@ module Culet
       ADDRESS = /\A0x\h{1,16}\z/
       # A longer name is no class's.
       LONGEST_NAME = 200
-      NAME = /\A[A-Z]\w*(?:::[A-Z]\w*)*\z/
+      NAME = /\A\p{Upper}[\p{Word}[^\x00-\x7f]]*(?:::\p{Upper}[\p{Word}[^\x00-\x7f]]*)*\z/
       # Of one process or dump.
       SINGLE = { html: "--html", heapsnapshot: "--heapsnapshot", path: "--path" }.freeze
       private_constant :GROWTH_SECONDS, :KINDS, :ADDRESS, :LONGEST_NAME, :NAME, :SINGLE
