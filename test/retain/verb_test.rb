@@ -91,6 +91,14 @@ class RetainVerbTest < Minitest::Test
     end
   end
 
+  # A slice has its bytes in another String, and so has the String that it was taken from.
+  def test_a_slice_is_no_duplicate
+    code = "WHOLE = +''\n500.times { |i| WHOLE << i.to_s * 100 }\nSLICES = Array.new(50) { WHOLE[5..] }\n"
+    with_agent(code + WAITING) do |pid|
+      assert_empty(retain(pid, "--duplicates")["duplicates"].select { |row| row["length_bytes"] > 50_000 })
+    end
+  end
+
   def test_a_class_with_a_name_beyond_ascii
     with_agent("module Größe; Ωmega = Struct.new(:text); end\nKEPT = Array.new(3) { Größe::Ωmega.new('x') }\n#{WAITING}") do |pid|
       assert_equal 3, retain(pid, "--class", "Größe::Ωmega")["selected"]["objects"]

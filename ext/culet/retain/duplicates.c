@@ -82,7 +82,11 @@ static void add_string(struct search *search, uint32_t id)
     struct equal *equal;
     uint32_t group, i;
 
-    if (bytes == NULL || length == 0 || (equal = equal_of(search, id, bytes, length)) == NULL)
+    if (bytes == NULL || length == 0)
+        return;
+    if (graph->functions->shares_content != NULL && graph->functions->shares_content(graph, id))
+        return; /* no copy */
+    if ((equal = equal_of(search, id, bytes, length)) == NULL)
         return;
     equal->copies++;
     equal->bytes += culet_graph_bytes(graph, id);

@@ -75,6 +75,8 @@ struct culet_graph_functions {
                          struct culet_buffer *file, long *line);
     /* The bytes of a String; NULL: no String, or they are not known. */
     const char *(*content)(struct culet_graph *graph, uint32_t id, size_t *length);
+    /* Whether the bytes of a String are in another one. NULL: such a String has no content. */
+    bool (*shares_content)(struct culet_graph *graph, uint32_t id);
     /* The id of the object at an address; UINT32_MAX: there is none. */
     uint32_t (*id_at)(struct culet_graph *graph, uint64_t address);
 };

@@ -212,6 +212,7 @@ static const struct culet_graph_functions functions = {
     .write_class = culet_live_write_class,
     .write_holder = culet_live_write_holder,
     .content = culet_live_content,
+    .shares_content = culet_live_shares_content,
     .id_at = id_at,
 };
 

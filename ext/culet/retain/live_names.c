@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/heap_walk.h"
 #include "common/imemo.h"
 #include "common/object_bytes.h"
 #include "common/values.h"
@@ -520,4 +521,11 @@ const char *culet_live_content(struct culet_graph *graph, uint32_t id, size_t *l
         return NULL;
     *length = (size_t)RSTRING_LEN(object);
     return RSTRING_PTR(object);
+}
+
+bool culet_live_shares_content(struct culet_graph *graph, uint32_t id)
+{
+    VALUE flags = RBASIC(culet_live_object(graph, id))->flags;
+
+    return (flags & RSTRING_NOEMBED) != 0 && (flags & CULET_ELEMENTS_SHARED) != 0;
 }

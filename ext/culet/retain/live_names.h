@@ -9,3 +9,4 @@ void culet_live_write_holder(struct culet_graph *graph, const struct culet_holde
                              struct culet_buffer *file, long *line);
 void culet_live_named_references(struct culet_graph *graph, uint32_t id, culet_named_edge_function *edge, void *data);
 const char *culet_live_content(struct culet_graph *graph, uint32_t id, size_t *length);
+bool culet_live_shares_content(struct culet_graph *graph, uint32_t id);
