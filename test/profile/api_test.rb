@@ -56,7 +56,7 @@ class ProfileApiTest < Minitest::Test
 
   def test_an_invalid_setting_is_one_warning
     in_folder("p Culet::Profile.running?") do |_, program|
-      ["many", "1.5m", "-1", "9999999999999g", "1k\n"].each do |text|
+      ["many", "1.5m", "4mb", "-1", "9999999999999g", "1k\n"].each do |text|
         out, err, status = run_program(*RUBY, program, env: sampled("CULET_PROFILE" => text))
         next assert_equal(["true\n", ""], [out, err]) if text == "1k\n"
 

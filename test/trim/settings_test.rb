@@ -18,11 +18,12 @@ class TrimSettingsTest < Minitest::Test
     assert_equal ["now", 512 << 10, 2.5, []], read("now,minimum=512K,interval=2.5")
     assert_equal ["background", 3 << 30, 0.0, []], read(" interval=0 , minimum=3GiB ,background")
     assert_equal ["background", 70_000, 86_400.0, []], read("minimum=70000,interval=86400")
-    assert_equal ["background", 4 << 20, nil, []], read("minimum=4mb")
+    assert_equal ["background", 4_000_000, nil, []], read("minimum=4mb")
+    assert_equal ["background", 0, nil, []], read("minimum=0")
   end
 
   def test_what_is_not_understood_is_said_and_the_default_stands
-    ["of", "Background", "minimum", "minimum=", "minimum=-1", "minimum=1.5M", "minimum=1T", "minimum=9999999999999", "interval=", "interval=-1",
+    ["of", "Background", "minimum", "minimum=", "minimum=-1", "minimum=1X", "minimum=9999999999999999999", "interval=", "interval=-1",
      "interval=x", "interval=NaN", "interval=Infinity", "interval=86401", "interval=1s", "a=b=c", "\xFF\xFE"].each do |word|
       mode, minimum, interval, problems = read(word)
       assert_equal DEFAULTS, [mode, minimum, interval], word
@@ -52,7 +53,7 @@ class TrimSettingsTest < Minitest::Test
     out, = run_program(RbConfig.ruby, "--disable-gems", "-w", "-I#{TestHelper::ROOT}/lib", "-e",
                        "b = $LOADED_FEATURES.dup; require 'culet/auto'; puts $LOADED_FEATURES - b",
                        env: TestHelper::NEUTRAL)
-    assert_equal %w[auto.rb culet.rb culet.so errors.rb native.rb rails_hook.rb settings.rb version.rb], out.lines(chomp: true).map { |path| File.basename(path) }.sort
+    assert_equal %w[auto.rb culet.rb culet.so errors.rb native.rb numbers.rb rails_hook.rb settings.rb size.rb version.rb], out.lines(chomp: true).map { |path| File.basename(path) }.sort
   end
 
   private

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../../text/size"
+
 module Culet
   module Profile
     # The settings in CULET_PROFILE and CULET_PROFILE_OUT:
@@ -13,8 +15,9 @@ module Culet
       DEFAULT_BYTES = 512 << 10
       # Largest mean distance in bytes.
       MAX_BYTES = 1 << 40
-      UNITS = { "" => 1, "k" => 1 << 10, "m" => 1 << 20, "g" => 1 << 30 }.freeze
-      private_constant :UNITS
+      # The sizes that the allocator reads as well.
+      SIZE = /\A\d{1,13}[kmg]?\z/i
+      private_constant :SIZE
 
       # @return [Integer, nil] mean distance of two samples in bytes; nil: off
       attr_reader :sample_bytes
@@ -47,8 +50,7 @@ module Culet
       def parse(text)
         return if ["", "0"].include?(text)
 
-        match = /\A(\d{1,13})([kmg]?)b?\z/i.match(text)
-        bytes = match ? Integer(match[1], 10) * UNITS.fetch(match[2].downcase) : 0
+        bytes = (Text::Size.parse(text) if SIZE.match?(text)).to_i
         return @sample_bytes = bytes == 1 ? DEFAULT_BYTES : bytes if bytes.between?(1, MAX_BYTES)
 
         @problem = "CULET_PROFILE: '#{text}' is not a size such as 512k or 1m; the memory profile is off"

@@ -1,11 +1,13 @@
 # frozen_string_literal: true
 
+require_relative "../../text/size"
+
 module Culet
   module Trim
     # The settings in CULET_TRIM, separated by commas:
     #
     # - off, background or now: whether and where trims run after major collections
-    # - minimum=SIZE: a trim that would return less is skipped (bytes, or with K, M or G)
+    # - minimum=SIZE: a trim that would return less is skipped (as Text::Size.parse reads it, or 0)
     # - interval=SECONDS: least time between two trims (default: 0.25 in the background, else 0)
     #
     # An invalid setting never stops a program: it is reported in `problems`, and the default is used.
@@ -14,8 +16,6 @@ module Culet
       MODES = %w[off background now].freeze
       # A trim that would return less is skipped.
       MINIMUM_BYTES = 1 << 20
-      UNITS = { "" => 1, "K" => 1 << 10, "M" => 1 << 20, "G" => 1 << 30 }.freeze
-      private_constant :UNITS
 
       # @return [String] "off", "background" or "now"
       attr_reader :mode
@@ -49,12 +49,10 @@ module Culet
       end
 
       def take_minimum(value)
-        match = /\A(\d{1,12})([KMG]?)(?:i?B)?\z/i.match(value)
-        unless match
-          return complain("minimum=#{value} is not a size such as 512K or 4M; it stays #{MINIMUM_BYTES >> 20}M")
-        end
+        bytes = value == "0" ? 0 : Text::Size.parse(value)
+        return @minimum_bytes = bytes if bytes
 
-        @minimum_bytes = Integer(match[1], 10) * UNITS.fetch(match[2].upcase)
+        complain("minimum=#{value} is not a size such as 512K or 4M; it stays #{MINIMUM_BYTES >> 20}M")
       end
 
       def take_interval(value)
