@@ -5,6 +5,8 @@ return if Culet::Native.another_copy?(__FILE__, "culet/profile")
 
 require_relative "runtime/profile/labels"
 require_relative "runtime/profile/settings"
+# Not when it is needed: trap handlers cannot load files.
+require_relative "system/atomic_file"
 
 Culet.send(:mark, "profile") if Culet.native?
 
@@ -46,7 +48,6 @@ module Culet
       def write(path)
         raise Error, Native.missing_reason("culet.so") unless Culet.native?
 
-        require_relative "system/atomic_file"
         AtomicFile.open(path, secret: true) { |io| write_to(io.fileno) }
         path
       end

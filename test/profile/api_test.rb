@@ -119,6 +119,17 @@ class ProfileApiTest < Minitest::Test
     assert_equal ["growth", "ArgumentError: view: :many is not one of live, allocated, peak, growth"], rest
   end
 
+  # Trap handlers cannot load files.
+  def test_in_a_trap_handler
+    out = inside(<<~RUBY)
+      require "culet/report"
+      Culet::Profile.start
+      trap("USR1") { puts Culet::Profile.write("stream"), Culet::Profile.report["view"] }
+      Process.kill("USR1", Process.pid)
+    RUBY
+    assert_equal "stream\nlive\n", out
+  end
+
   # The extension's own copy of the profile: of Ruby's objects alone.
   def test_without_an_allocator_that_samples
     out = inside("Culet::Profile.start; puts Culet::Profile.send(:stream).lines.first", env: { "LD_PRELOAD" => nil })

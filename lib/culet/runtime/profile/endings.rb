@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-# Not when it is needed: trap handlers cannot load files.
-require_relative "../../system/atomic_file"
-
 module Culet
   module Profile
     # Writes the profile of a process at its end, as CULET_PROFILE_OUT says: in an at_exit handler, and where a process
