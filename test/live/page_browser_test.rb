@@ -107,20 +107,22 @@ class LivePageBrowserTest < Minitest::Test
   end
 
   def test_events_are_listed_and_told_and_hidden
-    events = [event(3, 11, "major_gc", "a major collection"), event(4, 12, "fork", HOSTILE), event(5, 12, "unheard of", "something")]
+    events = [event(3, 11, "major_gc", "a major collection"), event(4, 12, "fork", HOSTILE), event(5, 12, "unheard of", "something"), event(6, nil, "gc", "of all")]
     all = Array.new(8) { |number| moment(number, [process(11), process(12)], events: events.select { |one| one["at"] == START + number }) }
     shown(all) do |browser, _|
       count(browser, 8)
-      assert_equal ["something", HOSTILE, "a major collection"], rows(browser, "#events tbody tr").map(&:last)
+      assert_equal ["of all", "something", HOSTILE, "a major collection"], rows(browser, "#events tbody tr").map(&:last)
       box = "culetLive.stack.plot.over.getBoundingClientRect()"
       left, top = browser.evaluate("[#{box}.left + culetLive.stack.plot.valToPos(#{START + 4}, 'x'), #{box}.top - 6]")
       browser.mouse("mouseMoved", left, top)
-      assert_match(/process 12: <img/, browser.evaluate("document.getElementById('tip').textContent"))
+      assert_match(/\A\d\d:\d\d:\d\d process 12: <img/, browser.evaluate("document.getElementById('tip').textContent"))
+      browser.mouse("mouseMoved", browser.evaluate("#{box}.left + culetLive.stack.plot.valToPos(#{START + 6}, 'x')"), top)
+      assert_match(/\A\d\d:\d\d:\d\d: of all/, browser.evaluate("document.getElementById('tip').textContent"))
       browser.evaluate("document.querySelector('#kinds input').click()")
       settle(browser)
-      assert_equal 2, browser.evaluate("document.querySelectorAll('#events tbody tr').length")
+      assert_equal 3, browser.evaluate("document.querySelectorAll('#events tbody tr').length")
       browser.evaluate("document.querySelector('#events button').click()")
-      assert_equal START + 5, browser.evaluate("culetLive.timeline.moment.at")
+      assert_equal START + 6, browser.evaluate("culetLive.timeline.moment.at")
     end
   end
 

@@ -137,6 +137,6 @@ class Chart {
     const box = this.plot.over.getBoundingClientRect();
     const left = event.clientX - box.left;
     const near = event.clientY < box.top + 4 ? this.events.filter((one) => Math.abs(this.plot.valToPos(one.at, "x") - left) <= NEAR_PIXELS) : [];
-    this.tip.show(near.length ? near.slice(0, 8).map((one) => `${clock(one.at)} ${known(one.pid) ? `process ${one.pid}` : ""}: ${one.text}`) : null, event);
+    this.tip.show(near.length ? near.slice(0, 8).map((one) => `${clock(one.at)}${known(one.pid) ? ` process ${one.pid}` : ""}: ${one.text}`) : null, event);
   }
 }
