@@ -100,6 +100,15 @@ class RetainPageBrowserTest < Minitest::Test
     end
   end
 
+  def test_a_click_on_internal_objects_finds_them
+    with_page(analysis(holders: [holder(0, "A", 900, classes: [["", 9, 900]])], sets: [], tree: [[0, nil, "A", "constant", nil, 0, 900, 9]],
+                       classes: [["", 9, 900], ["Absent", 1, 40]])) do |browser|
+      assert_equal ["(internal)", "Absent"], browser.texts("#classes tbody button")
+      browser.evaluate("document.querySelector('#classes tbody button').click()")
+      assert_match(/\Afound: 1, 900 bytes/, browser.text("matches"))
+    end
+  end
+
   def test_hostile_names_are_text
     name = %(</script><script>window.pwned=1</script><img src=x onerror="window.pwned=1">\u2028)
     steps = [{ "edge" => name, "class" => name, "address" => name }]

@@ -3,12 +3,15 @@
 require_relative "../../model/retention/analysis"
 require_relative "../../text/lines"
 require_relative "../../text/numbers"
+require_relative "figures"
 
 module Culet
   module Retain
     # The data of the page: the tree of what is retained, as columns. Node 0 is all; below it are holders and sets,
     # below these the objects that keep others.
     class PageData
+      include Figures
+
       # SMALL: all objects of a class that are too small to be nodes.
       ROOT, HOLDER, SET, OBJECT, REST, SMALL = *0..5
       # What has so much of a node's bytes is the way to most of its objects.
@@ -32,8 +35,8 @@ module Culet
           add_rest("more sets of holders", @analysis.other_sets)
           add_tree(tops)
           tops.each { |keeper, top| add_small(keeper, top) }
-          { "nodes" => @columns, "paths" => @paths, "strings" => @strings.keys,
-            "classes" => @analysis.classes.map { |one| [@strings[one.name], one.objects, one.bytes] } }
+          classes = @analysis.classes.map { |one| [@strings[name(one.name)], one.objects, one.bytes] }
+          { "nodes" => @columns, "paths" => @paths, "classes" => classes, "strings" => @strings.keys }
         end
       end
 
@@ -49,7 +52,7 @@ module Culet
           next unless bytes.positive? && one.objects.positive?
 
           room -= bytes
-          text = "#{Text::Numbers.grouped(one.objects)} #{one.name.empty? ? "(internal)" : one.name}"
+          text = "#{Text::Numbers.grouped(one.objects)} #{name(one.name)}"
           add(place, SMALL, text, one.name, nil, bytes, bytes, one.objects)
         end
       end

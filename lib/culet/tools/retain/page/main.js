@@ -54,7 +54,7 @@ class Page {
       name: heap.name(node), bytes: heap.bytes(node), objects: objects[node], detail: (heap.paths.get(node) || [])[0], onclick: () => this.jump(node),
     }));
     const classes = heap.classes.map(([name, count, bytes]) => ({
-      name: heap.strings[name] || "(internal)", bytes, objects: count, onclick: () => { this.find.look(heap.strings[name]); this.map.root.scrollIntoView({ block: "nearest" }); },
+      name: heap.strings[name], bytes, objects: count, onclick: () => { this.find.look(heap.strings[name]); this.map.root.scrollIntoView({ block: "nearest" }); },
     }));
     new Rows(document.getElementById("holders"), "holder", holders, heap.total);
     new Rows(document.getElementById("classes"), "class", classes, heap.total);
