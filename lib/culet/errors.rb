@@ -8,7 +8,7 @@ module Culet
 
     # @param error [SystemCallError, IOError]
     # @return [String] what its message says, without the function and the file that Ruby names
-    def self.reason(error) = error.message.sub(/ [@-] .*/, "").downcase
+    def self.reason(error) = error.message.scrub("?").sub(/ [@-] .*/, "").downcase
 
     # @param message [String] one sentence
     # @param exit_status [Integer] exit status of the command line

@@ -75,6 +75,19 @@ class CliNumbersTest < Minitest::Test
     assert_equal ["caf\u00e9".b], Dir.children(directory).map(&:b)
   end
 
+  # Where temporary files go, and where the command is called.
+  def test_folders_that_are_not_utf8
+    folder = File.join(new_folder, "caf\xE9").tap { |path| Dir.mkdir(path) }
+    env = NEUTRAL.merge("TMPDIR" => folder)
+    [%w[requires --], %w[requires --unused --], %w[strings --], %w[trace --]].each do |words|
+      assert_culet_success(*words, RbConfig.ruby, "-e", "", env: env, chdir: folder)
+    end
+    assert_equal "#{folder}/lib.so\n", assert_culet_success("lib", "--link", "lib.so", chdir: folder).first
+    with_program(RbConfig.ruby, "-e", "$kept = File.new(File.join(ARGV.first, 'open'), 'w'); #{WAITING}", folder, env: env) { |pid| assert_culet_success("doctor", pid) }
+    out, err, = run_program(RbConfig.ruby, "-I#{ROOT}/lib", "-rculet/profile", "-e", "", env: env.merge("CULET_PROFILE" => "1", "CULET_PROFILE_OUT" => "#{folder}/missing/out"))
+    assert_equal ["", "culet: the memory profile cannot be written: cannot write #{folder}/missing/out: no such file or directory\n"], [out, err]
+  end
+
   def test_an_empty_word_is_wrong_usage
     %w[doctor report map cow snapshot strings diff].each { |verb| assert_sentence(/an argument is empty/, verb, "", status: 2) }
   end

@@ -46,7 +46,7 @@ module Culet
           @unrecorded = Dir[File.join(folder, "*.unrecorded")].to_h do |path|
             [File.basename(path).to_i, ForeignFile.read(path).force_encoding(Encoding::UTF_8).scrub]
           end
-          logs = Dir[File.join(folder, "*.jsonl")].sort_by { |path| path.scan(/\d+/).last(2).map(&:to_i) }
+          logs = Dir[File.join(folder, "*.jsonl")].sort_by { |path| path.b.scan(/\d+/).last(2).map(&:to_i) }
                                                   .map { |path| Log.read(path) }
           raise Foreground.error(nothing, @status) if logs.empty?
 

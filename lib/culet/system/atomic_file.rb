@@ -145,7 +145,7 @@ module Culet
 
     # @return [Integer, nil]
     def descriptor(path)
-      match = DESCRIPTOR.match(path) or return
+      match = DESCRIPTOR.match(path.b) or return
       match[:number] ? Integer(match[:number], 10) : { "stdout" => 1, "stderr" => 2 }.fetch(match[:name])
     end
 

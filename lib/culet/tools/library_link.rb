@@ -13,7 +13,7 @@ module Culet
     # @raise [UsageError] for a path that the loader cannot take from LD_PRELOAD
     def initialize(path)
       @path = File.expand_path(File.directory?(path) ? File.join(path, "libculet.so") : path)
-      return unless @path.match?(/[\s:]/)
+      return unless @path.b.match?(/[\s:]/)
 
       raise UsageError, "#{@path} has a space or a colon, which end a name in LD_PRELOAD; choose another path"
     end

@@ -74,7 +74,7 @@ module Culet
       end
 
       def link(path)
-        File.readlink(path)
+        File.readlink(path).b
       rescue Errno::ENOENT
         "" # closed meanwhile
       end
