@@ -156,4 +156,28 @@ class StringsAnalysisTest < Minitest::Test
     found = findings(dump(*["\e[31mred\n\u0000\u202e#{"ä" * 300}"] * 2))
     assert_equal "\"\\e[31mred\\n\\u0000\\u202E#{"ä" * 37}\"...", found.groups.first.kept.text
   end
+
+  # The process that is read has the file, too.
+  { "duplicates" => "add_entry", "ends" => "culet_strings_group_suffixes", "groups" => "culet_top_groups_sort" }.each do |what, function|
+    define_method(:"test_a_file_that_is_damaged_before_#{what}") { assert_equal "the temporary file of strings is damaged", damaged_at(function) }
+  end
+
+  private
+
+  # @return [String] the message of an analysis whose file is damaged as it enters the function
+  def damaged_at(function)
+    folder = new_folder
+    File.write("#{folder}/heap.json", dump(*(["a string that has a buffer"] * 2), *(["another with as many bytes"] * 2)))
+    File.write("#{folder}/program.rb", <<~RUBY)
+      require "culet/tools/strings"
+      file = File.open("#{folder}/records", "w+b")
+      Culet::Strings::Dump.new("#{folder}/heap.json").read(Culet::Strings::RecordFile.new(file))
+      file.flush
+      Culet::Strings.send(:analyse, file.path, 5, true) rescue puts($!.message)
+    RUBY
+    damage = "#{RbConfig.ruby} --disable-gems -e 'File.binwrite(ARGV[0], 255.chr * 9, File.size(ARGV[0]) / 2)' #{folder}/records"
+    out, err = assert_success("gdb", "-nx", "-batch", "-ex", "set breakpoint pending on", "-ex", "break #{function}", "-ex", "run", "-ex", "shell #{damage}",
+                              "-ex", "delete", "-ex", "continue", "--args", RbConfig.ruby, "-I#{ROOT}/lib", "#{folder}/program.rb")
+    out[/.*(?:file of strings|memory).*/] || flunk(out + err)
+  end
 end

@@ -7,8 +7,6 @@
 #include "strings/duplicates.h"
 #include "strings/suffixes.h"
 
-#define NO_MEMORY "not enough memory to analyse this many strings"
-#define DAMAGED "the temporary file of strings is damaged"
 /* The smallest slot of every Ruby. Before the text an embedded string has 16 bytes up to Ruby 3.1, later 24. */
 #define SMALLEST_SLOT 40
 #define HEADER 16
@@ -21,8 +19,8 @@
 typedef void each_record(struct culet_strings_analysis *analysis, const struct culet_string_record *record,
                          uint64_t offset);
 
-/* Calls a function with each string of the file. Returns whether the whole file consists of records. */
-static int each_string(struct culet_strings_analysis *analysis, each_record *function)
+/* Calls a function with each string of the file. Returns NULL or an error message. */
+static const char *each_string(struct culet_strings_analysis *analysis, each_record *function)
 {
     struct culet_record_file *file = &analysis->file;
     const struct culet_string_record *record;
@@ -31,12 +29,12 @@ static int each_string(struct culet_strings_analysis *analysis, each_record *fun
     for (; offset < file->size; offset += record->bytes) {
         record = culet_record_file_record(file, offset);
         if (record == NULL)
-            return 0;
+            return STRINGS_DAMAGED;
         if ((record->flags & STRING_SITE) == 0)
             function(analysis, record, offset);
         culet_record_file_passed(file, record);
     }
-    return 1;
+    return analysis->out_of_memory ? STRINGS_NO_MEMORY : NULL;
 }
 
 /* Counts a string by a site or root, which may be 0: none. Returns the entry, or NULL. */
@@ -173,6 +171,7 @@ static int reserve(struct culet_strings_analysis *analysis, size_t top)
 
 const char *culet_strings_analyse(struct culet_strings_analysis *analysis, const char *path, size_t top)
 {
+    const char *failure;
     int error;
 
     memset(analysis, 0, sizeof(*analysis));
@@ -184,21 +183,20 @@ const char *culet_strings_analyse(struct culet_strings_analysis *analysis, const
         return strerror(error);
     if (analysis->file.size >= STRINGS_MAX_FILE)
         return "the strings exceed one terabyte";
-    if (!each_string(analysis, count_string))
-        return DAMAGED;
-    if (analysis->out_of_memory)
-        return NO_MEMORY;
+    if ((failure = each_string(analysis, count_string)) != NULL)
+        return failure;
     if (!reserve(analysis, top))
-        return NO_MEMORY;
-    if (!each_string(analysis, sum_string))
-        return DAMAGED;
-    if (analysis->out_of_memory)
-        return NO_MEMORY;
-    for (; analysis->part < analysis->parts; analysis->part++)
-        if (!each_string(analysis, add_entry) || !culet_strings_group_duplicates(analysis))
-            return NO_MEMORY;
-    if (!culet_strings_group_suffixes(analysis))
-        return NO_MEMORY;
+        return STRINGS_NO_MEMORY;
+    if ((failure = each_string(analysis, sum_string)) != NULL)
+        return failure;
+    for (; analysis->part < analysis->parts; analysis->part++) {
+        if ((failure = each_string(analysis, add_entry)) != NULL)
+            return failure;
+        if (!culet_strings_group_duplicates(analysis))
+            return STRINGS_NO_MEMORY;
+    }
+    if ((failure = culet_strings_group_suffixes(analysis)) != NULL)
+        return failure;
     culet_top_groups_sort(&analysis->duplicates);
     culet_top_groups_sort(&analysis->suffixes);
     return NULL;

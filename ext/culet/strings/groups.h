@@ -7,6 +7,9 @@
 #include "strings/tables.h"
 #include "strings/top_groups.h"
 
+#define STRINGS_NO_MEMORY "not enough memory to analyse this many strings"
+#define STRINGS_DAMAGED "the temporary file of strings is damaged"
+
 /* Where a string's bytes are. */
 enum culet_string_place { PLACE_EMBEDDED, PLACE_OWN, PLACE_SHARED, PLACE_NOFREE, PLACES };
 

@@ -58,11 +58,18 @@ static VALUE mark(const struct analysis_call *call, const struct culet_string_re
     return rb_usascii_str_new_cstr(text);
 }
 
+static void fail(const char *why)
+{
+    rb_raise(rb_const_get(rb_path2class("Culet"), rb_intern("Error")), "%s", why);
+}
+
 static VALUE string_hash(struct analysis_call *call, uint64_t offset)
 {
     const struct culet_string_record *record = culet_record_file_record(&call->analysis.file, offset);
     VALUE hash = rb_hash_new();
 
+    if (record == NULL)
+        fail(STRINGS_DAMAGED);
     culet_hash_set_number(hash, "address", record->address);
     culet_hash_set_number(hash, "bytes", record->length);
     culet_hash_set_number(hash, "held_bytes", record->held);
@@ -164,7 +171,7 @@ static VALUE analyse_protected(VALUE data)
     VALUE hash = rb_hash_new();
 
     if (why != NULL)
-        rb_raise(rb_const_get(rb_path2class("Culet"), rb_intern("Error")), "%s", why);
+        fail(why);
     culet_hash_set(hash, "places", places_hash(analysis));
     culet_hash_set(hash, "interned", sum_hash(&analysis->interned));
     culet_hash_set(hash, "frozen", sum_hash(&analysis->frozen));

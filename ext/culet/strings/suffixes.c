@@ -126,8 +126,9 @@ static int by_offset(const entry *one, const entry *other, void *unused)
     return (one->offset > other->offset) - (one->offset < other->offset);
 }
 
-/* Reads the contents of a run. Returns 0 on an error. */
-static int load(const struct culet_strings_analysis *analysis, struct contents *contents, entry *run, size_t count)
+/* Reads the contents of a run. Returns NULL or an error message. */
+static const char *load(const struct culet_strings_analysis *analysis, struct contents *contents, entry *run,
+                        size_t count)
 {
     size_t bytes = 0;
     void *grown;
@@ -136,32 +137,35 @@ static int load(const struct culet_strings_analysis *analysis, struct contents *
         bytes += content_bytes(&run[i]);
     /* With the entries this is less than the strings hold: each holds a slot larger than an entry besides its text. */
     if ((grown = culet_pages_reserve(contents->bytes, &contents->capacity, bytes)) == NULL)
-        return 0;
+        return STRINGS_NO_MEMORY;
     contents->bytes = grown;
     culet_strings_sort(run, count, by_offset, NULL);
     bytes = 0;
     for (size_t i = 0; i < count; i++) {
         if (!culet_record_file_copy(&analysis->file, run[i].offset, content_bytes(&run[i]), contents->bytes + bytes))
-            return 0;
+            return STRINGS_DAMAGED;
         bytes += content_bytes(&run[i]);
         run[i].key = bytes;
     }
-    return 1;
+    return NULL;
 }
 
-/* Finds the suffixes among entries with the same last word. Returns 0 without memory. */
-static int find_in_run(struct culet_strings_analysis *analysis, struct contents *contents, entry *run, size_t count)
+/* Finds the suffixes among entries with the same last word. Returns NULL or an error message. */
+static const char *find_in_run(struct culet_strings_analysis *analysis, struct contents *contents, entry *run,
+                               size_t count)
 {
-    if (!load(analysis, contents, run, count))
-        return 0;
+    const char *failure = load(analysis, contents, run, count);
+
+    if (failure != NULL)
+        return failure;
     culet_strings_sort(run, count, by_content_backwards, contents);
     for (size_t first = 0, last; first < count; first = last + 1) {
         for (last = first; last + 1 < count && ends_with(contents, &run[last], &run[last + 1]); last++)
             continue;
         if (last > first && !add_chain(analysis, &run[first], &run[last]))
-            return 0;
+            return STRINGS_NO_MEMORY;
     }
-    return 1;
+    return NULL;
 }
 
 /* Sets each entry's key to its last word. Returns 0 if the file has changed. */
@@ -177,25 +181,25 @@ static int read_last_words(struct culet_strings_analysis *analysis)
     return 1;
 }
 
-int culet_strings_group_suffixes(struct culet_strings_analysis *analysis)
+const char *culet_strings_group_suffixes(struct culet_strings_analysis *analysis)
 {
     struct contents contents = {NULL, 0};
-    int done = 1;
+    const char *failure = NULL;
     size_t count = analysis->lasting;
 
     /* In the order of the file, to read it once. */
     culet_strings_sort(analysis->entries, count, by_offset, NULL);
     if (!read_last_words(analysis))
-        return 0;
+        return STRINGS_DAMAGED;
     culet_strings_sort(analysis->entries, count, by_last_word, NULL);
-    for (size_t first = 0, past; done && first < count; first = past) {
+    for (size_t first = 0, past; failure == NULL && first < count; first = past) {
         uint64_t key = analysis->entries[first].key;
         for (past = first + 1; past < count && analysis->entries[past].key == key; past++)
             continue;
         if (past > first + 1)
-            done = find_in_run(analysis, &contents, &analysis->entries[first], past - first);
+            failure = find_in_run(analysis, &contents, &analysis->entries[first], past - first);
     }
     if (contents.bytes != NULL)
         munmap(contents.bytes, contents.capacity);
-    return done;
+    return failure;
 }

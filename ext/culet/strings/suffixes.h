@@ -15,5 +15,5 @@ static inline int culet_string_may_share_end(const struct culet_strings_analysis
     return entry->length > fits && entry->length >= STRINGS_KEY_BYTES && (entry->flags & STRING_DIGEST) == 0;
 }
 
-/* Groups the candidates that are suffixes of others, and uses them up. Returns 0 without memory. */
-int culet_strings_group_suffixes(struct culet_strings_analysis *analysis);
+/* Groups the candidates that are suffixes of others, and uses them up. Returns NULL or an error message. */
+const char *culet_strings_group_suffixes(struct culet_strings_analysis *analysis);
