@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "objspace"
 require "culet/system/elf"
 
 class ElfTest < Minitest::Test
@@ -40,14 +41,15 @@ class ElfTest < Minitest::Test
     source = "__attribute__((noinline)) static int hidden(void){return 1;} int shown(void){return hidden() + 1;}"
     library = compile_c(File.join(directory, "two.so"), source, "-shared", "-fPIC", "-nostdlib", "-O0")
     elf = Elf.new(library)
-    names = elf.functions.to_h { |address, _, name| [name, address] }
+    names = elf.functions.to_h { |address| [elf.function_at(address), address] }
     assert_equal names["shown"], elf.symbol("shown").value
     assert_equal %w[hidden shown], [names["hidden"], names["shown"] + 1].map { |address| elf.function_at(address) }
     assert_nil elf.function_at(0)
     offset = elf.send(:offset_of, names["hidden"])
     assert_equal [names["hidden"], nil], [elf.address_at(offset), elf.address_at(1 << 40)]
     run_program("strip", library)
-    assert_equal ["shown"], Elf.new(library).functions.map(&:last)
+    stripped = Elf.new(library)
+    assert_equal(["shown"], stripped.functions.map { |address| stripped.function_at(address) })
   end
 
   def test_a_static_program_is_recognised
@@ -77,6 +79,22 @@ class ElfTest < Minitest::Test
     assert_operator elf.bytes_read, :<, 50 << 20
   end
 
+  # All share one long name. The longest one counts of those at one address, and of these the last by name.
+  def test_a_file_of_very_many_functions_takes_a_small_multiple_of_its_size
+    path = File.join(new_folder, "x")
+    symbols = Array.new(100_000) { |number| [0, 2, 0, 1, number / 2 * 16, 8 - (number % 2)].pack("L<CCS<Q<2") }.join
+    names = "#{"n" * 1000}\0"
+    sections = [[2, 192 + names.bytesize, symbols.bytesize, 1], [3, 192, names.bytesize, 0]].map { |type, at, bytes, link| [0, type, 0, 0, at, bytes, link].pack("L<2Q<4L<").ljust(64, "\0") }
+    header = ["\x7fELF\x02\x01".b, 62, 64, 64, 2].pack("a18S<x20Q<x10S<2").ljust(64, "\0")
+    File.binwrite(path, [header, *sections, names, symbols].join)
+    GC.start
+    before = ObjectSpace.memsize_of_all
+    elf = Elf.new(path)
+    assert_equal [50_000, "n" * 400, nil], [elf.functions.size, elf.function_at(7), elf.function_at(8)]
+    GC.start
+    assert_operator ObjectSpace.memsize_of_all - before, :<, 6 * File.size(path)
+  end
+
   # Wherever a file is cut off, the answer is an answer or Elf::Invalid.
   def test_damaged_files_never_raise_anything_else
     whole = File.binread(Dir["#{RbConfig::CONFIG["rubyarchdir"]}/**/etc.so"].first)
@@ -88,7 +106,7 @@ class ElfTest < Minitest::Test
       i.even? ? damaged = damaged[0, random.rand(damaged.size)] : 20.times { damaged.setbyte(random.rand(1024), random.rand(256)) }
       File.binwrite(path, damaged)
       elf = Elf.new(path)
-      elf.functions.each { |address, _, _| elf.function_at(elf.address_at(address).to_i) }
+      elf.functions.each { |address| elf.function_at(elf.address_at(address).to_i) }
       elf.defines?("malloc")
     rescue Elf::Invalid
       :invalid

@@ -119,8 +119,8 @@ module Culet
       names, symbols = @exported ||= tables(SHT_DYNSYM)
       return unless names&.include?("#{name}\0")
 
-      each_symbol(names, symbols) do |found, value, size, _|
-        return Symbol.new(name: name, value: value, size: size) if found == name
+      each_symbol(names, symbols) do |at, value, size, _|
+        return Symbol.new(name: name, value: value, size: size) if name_in(names, at) == name
       end
       nil
     end
@@ -132,27 +132,32 @@ module Culet
     # @raise [Invalid] when the address is in no part of the file
     def text_at(symbol) = text(offset_of(symbol.value))
 
-    # @return [Array<Array(Integer, Integer, String)>] address, bytes and name of each function, by address: of the
-    #   symbol table where the file has one, else of what it exports
+    # @return [Array<Integer>] addresses of the functions, sorted: of the symbol table where the file has one, else of
+    #   what it exports
     # @raise [Invalid] when the file is damaged
     def functions
       @functions ||= begin
-        found = []
-        each_symbol(*(tables(SHT_SYMTAB) || tables(SHT_DYNSYM))) do |name, value, size, type|
-          found << [value, size, name.force_encoding(Encoding::UTF_8).scrub("?")] if FUNCTIONS.include?(type)
+        @table = tables(SHT_SYMTAB) || tables(SHT_DYNSYM) || ["", ""]
+        @numbers = {}
+        each_symbol(*@table) do |_, value, _, type, number|
+          next unless FUNCTIONS.include?(type)
+
+          other = @numbers[value]
+          @numbers[value] = number unless other && (size_and_name(other) <=> size_and_name(number)).positive?
         end
-        found.sort
+        @numbers.keys.sort
       end
     end
 
     # @param address [Integer] relative to the load base
     # @return [String, nil] name of the function that contains it
     def function_at(address)
-      at = functions.bsearch_index { |start, _, _| start > address } || functions.size
+      at = functions.bsearch_index { |start| start > address } || functions.size
       return if at.zero?
 
-      start, bytes, name = functions[at - 1]
-      name if address < start + [bytes, 1].max
+      start = functions[at - 1]
+      bytes, name = size_and_name(@numbers[start])
+      name.force_encoding(Encoding::UTF_8).scrub("?") if address < start + [bytes, 1].max
     end
 
     # @param offset [Integer] in the file
@@ -223,17 +228,25 @@ module Culet
       [names, table].map { |one| read(one[:offset], one[:bytes], most: MOST_SYMBOL_BYTES) } if names
     end
 
-    # @yieldparam name [String] of a symbol that the file defines
+    # @yieldparam name [Integer] where the name of a symbol is that the file defines
     # @yieldparam value [Integer]
     # @yieldparam size [Integer]
     # @yieldparam type [Integer]
-    def each_symbol(names = "", symbols = "")
-      (0...(symbols.bytesize / SYMBOL_BYTES)).each do |i|
-        name, info, _other, section, value, size = symbols.byteslice(i * SYMBOL_BYTES, SYMBOL_BYTES).unpack("L<CCS<Q<2")
-        next unless section != 0 && name < names.bytesize
-
-        yield names.byteslice(name, NAME_BYTES).unpack1("Z*"), value, size, info & 15
+    # @yieldparam number [Integer] of the symbol
+    def each_symbol(names, symbols)
+      (symbols.bytesize / SYMBOL_BYTES).times do |number|
+        name, info, section, value, size = symbols.unpack("L<CxS<Q<2", offset: number * SYMBOL_BYTES)
+        yield name, value, size, info & 15, number if section != 0 && name < names.bytesize
       end
+    end
+
+    def name_in(names, at) = names.byteslice(at, NAME_BYTES).unpack1("Z*")
+
+    # Not kept: a hostile file may have millions of symbols with one long name.
+    def size_and_name(number)
+      names, symbols = @table
+      name, size = symbols.unpack("L<x12Q<", offset: number * SYMBOL_BYTES)
+      [size, name_in(names, name)]
     end
 
     # Notes: lengths of name and content, type, name and content, both padded to four bytes.
