@@ -43,6 +43,17 @@ class AtomicFileTest < Minitest::Test
   end
 
   # A link beside the file, of the name that the new content has until it is whole.
+  # `culet lib --link` makes links to the allocator, and an option names the wrong file easily.
+  def test_a_program_or_library_is_not_replaced
+    library, link = %w[libculet.so link].map { |name| file(name) }
+    FileUtils.cp("/proc/self/exe", library)
+    File.symlink(library, link)
+    [library, link].product(%i[check start]) do |path, method|
+      error = assert_raises(Culet::Error) { Culet::AtomicFile.public_send(method, path) }
+      assert_equal "cannot write #{path}: #{library} is a program or library; choose another file", error.message
+    end
+  end
+
   def test_a_link_planted_beside_the_file_is_not_followed
     File.write(file("victim"), "kept")
     names = ["report.#{Process.pid}.part", "report.part"]

@@ -7,7 +7,8 @@ module Culet
   #
   # Other users may be able to write to the file's folder (/tmp), so nothing there is trusted. The content goes to a new
   # file of a random name, which is then renamed. A symbolic link at the destination is followed, and stays, only if it
-  # belongs to this user or to root; a pipe is written to on the same condition. A device is written to.
+  # belongs to this user or to root; a pipe is written to on the same condition. A device is written to. A program or
+  # library is not replaced: `culet lib --link` makes links to one.
   #
   # @api private
   module AtomicFile
@@ -167,11 +168,19 @@ module Culet
 
     # Only root can make devices. Files are replaced, not written to.
     def trust(target, stat, path)
-      return unless stat.symlink? || stat.pipe? || stat.socket?
-      return if stat.owned? || stat.uid.zero?
+      if stat.file?
+        type = "program or library" if elf?(target)
+      elsif (stat.symlink? || stat.pipe? || stat.socket?) && !stat.owned? && !stat.uid.zero?
+        type = "#{stat.symlink? ? "symbolic link" : stat.ftype} of another user"
+      end
+      raise Error, "cannot write #{path}: #{target} is a #{type}; choose another file" if type
+    end
 
-      type = stat.symlink? ? "symbolic link" : stat.ftype
-      raise Error, "cannot write #{path}: #{target} is a #{type} of another user; choose another file"
+    # It may be a pipe by now.
+    def elf?(path)
+      File.open(path, File::RDONLY | File::NONBLOCK | File::NOCTTY) { |file| file.read(4) } == "\x7fELF"
+    rescue SystemCallError
+      false
     end
 
     # The file may have been replaced since it was checked.
@@ -184,6 +193,6 @@ module Culet
       raise
     end
 
-    private_class_method :descriptor, :resolve, :trust, :open_special
+    private_class_method :descriptor, :resolve, :trust, :elf?, :open_special
   end
 end
