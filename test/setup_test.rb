@@ -87,6 +87,25 @@ class SetupTest < Minitest::Test
     end
   end
 
+  def test_a_source_that_is_edited_during_a_build_is_newer_than_the_build
+    root = new_folder
+    FileUtils.mkdir_p("#{root}/ext")
+    FileUtils.cp("#{ROOT}/ext/checkout.rb", "#{root}/ext")
+    File.write("#{root}/ext/native_build.rb", <<~RUBY)
+      require "fileutils"
+      class NativeBuild
+        Failed = Class.new(StandardError)
+        def initialize(scratch:, **) = FileUtils.mkdir_p(scratch)
+        def extensions
+          now = Time.now
+          File.write("#{root}/edited.c", "") until File.exist?("#{root}/edited.c") && File.mtime("#{root}/edited.c") > now
+        end
+      end
+    RUBY
+    assert_success(RbConfig.ruby, "#{root}/ext/checkout.rb", "#{root}/scratch", "stamp")
+    assert_equal "#{root}/edited.c\n", assert_success("find", "#{root}/edited.c", "-newer", "#{root}/scratch/stamp").first
+  end
+
   def test_a_checkout_in_a_path_with_a_space_says_so
     directory = new_folder
     ["a checkout", "a:checkout"].each do |name|
