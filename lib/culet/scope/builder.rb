@@ -80,7 +80,7 @@ module Culet
           raise Malformed, "it has two records of its #{kind}" if @seen[kind]
 
           @seen[kind] = true
-        elsif MANY.key?(kind) && fields.each_value.any? { |value| nested?(value) }
+        elsif (MANY.key?(kind) || kind == "problem") && fields.each_value.any? { |value| nested?(value) }
           raise Malformed, "a record in it has a list where none belongs"
         end
       end
