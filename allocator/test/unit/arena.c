@@ -764,13 +764,12 @@ TEST(a_child_has_no_other_holders)
 }
 #endif
 
-/* ---- take-overs without an end: threads take turns, as under Ruby's GVL, while others free, trim and fork ---- */
+/* ---- threads that take turns, as under Ruby's GVL; rings.c has what others do beside them ---- */
 
 #define SLOTS 256
 static _Atomic(unsigned char *) slot[SLOTS];
 static _Atomic unsigned turn; /* of thread turn % THREADS */
 static _Atomic unsigned in_first[THREADS], all[THREADS];
-static _Atomic bool done;
 
 static void put(unsigned i, unsigned char *block)
 {
@@ -801,99 +800,22 @@ static void *take_turns(void *data)
     return NULL;
 }
 
-static void *free_on(void *data)
+TEST(threads_that_take_turns_share_one_arena)
 {
-    uint64_t seed = (uintptr_t)data;
+    pthread_t thread[THREADS];
 
-    while (!atomic_load(&done)) {
-        put((unsigned)check_random(&seed), NULL);
-        usleep(200);
-    }
-    return NULL;
-}
-
-static void *trim_and_ask(void *data)
-{
-    (void)data;
-    while (!atomic_load(&done)) {
-        culet_malloc_trim(0);
-        CHECK(culet_mallinfo2().arena > 0, "a heap without memory");
-        usleep(3000);
-    }
-    return NULL;
-}
-
-#ifndef __SANITIZE_THREAD__
-/* A child finds every block that stands in a slot, and can work. */
-static void *fork_now_and_then(void *data)
-{
-    (void)data;
-    while (!atomic_load(&done)) {
-        pid_t child = fork();
-        if (child == 0) {
-            alarm(200);
-            for (unsigned i = 0; i < SLOTS; i++)
-                put(i, NULL);
-            work(9);
-            culet_heap_check();
-            _exit(0);
-        }
-        check_child(child);
-        usleep(5000);
-    }
-    return NULL;
-}
-#endif
-
-static void change_holders(void *(*const others[])(void *), unsigned count)
-{
-    pthread_t thread[THREADS], other[4];
-
+    without_scavenger();
     culet_free(culet_malloc(1));
-    for (unsigned i = 0; i < count; i++)
-        CHECK(pthread_create(&other[i], NULL, others[i], (void *)(uintptr_t)(i + 100)) == 0, "no thread");
     for (uintptr_t i = 0; i < THREADS; i++)
         CHECK(pthread_create(&thread[i], NULL, take_turns, (void *)i) == 0, "no thread");
     for (unsigned i = 0; i < THREADS; i++)
         pthread_join(thread[i], NULL);
-    atomic_store(&done, true);
-    for (unsigned i = 0; i < count; i++)
-        pthread_join(other[i], NULL);
     for (unsigned i = 0; i < SLOTS; i++)
         put(i, NULL);
-    for (unsigned i = 0; i < THREADS && !count; i++)
+    for (unsigned i = 0; i < THREADS; i++)
         CHECK_EQUAL(atomic_load(&in_first[i]), atomic_load(&all[i]));
     check_nothing_left();
-}
-
-TEST(threads_that_take_turns_share_one_arena)
-{
-    without_scavenger();
-    change_holders(NULL, 0);
     CHECK_EQUAL(culet_arena_count(), 1);
 }
-
-TEST(threads_take_turns_while_others_only_free)
-{
-    static void *(*const others[])(void *) = {free_on, free_on};
-
-    change_holders(others, 2);
-}
-
-TEST(threads_take_turns_while_others_trim_and_free)
-{
-    static void *(*const others[])(void *) = {trim_and_ask, free_on};
-
-    change_holders(others, 2);
-}
-
-#ifndef __SANITIZE_THREAD__
-TEST(threads_take_turns_while_others_fork_and_free)
-{
-    static void *(*const others[])(void *) = {fork_now_and_then, free_on, fork_now_and_then};
-
-    change_holders(others, 3);
-}
-#endif
 
 CHECK_MAIN
