@@ -11,6 +11,10 @@ class RetainHoldersTest < Minitest::Test
   include RetentionReadingHelper
 
   BIG = "def big = Array.new(30_000) { |number| \"kept string \#{number}\" * 3 }"
+  # Before 3.3 names are given by C functions alone.
+  TEMPORARY = "if LIST[0].respond_to?(:set_temporary_name) then LIST[0].set_temporary_name('Page (cached)')\n" \
+              "else require 'fiddle'; Fiddle::Function.new(Fiddle::Handle::DEFAULT['rb_set_class_path'], [Fiddle::TYPE_VOIDP] * 3, Fiddle::TYPE_VOID)" \
+              ".call(Fiddle.dlwrap(LIST[0]), Fiddle.dlwrap(Object), 'Page (cached)') end"
   # What is kept => code, and what a row has: the kind and the name, and part of the path.
   PLANTED = {
     constant: ["module Shop; CACHE = big; end", /constant Shop::CACHE/, /Shop::CACHE Array > \[\d+\] String/],
@@ -45,6 +49,7 @@ class RetainHoldersTest < Minitest::Test
     hash_keys: ["INDEX = big.to_h { |one| [one.to_s, 1] }", /constant INDEX/, /key String/],
     singleton_class: ["LIST = [Object.new]; def keep(list) = LIST.first.define_singleton_method(:list) { list.size }; keep(big)", /constant LIST/],
     class_without_name: ["LIST = [Class.new]; LIST.first.const_set(:CACHE, big)", /constant LIST/, /Class > internal Array/],
+    class_with_a_temporary_name: ["LIST = [Class.new]; #{TEMPORARY}; LIST.first.const_set(:CACHE, big)", /constant LIST/, /Class > internal Array/],
     subclass: ["class Shop; end; class Sub < Shop; @cache = big; end", /instance_variable Sub @cache/],
     set: ["require \"set\"; SET = Set.new(big)", /constant SET/],
     native: ["require \"stringio\"; IO_LIST = [StringIO.new(big.join)]", /constant IO_LIST/, /StringIO > \S+ String/],
@@ -216,6 +221,18 @@ class RetainHoldersTest < Minitest::Test
              "WIDE = Class.new { def initialize = 10.times { |at| instance_variable_set(\"@i\#{at}\", at) } }"
       assert_in_delta 0, native_bytes("#{code}; GC.disable; 60_000.times { #{object} }") - base, 1_200_000, object
     end
+  end
+
+  # What a class with a permanent name refers to is not the root's.
+  def test_names_that_are_permanent
+    permanent = { "Shop" => true, "Shop::Page_1::\u00c4" => true, "S" => true, "Page (cached)" => false, "page" => false, "a::B" => false, "A::b" => false, "A::" => false,
+                  "A::::B" => false, "A:B" => false, "::A" => false, "_A" => false, "1A" => false, "A=" => false, "\#<Class:0x1>::A" => false }
+    found = permanent.to_h do |name, _|
+      lines = [{ type: "ROOT", root: "global_tbl", references: ["0x28"] }, { address: "0x28", type: "CLASS", name: name, references: ["0x50"], memsize: 500 },
+               { address: "0x50", type: "STRING", memsize: 4000 }]
+      [name, read_dump(lines.map { |line| "#{JSON.generate(line)}\n" })["holders"].none? { |one| one["kind"] == "global" }]
+    end
+    assert_equal permanent, found
   end
 
   private

@@ -122,7 +122,7 @@ static bool add_object_line(struct culet_dump *dump, struct culet_dump_line *lin
     if (object.memsize < object.slot_size)
         object.memsize = object.slot_size;
     if (object.type == DUMP_CLASS) {
-        if (line->name.length > 0 && line->name.bytes[0] != '#')
+        if (culet_is_constant_path(line->name.bytes, line->name.length))
             object.flags |= DUMP_NAMED;
         if (line->singleton)
             object.flags |= DUMP_SINGLETON;

@@ -11,6 +11,25 @@
 #include "common/buffer.h"
 #include "retain/memory.h"
 
+/* Whether a class's name is permanent: the path of a constant, which set_temporary_name refuses, and which no name below
+ * a class without one is. A letter beyond ASCII counts as a capital. */
+static inline bool culet_is_constant_path(const char *name, size_t length)
+{
+    bool begins = true;
+
+    for (size_t i = 0; i < length; i++) {
+        unsigned char one = (unsigned char)name[i];
+        bool capital = (one >= 'A' && one <= 'Z') || one >= 0x80;
+        bool separator = !begins && one == ':' && i + 1 < length && name[i + 1] == ':';
+        if (!capital && !separator &&
+            (begins || !(one == '_' || (one >= 'a' && one <= 'z') || (one >= '0' && one <= '9'))))
+            return false;
+        begins = separator;
+        i += separator;
+    }
+    return !begins;
+}
+
 enum culet_holder_kind {
     HOLDER_CONSTANT,
     HOLDER_CLASS_VARIABLE,

@@ -12,7 +12,7 @@ static bool has_permanent_name(VALUE class)
 {
     VALUE name = rb_mod_name(class);
 
-    return !NIL_P(name) && RB_TYPE_P(name, T_STRING) && RSTRING_LEN(name) > 0 && RSTRING_PTR(name)[0] != '#';
+    return RB_TYPE_P(name, T_STRING) && culet_is_constant_path(RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
 }
 
 bool culet_live_is_named(struct culet_live *live, VALUE object)
