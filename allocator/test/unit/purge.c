@@ -535,92 +535,20 @@ TEST(a_purge_in_progress_is_waited_for_when_memory_is_out)
     pthread_join(purger, NULL);
 }
 
-/* ---- while others use the heap ---- */
-
-static _Atomic bool stop;
-static _Atomic unsigned long purged;
-
-static void *purge_on(void *data)
-{
-    while (!atomic_load(&stop)) {
-        atomic_fetch_add(&purged, culet_purge(data != NULL).bytes);
-        sched_yield();
-    }
-    return NULL;
-}
-
-#define SLOTS 3000
-
-static void *use(void *data)
-{
-    uint64_t seed = (uintptr_t)data;
-    struct {
-        unsigned char *start;
-        size_t bytes;
-        unsigned char mark;
-    } slot[SLOTS] = {{NULL, 0, 0}};
-
-    for (unsigned i = 0; i < 600000; i++) {
-        /* Now and then all is freed, so that there are free pages. */
-        bool fall = i / 5000 % 2;
-        unsigned at = (unsigned)(check_random(&seed) % SLOTS);
-        if (slot[at].start) {
-            check_filled(slot[at].start, slot[at].bytes, slot[at].mark);
-            culet_free(slot[at].start);
-            slot[at].start = NULL;
-        }
-        if (fall)
-            continue;
-        slot[at].bytes = 2 + check_random(&seed) % 1500;
-        slot[at].mark = (unsigned char)(check_random(&seed) % 255 + 1);
-        slot[at].start = culet_calloc(1, slot[at].bytes);
-        CHECK(slot[at].start, "no memory");
-        check_filled(slot[at].start, slot[at].bytes, 0);
-        memset(slot[at].start, slot[at].mark, slot[at].bytes);
-    }
-    for (unsigned i = 0; i < SLOTS; i++)
-        culet_free(slot[i].start);
-    return NULL;
-}
-
-static void purge_beside_threads(bool idle_only, unsigned threads)
-{
-    pthread_t thread[4], purger;
-    struct heap_counts counts;
-
-    culet_free(culet_malloc(1));
-    CHECK(pthread_create(&purger, NULL, purge_on, idle_only ? &stop : NULL) == 0, "no thread");
-    for (uintptr_t i = 0; i < threads; i++)
-        CHECK(pthread_create(&thread[i], NULL, use, (void *)(i + 1)) == 0, "no thread");
-    for (unsigned i = 0; i < threads; i++)
-        pthread_join(thread[i], NULL);
-    atomic_store(&stop, true);
-    pthread_join(purger, NULL);
-    CHECK(atomic_load(&purged) > 0, "nothing was ever returned");
-    culet_heap_check();
-    count_heap(&counts);
-    CHECK_EQUAL(counts.used_bytes, 0);
-    culet_malloc_trim(0);
-    count_heap(&counts);
-    CHECK_EQUAL(counts.pages.used, 0);
-}
-
-TEST(a_thread_allocates_during_purges)
-{
-    purge_beside_threads(false, 1);
-}
-
-TEST(threads_allocate_during_purges)
-{
-    purge_beside_threads(false, 4);
-}
-
-TEST(threads_allocate_during_idle_purges)
-{
-    purge_beside_threads(true, 3);
-}
+/* ---- forks; rings.c and fuzz.c purge while other threads use the heap ---- */
 
 #ifndef __SANITIZE_THREAD__ /* it does not support forks of a process with threads */
+static _Atomic bool stop;
+
+static void *purge_on(void *unused)
+{
+    while (!atomic_load(&stop)) {
+        culet_purge(false);
+        sched_yield();
+    }
+    return unused;
+}
+
 /* No child misses the blocks of a purge in progress, and each can purge. */
 TEST(forks_wait_for_a_purge)
 {
