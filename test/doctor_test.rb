@@ -165,6 +165,18 @@ class DoctorTest < Minitest::Test
     end
   end
 
+  # They hardly allocate.
+  def test_culet_s_own_threads_do_not_count
+    env = NEUTRAL.merge("CULET_BLACKBOX" => new_folder)
+    with_program(RbConfig.ruby, "-I#{ROOT}/lib", "-rculet/agent", "-rculet/blackbox", "-e", WAITING, env: env) do |pid|
+      assert_settles("both have their names") do
+        names = Dir["/proc/#{pid}/task/*/comm"].map { |path| File.read(path).chomp }
+        (%w[culet-agent culet-blackbox] - names).empty?
+      end
+      assert_equal "note", finding(examine(pid), "arenas")["verdict"]
+    end
+  end
+
   def test_every_topic_has_a_verdict_and_every_bad_one_a_remedy
     report = JSON.parse(run_culet("doctor", "--json", env: NEUTRAL).first)
     ["allocator", "preload", "ruby", "glibc", "arenas", "trim", "page size", "huge pages", "ptrace scope", "overcommit",

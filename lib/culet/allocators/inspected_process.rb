@@ -82,8 +82,8 @@ module Culet
         end
       end
 
-      # @return [Integer]
-      def threads = status["Threads"].to_i
+      # @return [Integer] those of the program, without culet's
+      def threads = status["Threads"].to_i - Dir["/proc/#{pid}/task/*/comm"].count { |path| own_thread?(path) }
 
       # @param path [String] as in the mappings
       # @return [Elf, nil] nil when the file is not an ELF file or cannot be opened
@@ -102,6 +102,12 @@ module Culet
       end
 
       private
+
+      def own_thread?(path)
+        File.binread(path).start_with?("culet-")
+      rescue SystemCallError
+        false # it has ended
+      end
 
       def own_environment
         return @own_environment if defined?(@own_environment)
