@@ -20,6 +20,16 @@ class ScopeReaderTest < Minitest::Test
     end
   end
 
+  # A limit on the size of files stands in for a full disk, on which the reason has no room either.
+  def test_a_result_that_cannot_be_written
+    with_program(RbConfig.ruby, "-e", WAITING) do |pid|
+      shell = 'trap "" XFSZ; ulimit -f 0; exec "$@"'
+      out, err, status = run_program("/bin/sh", "-c", shell, "sh", *culet_command, "report", pid.to_s, env: NEUTRAL)
+      assert_equal ["", 1], [out, status.exitstatus], err
+      assert_match(/\Aculet: cannot write the result \(File too large\); make room, or name another folder in TMPDIR$/, err)
+    end
+  end
+
   def test_what_is_looked_at_stays_as_it_was
     with_program(RbConfig.ruby, "-e", "x = Array.new(50_000) { 'a' * 50 }; #{WAITING}; x") do |pid|
       before = figures(pid)

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "io/wait"
 require "tempfile"
 require_relative "../errors"
 require_relative "../native"
@@ -16,9 +17,11 @@ module Culet
       PREFIX = "culet-scope: "
       # The descriptor that the program has for its notes.
       NOTES = 3
+      # Bytes of a pipe.
+      MOST_TEXT = 65_536
       # A preloaded allocator or its settings are for the user's programs.
       ENVIRONMENT = %w[LD_PRELOAD MALLOC_ARENA_MAX GLIBC_TUNABLES].to_h { |name| [name, nil] }.freeze
-      private_constant :PREFIX, :NOTES, :ENVIRONMENT
+      private_constant :PREFIX, :NOTES, :MOST_TEXT, :ENVIRONMENT
 
       # @return [Integer] the process it reads
       attr_reader :pid
@@ -51,20 +54,16 @@ module Culet
       end
 
       # What the program writes goes to a file without a name, not through a pipe: so it never waits for us while it
-      # holds the process.
+      # holds the process. Its sentence of a failure does go through a pipe, since the disk may be full.
       #
       # @raise [Culet::Error] as `snapshot`
       def stream
         with_file do |out|
-          with_file do |err|
-            status = run(out, err)
-            out.rewind
-            err.rewind
-            text = err.read.force_encoding(Encoding::UTF_8).scrub
-            raise Error, failure(status, text) if status ? !status.success? : text.start_with?(PREFIX)
+          status, text = IO.pipe { |reading, err| [run(out, err), text_of(reading)] }
+          raise Error, failure(status, text) if status ? !status.success? : text.start_with?(PREFIX)
 
-            out.read
-          end
+          out.rewind
+          out.read
         end
       end
 
@@ -75,6 +74,12 @@ module Culet
         Processes::Live.new(@pid).environment
       rescue Error
         nil
+      end
+
+      # The other end is still open here, maybe also in a process that another thread has forked.
+      def text_of(reading)
+        bytes = reading.wait_readable(0) ? reading.readpartial(MOST_TEXT) : +""
+        bytes.force_encoding(Encoding::UTF_8).scrub
       end
 
       def with_file

@@ -27,7 +27,7 @@ static void make_crc_table(void)
 static void check(bool written)
 {
     if (!written)
-        culet_fail("cannot write the result (%s); make room, or write elsewhere", strerror(errno));
+        culet_fail("cannot write the result (%s); make room, or name another folder in TMPDIR", strerror(errno));
 }
 
 static void put(const void *from, size_t length)
