@@ -43,6 +43,15 @@ class StringsVerbTest < Minitest::Test
     end
   end
 
+  # Slices have their text in common, so there may be more text than strings hold.
+  def test_the_page_does_not_count_text_as_a_part_of_what_strings_hold
+    folder = new_folder
+    path, page = %w[heap.json page.html].map { |name| File.join(folder, name) }
+    File.write(path, dump(*["a text that is there twice and is long"] * 2))
+    assert_equal 0, culet("strings", path, "--html", page).last
+    assert_includes File.read(page), "2 strings, 0.000 MB; 0.000 MB of text"
+  end
+
   def test_the_report_on_a_terminal
     folder = new_folder
     path = File.join(folder, "heap.json")
