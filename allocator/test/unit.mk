@@ -80,10 +80,10 @@ DEPS_weak-long := $(DEPS_weak-release)
 RUN_weak-long := env WEAK_ALL=1 $(TEST_BUILD)/release/weak
 
 # Longer ones, with bounds on the work that fit the variant.
-# $(call UNIT_LOAD,list,program,variant,suffix,settings)
+# $(call UNIT_LOAD,list,program,variant,suffix,settings[,arguments])
 define UNIT_LOAD
 $(call UNIT_TEST,$(1),$(2),$(3),,$(4))
-RUN_$(2)-$(3)$(4) := env $(5) $(ENVIRONMENT_$(3)) $(TEST_BUILD)/$(3)/$(2)
+RUN_$(2)-$(3)$(4) := env $(5) $(ENVIRONMENT_$(3)) $(TEST_BUILD)/$(3)/$(2) $(6)
 endef
 $(foreach variant,release asan tsan,$(eval $(call UNIT_LOAD,LONG_TESTS,arena,$(variant),-long,ARENA_ENDS=3000 ARENA_FORKS=400)))
 $(foreach variant,release debug,$(eval $(call UNIT_LOAD,LONG_TESTS,signals,$(variant),-long,SIGNAL_FORKS=5000)))
@@ -105,17 +105,15 @@ $(foreach variant,release debug,$(eval $(call UNIT_TEST,LONG_TESTS,fuzz,$(varian
 $(eval $(call UNIT_TEST,LONG_TESTS,fuzz,asan,--seed 0 --rounds 30,-long))
 $(eval $(call UNIT_TEST,LONG_TESTS,fuzz,tsan,--seed 0 --rounds 12,-long))
 
-# With the memory profile: with samples, and, where they would be counted as large blocks, with a distance no run reaches.
-# $(call UNIT_PROFILE,list,program,variant,settings,arguments[,suffix])
-define UNIT_PROFILE
-$(call UNIT_TEST,$(1),$(2),$(3),,$(6)-profile)
-RUN_$(2)-$(3)$(6)-profile := env $(4) $(ENVIRONMENT_$(3)) $(TEST_BUILD)/$(3)/$(2) $(5)
-endef
+# With the memory profile: with samples, and, where they would be counted as large blocks, with a distance no run reaches;
+# and in hardened processes.
 $(foreach variant,$(VARIANTS),$(if $(filter $(variant),$(CHECKED)),$(eval LIST := TESTS),$(eval LIST := LONG_TESTS))\
-    $(eval $(call UNIT_PROFILE,$(LIST),fuzz,$(variant),CULET_PROFILE=4k,--sampled 1 --rounds 6 --steps 1000 $(FUZZ_THREADS))))
-$(eval $(call UNIT_PROFILE,TESTS,fuzz,$(CHECKED),CULET_PROFILE=1000000g,--rounds 6 --steps 1000 $(FUZZ_THREADS) refusals_in_the_middle,-unsampled))
-$(eval $(call UNIT_PROFILE,TESTS,failure,$(CHECKED),CULET_PROFILE=4k FAILURE_STEP=3))
-$(foreach variant,$(UNCHECKED),$(eval $(call UNIT_PROFILE,LONG_TESTS,failure,$(variant),CULET_PROFILE=4k FAILURE_STEP=3)))
+    $(eval $(call UNIT_LOAD,$(LIST),fuzz,$(variant),-profile,CULET_PROFILE=4k,--uncounted 1 --rounds 6 --steps 1000 $(FUZZ_THREADS)))\
+    $(foreach level,1 2 3,\
+        $(eval $(call UNIT_LOAD,$(LIST),fuzz,$(variant),-hardened-$(level),CULET_HARDEN=$(level),--uncounted 1 --rounds 2 --steps 500))))
+$(eval $(call UNIT_LOAD,TESTS,fuzz,$(CHECKED),-unsampled-profile,CULET_PROFILE=1000000g,--rounds 6 --steps 1000 $(FUZZ_THREADS) refusals_in_the_middle))
+$(eval $(call UNIT_LOAD,TESTS,failure,$(CHECKED),-profile,CULET_PROFILE=4k FAILURE_STEP=3))
+$(foreach variant,$(UNCHECKED),$(eval $(call UNIT_LOAD,LONG_TESTS,failure,$(variant),-profile,CULET_PROFILE=4k FAILURE_STEP=3)))
 
 # Units on kernels with larger pages, as far as this one can be made to look like them (pagesize.c).
 $(TEST_BUILD)/pages/%: $(TEST_BUILD)/$(CHECKED)/unit/%.o test/pagesize.c $(TEST_BUILD)/$(CHECKED)/libculet.a $(UNIT_HEADERS) test/unit.mk

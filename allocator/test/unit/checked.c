@@ -9,7 +9,7 @@
 
 #include <pthread.h>
 
-enum { BLOCKS = 2000, THREADS = 4 };
+enum { THREADS = 4 };
 
 /* The pointer, of which the compiler knows nothing. */
 static void *hidden(void *block)
@@ -277,92 +277,7 @@ TEST(misuses_at_level_3)
     expect_end(underflow_then_exit, SIGABRT, "underflow: the bytes before the block");
 }
 
-/* ---- correct programs ---- */
-
-/* Each block is filled up to its usable size, resized, and has its bytes afterwards. */
-static void use_blocks(unsigned seed)
-{
-    unsigned char *block[64] = {0};
-    size_t bytes[64] = {0};
-    uint64_t random = seed + 1;
-
-    for (int i = 0; i < BLOCKS; i++) {
-        size_t n = check_random(&random) % 64, size = check_random(&random) % (i % 50 ? 700 : 200000);
-        for (size_t at = 0; at < bytes[n]; at++)
-            CHECK(block[n][at] == (unsigned char)(n + seed), "a block has changed");
-        if (i % 3 == 0) {
-            culet_free(block[n]);
-            block[n] = culet_calloc(1, size);
-            for (size_t at = 0; at < size; at++)
-                CHECK(!block[n][at], "calloc gave a byte that is not zero");
-        } else if (i % 3 == 1) {
-            block[n] = culet_realloc(block[n], size + 1);
-        } else {
-            culet_free(block[n]);
-            block[n] = culet_aligned_alloc(256, size);
-            CHECK((uintptr_t)block[n] % 256 == 0, "not aligned");
-        }
-        CHECK(block[n], "no memory");
-        bytes[n] = culet_malloc_usable_size(block[n]);
-        CHECK(bytes[n] >= size, "%zu bytes are usable of %zu", bytes[n], size);
-        memset(block[n], (int)(n + seed), bytes[n]);
-    }
-    for (int n = 0; n < 64; n++)
-        culet_free(block[n]);
-}
-
-static void use_in_child(unsigned seed)
-{
-    int status;
-    pid_t child = fork();
-
-    if (child == 0) {
-        use_blocks(seed);
-        _exit(0);
-    }
-    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child ended by %x",
-          (unsigned)status);
-}
-
-static void *use_in_thread(void *seed)
-{
-    for (unsigned i = 0; i < 3; i++)
-        use_blocks((unsigned)(uintptr_t)seed + i);
-    return NULL;
-}
-
-static void use_everything(const char *level)
-{
-    pthread_t thread[THREADS];
-
-    harden(level);
-    use_blocks(7);
-    for (uintptr_t i = 0; i < THREADS; i++)
-        CHECK(pthread_create(&thread[i], NULL, use_in_thread, (void *)i) == 0, "pthread_create");
-    for (unsigned i = 0; i < 5; i++)
-        use_in_child(i);
-    culet_malloc_trim(0);
-    for (int i = 0; i < THREADS; i++)
-        pthread_join(thread[i], NULL);
-    culet_malloc_trim(0);
-    use_blocks(8);
-    culet_heap_check();
-}
-
-TEST(programs_at_level_1)
-{
-    use_everything("1");
-}
-
-TEST(programs_at_level_2)
-{
-    use_everything("2");
-}
-
-TEST(programs_at_level_3)
-{
-    use_everything("3");
-}
+/* ---- correct programs; the fuzzer has more ---- */
 
 /* Frees of blocks of other threads fill the quarantine from all sides. */
 static _Atomic(void *) slot[512];
