@@ -70,8 +70,8 @@ class MemoryGroupTest < Minitest::Test
       assert_nil group
       assert_match(/\Athe memory limit is unknown: /, sentence)
     end
-    root = new_folder
-    assert_match(/\Athe memory limit is unknown: No such file/, Culet::MemoryGroup.tightest(root: root).last.first)
+    folder = new_folder
+    [folder, "#{folder}/caf\xE9"].each { |root| assert_match(/\Athe memory limit is unknown: No such file/, Culet::MemoryGroup.tightest(root: root).last.first) }
   end
 
   def test_a_hierarchy_that_is_not_mounted_is_a_sentence

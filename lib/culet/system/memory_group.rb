@@ -145,7 +145,7 @@ module Culet
         nil
       end
 
-      def sentence(error) = "the memory limit is unknown: #{error.message.sub(/ @ \S+/, "")}"
+      def sentence(error) = "the memory limit is unknown: #{error.message.scrub("?").sub(/ @ \S+/, "")}"
     end
 
     # @return [String]

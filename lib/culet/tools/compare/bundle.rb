@@ -57,7 +57,7 @@ module Culet
         run_bundler(&check)
         FileUtils.touch(marker)
       rescue SystemCallError => e
-        reason = "the gems of the workload #{@name} cannot be written: #{e.message.sub(/ @ \w+/, "")}"
+        reason = "the gems of the workload #{@name} cannot be written: #{e.message.scrub("?").sub(/ @ \w+/, "")}"
         raise Benchmark::Exclusion.new(reason, remedy: "set XDG_CACHE_HOME to a writable directory")
       end
 
