@@ -85,7 +85,8 @@ class CliNumbersTest < Minitest::Test
     assert_equal "#{folder}/lib.so\n", assert_culet_success("lib", "--link", "lib.so", chdir: folder).first
     with_program(RbConfig.ruby, "-e", "$kept = File.new(File.join(ARGV.first, 'open'), 'w'); #{WAITING}", folder, env: env) { |pid| assert_culet_success("doctor", pid) }
     _, err, status = run_culet("compare", "rack", env: env.merge("XDG_CACHE_HOME" => "#{folder}/open"))
-    assert_equal [1, 1], [status.exitstatus, err.b.scan("the gems of the workload rack cannot be written: ").size], err
+    assert_equal 1, status.exitstatus
+    assert_includes err.b, "the gems of the workload rack cannot be written: "
     out, err, = run_program(RbConfig.ruby, "-I#{ROOT}/lib", "-rculet/profile", "-e", "", env: env.merge("CULET_PROFILE" => "1", "CULET_PROFILE_OUT" => "#{folder}/missing/out"))
     assert_equal ["", "culet: the memory profile cannot be written: cannot write #{folder}/missing/out: no such file or directory\n"], [out, err]
   end
