@@ -76,6 +76,27 @@ class ReadingTest < Minitest::Test
     end
   end
 
+  # One that waits for a processor, as here for a tenth of a second, costs no more than another.
+  COUNTS = <<~RUBY.freeze
+    require "culet/metrics"
+    class << Culet
+      alias_method :quick, :malloc_totals
+      def malloc_totals = [sleep(0.1), quick].last
+    end
+    reading = Culet::Metrics::OwnReading.new
+    used = -> { reading.samples.find { |name, labels,| name == "culet_malloc_memory_bytes" && labels["state"] == "used" }.last }
+    before = used.call
+    kept = Array.new(2_000) { "x" * 10_000 }
+    patience = Process.clock_gettime(Process::CLOCK_MONOTONIC) + #{PATIENCE_SECONDS / 2}
+    sleep 0.05 until used.call > before + 15_000_000 || Process.clock_gettime(Process::CLOCK_MONOTONIC) > patience
+    p used.call > before + 15_000_000, kept.size
+  RUBY
+
+  def test_the_metrics_count_blocks_again_whatever_a_count_waited_for
+    out, err, = run_program(RbConfig.ruby, "-I#{ROOT}/lib", "-e", COUNTS, env: NEUTRAL)
+    assert_equal "true\n2000\n", out, err
+  end
+
   def test_what_cannot_be_read_is_missing
     root = new_folder
     assert_empty Culet::Reading.read(root, [nil, "#{root}/none", nil, nil, root]).keys.grep_v(/_time\z/)

@@ -98,10 +98,9 @@ module Culet
 
       # As often as ext/culet/reading/budget.h allows.
       def count_blocks
-        start = Clock.now
+        began = Clock.processor_time
         @malloc = Culet.send(:malloc_totals)
-        done = Clock.now
-        @next_count = done + ((done - start) * Reading::REST_PER_COST)
+        @next_count = Clock.now + ((Clock.processor_time - began) * Reading::REST_PER_COST)
       end
 
       def trims
