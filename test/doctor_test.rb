@@ -139,8 +139,9 @@ class DoctorTest < Minitest::Test
     with_program("sh", "-c", "echo up; sleep 100", env: NEUTRAL) { |pid| refute_includes topics(examine(pid)), "trim" }
   end
 
-  def test_a_setting_for_trims_is_not_one_of_an_idle_allocator
-    with_program(RbConfig.ruby, "-e", WAITING, env: NEUTRAL.merge("CULET_TRIM" => "now")) do |pid|
+  def test_a_setting_of_another_part_is_not_one_of_an_idle_allocator
+    env = NEUTRAL.merge("CULET_TRIM" => "now", "CULET_LIMIT" => "1G", "CULET_METRICS" => "9394")
+    with_program(RbConfig.ruby, "-e", WAITING, env: env) do |pid|
       refute_includes topics(examine(pid)), "settings"
     end
   end

@@ -112,8 +112,9 @@ module Culet
         symbol: "rpmalloc_global_statistics"
       ),
       Definition.new(
-        name: "culet", patterns: [/\Alibculet\.so\z/], packages: [], variables: /\ACULET_(?!(?:INHERITED|TRIM)\z)\w+\z/,
-        symbol: "culet_version",
+        name: "culet", patterns: [/\Alibculet\.so\z/], packages: [], symbol: "culet_version",
+        # Those of other parts of culet work on any allocator.
+        variables: /\ACULET_(?:CHILDREN|DECAY|HARDEN|PROFILE(?:_OUT|_EVERY)?)\z/,
         settings: by_key(
           Setting.new(key: "children", variable: "CULET_CHILDREN", values: %w[ruby all none],
                       about: "child programs that use it (default: ruby)"),
