@@ -21,6 +21,16 @@ class AgentFiguresTest < Minitest::Test
     end
   end
 
+  # The first answer, too: what a boot made is counted, though no Ruby thread has run since.
+  def test_the_first_figures_are_no_older_than_the_last_collection
+    with_agent("$kept = Array.new(200_000) { +'' }; GC.start; #{SAY_UP}; sleep") do |pid|
+      socket = endpoint(pid)
+      assert_operator question(socket)["live_slots"], :>, 200_000
+    ensure
+      socket&.close
+    end
+  end
+
   %w[culet jemalloc tcmalloc].each do |name|
     define_method(:"test_#{name}_tells_what_is_in_use") do
       require "culet/allocators"

@@ -4,12 +4,19 @@
 #include "limit/state.h"
 #include "profile/active_profile.h"
 #include "reading/ruby_stats.h"
+#include "trim/gc_watch.h"
 #include "trim/trimmer.h"
 
 static const struct culet_pace malloc_pace = {CULET_REST_PER_COST, 0};
 static struct culet_reader reader; /* of the listener's thread */
 
 static void note(void *unused)
+{
+    culet_ruby_stats_note();
+}
+
+/* So the first answer is no older than the last collection. */
+static void note_collection(int major)
 {
     culet_ruby_stats_note();
 }
@@ -48,4 +55,5 @@ void culet_process_reading_prepare(void)
     culet_reader_reset(&reader);
     culet_reading_prepare();
     has_job = culet_job_prepare(&job);
+    culet_gc_watch(note_collection);
 }

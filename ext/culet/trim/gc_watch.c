@@ -13,7 +13,7 @@
 #include "common/values.h"
 #include "common/vm_lock.h"
 
-#define WATCHERS 4
+#define WATCHERS 5
 
 static culet_gc_watcher *watchers[WATCHERS];
 static _Atomic int watcher_count;

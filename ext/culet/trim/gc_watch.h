@@ -9,7 +9,7 @@ typedef void culet_gc_watcher(int major);
 /* Finds out what the collector reports. Once, before the functions below, not during GC. */
 void culet_gc_prepare(void);
 
-/* Starts watching: once for each part (trims, the profile, the limit, the black box). With the GVL. May raise. */
+/* Starts watching: once for each part (trims, the profile, the limit, the black box, the agent). With the GVL. May raise. */
 void culet_gc_watch(culet_gc_watcher *watcher);
 
 /* Whether the sweep of the last collection has ended; 0 if this Ruby does not report it. Ruby threads only, not during
