@@ -3,17 +3,17 @@
 require "fileutils"
 require "rbconfig"
 
-# The reader of a page, who types its commands: a folder with the files that the pages name, `culet` and stand-ins for
-# servers in PATH, and a running server, whose number replaces 4242 and the name `puma`.
+# The environment for the commands of a page: a folder with the files that the pages name, `culet` and stand-ins for
+# servers in PATH, and a running server, whose number replaces 4242 and the names `puma` and `sidekiq`.
 class Reader
   ROOT = File.expand_path("../..", __dir__)
   FIXTURES = File.join(ROOT, "test/fixtures/docs")
   # Verbs that take a process by its name.
-  NAMED = /\b(culet (?:explain|report|map|snapshot|diff|cow|strings|retain|doctor|profile|limit|top|live|requires --unused)) puma\b/
+  NAMED = /\b(culet (?:explain|report|map|snapshot|diff|cow|strings|retain|doctor|profile|limit|top|live|requires --unused)) (?:puma|sidekiq)\b/
   NUMBER = /\b4242\b/
-  # What takes minutes in a page takes a moment here.
+  # Durations of minutes are shortened.
   SHORTER = { /--every \w+ --for \w+/ => "--every 1s --for 2s", /--for (?:60s|5m)\b/ => "--for 1s" }.freeze
-  # Programs of the reader's, in place of which these scripts run; each ends by itself.
+  # Scripts that run instead of the servers; each ends by itself.
   PROGRAMS = { "puma" => "server.rb 0.5", "sidekiq" => "job.rb", "bin/rails" => "rails.rb" }.freeze
   private_constant :FIXTURES, :NAMED, :NUMBER, :SHORTER, :PROGRAMS
 
@@ -70,7 +70,7 @@ class Reader
     short.gsub(NAMED, "\\1 #{pid}").gsub(NUMBER, pid.to_s)
   end
 
-  # What `culet doctor` finds depends on the machine: its status 1 is no failure here. Programs that are compared stop
+  # Status 1 of `culet doctor` is not a failure: its findings depend on the machine. Programs that are compared stop
   # until they have been sampled.
   def write_culet
     command = "#{RbConfig.ruby} -I#{ROOT}/lib -r#{ROOT}/bin/gems.rb $more #{ROOT}/exe/culet \"$@\""
