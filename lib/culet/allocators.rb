@@ -20,8 +20,8 @@ module Culet
     # @return [Array<Definition>]
     def definitions = CATALOGUE
 
-    # @param spec [String] "NAME[:SETTING[,SETTING...]]", each KEY=VALUE or "trim", e.g. "glibc:trim,arena_max=2"; in
-    #   place of the name the path of a library, with a slash
+    # @param spec [String] "NAME[:SETTING[,SETTING...]]", each KEY=VALUE or "trim", e.g. "glibc:trim,arena_max=2"; NAME
+    #   may be the path of a library, with a slash
     # @return [Choice]
     # @raise [UsageError] for an unknown name, a file that is no allocator, or a malformed setting
     def parse(spec)
@@ -45,13 +45,13 @@ module Culet
     def culet_library = Native.find("libculet.so") || raise(Error, Native.missing_reason("libculet.so"))
 
     # @param path [String] a library's path or file name
-    # @return [String, nil] the name of the allocator it belongs to
+    # @return [String, nil] the name of the library's allocator
     def of_library(path)
       [*CATALOGUE, SNMALLOC].find { |definition| definition.name != "glibc" && definition.library?(path) }&.name
     end
 
     # @param elf [Elf]
-    # @return [String, nil] the name of the allocator that the file contains, by what it exports
+    # @return [String, nil] the name of the allocator, recognised by an exported symbol
     def of_elf(elf) = CATALOGUE.find { |definition| definition.symbol && elf.defines?(definition.symbol) }&.name
 
     # @param environment [#keys]
@@ -63,7 +63,7 @@ module Culet
       end
     end
 
-    # What it exports tells more than its name.
+    # The exported symbols are more reliable than the file name.
     def definition_of(file)
       name = of_elf(file.elf) || of_library(file.path)
       [*CATALOGUE, SNMALLOC].find { |definition| definition.name == name } || UNKNOWN
@@ -75,7 +75,7 @@ module Culet
         "write another one as the path of its library, e.g. ./libjemalloc.so.2#{hint}"
     end
 
-    # An empty word is a mistake that is to be named.
+    # Keeps empty words, so that the message names them.
     def words(text) = text.empty? ? [""] : text.split(",", -1)
 
     def settings(definition, pairs)

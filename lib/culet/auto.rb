@@ -7,8 +7,8 @@ require_relative "runtime/trim/settings"
 
 module Culet
   # `require "culet/auto"` returns free memory to the kernel after each major garbage collection of this process and of
-  # the processes it forks. CULET_TRIM changes that (see Trim::Settings). If trims are impossible, one warning goes to
-  # stderr.
+  # the processes that it forks. CULET_TRIM has options (see Trim::Settings). If trims are impossible, one warning goes
+  # to stderr.
   #
   # The extension defines Culet::Trim.start(at_once, minimum_bytes, interval_seconds), which returns nil or the reason
   # of a failure.

@@ -12,19 +12,19 @@ require_relative "system/background_thread"
 require_relative "system/memory_group"
 
 module Culet
-  # With CULET_BLACKBOX=DIR, every process that loads a part of culet keeps a file of 256 KiB in DIR, and so does each
-  # process that it forks: where its memory is, second by second, the largest sites of the memory profile if that is on,
-  # and the last requests and jobs. A process that ends removes its file. After a SIGKILL the file is whole, and
-  # `culet autopsy DIR` says what the process held. The next process that starts, or the one that has forked it, writes
-  # a summary of three lines to stderr.
+  # With CULET_BLACKBOX=DIR, every process that loads a part of culet, and each process that it forks, keeps a file of
+  # 256 KiB in DIR: the levels of its memory each second, the largest sites of the memory profile if that is on, and the
+  # last requests and jobs. A process that exits removes its file. After a SIGKILL the file remains, and
+  # `culet autopsy DIR` reports its contents. The parent, or the next process that starts, writes a summary of three
+  # lines to stderr.
   #
   # Requests and jobs are the blocks of Culet::Profile.label, so `use Culet::Profile::Rack` and the like name them.
   #
   # The extension defines:
   # - Culet::BlackBox.running?: whether this process has a black box
-  # - Culet::BlackBox.stats: a Hash of what it has written, and of its cost
+  # - Culet::BlackBox.stats: a Hash of the records written, and of their cost
   module BlackBox
-    # Between two looks at the forked processes.
+    # Interval of the checks for ended children.
     WATCH_SECONDS = 0.5
     # Summaries that a process writes when it starts.
     SUMMARIES = 3
@@ -33,18 +33,18 @@ module Culet
     FULL = [Errno::ENOSPC, Errno::EDQUOT].freeze
     private_constant :WATCH_SECONDS, :SUMMARIES, :NAME_BYTES, :FULL
 
-    # Without a lock, which a signal handler could not take: Ruby runs each call of an Array's or a Hash's methods whole.
+    # Not locked, because a signal handler cannot take a Mutex; the GVL makes each call of an Array or a Hash atomic.
     @children = []
-    @statuses = {} # of processes that were waited for: the signal, or 0
-    @missing = {} # whose status was not known at the last look
+    @statuses = {} # pid => the signal that ended the child, or 0; of children that the program has waited for
+    @missing = {} # pid => true, of ended children whose status is not known
 
     class << self
-      # Starts the black box of this process and of those that it will fork. Does nothing if there is one.
+      # Starts the black box of this process and of the processes that it will fork, unless one is running.
       #
-      # @param folder [String] where the files are; it is made if it is missing
-      # @param look_seconds [Integer] least time between two looks at what keeps the memory, which are taken when the
-      #   limit of the control group comes near; 0: none are
-      # @return [String, nil] a sentence if there is none: the program runs on without it
+      # @param folder [String] the folder of the files; created if it is missing
+      # @param look_seconds [Integer] minimum interval of the analyses of retention, which run near the limit of the
+      #   control group; 0: none
+      # @return [String, nil] the reason if the black box cannot start
       def start(folder, look_seconds: Settings::LOOK_SECONDS)
         return if running?
         return "there is no black box: #{Native.missing_reason("culet.so")}" unless Culet.native?
@@ -59,24 +59,24 @@ module Culet
         nil
       end
 
-      # Notes the limit that holds now. The latest ones are kept.
+      # Records the memory limit. The file keeps the latest records.
       #
-      # @param bytes [Integer, nil] nil: there is none
-      # @param source [String] where it comes from
+      # @param bytes [Integer, nil] nil: no limit
+      # @param source [String] the origin of the limit, e.g. "memory.max"
       # @return [void]
       def limit(bytes, source) = write_note("limit #{source}", bytes)
 
-      # Notes a step that was taken to stay below the limit. The latest ones are kept.
+      # Records a step towards staying below the limit. The file keeps the latest records.
       #
       # @param name [String]
-      # @param freed_bytes [Integer, nil] how much it has freed
+      # @param freed_bytes [Integer, nil] the memory that the step freed
       # @return [void]
       def step(name, freed_bytes: nil) = write_note("step #{name}", freed_bytes)
 
       # @return [String, nil] path of this process's file
       def path = (@file&.path if running?)
 
-      # A forked process begins a file of its own.
+      # Opens a new file in a forked process.
       #
       # @api private
       def begin_in_child
@@ -88,7 +88,7 @@ module Culet
         open_file or warn("culet: #{problem}")
       end
 
-      # The processes that were forked are those of another process now.
+      # Called in a forked process, whose parent has the children.
       #
       # @api private
       def forget_children
@@ -98,16 +98,16 @@ module Culet
         @watcher = nil
       end
 
-      # The program has waited for a process.
-      #
       # @api private
+      # @param status [Process::Status] of a process that the program has waited for
       def ended(status)
         @statuses[status.pid] = status.termsig.to_i if @children.include?(status.pid)
       end
 
-      # Looks from time to time whether a forked process has been killed.
+      # Reports the forked process when it is killed.
       #
       # @api private
+      # @param pid [Integer]
       def watch(pid)
         return unless running?
 
@@ -115,7 +115,7 @@ module Culet
         @watcher = BackgroundThread.start("culet-blackbox") { watch_children } unless @watcher&.alive?
       end
 
-      # The process ends by its own will.
+      # Removes the file, because the process exits.
       #
       # @api private
       # @return [true]
@@ -124,7 +124,7 @@ module Culet
         @ended = true
       end
 
-      # The process becomes another program or ends, unless the block returns or raises.
+      # Removes the file around a block that calls `exec` or `exit!`, and opens a new one if the block fails.
       #
       # @api private
       # @return [Object] the block's value
@@ -142,7 +142,7 @@ module Culet
 
       private
 
-      # On a full volume, files of ended processes give way, one after the other.
+      # On a full volume, removes files of ended processes until the new one fits.
       def open_file
         @file = @folder.create
         files = MemoryGroup.files
@@ -169,10 +169,10 @@ module Culet
         @file = nil
         File.unlink(path)
       rescue SystemCallError
-        nil # it was removed, or the folder is not writable any more
+        nil # another process has removed it, or the folder is not writable
       end
 
-      # Registered first, so that it runs after the program's own handlers.
+      # The first handler to be registered runs last, after the program's own.
       def end_at_exit
         return if @registered
 
@@ -180,7 +180,7 @@ module Culet
         at_exit { end_of_process($!) }
       end
 
-      # Who runs out of memory wants to know why.
+      # After a NoMemoryError the file stays for `culet autopsy`.
       def end_of_process(error)
         return close_file unless error.is_a?(NoMemoryError) && running?
 
@@ -211,7 +211,6 @@ module Culet
         end
       end
 
-      # A zombie's status says which signal it was.
       def look_at(pid)
         status = ended_status(pid) or return
         file = @folder.files(own: true).find { |path| path[/culet-(\d+)-/, 1].to_i == pid }
@@ -219,7 +218,7 @@ module Culet
         # A zombie's file is locked until the last of its threads has ended.
         return if file && !unlocked && File.exist?("/proc/#{pid}")
 
-        # Of two threads that were started at once, one tells of it.
+        # Of two watchers that were started at once, only the first reports the process.
         first = @children.delete(pid)
         [@missing, @statuses].each { |all| all.delete(pid) }
         return unless first && unlocked
@@ -231,7 +230,7 @@ module Culet
         warn("culet: the black box of process #{pid} cannot be read (#{e.message})")
       end
 
-      # @return [Integer, Symbol, nil] the signal that ended the process, 0: none; :unknown; nil: it runs
+      # @return [Integer, Symbol, nil] the signal that ended the process; 0: none; :unknown; nil: the process runs
       def ended_status(pid)
         return @statuses[pid] if @statuses.key?(pid)
 
@@ -240,7 +239,7 @@ module Culet
 
         fields.last.match?(/\A\d+\z/) ? fields.last.to_i & 0x7f : :unknown
       rescue Errno::ENOENT, Errno::ESRCH
-        # It was waited for a moment ago, or its status went elsewhere (Process.detach).
+        # The program is waiting for the process, or has used Process.detach: the second check decides.
         status = @statuses[pid] || (:unknown if @missing[pid])
         @missing[pid] = true
         status

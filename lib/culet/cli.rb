@@ -25,12 +25,12 @@ module Culet
       "cow" => [:Cow, "show which memory forked workers share with their parent"],
       "requires" => [:Requires, "measure each require; find code that never runs"],
       "strings" => [:Strings, "find duplicate strings and what sharing them would free"],
-      "retain" => [:Retain, "find out who keeps the memory of a program"],
+      "retain" => [:Retain, "find out what keeps the memory of a program"],
       "profile" => [:Profile, "find the code that holds the memory of a program"],
       "autopsy" => [:Autopsy, "find out what killed a process, and what it held"],
       "top" => [:Top, "watch the memory of process trees on a terminal"],
       "live" => [:Live, "watch the memory of process trees in a browser"],
-      "limit" => [:Limit, "show the memory limit of a process and what keeps it"],
+      "limit" => [:Limit, "show the memory limit of a process and the steps taken"],
       "compare" => [:Compare, "compare allocators on Ruby workloads"],
       "trace" => [:Trace, "record every allocation of a program"],
       "replay" => [:Replay, "replay a recorded trace on several allocators"],
@@ -42,14 +42,14 @@ module Culet
     SECOND_WORDS = { %w[cow experiment] => ["cow_experiment", :CowExperiment],
                      %w[requires --unused] => ["requires_unused", :RequiresUnused] }.freeze
 
-    # Verbs of an earlier version that still work: what they are called now (docs/versioning.md).
+    # Deprecated names of verbs => present names (docs/versioning.md).
     RENAMED = { "signal" => %w[snapshot --objects], "require" => %w[requires] }.freeze
 
     # Exit statuses.
     EXIT_OK = 0
     EXIT_FAILED = 1
     EXIT_LIMIT = 3
-    # Added to the number of the signal that ended a command, as in a shell.
+    # A command that a signal ended has this status plus the signal's number, as in a shell.
     EXIT_SIGNAL = 128
 
     module_function
@@ -59,9 +59,8 @@ module Culet
     # @param argv [Array<String>] the arguments after `culet`
     # @param out [IO] for reports
     # @param err [IO] for progress, messages and errors
-    # @return [Integer] the exit status: 0 done, 1 failed, 2 wrong usage, 3 a limit was exceeded, 128 and a signal's
-    #   number after that signal; of a verb that runs a command, the command's own where that is not 0, 127 where there
-    #   is no such command and 126 where it cannot be run
+    # @return [Integer] the exit status: 0 done, 1 failed, 2 wrong usage, 3 limit exceeded, 128 plus the number of a
+    #   signal. Verbs that run a command: the status of the command if not 0, 127 command not found, 126 not executable
     # @yield after the verb is loaded, before it runs
     def run(argv, out: $stdout, err: $stderr, &loaded)
       out = Output.new(out)
@@ -80,7 +79,7 @@ module Culet
     rescue Interrupt
       EXIT_SIGNAL + ::Signal.list.fetch("INT")
     rescue RuntimeError => e
-      # RubyGems makes one of an Interrupt that comes while it loads a file.
+      # RubyGems raises a RuntimeError if an Interrupt comes while it loads a file.
       raise unless e.cause.is_a?(Interrupt)
 
       EXIT_SIGNAL + ::Signal.list.fetch("INT")
@@ -100,7 +99,7 @@ module Culet
       EXIT_OK
     end
 
-    # @return [Array<String>] the words, with the present name of the verb
+    # @return [Array<String>] the words, with the current name of the verb
     def current(words, err)
       verb, *rest = words
       name = RENAMED[verb] or return words

@@ -7,7 +7,7 @@ module Culet
     attr_reader :exit_status
 
     # @param error [SystemCallError, IOError]
-    # @return [String] what its message says, without the function and the file that Ruby names
+    # @return [String] the message without the function and the file that Ruby adds
     def self.reason(error) = error.message.scrub("?").sub(/ [@-] .*/, "").downcase
 
     # @param message [String] one sentence

@@ -12,7 +12,7 @@ module Culet
   # `falcon serve --preload`.
   module Falcon
     # @param application [#call] a Rack application
-    # @return [#call] it, with its middleware
+    # @return [#call] the application in culet's middleware
     def self.new(application)
       require_relative "blackbox" if ENV["CULET_BLACKBOX"]
       require_relative "limit" if ENV.fetch("CULET_LIMIT", "off") != "off"

@@ -13,15 +13,15 @@ require_relative "runtime/limit/escalation"
 require_relative "runtime/limit/monitor"
 
 module Culet
-  # `require "culet/limit"` keeps this process, and those it forks, below its memory limit: that of the control group or
-  # RLIMIT_AS, or what CULET_LIMIT says (auto, 512M, 85%, off). Without a limit it changes nothing.
+  # `require "culet/limit"` keeps this process, and the processes that it forks, below the memory limit: that of the
+  # control group, RLIMIT_AS, or the value of CULET_LIMIT (auto, 512M, 85%, off). Without a limit nothing changes.
   #
-  # Near the limit, free memory is returned, and Ruby collects garbage earlier. If that does not suffice, these steps
-  # follow, each logged with its figures: trim, callbacks, collection, restart of the process at a boundary. Only
-  # servers restart (Puma, Sidekiq, or `restarts_by`); a program alone is never ended.
+  # Near the limit, free memory goes back to the kernel and Ruby collects garbage earlier. If the use still rises, these
+  # steps follow, each with a line in the log: trim, callbacks, collection, restart at a boundary. Only servers restart
+  # (Puma, Sidekiq and others, or `restarts_by`); culet never ends another program.
   module Limit
     class << self
-      # Starts, or changes the limit.
+      # Starts keeping the limit, or changes the limit.
       #
       # @param limit [Symbol, String] :auto, a size ("512M"), or a part of the kernel's limit ("85%")
       # @return [Boolean] whether there is a limit to keep
@@ -41,7 +41,7 @@ module Culet
         @monitor = nil
       end
 
-      # Registers a block that frees memory: called near the limit if a trim did not suffice, in a thread of its own.
+      # Registers a block that frees memory. A thread of culet calls the block near the limit, after a trim.
       #
       # @param event [Symbol] :pressure
       # @return [void]
@@ -54,21 +54,20 @@ module Culet
         nil
       end
 
-      # To be called between two requests or jobs by programs that are not on a supported server: a collection that
-      # waits is done here.
+      # Runs a pending collection. Programs without a supported server call this method between two requests or jobs.
       #
-      # @return [Boolean] whether the process is to end here, because it is at its limit and nothing else helps; true
-      #   only if `restarts_by` was called without a block
+      # @return [Boolean] true if the program should end here, because no other step has kept the limit; only after
+      #   `restarts_by` without a block
       def each_boundary
         boundary.pass
         ends?
       end
 
-      # Says how this process restarts at its limit, when no other step suffices.
+      # Sets the way in which this process restarts at its limit, after all other steps.
       #
-      # @param interval [Numeric] least seconds between two restarts; default: `restart_interval`
+      # @param interval [Numeric] minimum seconds between two restarts; default: `restart_interval`
       # @yield ends the process, or one of its workers, gracefully; returns a detail for the log, or :nothing if
-      #   nothing can be restarted now. Without a block, `each_boundary` returns true.
+      #   no worker can restart. Without a block, `each_boundary` returns true.
       # @return [void]
       def restarts_by(interval: restart_interval, &block)
         require_relative "runtime/limit/restart"
@@ -78,7 +77,7 @@ module Culet
         nil
       end
 
-      # @return [Numeric] least seconds between two restarts
+      # @return [Numeric] minimum seconds between two restarts
       def restart_interval = @restart_interval ||= 60
 
       # @param seconds [Numeric] to be set before the server starts
@@ -89,9 +88,9 @@ module Culet
         @restart_interval = seconds
       end
 
-      # @return [Hash{String => Object}] what `culet limit --json` prints: "limit_bytes", "source", "used_bytes",
-      #   "headroom_bytes" (nil without a limit) and "steps", a list of "at", "step", "freed_bytes"; and "native", what
-      #   the native thread did
+      # @return [Hash{String => Object}] the document of `culet limit --json`: "limit_bytes", "source", "used_bytes",
+      #   "headroom_bytes" (nil without a limit), "steps" (each with "at", "step", "freed_bytes") and "native" (counters
+      #   of the native thread)
       def status
         return monitor.status if monitor
 
@@ -112,13 +111,14 @@ module Culet
         end
       end
 
-      # For servers whose workers decide for themselves.
+      # For servers without a master that chooses the worker to restart.
       #
       # @api private
-      # @return [Boolean] whether no process that shares this one's limit has restarted for so long; then this one may
+      # @param seconds [Numeric]
+      # @return [Boolean] true if this process may restart: no process with the same limit has restarted for `seconds`
       def claim_restart(seconds) = claim((seconds * 1000).to_i)
 
-      # Each_boundary returns true from now on.
+      # Makes `each_boundary` return true.
       #
       # @api private
       # @return [String]
@@ -131,9 +131,8 @@ module Culet
       # @return [Boolean] whether this process ends at a boundary
       def ends? = @ends == true
 
-      # The process that a restart ends: itself, or a worker. Those forked from this one see it.
-      #
       # @api private
+      # @param pid [Integer] the process that a restart ends, this one or a worker; forked processes can read it
       def ending=(pid)
         self.ending_process = pid
       end
@@ -146,7 +145,7 @@ module Culet
       # @return [Steps::Restart, nil]
       attr_reader :restart
 
-      # How this process serves fewer requests at a time near its limit.
+      # Sets the step that reduces the threads near the limit.
       #
       # @api private
       # @param step [Steps::Threads]
@@ -160,7 +159,7 @@ module Culet
       attr_reader :threads
 
       # @api private
-      # @return [Proc] gets each line of the log
+      # @return [Proc] writes a line of the log
       def log = @log ||= ->(line) { warn(line) }
 
       # Starts as CULET_LIMIT says.
@@ -178,7 +177,7 @@ module Culet
         ["the memory limit is not kept: #{e.message}"]
       end
 
-      # Before and after a fork, in the parent.
+      # Called in the parent before and after a fork.
       #
       # @api private
       def forking
@@ -186,7 +185,7 @@ module Culet
         monitor&.wake if cluster
       end
 
-      # In a forked child: the parent's threads are gone.
+      # Starts the threads again in a forked child.
       #
       # @api private
       def forked
@@ -198,7 +197,7 @@ module Culet
         warn("culet: the memory limit is not kept in process #{::Process.pid}: #{e.message}")
       end
 
-      # The workers of this process, which the limit is for too.
+      # Sets the workers that share the limit with this process.
       #
       # @api private
       def cluster=(cluster)

@@ -11,18 +11,18 @@ require_relative "scope"
 require_relative "text/size"
 
 module Culet
-  # Memory limits as assertions, for any test framework; `culet/minitest` and `culet/rspec` install them. Those of a
-  # size measure one process once and explain a failure by level.
+  # Memory limits as assertions, for any test framework; `culet/minitest` and `culet/rspec` install them. The message of
+  # a failed size limit has the levels of the process.
   #
   # The including class defines `culet_assert(passed, &message)`, which counts an assertion and fails with the block's
   # text.
   module Limits
-    # Fails when a process has more private memory than the limit. Pages shared with other processes do not count:
-    # neither libraries, nor what a forked worker still shares with its parent.
+    # Fails when a process has more private memory than the limit. Pages shared with other processes, such as libraries
+    # and the inherited pages of a forked worker, do not count.
     #
     # @param limit [Integer, String] bytes, or "80MB"
     # @param pid [Integer] a process, this one by default
-    # @yield what to do before the measurement
+    # @yield before the measurement
     # @return [Object] the result of culet_assert
     # @raise [ArgumentError] when the limit is not a size
     # @raise [Culet::Error] when the process cannot be read
@@ -33,7 +33,7 @@ module Culet
       culet_assert(memory.private_bytes < most) { memory.explanation(most) }
     end
 
-    # Forks, runs the block in the child, and fails when the child then shares too little of what it inherited.
+    # Forks, runs the block in the child, and fails when the child then shares too little of its inherited memory.
     #
     # @param at_least [Float] share of the inherited bytes that must still be shared, 0 to 1
     # @param max_private [Integer, String, nil] limit of the child's private memory in bytes, or "80MB"; nil: none
@@ -53,15 +53,15 @@ module Culet
       culet_assert(after.private_bytes <= most) { after.explanation_of_private(most) } if most
     end
 
-    # Fails when the memory that this process has in use grows with each call of the block: what malloc has given out,
-    # and Ruby's objects. After a warm-up the calls are made in 20 batches, and the process is collected and read after
-    # each. Growth is more than 4 bytes a call in 16 of the 20 batches, and again in a second series: without growth
-    # the assertion fails in less than one of 10,000 cases. Where the allocator does not tell what is in use (mimalloc,
-    # musl) Ruby's objects alone are judged, and a warning says so.
+    # Fails when the memory in use of this process, blocks of malloc and Ruby's objects, grows with each call of the
+    # block. After a warm-up the calls run in 20 batches, each followed by a collection and a reading. The assertion
+    # fails if 16 of the 20 batches grow by more than 4 bytes a call, in each of two series; without growth this happens
+    # in less than one of 10,000 cases. On allocators that do not report the memory in use (mimalloc, musl) the
+    # assertion measures Ruby's objects only, and warns.
     #
-    # @param times [Integer] calls of a series, at least 20; where nothing grows, one series and the warm-up are made
-    # @param warm_up [Integer, nil] calls before that, at least; nil: a quarter of `times`
-    # @yield the work; nothing else should allocate meanwhile
+    # @param times [Integer] calls of a series, at least 20; the second series runs only if the first one has grown
+    # @param warm_up [Integer, nil] minimum number of calls before the first series; nil: a quarter of `times`
+    # @yield the work; no other thread should allocate meanwhile
     # @return [Object] the result of culet_assert
     # @raise [ArgumentError] without a block, or when a number is invalid
     def assert_no_memory_growth(times: 200, warm_up: nil, &work)
@@ -70,7 +70,7 @@ module Culet
       culet_assert(!growth.grows?) { growth.explanation }
     end
 
-    # Writes why a verdict of growth covers less than it could, once.
+    # Warns once if the growth of malloc was not measured.
     #
     # @api private
     # @param growth [MemoryGrowth]

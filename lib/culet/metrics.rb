@@ -13,12 +13,12 @@ require_relative "runtime/metrics/server"
 
 module Culet
   # `require "culet/metrics"` makes the memory of this process available to monitoring systems. Nothing runs until
-  # Culet::Metrics.start, which collects the figures of this process and of those it forks later, and serves them over
-  # HTTP with an address: CULET_METRICS=9394, or `start(9394)`. `plugin :culet` in Puma and culet/sidekiq call it.
+  # Culet::Metrics.start, which collects the metrics of this process and of the processes that it forks later. With an
+  # address (CULET_METRICS=9394, or `start(9394)`) it also serves them over HTTP. `plugin :culet` in Puma and
+  # culet/sidekiq call `start`.
   #
-  # `use Culet::Metrics::Rack` serves the same at /metrics of the application. `Culet::Metrics.instrument` makes the
-  # figures of this process instruments of OpenTelemetry, prometheus-client and Yabeda; Culet::Metrics::StatsD sends
-  # them.
+  # `use Culet::Metrics::Rack` serves the metrics at /metrics of the application. `Culet::Metrics.instrument` registers
+  # the metrics of this process with OpenTelemetry, prometheus-client and Yabeda. Culet::Metrics::StatsD sends them.
   module Metrics
     { Rack: "rack", OpenTelemetry: "opentelemetry", PrometheusClient: "prometheus_client", Yabeda: "yabeda",
       StatsD: "statsd" }.each do |constant, file|
@@ -26,16 +26,16 @@ module Culet
     end
 
     CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-    # A constant that a library defines => the constant above that makes its instruments.
+    # Constant of a library => constant of Metrics that makes the library's instruments.
     LIBRARIES = { "OpenTelemetry::SDK::Metrics" => :OpenTelemetry, "Prometheus::Client" => :PrometheusClient,
                   "Yabeda" => :Yabeda }.freeze
     private_constant :LIBRARIES
 
     class << self
-      # Sites of the profile that are reported, the largest first, if culet/profile runs. Each costs two series per
-      # process, and their report some 10 ms per minute.
+      # The number of sites of the memory profile among the metrics, the largest first. Each site is two series per
+      # process; the profile is read once a minute, in some 10 ms.
       #
-      # @return [Integer] 0 by default: none
+      # @return [Integer] default: 0
       def sites = @sites ||= 0
 
       # @param number [Integer] 0 to 100
@@ -47,16 +47,16 @@ module Culet
         @sites = number
       end
 
-      # Collects the figures of this process, and of those it forks from now on. In a forked process, whose parent
-      # collects already, it does nothing. Further calls replace the address.
+      # Collects the metrics of this process and of the processes that it forks later. Does nothing in a forked process
+      # whose parent collects. Further calls replace the address.
       #
-      # @param address [String, Integer, nil] where to serve them: a port of 127.0.0.1, "HOST:PORT" or "unix:/PATH";
-      #   nil: nowhere. Default: CULET_METRICS
-      # @param token [String, nil] that requests must bear. Default: CULET_METRICS_TOKEN
-      # @param hosts [Array<String>] names by which clients without a token may call this machine, beside addresses and
-      #   names without a dot. Default: CULET_METRICS_HOSTS
-      # @param workers [#call, nil] returns the label `worker` by process number
-      # @return [Boolean] whether they are collected and, with an address, served; otherwise a warning says why not
+      # @param address [String, Integer, nil] the address to serve: a port of 127.0.0.1, "HOST:PORT" or "unix:/PATH";
+      #   nil: none. Default: CULET_METRICS
+      # @param token [String, nil] the bearer token that requests must have. Default: CULET_METRICS_TOKEN
+      # @param hosts [Array<String>] accepted names in the Host header of requests without a token, beside addresses
+      #   and names without a dot. Default: CULET_METRICS_HOSTS
+      # @param workers [#call, nil] returns the label `worker` for a process number
+      # @return [Boolean] false, after a warning with the reason, if the metrics are not collected or not served
       def start(address = ENV.fetch("CULET_METRICS", nil), token: ENV.fetch("CULET_METRICS_TOKEN", nil),
                 hosts: ENV.fetch("CULET_METRICS_HOSTS", "").scrub.split(/[\s,]+/), workers: nil)
         return false if @forked
@@ -72,7 +72,7 @@ module Culet
         false
       end
 
-      # Serves and collects nothing any more. Forked processes go on alone.
+      # Stops collecting and serving in this process, not in forked ones.
       #
       # @return [void]
       def stop
@@ -80,30 +80,29 @@ module Culet
         @server = @collector = @forked = nil
       end
 
-      # The figures of this process and of those that it forked since `start`; in a forked process the same, from its
-      # parent. A process that does not report within half a second is shown with its last report. Nothing is stopped,
-      # and no request waits.
+      # The metrics of the process that called `start` and of its forked processes. For a process that does not report
+      # within half a second, the text has the last report. No request waits meanwhile.
       #
       # @return [String] in the format of Prometheus
       # @raise [Culet::Error] when the parent does not answer within five seconds, or descriptors are lacking
       def text = (@collector || @forked)&.text || Exposition.text(own)
 
-      # The figures of this process alone.
+      # The metrics of this process alone.
       #
       # @return [Array<Array(String, Hash{String => String}, Numeric)>] name, labels and value
       def samples = own.flat_map(&:last)
 
-      # Makes the figures of this process instruments of the libraries that are loaded. With yabeda-prometheus, Yabeda
-      # exports them to prometheus-client.
+      # Registers the metrics of this process with the loaded libraries of OpenTelemetry, prometheus-client and Yabeda.
+      # With yabeda-prometheus, Yabeda exports them to prometheus-client.
       #
-      # @return [Array<Symbol>] of :OpenTelemetry, :PrometheusClient and :Yabeda those that got them
+      # @return [Array<Symbol>] the libraries: :OpenTelemetry, :PrometheusClient, :Yabeda
       def instrument
         found = LIBRARIES.filter_map { |library, name| name if Object.const_defined?(library) }
         found.delete(:PrometheusClient) if Object.const_defined?("Yabeda::Prometheus")
         found.each { |name| const_get(name).install }
       end
 
-      # In a forked child: the parent's threads are gone.
+      # Called in a forked child, which has no threads of its parent.
       #
       # @api private
       def forked
@@ -114,7 +113,7 @@ module Culet
         @forked = parent&.join
       end
 
-      # The process goes on as its own child, without threads.
+      # Called after Process.daemon, which leaves a child without threads.
       #
       # @api private
       def daemonized
@@ -144,7 +143,7 @@ module Culet
       end
     end
 
-    # Tells forked processes who collects their figures.
+    # Connects forked processes to the collector of their parent.
     #
     # @api private
     module Forks

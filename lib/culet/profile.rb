@@ -5,27 +5,27 @@ return if Culet::Native.another_copy?(__FILE__, "culet/profile")
 
 require_relative "runtime/profile/labels"
 require_relative "runtime/profile/settings"
-# Not when it is needed: trap handlers cannot load files.
+# Loaded at once, because trap handlers cannot load files.
 require_relative "system/atomic_file"
 
 Culet.send(:mark, "profile") if Culet.native?
 
 module Culet
-  # `require "culet/profile"` makes the memory profile available: which code allocated what is in use. It is off until
-  # Culet::Profile.start, CULET_PROFILE=512k (see Settings) or `culet profile PID`. Forked processes go on with it. What
-  # malloc returns is sampled if the process runs on culet's allocator; Ruby's objects always.
+  # `require "culet/profile"` makes the memory profile available, which shows the code that allocated the memory in use.
+  # Culet::Profile.start, CULET_PROFILE=512k (see Settings) or `culet profile PID` turns the profile on; forked
+  # processes continue it. The profile samples Ruby's objects and, on culet's allocator, blocks of malloc.
   #
   # The extension defines:
-  # - Culet::Profile.stop: ends sampling; the samples so far are kept, and are followed until they are freed
-  # - Culet::Profile.booted: the program has booted; the view growth begins here. A forked process has its own, which
-  #   begins with the fork; so does the first label (a request, a job)
+  # - Culet::Profile.stop: ends sampling; samples are kept until their memory is freed
+  # - Culet::Profile.booted: marks the end of the boot, where the view growth begins. Without a call, growth begins at
+  #   the fork of a worker or at the first label (a request, a job)
   # - Culet::Profile.running?: whether this process samples
-  # - Culet::Profile.sample_bytes: the mean distance of two samples
-  # - Culet::Profile.label(name: value) { }: what the block allocates has these labels too; nil removes one
+  # - Culet::Profile.sample_bytes: the mean distance of two samples in bytes
+  # - Culet::Profile.label(name: value) { }: adds labels to the allocations of the block; nil removes a label
   # - Culet::Profile.labels: the labels in effect, a Hash
   module Profile
     class << self
-      # Starts sampling. Forgets what an earlier profile has found, unless that still runs: then the distance changes.
+      # Starts sampling with an empty profile. If the profile is running, only changes the distance of samples.
       #
       # @param sample_bytes [Integer] mean distance of two samples in bytes
       # @return [void]
@@ -42,9 +42,9 @@ module Culet
 
       # Writes the profile so far as a file for `culet profile FILE`.
       #
-      # @param path [String] the file; it is private (mode 0600) and appears when it is complete
+      # @param path [String] the file, of mode 0600, which appears when it is complete
       # @return [String] the path
-      # @raise [Culet::Error] when it cannot be written; no part of it remains
+      # @raise [Culet::Error] when the file cannot be written, or without the native extension; no partial file remains
       def write(path)
         raise Error, Native.missing_reason("culet.so") unless Culet.native?
 
@@ -52,7 +52,7 @@ module Culet
         path
       end
 
-      # The profile so far, as `culet profile --json` prints it.
+      # The profile so far, as the document of `culet profile --json`.
       #
       # @param view [Symbol] :live, :allocated, :peak, :growth
       # @return [Hash{String => Object}] the keys of docs/json.md

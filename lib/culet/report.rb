@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Loads what Culet.report, Culet.snapshot and Culet::Profile.report need. Otherwise their first call does, in which Ruby
-# waits for its turn at each file beside busy threads, and which a trap handler cannot make.
+# Loads the files of Culet.report, Culet.snapshot and Culet::Profile.report at boot. Without this file their first call
+# loads them, which is slow beside busy threads (each `require` waits for the GVL) and impossible in a trap handler.
 require_relative "../culet"
 require_relative "model/agent/records"
 require_relative "model/profile"

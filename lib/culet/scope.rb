@@ -12,10 +12,10 @@ require_relative "scope/own_reader"
 require_relative "scope/recorder"
 
 module Culet
-  # The memory of a running process. The program culet-scope (scope/) reads a process and writes one stream, described
+  # The memory of a running process. The program culet-scope (reader/) reads a process and writes one stream, described
   # in reader/format.h.
   #
-  #   Reader        runs it on a process; Recorder repeatedly; OwnReader on this process
+  #   Reader        runs culet-scope on a process; Recorder repeatedly; OwnReader on this process
   #   Stream        the bytes: header, records, checksum
   #   Builder       makes a Snapshot of a stream
   #   Snapshot      one process at one time: mappings, regions, arenas, Ruby's pages

@@ -8,10 +8,10 @@ require_relative "runtime/sidekiq/quiet_periods"
 
 module Culet
   # `require "culet/sidekiq"` in an initializer, or in the file of -r: a Sidekiq server returns free memory after major
-  # garbage collections (culet/auto, configured by CULET_TRIM), and collects and trims once in each quiet period. With
-  # CULET_BLACKBOX, jobs have labels. With CULET_LIMIT, or culet/limit loaded before, the server keeps its memory limit
-  # (see Limit::Sidekiq). With CULET_METRICS, the server serves its metrics on that port. Other processes that require
-  # this file are unchanged. Quiet periods need Sidekiq 6.5 or later.
+  # garbage collections (culet/auto, configured by CULET_TRIM), and collects and trims once in each quiet period
+  # (Sidekiq 6.5 and later). With CULET_BLACKBOX, jobs have labels. With CULET_LIMIT, or if culet/limit is loaded first,
+  # the server keeps its memory limit (see Limit::Sidekiq). With CULET_METRICS, the server serves metrics on that port.
+  # Processes that only push jobs are unchanged.
   module Sidekiq
     # @param config [Sidekiq::Config] of a server process
     # @return [void]

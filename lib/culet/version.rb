@@ -4,6 +4,6 @@ module Culet
   # The version of the gem.
   VERSION = "0.1.0"
 
-  # Where the project is published: a reserved name until it is.
+  # The address of the project, on a reserved domain until the project is published.
   HOMEPAGE = "https://culet.example"
 end

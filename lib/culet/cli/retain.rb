@@ -16,7 +16,7 @@ require_relative "../tools/retain"
 
 module Culet
   module CLI
-    # `culet retain`: who keeps the memory of a program.
+    # `culet retain`: what keeps the memory of a program.
     class Retain < Command
       include CommandRun
       include ProcessArguments
