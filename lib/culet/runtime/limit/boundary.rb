@@ -4,8 +4,8 @@ require_relative "../../system/clock"
 
 module Culet
   module Limit
-    # The place between two requests or jobs, where a pause disturbs least. The program calls `pass` there; the monitor
-    # has work done there.
+    # The moment between two requests or jobs, in which a pause delays no work. The program calls `pass` at this moment;
+    # the monitor calls `run` to have a block run there.
     class Boundary
       def initialize
         @lock = Mutex.new
@@ -15,7 +15,7 @@ module Culet
         @passed = false
       end
 
-      # Called by the program between two units of work. Costs a read of an instance variable while nothing waits.
+      # Runs the blocks that wait. Without any, the call reads one instance variable.
       def pass
         @passed = true
         return unless @work
@@ -31,10 +31,10 @@ module Culet
         end
       end
 
-      # Has work done at the next boundary.
+      # Runs a block at the next boundary, and waits for its end.
       #
-      # @param seconds [Float] how long to wait for the boundary
-      # @return [Boolean] whether it was done; false at once in a program that has no boundaries
+      # @param seconds [Float] maximum time until the boundary
+      # @return [Boolean] whether the block ran; false at once in a program without boundaries
       def run(seconds, &work)
         return false unless @passed
 

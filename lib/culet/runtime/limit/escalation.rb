@@ -4,21 +4,23 @@ require_relative "../../system/clock"
 
 module Culet
   module Limit
-    # Takes the steps in their order, each only if those before did not suffice. After a pass that did not suffice the
-    # next waits, longer each time, unless more is in use than then.
+    # Takes the steps in order until the usage is below the alarm level: one pass. The pauses between passes grow,
+    # unless the usage rises.
     class Escalation
-      # Pauses after a pass, in seconds. The last is for a usage above the critical level.
+      # Pauses after a pass, in seconds; CRITICAL_LONGEST above the critical level.
       SHORTEST = 0.25
       LONGEST = 30.0
       CRITICAL_LONGEST = 0.25
-      # Shares of the limit: a pass begins above the first and ends below it; more use by the last is a change.
+      # Shares of the limit. A pass begins above ALARM and ends below it. A rise by CHANGE shortens the pause.
       ALARM = 0.85
       CRITICAL = 0.93
       CHANGE = 0.03
 
+      # @param steps [Array<Steps::Step>]
+      # @param history [History]
       # @param used [#call] bytes in use, or nil
       # @param limit [#call] bytes
-      # @param own [#call] bytes of this process alone, by which the steps are judged
+      # @param own [#call] bytes of this process alone, which measure the effect of a step
       def initialize(steps, history:, used:, limit:, own: used)
         @steps = steps
         @history = history
@@ -29,9 +31,9 @@ module Culet
         @reached = 0
       end
 
-      # One pass.
+      # Makes one pass.
       #
-      # @return [Float] seconds until the next may begin
+      # @return [Float] seconds until the next pass
       def call
         @steps.each do |step|
           used = @used.call or return LONGEST
@@ -44,7 +46,7 @@ module Culet
         used && used >= ALARM * @limit.call ? pause(used) : rest
       end
 
-      # Between two passes: steps that undo what they did are told that the usage is below the alarm level.
+      # Called between two passes: below the alarm level, steps such as Threads undo their changes.
       def relieve
         return unless @steps.any?(&:pending?)
 
@@ -52,7 +54,7 @@ module Culet
         rest if used && used < ALARM * @limit.call
       end
 
-      # @return [Integer] bytes in use from which the next pass is to begin before its time
+      # @return [Integer] bytes in use that end the pause before the next pass
       def next_pass_bytes = [CRITICAL * @limit.call, @reached + (CHANGE * @limit.call)].min.to_i
 
       private

@@ -5,13 +5,13 @@ require_relative "worker"
 
 module Culet
   module Limit
-    # A Falcon that keeps its memory limit: the worker with the most private memory accepts no more connections,
-    # finishes its requests and ends, and Falcon starts another one. SIGINT, by which Falcon ends a worker, interrupts
-    # requests that wait.
+    # Keeps the memory limit of Falcon: the worker with the most private memory accepts no more connections, finishes
+    # its requests and ends, and Falcon starts a new worker. SIGINT, Falcon's own way to end a worker, would interrupt
+    # requests.
     #
     # Rack middleware. All requests of a worker run in the fibers of one thread, so the counts need no lock.
     class Falcon
-      # A request may have been sent that this process has not read: so long no request must run, in seconds.
+      # Seconds without a request before the worker ends: the client may have sent one that is not read yet.
       QUIET = 1.0
       FINISHED = "rack.response_finished"
       REQUEST = "protocol.http.request"
@@ -34,8 +34,8 @@ module Culet
 
       private
 
-      # A restart is decided in another thread. This worker may have no request then, and get none: those of the other
-      # workers wait at the throttle until this one has ended.
+      # Another thread decides on a restart. This worker may get no further request, because those of the other workers
+      # wait at the throttle until this worker has ended.
       def begin_worker(task)
         @pid = ::Process.pid
         @finished = Clock.now
@@ -48,7 +48,7 @@ module Culet
         Worker.begin("ends when its requests have ended") { restarts << true }
       end
 
-      # A request runs until its response is written, as far as the adapter says when that is.
+      # A request runs until its response is written, if the adapter reports that.
       def during_request(environment)
         @running += 1
         finished = environment[FINISHED]
@@ -65,7 +65,7 @@ module Culet
         Limit.each_boundary
       end
 
-      # The client is to send its next request to another worker.
+      # Closes the connection, so that the client sends its next request to another worker.
       def close_connection(request)
         connection = request.connection if request.respond_to?(:connection)
         connection.persistent = false if connection.respond_to?(:persistent=)
@@ -78,13 +78,13 @@ module Culet
         root.stop
       end
 
-      # Its children serve connections, and would stop too.
+      # The children of the task serve connections; stopping the task would stop them too.
       def stop_accepting(acceptor)
         acceptor.children.to_a.each { |connection| connection.parent = acceptor.parent.parent }
         acceptor.stop
       end
 
-      # The tasks that accept connections are parents of those that serve them, as of the one of a request.
+      # The tasks that accept connections: ancestors of the task of a request.
       def acceptors(task)
         task = task.parent until task.nil? || accepts?(task)
         task ? task.parent.children.to_a.select { |sibling| accepts?(sibling) } : []

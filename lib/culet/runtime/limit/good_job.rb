@@ -5,12 +5,12 @@ require_relative "worker"
 
 module Culet
   module Limit
-    # A GoodJob that keeps its memory limit: it takes no more jobs, finishes those it has and ends, so that its process
-    # manager starts it again. With subprocesses, the one with the most private memory ends, and the supervisor starts
-    # another one.
+    # Keeps the memory limit of GoodJob: the process takes no more jobs, finishes its running jobs and ends, and the
+    # process manager starts it again. With subprocesses, the one with the most private memory ends, and the supervisor
+    # starts a new one.
     module GoodJob
       class << self
-        # In a process that executes a job. In a web server (execution mode async) the server decides.
+        # Called in a process that executes jobs. In execution mode async the web server restarts, by its own rules.
         def begin_process
           return unless ::GoodJob::CLI.within_exe?
           return Worker.begin(Worker::AFTER_JOBS) { finish } if subprocess?

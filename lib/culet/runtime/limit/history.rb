@@ -5,16 +5,16 @@ require_relative "../../text/size"
 
 module Culet
   module Limit
-    # The last steps of the escalation, their lines in the log, and their notes in the black box if there is one.
+    # Keeps the last steps of the escalation, and writes them to the log and to the black box.
     class History
-      # Steps that are kept.
+      # Maximum number of steps.
       MOST = 64
-      # A step is logged once in so many seconds, with those between in one line. One that freed next to nothing
-      # is logged once, until it frees something; one that frees nothing by itself each time.
+      # Minimum seconds between two lines for a kind of step; a line has the sum since the last one. Steps that free
+      # next to nothing are logged once, until one frees more; steps that free nothing by themselves always.
       INTERVAL = 10.0
       private_constant :INTERVAL
 
-      # @param log [#call] gets each line
+      # @param log [#call] writes a line
       def initialize(log)
         @log = log
         @steps = []
@@ -27,11 +27,12 @@ module Culet
       #   "freed_bytes"
       attr_reader :steps
 
+      # @param step [String] the name of the step
       # @param freed [Integer, nil] bytes; nil: the step frees nothing by itself
       # @param used [Integer] bytes, after the step
       # @param limit [Integer] bytes
-      # @param detail [String, nil]
-      # @param times [Integer] how often it was done
+      # @param detail [String, nil] for the log
+      # @param times [Integer] number of times that the step ran
       def add(step, freed:, used:, limit:, detail: nil, times: 1)
         # a new Array each time: a trap handler may read it, and cannot lock
         @steps = [*@steps, { "at" => Time.now.to_f, "step" => step, "freed_bytes" => freed.to_i }].last(MOST)

@@ -2,8 +2,8 @@
 
 module Culet
   module Limit
-    # The boundaries of jobs that a queue executes by Active Job: near the limit, a job waits before it begins, and a
-    # collection that waits is done after it. Jobs that a program performs itself (perform_now) are not changed.
+    # Makes a boundary after each job that a queue executes by Active Job, and delays jobs near the limit. Jobs that a
+    # program performs itself (perform_now) are not changed.
     module ActiveJob
       # @yield in the process of each job, before its first job
       def self.install(&begin_process)
@@ -21,7 +21,7 @@ module Culet
       end
     end
 
-    # The queues that a Rails application has loaded: their processes end at the limit, and are started again.
+    # Keeps the memory limit of the queues that a Rails application has loaded.
     module Jobs
       # @return [void]
       def self.install

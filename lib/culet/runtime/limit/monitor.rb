@@ -6,18 +6,20 @@ require_relative "../../text/size"
 
 module Culet
   module Limit
-    # Watches the limit of a process: the extension's thread (ext/culet/limit/) reads the usage and acts within
-    # milliseconds; this one sleeps until that wakes it, and takes the steps of the escalation.
+    # The Ruby thread that keeps the limit of a process. The native thread (ext/culet/limit/) reads the usage and acts
+    # within milliseconds; near the limit it wakes this thread, which takes the steps of the escalation.
     class Monitor
-      # How long the usage must stay above the critical level before a restart, in seconds.
+      # Seconds for which the usage must stay above the critical level before a restart.
       SETTLE = 2.0
-      # A limit may change while the program runs; it is read again at this interval, in seconds.
+      # Interval in seconds at which the limit is read again, because it may change.
       REREAD = 5.0
-      # The extension may trim ten times a second; that is summed up in lines this far apart, in seconds.
+      # Minimum seconds between two log lines for the trims and collections of the native thread.
       SUMMARY = 10.0
-      # How often the parent of a cluster looks which workers it has, in seconds.
+      # Interval in seconds at which the parent of a cluster lists its workers.
       CLUSTER = 0.5
 
+      # @param settings [Settings]
+      # @param source [Source] the limit and its usage
       # @param forked [Boolean] whether this is the monitor of a forked child
       def initialize(settings, source, forked: false)
         @settings = settings
@@ -51,23 +53,23 @@ module Culet
         close
       end
 
-      # @return [Monitor] that of a forked child, with a history of its own
+      # @return [Monitor] a new monitor for a forked child, started, with an empty history
       def forked
         close
         Monitor.new(@settings, Source.new(@settings), forked: true).start
       end
 
-      # Has it look now at which workers there are.
+      # Wakes the thread, which lists the workers again.
       def wake = @wakeup.write_nonblock([1].pack("Q"), exception: false)
 
-      # Takes over callbacks and the restart.
+      # Builds the escalation from the present callbacks, threads and restart.
       def rebuild
         steps = [Steps::Trim.new, Steps::Callbacks.new(Limit.callbacks, Limit.log),
                  Steps::Collection.new(Limit.boundary), *Limit.threads, *Limit.restart]
         if @thread
           list_workers # before the first is forked
-          watch # the kind of usage may be another
-          wake # as may be how long it sleeps
+          watch # the kind of usage may have changed
+          wake # the interval of the loop may have changed
         end
         @escalation = Escalation.new(steps, history: @history, used: method(:used_bytes), limit: -> { @source.bytes },
                                     own: -> { Limit.send(:anonymous) })
@@ -84,8 +86,8 @@ module Culet
 
       private
 
-      # A setting is for all processes of a cluster; a control group has all of them in any case. The parent reads, and
-      # the workers get what it has read.
+      # A size in CULET_LIMIT applies to all processes of a cluster together, as a control group does. The parent reads
+      # their sum, and reports it to the workers.
       def kind = @source.kind == :pss && Limit.clustered? && !Limit.cluster ? :reported : @source.kind
 
       def used_bytes
@@ -105,7 +107,7 @@ module Culet
                        "start: #{Text::Size.human(used)} in use; a larger limit is needed")
       end
 
-      # Gives the extension the limit and the files; it may read the old ones until then.
+      # Passes the limit and the files to the native thread, which may read the old files until the call returns.
       def watch
         old = @files
         group = @source.group
@@ -137,9 +139,9 @@ module Culet
         Limit.log.call("culet: the memory limit is not kept any more: #{e.class}: #{e.message}") unless @stopping
       end
 
-      # Other processes of the group may use more meanwhile.
+      # The pause ends early if the usage rises, also by other processes of the group.
       #
-      # @param seconds [Float] at most
+      # @param seconds [Float] maximum
       def wait_for_next_pass(seconds)
         deadline = Clock.now + seconds
         bytes = @escalation.next_pass_bytes
@@ -164,7 +166,7 @@ module Culet
         watch
       end
 
-      # Once in each black box. It may begin later than this, and a forked process begins another.
+      # Writes the limit to each black box once. A black box may start after the monitor, and at a fork.
       def note_limit
         box = BlackBox.path if defined?(BlackBox.path)
         return if box.nil? || box == @noted
@@ -173,7 +175,7 @@ module Culet
         @noted = box
       end
 
-      # The last limit is kept: a file may be unreadable for a moment.
+      # Keeps the last limit, because a file may be unreadable for a moment.
       def vanished
         return if @vanished
 
@@ -184,7 +186,7 @@ module Culet
       COUNTED = { "trim" => %i[trims trimmed_bytes], "collection" => %i[collections collected_bytes] }.freeze
       private_constant :COUNTED
 
-      # What the extension did since the last look, in one line for each kind.
+      # Logs the trims and collections of the native thread, one line for each kind.
       def native_steps
         return if @summed && Clock.now - @summed < SUMMARY
 
@@ -201,7 +203,7 @@ module Culet
         tightened(counts, before)
       end
 
-      # Logged when it begins; it may have ended by now.
+      # Logs that earlier collections have begun; they may have ended since.
       def tightened(counts, before)
         return unless counts[:tightened] > before.fetch(:tightened, 0) && before.fetch(:budget_bytes, 0).zero?
 

@@ -4,14 +4,14 @@ require_relative "worker"
 
 module Culet
   module Limit
-    # A Pitchfork that keeps its memory limit: the worker with the most private memory ends after a request, and the
-    # monitor starts another one.
+    # Keeps the memory limit of Pitchfork: the worker with the most private memory ends after a request, and Pitchfork's
+    # monitor starts a new worker.
     module Pitchfork
       class << self
-        # In a worker, when it begins.
+        # Called at the start of a worker.
         def begin_worker = Worker.begin("ends after its next request")
 
-        # In a worker, after a request.
+        # Called after each request of a worker.
         def after_request
           exit if Limit.each_boundary
           Limit.throttle.pass

@@ -4,7 +4,7 @@ module Culet
   # See culet/limit.
   module Limit
     class << self
-      # What a framework's configuration says, to be set before culet/limit is loaded. CULET_LIMIT comes before it.
+      # The limit of a framework's configuration, set before culet/limit is loaded. CULET_LIMIT takes precedence.
       #
       # @api private
       # @return [Symbol, String, true, nil]

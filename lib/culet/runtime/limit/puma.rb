@@ -7,14 +7,14 @@ require_relative "worker"
 
 module Culet
   module Limit
-    # The workers that a parent has forked. Their memory is added up by the extension (ext/culet/limit/cluster.h).
+    # The forked workers of a parent. The extension adds up their memory (ext/culet/limit/cluster.h).
     class Cluster
       # @yield [Array<Integer>] the workers
       def initialize(&workers)
         @workers = workers
       end
 
-      # Tells the extension which workers there are. A process that is forked meanwhile is in the next list.
+      # Passes the list of workers to the extension.
       def list
         forks = Limit.send(:forks)
         Limit.send(:workers, pids, forks)
@@ -23,15 +23,15 @@ module Culet
       # @return [Array<Integer>] the workers
       def pids = @workers.call
 
-      # @param except [Array<Integer>] workers that are left out
-      # @return [Array(Integer, Integer), nil] the worker with the most private memory, and how much that is
+      # @param except [Array<Integer>] workers to leave out
+      # @return [Array(Integer, Integer), nil] the worker with the most private memory, and this memory in bytes
       def largest(except: []) = (pids - except).map { |pid| [pid, Worker.private_bytes(pid)] }.max_by(&:last)
     end
 
-    # A Puma that keeps its memory limit. A single process ends gracefully, so that its supervisor starts it again. In a
-    # cluster the master ends the worker with the most private memory by SIGTERM and starts another one: the worker
-    # finishes its requests, and the other workers accept new ones. One worker at a time. Before that, each process
-    # serves fewer requests at a time, if its thread pool can be resized (Puma 8).
+    # Keeps the memory limit of Puma. Near the limit each process first uses fewer threads (Puma 8, whose thread pool
+    # can be resized). Then a single process ends gracefully, and its supervisor starts it again. In a cluster the
+    # master ends the worker with the most private memory by SIGTERM, one worker at a time, and starts a new one; the
+    # worker finishes its requests while the other workers accept new ones.
     class Puma
       # The thread pool of a process.
       class Pool
@@ -40,13 +40,13 @@ module Culet
           @control = control
         end
 
-        # @return [Integer] the least number of threads
+        # @return [Integer]
         def min_threads = @control.min_threads
 
-        # @return [Integer] the most
+        # @return [Integer]
         def max_threads = @control.max_threads
 
-        # Puma applies a new size to threads that it starts; those beyond it are asked to end when they are idle.
+        # Puma applies a new size to threads that it starts, so this method also ends idle threads beyond the size.
         #
         # @param min [Integer]
         # @param max [Integer]
@@ -59,14 +59,14 @@ module Culet
 
         private
 
-        # Puma does not expose it.
+        # Puma has no accessor for the thread pool.
         def threads
           pool = @control.instance_variable_get(:@server)&.instance_variable_get(:@thread_pool)
           pool if %i[spawned trim_requested trim].all? { |name| pool.respond_to?(name) }
         end
       end
 
-      # In the process that serves requests, when one of its threads starts.
+      # Called in a process that serves requests, at the start of each thread.
       #
       # @param control [Puma::ServerPluginControl, nil] nil before Puma 8
       def self.thread_starts(control)
@@ -96,7 +96,7 @@ module Culet
 
       private
 
-      # The launcher does not expose it.
+      # The launcher has no accessor for the workers.
       def workers
         runner = @launcher.instance_variable_get(:@runner)
         Array(runner&.instance_variable_get(:@workers))
@@ -122,9 +122,9 @@ module Culet
         :nothing # it has ended by itself
       end
 
-      # A worker that was told to end may take long: another one can follow it, but the last that serves stays.
+      # A worker may take long to end. Further workers can end meanwhile, except for the last one that serves.
       #
-      # @return [Array<Integer>] the workers that are not to end now
+      # @return [Array<Integer>] the workers that must not be ended now
       def ending(cluster)
         pids = cluster.pids
         @ending &= pids

@@ -4,20 +4,20 @@ require_relative "../../system/clock"
 
 module Culet
   module Limit
-    # Holds requests and jobs back before they begin while nearly the whole limit is in use, so that a restart has the
-    # time that it takes: a request that waits is not lost, one in a process that the kernel kills is.
+    # Delays new requests and jobs while nearly the whole limit is in use, until a restart has freed memory. Delayed
+    # requests are served later; requests of a process that the kernel kills are lost.
     class RequestThrottle
-      # Share of the limit. What is left is for the requests that have begun.
+      # Share of the limit above which requests wait. The rest is for running requests.
       LEVEL = 0.95
-      # A program whose usage stays the same needs the memory, and does not leak: it is held back once, for so many
-      # seconds, and again after a growth by this share of the limit.
+      # Maximum delay in seconds. If the usage then stays the same, the program needs the memory, and requests wait
+      # again only after growth by this share of the limit.
       SECONDS = 10.0
       GROWTH = 0.01
-      # Seconds between two looks.
+      # Seconds between two readings of the usage.
       PAUSE = 0.02
       private_constant :SECONDS, :GROWTH, :PAUSE
 
-      # A Rack middleware that holds requests back.
+      # Rack middleware that delays requests.
       class Rack
         def initialize(app)
           @app = app
@@ -32,8 +32,8 @@ module Culet
       end
 
       # @param limit [#call] bytes, or nil: no limit
-      # @param full [#call] given a number of bytes, whether as many are in use
-      # @param ends [#call] whether this process ends: then it is to finish what it has accepted
+      # @param full [#call] takes a number of bytes; whether as many are in use
+      # @param ends [#call] whether this process is ending; its accepted requests then run without delay
       def initialize(limit:, full:, ends:)
         @limit = limit
         @full = full

@@ -4,16 +4,16 @@ require_relative "worker"
 
 module Culet
   module Limit
-    # A Resque worker that keeps its memory limit: at the limit it finishes its job and ends (QUIT), so that its process
-    # manager starts it again. What a job in a process of its own has allocated goes with that process. Of the workers
-    # with the same parent, the largest ends.
+    # Keeps the memory limit of Resque: of the workers with the same parent the largest finishes its job and ends
+    # (QUIT), and its process manager starts it again. Memory of a forked job is freed at the end of the job, without a
+    # restart.
     module Resque
-      # A worker writes into its title what it does.
+      # The titles of processes that Resque sets.
       TITLE = /\Aresque-\d/
       private_constant :TITLE
 
       class << self
-        # In a worker, when it begins.
+        # Called at the start of a worker.
         def begin_worker
           Limit.restarts_by(interval: 0) { restart }
           ::Resque.before_fork do
@@ -24,8 +24,8 @@ module Culet
 
         private
 
-        # Pages that a worker shares with the process of its job are not private, so resident memory is compared. A job
-        # may have ended since the usage was read.
+        # Compares resident memory, because pages that a worker shares with the process of its job are not private. The
+        # job may have ended since the usage was read.
         def restart
           own = resident(::Process.pid)
           return :nothing if Worker.children_of(::Process.pid).any? { |pid| holds?(pid, own) } || !critical?
@@ -35,7 +35,7 @@ module Culet
           end
         end
 
-        # The memory of a process that ends is not its own any more, and not free yet.
+        # The memory of an ending process no longer counts as resident, but may not be free yet.
         def holds?(job, own)
           bytes = Worker.private_bytes(job)
           bytes > own || (bytes.zero? && Processes::Cpu.state(job) != "Z")

@@ -7,10 +7,10 @@ require_relative "steps"
 module Culet
   module Limit
     module Steps
-      # Ends this process, or one of its workers, at a boundary. Two restarts are at least `interval` seconds apart, and
-      # the first comes only after the usage has stayed above the critical level for `settle` seconds, so that all steps
-      # before it, of this process and of others in the group, had their time. From the level on where requests wait
-      # (RequestThrottle) a quarter of that is enough.
+      # Ends this process, or one of its workers, at a boundary. The usage must have been above the critical level for
+      # `settle` seconds, in which the earlier steps of this process and of others in the group take effect; a quarter
+      # of the time is enough above the level at which requests wait (RequestThrottle). Two restarts are at least
+      # `interval` seconds apart.
       class Restart < Step
         URGENT = RequestThrottle::LEVEL
         # @return [Numeric] seconds
@@ -19,7 +19,7 @@ module Culet
         # @param critical [Float] share of the limit
         # @param settle [Numeric] seconds
         # @param interval [Numeric] seconds
-        # @param restart [#call] does it and returns a detail, or :nothing
+        # @param restart [#call] restarts, and returns a detail for the log, or :nothing
         def initialize(restart, critical:, settle:, interval:)
           super("restart")
           @restart = restart

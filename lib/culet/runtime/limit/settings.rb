@@ -4,12 +4,12 @@ require_relative "../../text/size"
 
 module Culet
   module Limit
-    # What Culet::Limit.start and CULET_LIMIT may say: auto, 512M, 85%, off.
+    # The value of Culet::Limit.start or CULET_LIMIT: auto, 512M, 85%, off.
     class Settings
-      # @return [Integer, nil] bytes; nil: as the kernel says
+      # @return [Integer, nil] bytes; nil: the kernel's limit
       attr_reader :bytes
 
-      # @return [Integer, nil] percent of what the kernel says
+      # @return [Integer, nil] percent of the kernel's limit
       attr_reader :percent
 
       # @return [String, nil] a sentence about an invalid value
@@ -21,7 +21,7 @@ module Culet
         take unless off?
       end
 
-      # @return [Boolean] whether there is to be no limit
+      # @return [Boolean] whether the limit is turned off
       def off? = @text.empty? || @text == "off" || @text == "false"
 
       private

@@ -6,12 +6,12 @@ require_relative "../sidekiq/middleware"
 
 module Culet
   module Limit
-    # A Sidekiq that keeps its memory limit: at the limit it accepts no more jobs (TSTP), finishes those it has, and
-    # ends (TERM), so that its supervisor starts it again.
+    # Keeps the memory limit of Sidekiq: the process accepts no more jobs (TSTP), finishes its running jobs and ends
+    # (TERM), and its supervisor starts it again.
     class Sidekiq
-      # Sidekiq may have fetched a job that has not begun: so long no job must run, in seconds.
+      # Seconds without a job before the process ends: Sidekiq may have fetched a job that has not begun.
       QUIET = 1.0
-      # Jobs that take longer are pushed back by Sidekiq's own shutdown, in seconds.
+      # Maximum wait for jobs in seconds; Sidekiq's own shutdown then pushes them back.
       PATIENCE = 600.0
 
       # @param config [Sidekiq::Config] of a server process

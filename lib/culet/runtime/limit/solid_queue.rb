@@ -4,9 +4,9 @@ require_relative "worker"
 
 module Culet
   module Limit
-    # A Solid Queue that keeps its memory limit: of the supervisor's processes, the one with the most private memory
-    # takes no more jobs, finishes those it has and ends (TERM), and the supervisor starts another one. In mode async
-    # the supervisor is the process that ends, unless it is a thread of Puma's.
+    # Keeps the memory limit of Solid Queue: the supervisor's process with the most private memory takes no more jobs,
+    # finishes its running jobs and ends (TERM), and the supervisor starts a new one. In mode async the supervisor
+    # itself ends, unless it is a thread of Puma.
     module SolidQueue
       class << self
         # @return [void]
@@ -19,7 +19,7 @@ module Culet
 
         private
 
-        # Earlier versions have fewer.
+        # Old versions of Solid Queue lack some hooks.
         def hook(name, &block)
           ::SolidQueue.public_send(name, &block) if ::SolidQueue.respond_to?(name)
         end
@@ -30,7 +30,7 @@ module Culet
           Limit.restarts_by { Worker.finish("this process #{Worker::AFTER_JOBS}") { finish } }
         end
 
-        # A thread of its supervisor's process does not end that.
+        # In mode async a worker is a thread, which must not end the process of its supervisor.
         def begin_process(process)
           return if process.respond_to?(:supervisor) && process.supervisor&.pid == ::Process.pid
 

@@ -4,44 +4,49 @@ require_relative "../../system/clock"
 
 module Culet
   module Limit
-    # The steps of the escalation. Each has a name; `due?` says whether it can help now, `call` does it and returns a
-    # detail for the log, nil, or :nothing if there was nothing to do; `freed` is told what a step that
-    # frees memory freed and how long it took; `relieved` is called while the usage is below the alarm level.
+    # The steps of the escalation.
     #
     # @api private
     module Steps
-      # What all steps share.
+      # A step that may run at any time. Subclasses define `call`, which takes the step, and returns a detail for the
+      # log, nil, or :nothing if the step did nothing.
       class Step
+        # @return [String] for the log
         attr_reader :name
 
+        # @param name [String]
         def initialize(name)
           @name = name
           @backoff = Backoff.new
         end
 
-        # @param used_share [Float] used bytes by the limit
-        # @return [Boolean] whether it can help now
+        # @param used_share [Float] used bytes divided by the limit
+        # @return [Boolean] whether the step may run; false in the pause after a call that freed little
         def due?(used_share) = @backoff.due?(Clock.now, used_share)
 
-        # @param share [Float] of the limit, that its last call freed
-        # @param used_share [Float] used bytes by the limit after it
-        # @param took [Float] seconds
+        # Called after each `call`, if the step frees memory by itself.
+        #
+        # @param share [Float] freed bytes divided by the limit
+        # @param used_share [Float] used bytes divided by the limit, after the call
+        # @param took [Float] duration of the call in seconds
         def freed(share, used_share, took)
           @backoff.note(Clock.now, took * pause_factor(used_share), share, used_share)
         end
 
+        # Called while the usage is below the alarm level.
+        #
         # @return [void]
         def relieved = nil
 
-        # @return [Boolean] whether it frees memory by itself, and not what is done because of it
+        # @return [Boolean] whether the call itself frees memory; false for a restart, for example
         def frees? = true
 
-        # @return [Boolean] whether `relieved` is to be called although no pass was needed
+        # @return [Boolean] whether the step has changes to undo, so that `relieved` is also called between two passes
         def pending? = false
 
         private
 
-        # A step takes at most one part of so many of the time.
+        # The pause after a call, as a multiple of its duration.
         def pause_factor(_used_share) = 10
       end
 
@@ -53,10 +58,10 @@ module Culet
         def call = Steps.quietly_trim
       end
 
-      # The program's own blocks.
+      # Calls the program's own blocks, then trims.
       class Callbacks < Step
         # @param blocks [Array<Proc>]
-        # @param log [#call] gets a line about each that fails
+        # @param log [#call] writes a line for each block that fails
         def initialize(blocks, log)
           super("callbacks")
           @blocks = blocks
@@ -84,7 +89,7 @@ module Culet
         SHARE = 20
         URGENT_SHARE = 5
         URGENT = 0.9
-        # How long to wait for a boundary, in seconds.
+        # Maximum wait for a boundary in seconds.
         PATIENCE = 0.25
 
         def initialize(boundary)
@@ -101,14 +106,14 @@ module Culet
           at_boundary ? "between requests" : "at once"
         end
 
-        # The wait for a boundary costs nothing.
+        # Ignores the wait for a boundary, which uses no CPU time.
         def freed(share, used_share, _took) = super(share, used_share, @took)
 
         private
 
         def pause_factor(used_share) = used_share >= URGENT ? URGENT_SHARE : SHARE
 
-        # @return [Float] the time when it began
+        # @return [Float] the time of the start
         def collect
           Clock.now.tap do
             GC.start
@@ -124,7 +129,7 @@ module Culet
         Culet.trim
         nil
       rescue Error
-        nil # this malloc has no such call
+        nil # this malloc has no function to trim
       end
     end
   end

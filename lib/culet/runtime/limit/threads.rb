@@ -6,18 +6,17 @@ require_relative "steps"
 module Culet
   module Limit
     module Steps
-      # Serves fewer requests at a time: halves a thread pool that can be resized while it runs, and undoes that, one
-      # change after the other, while the usage is below the alarm level. Requests in progress hold less memory then,
-      # and no process has to end.
+      # Halves the thread pool of a server, so that fewer requests hold memory at the same time. Below the alarm level
+      # the changes are undone one after the other.
       class Threads < Step
-        # The share of the limit from which on threads are taken away; the other steps had their turn before.
+        # The minimum share of the limit, above the alarm level at which the other steps begin.
         LEVEL = 0.9
-        # Seconds between two changes: the first requests must end before the next is decided.
+        # Seconds between two changes: running requests must end before the effect of the first change shows.
         SETTLE = 2.0
         RESTORE = 30.0
 
         # @param pool [#min_threads, #max_threads, #resize] sizes, and `resize(min, max)`
-        # @param log [#call] gets a line when threads are given back
+        # @param log [#call] writes a line when the pool grows again
         def initialize(pool, log)
           super("threads")
           @pool = pool
@@ -32,7 +31,7 @@ module Culet
           used_share >= LEVEL && @pool.max_threads > 1 && Clock.now - @changed >= SETTLE
         end
 
-        # @return [Boolean] whether threads are to be given back
+        # @return [Boolean] whether the pool is smaller than at the start
         def pending? = @sizes.any?
 
         def frees? = false
@@ -66,7 +65,7 @@ module Culet
           @changed = Clock.now
         end
 
-        # The program may resize its pool too; then that size counts.
+        # If the program itself has resized its pool, that size stays.
         def forget_other_changes
           @sizes.clear if @set && @pool.max_threads != @set
         end

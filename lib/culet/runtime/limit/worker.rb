@@ -5,24 +5,26 @@ require_relative "../../text/size"
 
 module Culet
   module Limit
-    # Restarts of workers that decide for themselves: the one with the most private memory ends, one at a time.
+    # Restarts workers of servers whose master does not choose one: the worker with the most private memory ends, one
+    # worker at a time.
     module Worker
-      # A worker whose memory is this part of the largest may end: the largest may have no boundary for a long time.
+      # A worker with this part of the largest one's memory may end instead, since the largest may not reach a boundary.
       SHARE = 0.9
       private_constant :SHARE
-      # How a process with jobs ends, and how long these have, in seconds.
+      # The end of a process with jobs, and the maximum time for its running jobs in seconds.
       AFTER_JOBS = "takes no more jobs, and ends when those it has are done"
       PATIENCE = 600
 
       class << self
-        # In a worker that was forked, when it begins.
+        # Called at the start of a forked worker.
         #
-        # @param how [String] when it ends, for the log, e.g. "ends after its next request"
-        # @yield ends it gracefully; without a block, `each_boundary` returns true
+        # @param how [String] the way in which the worker ends, for the log, e.g. "ends after its next request"
+        # @yield ends the worker gracefully; without a block, `each_boundary` returns true
         def begin(how, &finish) = Limit.restarts_by(interval: 0) { restart(how, &finish) }
 
-        # @param others [Array<Integer>] the processes that this one is compared with
-        # @param bytes [#call] given a process number, its memory
+        # @param how [String] for the log
+        # @param others [Array<Integer>] the processes to compare with
+        # @param bytes [#call] takes a process number, returns the memory of the process in bytes
         # @yield ends this process gracefully
         # @return [String, Symbol] as of `restarts_by`
         def restart(how, others: siblings, bytes: method(:private_bytes), &finish)
@@ -35,8 +37,9 @@ module Culet
           finish("worker #{::Process.pid} with #{Text::Size.human(own)} of private memory #{how}", &finish)
         end
 
-        # Once: a process that ends may take a while.
+        # Ends the process once, however often it is called: the end may take a while.
         #
+        # @param detail [String] for the log
         # @yield ends this process gracefully
         # @return [String, Symbol] as of `restarts_by`
         def finish(detail)
@@ -47,7 +50,7 @@ module Culet
           detail
         end
 
-        # @return [Array<Integer>] the processes of the same parent, this one among them
+        # @return [Array<Integer>] the children of this process's parent, including this process
         def siblings = children_of(::Process.ppid)
 
         # @param parent [Integer]
@@ -55,7 +58,7 @@ module Culet
         def children_of(parent) = Processes::Tree.new(parent).children(parent).to_a
 
         # @param pid [Integer]
-        # @return [Integer]
+        # @return [Integer] bytes, 0 if the process has ended
         def private_bytes(pid) = Processes::Memory.rollup(pid).fetch("private_bytes", 0)
       end
     end
