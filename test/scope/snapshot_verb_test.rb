@@ -85,6 +85,7 @@ class SnapshotVerbTest < Minitest::Test
 
   def test_wrong_usage
     assert_sentence(/no process given/, "snapshot", status: 2)
+    assert_sentence(/a snapshot has one process; give one number or name/, "snapshot", "1", "2", status: 2)
     assert_sentence(/"0" is not a process number/, "snapshot", "0", status: 2)
     assert_sentence(/--for needs --every/, "snapshot", "1", "--for", "1h", status: 2)
     assert_sentence(/--every takes a duration, e\.g\. 10s, 5m or 1h, at most 366d, not "often"/, "snapshot", "1", "--every", "often", status: 2)

@@ -22,7 +22,8 @@ module Culet
       private
 
       def execute(words, *)
-        raise UsageError, "no process given; write `culet snapshot PID` or `culet snapshot puma`" unless words.size == 1
+        raise UsageError, "no process given; write `culet snapshot PID` or `culet snapshot puma`" if words.empty?
+        raise UsageError, "a snapshot has one process; give one number or name" if words.size > 1
         raise UsageError, "--for needs --every, e.g. --every 10s --for 1h" if options[:for] && !options[:every]
 
         check_objects
