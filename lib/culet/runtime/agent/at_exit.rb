@@ -5,8 +5,8 @@ require_relative "../../agent"
 
 module Culet
   module Agent
-    # Loaded first into every Ruby process of a command that is looked at: starts the agent, and waits at exit until
-    # culet has looked at the process.
+    # Loaded first into every Ruby process of a command of `culet retain` or `profile`: starts the agent, and waits at
+    # exit until culet has read the process.
     module AtExit
       # The variable with the path of culet's socket.
       SOCKET = "CULET_AT_EXIT"
@@ -29,8 +29,8 @@ module Culet
         ObjectSpace.trace_object_allocations_start
       end
 
-      # culet reads the process's number from the kernel, and closes the connection when it has looked. Without culet
-      # there is nothing to wait for.
+      # culet reads the process's number from the kernel, and closes the connection when it has read the process.
+      # Without culet the process does not wait.
       def wait(path)
         UNIXSocket.open(path, &:read)
       rescue SystemCallError

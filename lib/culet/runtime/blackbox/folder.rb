@@ -2,12 +2,12 @@
 
 module Culet
   module BlackBox
-    # The folder of the files, one for each process. A living process holds the lock of its file, so other containers
-    # know that it is alive too.
+    # The folder of the files, one per process. A living process holds the lock of its file, which processes in other
+    # containers can see, too.
     class Folder
-      # More files of ended processes are removed, the oldest first.
+      # Maximum number of files of ended processes; the oldest are removed.
       KEEP = 20
-      # Beside the number of the process, a random one: numbers are used again.
+      # File names have a random number beside the process number, because process numbers are reused.
       NAME = /\Aculet-(\d{1,10})-\h{12}\.blackbox\z/
       MODE = 0o600
       FOLDER_MODE = 0o700
@@ -20,7 +20,7 @@ module Culet
         @path = path
       end
 
-      # Makes the folder if it is missing, and a file in it, which is locked.
+      # Creates a locked file, and the folder if it is missing.
       #
       # @return [File]
       # @raise [SystemCallError]
@@ -29,7 +29,7 @@ module Culet
         name = "culet-#{::Process.pid}-#{Random.urandom(6).unpack1("H*")}.blackbox"
         file = File.open(File.join(path, name), File::RDWR | File::CREAT | File::EXCL | File::NOFOLLOW, MODE)
         file.close_on_exec = true
-        # Where the file system has no locks, the process is known by its number alone.
+        # On a file system without locks, only the process number identifies the process.
         begin
           file.flock(File::LOCK_EX)
         rescue SystemCallError
@@ -38,7 +38,7 @@ module Culet
         file
       end
 
-      # @param own [Boolean] whether only those of this user are meant: in a shared folder, others may be anything
+      # @param own [Boolean] whether to list only files of this user; in a shared folder, other files are not trusted
       # @return [Array<String>] paths of the files, the newest first
       def files(own: false)
         names = Dir.children(path, encoding: Encoding::BINARY).grep(NAME).map { |name| File.join(path, name) }
@@ -71,10 +71,10 @@ module Culet
         nil # the folder is missing, or cannot be read
       end
 
-      # Removes the oldest file of an ended process. One without content may be that of a process which is about to
+      # Removes the oldest file of an ended process, but no empty file: a process may be about to
       # lock it.
       #
-      # @return [Boolean] whether there was one
+      # @return [Boolean] whether a file was removed
       def make_room
         oldest = files(own: true).reverse.find { |file| File.size?(file) && Folder.unlocked?(file) }
         !oldest.nil? && remove(oldest)
@@ -84,7 +84,7 @@ module Culet
 
       private
 
-      # @return [Boolean] whether it is gone
+      # @return [Boolean] whether the file no longer exists
       def remove(file)
         File.unlink(file)
         true

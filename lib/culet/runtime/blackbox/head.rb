@@ -2,7 +2,7 @@
 
 module Culet
   module BlackBox
-    # What a black box says of its process: lines "name value".
+    # The head of a black box, which describes its process: lines "name value".
     #
     # @api private
     module Head

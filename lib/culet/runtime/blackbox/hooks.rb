@@ -2,12 +2,12 @@
 
 module Culet
   module BlackBox
-    # Where a process begins, ends or becomes another program without an at_exit handler: fork, daemon, exit!, exec; and
-    # where a server learns how a process that it has forked has ended.
+    # Hooks of the events of a process that run no at_exit handler: fork, daemon, exit!, exec; and of the waits by
+    # which a server learns the status of its forked processes.
     #
     # @api private
     module Hooks
-      # For Process and Kernel as receivers.
+      # Prepended to the singleton classes of Process and Kernel.
       module Endings
         # Does not return.
         def exit!(*status)
@@ -21,7 +21,7 @@ module Culet
         end
       end
 
-      # For Process as the receiver.
+      # Prepended to the singleton class of Process.
       module Beginnings
         # @return [Integer] as of Ruby
         def _fork
@@ -30,7 +30,7 @@ module Culet
           pid
         end
 
-        # The process that calls it ends without its exit handlers.
+        # The calling process ends without running exit handlers.
         #
         # @return [Integer] 0
         def daemon(*settings)

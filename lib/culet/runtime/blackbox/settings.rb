@@ -2,10 +2,10 @@
 
 module Culet
   module BlackBox
-    # The settings CULET_BLACKBOX: the folder that has a file for each process; nothing or 0: no black box; and
-    # CULET_BLACKBOX_LOOKS: seconds between two looks at what keeps the memory, at least; 0: none.
+    # The settings CULET_BLACKBOX: the folder with a file for each process; empty or 0: no black box; and
+    # CULET_BLACKBOX_LOOKS: minimum seconds between two analyses of retention; 0: none.
     #
-    # An invalid setting never stops a program: it is reported in `problem`.
+    # An invalid setting never stops a program: `problem` has a sentence.
     class Settings
       LOOK_SECONDS = 60
 
@@ -19,13 +19,13 @@ module Culet
       attr_reader :problem
 
       # @param text [String, nil] the value of CULET_BLACKBOX
-      # @param looks [String, nil] that of CULET_BLACKBOX_LOOKS
+      # @param looks [String, nil] the value of CULET_BLACKBOX_LOOKS
       def initialize(text, looks = nil)
         text = text.to_s
         @look_seconds = seconds(looks.to_s)
         return if ["", "0"].include?(text)
 
-        # The program may change its folder.
+        # An absolute path, because the program may change its working directory.
         @folder = File.expand_path(text)
       rescue ArgumentError, SystemCallError => e # a home folder of nobody, or the program's folder was removed
         @problem = "CULET_BLACKBOX: #{e.message}; there is no black box"

@@ -4,16 +4,16 @@ require "socket"
 
 module Culet
   module Metrics
-    # Where metrics are served: a port of 127.0.0.1, "HOST:PORT" such as "[::1]:9394", or "unix:/path" of a socket,
+    # The address of the metrics: a port of 127.0.0.1, "HOST:PORT" such as "[::1]:9394", or "unix:/path" of a socket,
     # which the umask and the folder open to users.
     class Address
-      # The host if only a port is given: other machines have no access.
+      # The default host, to which other machines have no access.
       HOST = "127.0.0.1"
       PORT = /\A(?:(?:\[(?<ip>[\h:.]+)\]|(?<host>[^:\[\]]+)):)?(?<port>\d{1,5})\z/
       private_constant :HOST, :PORT
 
       # @param text [String, Integer]
-      # @raise [ArgumentError] for another text
+      # @raise [ArgumentError] for an invalid address
       def self.parse(text)
         path = text.to_s[%r{\Aunix:(/.+)\z}m, 1]
         return new(path: path) if path
@@ -51,7 +51,7 @@ module Culet
 
       private
 
-      # The socket of a process that has ended is there still. One that somebody listens to stays, as does any other
+      # Removes the socket of a process that has ended. A socket with a listener stays, as does any other
       # file.
       def remove_stale
         stat = File.lstat(@path)

@@ -9,19 +9,19 @@ require_relative "kernel_readings"
 
 module Culet
   module Metrics
-    # Collects the figures of this process and of those it forks, in one thread. Forked processes pass a socket of their
+    # Collects the metrics of this process and of its forked processes, in one thread. Forked processes pass a socket of
     # own through one that they inherit: to be asked at each scrape, or for the text of a scrape. A process that ends
     # closes its socket, and is forgotten at once.
     class Collector
-      # How long they have for their answers, in seconds: one whose Ruby threads are busy may need longer to run its
+      # Time limit for their answers in seconds. A process whose Ruby threads are busy may need longer to run its
       # thread. Then its last answer serves, and this one at the next scrape.
       WAIT = 0.5
-      # How long the receiver of a text has.
+      # Time limit for the receiver of a text, in seconds.
       SEND = 2
       ANSWER_BYTES = 1 << 20
       private_constant :ANSWER_BYTES
 
-      # A forked process: asked: whether an answer is due; at: when it came.
+      # A forked process: asked: whether an answer is due; at: the time of the last answer.
       Peer = Struct.new(:pid, :socket, :asked, :samples, :at)
       private_constant :Peer
 
@@ -61,7 +61,7 @@ module Culet
       end
 
       # @return [String, nil] nil if the collector has been stopped
-      # @raise [Culet::Error] when it does not answer in time, or cannot
+      # @raise [Culet::Error] when the collector does not answer in time, or cannot
       def text = @socket.text
 
       protected
@@ -70,7 +70,7 @@ module Culet
 
       private
 
-      # Runs what forked processes will run. That fills the caches in its code, some 0.4 MB, which they share then.
+      # Runs the code of forked processes, which fills its inline caches, some 0.4 MB, before the fork shares them.
       def rehearse
         collector = Collector.new(worker_names: nil)
         inbox = collector.inbox.dup
@@ -92,10 +92,10 @@ module Culet
         serve if @requests.any?
       end
 
-      # Receives whatever comes next.
+      # Receives the next messages.
       #
       # @param seconds [Numeric, nil] how long to wait; nil: any time
-      # @return [Boolean] whether anything came
+      # @return [Boolean] whether a message came
       def listen(seconds)
         ready, = IO.select([@inbox, *@peers.keys], nil, nil, seconds)
         ready.to_a.each { |socket| socket == @inbox ? admit : answer(socket) }

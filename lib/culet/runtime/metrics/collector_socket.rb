@@ -8,16 +8,16 @@ require_relative "../../system/clock"
 module Culet
   module Metrics
     # The way to the collector, which forked processes inherit: one end of a pair of sockets without a name, so that no
-    # other process can find it, and nothing is left behind. What is passed through it is a message and a socket.
+    # other process can find it, and no file remains. Each message carries a socket.
     class CollectorSocket
-      # The socket is of a process that answers questions, or one that the text of a scrape is to be sent to.
+      # The socket of a process that answers requests, or the receiver of a scrape's text.
       PROCESS = "process"
       TEXT = "text"
-      # The collector asks a process for its figures.
+      # The collector's request for the metrics of a process.
       QUESTION = "?"
-      # The process cannot read them at the moment.
+      # The answer of a process that cannot read its metrics at the moment.
       FAILURE = "!"
-      # How long the collector may take for a text, in seconds.
+      # Time limit of the collector for a text, in seconds.
       PATIENCE = 5
       private_constant :PATIENCE
 
@@ -29,16 +29,16 @@ module Culet
       # @return [void]
       def close = @socket.close
 
-      # @param other [UNIXSocket] is closed here
-      # @raise [SystemCallError] if there is no collector any more
+      # @param message [String]
+      # @raise [SystemCallError] if the collector has ended
       def pass(message, other)
         @socket.sendmsg_nonblock(message, 0, nil, Socket::AncillaryData.unix_rights(other))
       ensure
         other.close
       end
 
-      # @return [String, nil] the text of a scrape; nil if there is no collector any more
-      # @raise [Culet::Error] when it does not answer in time, or one of the processes lacks descriptors
+      # @return [String, nil] the text of a scrape; nil if the collector has ended
+      # @raise [Culet::Error] when the collector does not answer in time, or a process lacks descriptors
       def text
         TRIES.times do
           found = ask
@@ -58,13 +58,13 @@ module Culet
       # @return [String] the text after its size, as `text` receives it
       def self.pack(text) = [text.bytesize].pack("Q>") << text.b
 
-      # What `pass` raises without a collector.
+      # Errors of `pass` without a collector.
       ENDED = [Errno::EPIPE, Errno::ECONNRESET, Errno::ECONNREFUSED].freeze
       SILENCE = "the process that collects the metrics does not answer"
-      # It lacks descriptors, for example.
+      # The collector has closed the socket, for lack of descriptors, for example.
       REFUSAL = "the process that collects the metrics cannot do so at the moment"
-      # A collector that ends while it answers closes the question, then the next one that waits, then its own socket,
-      # and with it a question that has just come.
+      # A collector that ends while it answers can close three requests: the current one, the next one in its queue, and
+      # one that arrives before it closes its own socket.
       TRIES = 4
       SIZE_BYTES = 8
       private_constant :SILENCE, :REFUSAL, :TRIES, :SIZE_BYTES

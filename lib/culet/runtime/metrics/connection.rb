@@ -2,11 +2,11 @@
 
 module Culet
   module Metrics
-    # One connection of the server: receives the head of one request, then sends the answer. Nothing waits.
+    # One connection of the server: receives the head of one request, then sends the answer, without blocking.
     class Connection
-      # Of the head of a request.
+      # Longest head of a request, in bytes.
       REQUEST_BYTES = 16 << 10
-      # Of an answer, at a time.
+      # Bytes of an answer that are sent at a time.
       PART_BYTES = 256 << 10
       private_constant :REQUEST_BYTES, :PART_BYTES
 
@@ -16,7 +16,7 @@ module Culet
       # @return [String] the address of the other side, without the port
       attr_reader :peer
 
-      # @return [Float] when the connection is dropped, of CLOCK_MONOTONIC
+      # @return [Float] the time at which the connection is dropped, of CLOCK_MONOTONIC
       attr_reader :deadline
 
       # @param socket [BasicSocket]
@@ -32,10 +32,10 @@ module Culet
       # @return [Boolean] whether an answer is being sent
       def answering? = !@answer.nil?
 
-      # Receives what has come.
+      # Receives the bytes that have arrived.
       #
       # @return [String, nil] the head of the request, once it is complete
-      # @raise [IOError, SystemCallError] if it never will be
+      # @raise [IOError, SystemCallError] if the head is too long, or the client has gone
       def receive
         part = @socket.read_nonblock(REQUEST_BYTES, exception: false)
         return if part == :wait_readable
@@ -57,7 +57,7 @@ module Culet
 
       # Sends as much of the answer as the kernel takes now.
       #
-      # @return [Boolean] whether that was the rest
+      # @return [Boolean] whether the answer is complete
       # @raise [IOError, SystemCallError] if the client has gone
       def send_part
         sent = @socket.write_nonblock(@answer.byteslice(@sent, PART_BYTES), exception: false)

@@ -6,15 +6,15 @@ require_relative "collector_socket"
 
 module Culet
   module Metrics
-    # A forked process: a thread waits for the question of the parent's collector and answers it. If the collector lost
-    # the socket, because it had no descriptor for it, the thread passes it another one.
+    # A thread of a forked process that answers the requests of the parent's collector. If the collector has lost
+    # the socket for lack of descriptors, the thread passes another socket.
     class ForkedProcess
-      # From the loss of a socket to the next one, in seconds.
+      # Pause after the loss of a socket, in seconds.
       REST = 0.5
       private_constant :REST
 
       # @param collector [CollectorSocket] of the parent
-      # @return [ForkedProcess, nil] nil if there is no collector any more
+      # @return [ForkedProcess, nil] nil if the collector has ended
       def self.join(collector)
         new(collector)
       rescue *CollectorSocket::ENDED, ThreadError
@@ -22,7 +22,7 @@ module Culet
       end
 
       # @param collector [CollectorSocket] of the parent
-      # @raise [SystemCallError] if there is no collector any more
+      # @raise [SystemCallError] if the collector has ended
       def initialize(collector)
         @collector = collector
         begin
@@ -34,13 +34,13 @@ module Culet
         @thread = BackgroundThread.repeat("culet-metrics", failure) { step }
       end
 
-      # @return [String, nil] nil if there is no collector any more
+      # @return [String, nil] nil if the collector has ended
       # @raise [Culet::Error] when the collector does not answer in time, or cannot
       def text = @collector.text
 
-      # In a forked child of this process.
+      # Connects a forked child of this process.
       #
-      # @return [ForkedProcess, nil] nil if there is no collector any more
+      # @return [ForkedProcess, nil] nil if the collector has ended
       def join
         @socket&.close
         ForkedProcess.join(@collector)
@@ -73,7 +73,7 @@ module Culet
         :done # the collector has ended
       end
 
-      # Until the collector closes its end.
+      # Answers until the collector closes its end.
       def answer
         question = +""
         @socket.sendmsg_nonblock(message) while receive(question)

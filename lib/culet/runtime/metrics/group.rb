@@ -5,10 +5,10 @@ require_relative "../../system/memory_group"
 
 module Culet
   module Metrics
-    # What all processes of a program have in common: the memory limit, if culet/limit is loaded, and the pressure on
+    # Metrics that all processes of a program share: the memory limit, if culet/limit is loaded, and the pressure on
     # memory (PSI).
     module Group
-      # The whole machine's, where the control group has none.
+      # The file of the whole machine, for control groups without one.
       HOST = "/proc/pressure/memory"
       LIMITS = { "culet_limit_bytes" => "limit_bytes", "culet_limit_used_bytes" => "used_bytes",
                  "culet_limit_headroom_bytes" => "headroom_bytes" }.freeze
@@ -34,7 +34,7 @@ module Culet
           end
         end
 
-        # The choice is kept, unless an error of the moment has made it.
+        # Keeps the chosen file, unless a transient error caused the choice.
         def pressure_file
           group, problems = MemoryGroup.own
           file = group&.pressure_file

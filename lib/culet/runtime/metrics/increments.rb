@@ -2,7 +2,7 @@
 
 module Culet
   module Metrics
-    # How much totals and levels changed since the last time, for libraries that add up.
+    # Changes of totals and levels since the last call, for libraries that add up.
     class Increments
       def initialize
         @last = {}
@@ -10,14 +10,15 @@ module Culet
 
       # @param labels [Hash{String => String}]
       # @param value [Numeric]
-      # @return [Numeric] the difference to the last value, at first to zero
+      # @return [Numeric] the difference to the last value, in the first call to zero
       def level(name, labels, value)
         before = @last[[name, labels]] || 0
         @last[[name, labels]] = value
         value - before
       end
 
-      # @return [Numeric] the same of a total, which never falls: a forked process counts some from zero
+      # @return [Numeric] the difference to the last value, at least 0, because a forked process counts some totals from
+      #   0
       def total(name, labels, value)
         difference = level(name, labels, value)
         difference.negative? ? value : difference

@@ -5,9 +5,9 @@ require_relative "../../system/processes"
 
 module Culet
   module Metrics
-    # What the kernel knows of processes, from /proc: nothing waits, and no process is stopped.
+    # Metrics of processes from /proc, which neither wait for the processes nor stop them.
     class KernelReadings
-      # Seconds of processor time per process that a scrape spends on what processes share.
+      # CPU seconds per process that a scrape spends on smaps_rollup.
       BUDGET = 0.0005
       private_constant :BUDGET
 
@@ -17,7 +17,7 @@ module Culet
         @rollups = Processes::Rollups.new(root: root)
       end
 
-      # @return [Hash{Integer => Array}] samples of those that live
+      # @return [Hash{Integer => Array}] samples of the living processes
       def call(pids)
         stats = pids.to_h { |pid| [pid, stat(pid)] }.compact
         rollups = @rollups.call(stats.transform_values(&:start_ticks), seconds: BUDGET * stats.size)

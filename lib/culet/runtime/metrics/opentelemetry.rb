@@ -5,7 +5,7 @@ require_relative "increments"
 
 module Culet
   module Metrics
-    # The figures of this process as instruments of the OpenTelemetry SDK (opentelemetry-metrics-sdk), named by its
+    # The metrics of this process as instruments of the OpenTelemetry SDK (opentelemetry-metrics-sdk), named by its
     # semantic conventions where they have a name.
     #
     # The SDK gives an observable instrument one value, without attributes, and adds the values of an observable counter

@@ -6,10 +6,10 @@ require_relative "../../system/processes/memory"
 
 module Culet
   module Metrics
-    # What a process knows of itself: Ruby's heap, malloc, trims, and the levels of its memory.
+    # Metrics that only the process itself can read: Ruby's heap, malloc, trims, and the levels of its memory.
     #
-    # An idle worker shares its heap with its parent, and each new object takes a slot of a shared page. So the figures
-    # are collected into the same objects each time.
+    # An idle worker shares its heap with its parent, and a new object would copy a shared page. The values therefore
+    # go into the same objects each time.
     class OwnReading
       # Name and labels of each value, in order.
       KEYS = [
@@ -22,17 +22,17 @@ module Culet
         ["culet_trim_seconds_total", {}],
         *Levels::COUNTED.map { |level| ["culet_memory_level_bytes", { "level" => level }] }
       ].each(&:freeze).freeze
-      # Of the first value of each part.
+      # Index of the first value of each part.
       RUBY = 0
       MALLOC = 6
       TRIMS = 12
       LEVELS = 16
-      # More than /proc/self/statm.
+      # Bytes to read of /proc/self/statm, more than its length.
       STATM_BYTES = 256
       private_constant :RUBY, :MALLOC, :TRIMS, :LEVELS, :STATM_BYTES
 
       # @param packed [String] of `pack`
-      # @return [Array<Array(String, Hash{String => String}, Numeric)>, nil] name, labels and value; nil: it is invalid
+      # @return [Array<Array(String, Hash{String => String}, Numeric)>, nil] name, labels and value; nil: invalid
       def self.unpack(packed)
         return unless packed.bytesize == KEYS.size * 8
 
@@ -56,7 +56,7 @@ module Culet
       # @return [Array<Array(String, Hash{String => String}, Numeric)>] name, labels and value
       def samples = OwnReading.unpack(pack)
 
-      # @return [String] a number for each key, NaN for what is unknown
+      # @return [String] packed numbers, one per key; NaN: unknown
       def pack
         @values.fill(Float::NAN)
         GC.stat(@stat)
@@ -73,7 +73,7 @@ module Culet
         @values[index] = value if value
       end
 
-      # Not every collector counts everything.
+      # A collector loaded as a library may lack some counts.
       def ruby
         set(RUBY, @stat[:heap_live_slots])
         set(RUBY + 1, @stat[:heap_free_slots])
@@ -96,7 +96,7 @@ module Culet
         set(MALLOC + 5, arenas)
       end
 
-      # As often as ext/culet/reading/budget.h allows.
+      # At intervals that ext/culet/reading/budget.h decides.
       def count_blocks
         began = Clock.processor_time
         @malloc = Culet.send(:malloc_totals)
@@ -115,7 +115,7 @@ module Culet
         set(TRIMS + 3, stats[:seconds])
       end
 
-      # Another collector than Ruby's own may have neither slots nor pages.
+      # A collector loaded as a library may have neither slots nor pages.
       def levels
         pages = @stat[:heap_allocated_pages]
         page_bytes = GC::INTERNAL_CONSTANTS[:HEAP_PAGE_SIZE]

@@ -4,10 +4,10 @@ require_relative "../../system/clock"
 
 module Culet
   module Metrics
-    # The figures of this process in a registry of prometheus-client, whose exporter shows them with the application's
+    # The metrics of this process in a registry of prometheus-client, whose exporter shows them with the application's
     # own.
     module PrometheusClient
-      # One collection serves all metrics that are read within so many seconds.
+      # Seconds for which one collection serves all metrics.
       FRESH = 0.5
       private_constant :FRESH
 

@@ -3,8 +3,8 @@
 module Culet
   module Metrics
     # Rack middleware: `use Culet::Metrics::Rack` in config.ru serves the metrics at /metrics: those of all processes of
-    # a cluster whose master has called Culet::Metrics.start, else those of the process that answers. Whoever may send
-    # requests to the application may read them.
+    # a cluster whose master has called Culet::Metrics.start, else those of the answering process. All clients of the
+    # application can read them.
     class Rack
       # @param app [#call] a Rack application
       # @param path [String]

@@ -8,7 +8,7 @@ require_relative "sites"
 
 module Culet
   module Metrics
-    # What a process reports of itself, to the collector too: its figures as packed numbers, and the sites of its
+    # A process's report of itself, also for the collector: its metrics as packed numbers, and the sites of its
     # profile as JSON.
     class Report
       BYTES = OwnReading::KEYS.size * 8
@@ -21,7 +21,8 @@ module Culet
       private_constant :BYTES, :SITES, :INFO
 
       # @param message [String] of another process's `message`
-      # @return [Array<Array(String, Hash{String => String}, Numeric)>, nil] as of `samples`; nil if it is invalid
+      # @return [Array<Array(String, Hash{String => String}, Numeric)>, nil] as of `samples`; nil if the message is
+      #   invalid
       def self.parse(message)
         figures = OwnReading.unpack(message.byteslice(0, BYTES)) or return
         rest = message.byteslice(BYTES..)

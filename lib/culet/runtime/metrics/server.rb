@@ -10,13 +10,13 @@ require_relative "connection"
 
 module Culet
   module Metrics
-    # Answers GET /metrics at an address of its own, in one thread: one request per connection, many connections at a
-    # time. One that is slow delays no other: it is dropped after some seconds, or when too many are open.
+    # Answers GET /metrics at an address, in one thread: one request per connection, many connections at a
+    # time. A slow connection does not delay others; it is dropped after some seconds, or when too many are open.
     class Server
       PATH = "/metrics"
-      # Open at a time.
+      # Connections that are open at a time.
       CONNECTIONS = 64
-      # For a request to arrive, and for the answer to be received.
+      # Time limit in seconds for a request to arrive, and for the answer to be received.
       SECONDS = 10
       private_constant :CONNECTIONS, :SECONDS
 
@@ -25,11 +25,11 @@ module Culet
       private_constant :REASONS
 
       # @param address [String, Integer] see Address
-      # @param token [String, nil] that a request must bear; nil: none
+      # @param token [String, nil] the bearer token of requests; nil: none
       # @param hosts [Array<String>] names by which clients without a token may call this machine, beside its addresses
       # @param seconds [Numeric] for a request to arrive, and for the answer to be received
-      # @return [Server] that answers
-      # @raise [ArgumentError] for another address, or an empty token
+      # @return [Server] started
+      # @raise [ArgumentError] for an invalid address, or an empty token
       # @raise [SystemCallError, SocketError] when the address cannot be used
       def self.open(address, token: nil, hosts: [], seconds: SECONDS)
         new(Address.parse(address), token: token, hosts: hosts, seconds: seconds).tap(&:start)
@@ -59,12 +59,12 @@ module Culet
         @address.remove
       end
 
-      # In a forked child, which has neither the thread nor the port.
+      # Closes the descriptors in a forked child, which must not hold the port.
       def abandon = [@socket, *@connections.keys].each(&:close)
 
       private
 
-      # Serves what is ready. Requests that have come together have one scrape.
+      # Serves the sockets that are ready. Requests that arrive together get one scrape.
       def step
         writing, reading = @connections.values.partition(&:answering?)
         ready = IO.select([@socket, *reading.map(&:socket)], writing.map(&:socket), nil, left)
@@ -76,7 +76,7 @@ module Culet
         accept if receiving.include?(@socket)
       end
 
-      # Until the first deadline; nil: there is none.
+      # Seconds until the first deadline; nil: none.
       def left = @connections.each_value.map(&:deadline).min&.then { |deadline| [deadline - Clock.now, 0].max }
 
       def advance(connection)
@@ -112,7 +112,7 @@ module Culet
         socket&.close # the client has gone
       end
 
-      # Whoever has most connections loses the oldest: one client cannot shut the others out.
+      # Drops the oldest connection of the client with the most, so that one client cannot exclude others.
       def make_room
         return if @connections.size < CONNECTIONS
 
@@ -132,7 +132,7 @@ module Culet
         answer(503, "#{e.message}\n")
       end
 
-      # A browser sends no token that it does not have.
+      # With a token, the Host header need not be checked: a browser cannot know the token.
       #
       # @return [String, nil] an answer without metrics
       def refusal(request)

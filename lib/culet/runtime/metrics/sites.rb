@@ -4,11 +4,11 @@ require_relative "../../system/clock"
 
 module Culet
   module Metrics
-    # The sites of the profile that hold most memory, if culet/profile runs and Metrics.sites says how many.
+    # The Metrics.sites largest sites of the memory profile, while the profile is on.
     class Sites
-      # After a report, this many times its duration pass before the next.
+      # Pause after a report, as a multiple of its duration.
       REST = 1_000
-      # A site is named by its innermost frame of Ruby code, in so many characters.
+      # Longest name of a site, its innermost Ruby frame, in characters.
       LENGTH = 120
       private_constant :REST, :LENGTH
 

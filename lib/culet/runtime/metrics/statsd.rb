@@ -5,9 +5,9 @@ require_relative "increments"
 
 module Culet
   module Metrics
-    # Sends the figures of this process to StatsD at intervals, in a thread: `Culet::Metrics::StatsD.new(client).start`,
+    # Sends the metrics of this process to StatsD at intervals, in a thread: `Culet::Metrics::StatsD.new(client).start`,
     # in each process. The client is that of statsd-instrument (StatsD.singleton_client), of dogstatsd-ruby, or
-    # another that has `gauge`, and `count` or `increment` by a number, with tags:.
+    # another object with `gauge`, and `count` or `increment` by a number, with tags:.
     class StatsD
       # @param client [#gauge]
       # @param interval [Numeric] seconds
@@ -30,7 +30,7 @@ module Culet
       # @return [void]
       def stop = @thread&.kill&.join
 
-      # Sends the figures now.
+      # Sends the metrics now.
       def send_figures
         Metrics.samples.each do |name, labels, value|
           tags = labels.map { |label, text| "#{label}:#{text}" }

@@ -4,7 +4,7 @@ require_relative "increments"
 
 module Culet
   module Metrics
-    # The figures of this process as gauges and counters of Yabeda, which its adapters export.
+    # The metrics of this process as gauges and counters of Yabeda, which its adapters export.
     module Yabeda
       class << self
         # @return [void]
@@ -19,7 +19,7 @@ module Culet
 
         private
 
-        # Labels must be declared.
+        # Yabeda needs the names of the labels.
         LABELS = { "culet_memory_level_bytes" => %i[level], "culet_malloc_memory_bytes" => %i[state],
                    "ruby_gc_heap_slots" => %i[state], "ruby_gc_collections_total" => %i[type],
                    "culet_profile_site_bytes" => %i[rank], "culet_profile_site_info" => %i[rank site class],

@@ -2,11 +2,11 @@
 
 module Culet
   module Profile
-    # Writes the profile of a process at its end, as CULET_PROFILE_OUT says: in an at_exit handler, and where a process
-    # runs none, before exit! and exec. What a process holds when exec replaces it goes to FILE.exec1, FILE.exec2, ...,
+    # Writes the profile of a process to CULET_PROFILE_OUT at its end: in an at_exit handler, and where a process
+    # runs none, before exit! and exec. The profile before an exec goes to FILE.exec1, FILE.exec2, ...,
     # because the new program has the same process number.
     module Endings
-      # In front of Process, and of Kernel's own methods.
+      # Prepended to the singleton classes of Process and Kernel.
       module Functions
         # Ends the process.
         def exit!(*)
@@ -14,7 +14,7 @@ module Culet
           super
         end
 
-        # Replaces the process. If that fails, the process goes on.
+        # Replaces the process. If exec fails, the process continues.
         def exec(*)
           path = Endings.write_before_exec
           super
@@ -23,12 +23,12 @@ module Culet
         end
       end
 
-      # In front of Kernel.
+      # Prepended to Kernel.
       PrivateFunctions = Functions.clone.tap { |copy| copy.send(:private, :exit!, :exec) }
       private_constant :PrivateFunctions
 
       class << self
-        # Registers the at_exit handler: as the first one, it runs after those of the program.
+        # Registers the at_exit handler. The first handler to be registered runs last, after those of the program.
         def install(settings)
           @settings = settings
           @starter = ::Process.pid
@@ -61,7 +61,7 @@ module Culet
 
         def file = @settings.file(forked: ::Process.pid != @starter)
 
-        # No exception keeps the process from its end, nor one of Timeout or Thread#kill.
+        # Rescues all exceptions, also of Timeout and Thread#kill: the process must end.
         def write_to(path)
           Thread.handle_interrupt(Object => :never) { Profile.write(path) }
         rescue StandardError, NoMemoryError => e

@@ -2,20 +2,20 @@
 
 module Culet
   module Profile
-    # The labels of paths. Paths come from outside, and the profile never forgets a label, so that only some have one of
-    # their own: the first ones at once, further ones when they are frequent. The others share one, and so do those that
-    # have been answered with nothing but 404.
+    # The labels of paths. Clients choose the paths, and the profile never forgets a label, so only some paths have
+    # their own label: the first ones at once, further ones when they are frequent. All others share one label, as do
+    # paths that were answered only with 404.
     #
     # Frequent paths are found by the space-saving algorithm (Metwally, Agrawal, El Abbadi: Efficient Computation of
     # Frequent and Top-k Elements in Data Streams, ICDT 2005): with MOST entries, each path that makes more than one of
-    # MOST requests is among them. Counts are halved now and then, so that what is not requested any more gives way.
+    # MOST requests is among them. Counts are halved at intervals, so that paths without requests leave the table.
     class Endpoints
       # The label of all other paths.
       OTHER = "other"
-      # Paths that are counted; and labels that are given at once.
+      # The maximum number of counted paths, and of labels that are given at once.
       MOST = 1000
-      # Requests after which a path has a label later. They double with each further STEP labels, so that even who knows
-      # this does not fill the profile's table of 10,000 label sets (ext/culet/profile/labels.c).
+      # Requests that a later path needs for a label. The number doubles with each STEP labels, so that a client cannot
+      # fill the profile's table of 10,000 label sets (ext/culet/profile/labels.c).
       NEEDED = 2
       STEP = 500
       private_constant :MOST, :NEEDED, :STEP
@@ -46,7 +46,7 @@ module Culet
       # Counts a request that was answered.
       #
       # @param path [String] as for `label`
-      # @param route [String, nil] the application's name for it, which is the label from then on
+      # @param route [String, nil] the application's name for the path, its label from then on
       def found(path, route = nil)
         @lock.synchronize do
           halve if (@requests += 1) == @age
@@ -57,7 +57,7 @@ module Culet
         end
       end
 
-      # A request was answered with 404.
+      # Records a request that was answered with 404.
       #
       # @param path [String] as for `label`
       def missing(path)

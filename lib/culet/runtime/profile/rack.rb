@@ -4,14 +4,14 @@ require_relative "endpoints"
 
 module Culet
   module Profile
-    # Rack middleware: `use Culet::Profile::Rack` in config.ru labels what a request allocates with endpoint: the route,
-    # once Rails or Sinatra has found one for such a path, else the path, such as "GET /issues/:id". Parts of the path
-    # that look like an identifier are replaced, so that the number of endpoints stays small; see Endpoints for what
-    # becomes of many. What a response allocates while the server reads a streamed body has no label.
+    # Rack middleware: `use Culet::Profile::Rack` in config.ru gives allocations of a request the label endpoint: the
+    # route, once Rails or Sinatra has found one for such a path, else the path, such as "GET /issues/:id". Parts of the
+    # path that look like an identifier are replaced, so that the number of endpoints stays small (see Endpoints).
+    # Allocations while the server reads a streamed body have no label.
     class Rack
-      # Parts of a path; further ones are left out.
+      # Maximum number of parts of a path in a label.
       PARTS = 8
-      # What becomes ":id": parts with a digit, and long ones.
+      # Parts that become ":id": with a digit, or long.
       IDENTIFIER = /\d|.{33}/m
       METHODS = %w[GET POST PUT PATCH DELETE HEAD OPTIONS].freeze
       private_constant :PARTS, :IDENTIFIER, :METHODS

@@ -2,7 +2,7 @@
 
 module Culet
   module Profile
-    # `config.culet.profile = true` in a Rails application: what a request allocates has the label endpoint: the
+    # `config.culet.profile = true` in a Rails application: the allocations of a request have the label endpoint: the
     # controller and its action ("issues#index"), or before and without a controller the path (Profile::Rack). A job
     # has the label job (Profile::ActiveJob).
     module Rails
@@ -10,7 +10,7 @@ module Culet
       module Controller
         private
 
-        # @return [Object] what the action returns
+        # @return [Object] the value of the action
         def process_action(...) = Profile.label(endpoint: "#{controller_path}##{action_name}") { super }
       end
 

@@ -9,13 +9,13 @@ module Culet
     # - CULET_PROFILE: mean distance of two samples (bytes, or with k, m or g); 1: the default; 0 or nothing: off
     # - CULET_PROFILE_OUT: file or folder that receives the stream of each process when it ends
     #
-    # An invalid setting never stops a program: it is reported in `problem`, and nothing is sampled.
+    # An invalid setting never stops a program: `problem` has a sentence, and the profile stays off.
     class Settings
       # Mean distance of two samples in bytes.
       DEFAULT_BYTES = 512 << 10
       # Largest mean distance in bytes.
       MAX_BYTES = 1 << 40
-      # The sizes that the allocator reads as well.
+      # Sizes that the allocator also accepts.
       SIZE = /\A\d{1,13}[kmg]?\z/i
       private_constant :SIZE
 
@@ -32,7 +32,7 @@ module Culet
         parse(text.to_s.scrub("?").strip)
       end
 
-      # Where this process writes its stream.
+      # The file to which this process writes its stream.
       #
       # @param forked [Boolean] whether another process had these settings first
       # @return [String, nil] path of the file: %p replaced by the process number; in a folder, the process number; with

@@ -7,14 +7,14 @@ module Culet
     # The settings in CULET_TRIM, separated by commas:
     #
     # - off, background or now: whether and where trims run after major collections
-    # - minimum=SIZE: a trim that would return less is skipped (as Text::Size.parse reads it, or 0)
-    # - interval=SECONDS: least time between two trims (default: 0.25 in the background, else 0)
+    # - minimum=SIZE: a trim that would return less is skipped (a size as of Text::Size.parse, or 0)
+    # - interval=SECONDS: minimum time between two trims (default: 0.25 in the background, else 0)
     #
     # An invalid setting never stops a program: it is reported in `problems`, and the default is used.
     class Settings
       # The modes: no trims, trims in a thread, trims in the Ruby thread.
       MODES = %w[off background now].freeze
-      # A trim that would return less is skipped.
+      # The smallest trim by default, in bytes.
       MINIMUM_BYTES = 1 << 20
 
       # @return [String] "off", "background" or "now"

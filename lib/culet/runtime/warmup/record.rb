@@ -15,7 +15,7 @@ module Culet
 
       # Runs a step and records it, unless it returns nil (nothing to do).
       #
-      # @return [Object] what the block returned
+      # @return [Object] the block's value
       def of(name)
         began = Clock.now
         result = yield

@@ -40,13 +40,13 @@ module Culet
       class Overdue < Exception; end # rubocop:disable Lint/InheritException
       private_constant :ORIGIN, :HEADERS, :Overdue
 
-      # @param addresses [Array<String>] paths, with a query where need be, or whole addresses
-      # @return [Array<String>] the same
-      # @raise [ArgumentError] naming one that is neither
+      # @param addresses [Array<String>] paths, with or without a query, or URLs
+      # @return [Array<String>] the addresses
+      # @raise [ArgumentError] for an invalid address
       def self.checked(addresses) = addresses.each { |address| uri(address) }
 
       # @return [URI::HTTP]
-      # @raise [ArgumentError] as above
+      # @raise [ArgumentError] for an invalid address
       def self.uri(address)
         found = ORIGIN.merge(address) if address.to_s.match?(%r{\A(?:/|https?://)})
         return found if found.is_a?(URI::HTTP) && found.host.to_s != ""
@@ -61,10 +61,10 @@ module Culet
       end
       private_class_method :no_address
 
-      # @param addresses [Array<String>] as above
+      # @param addresses [Array<String>] paths or URLs
       # @param app [#call, nil] a Rack application; nil: Rails.application
       # @param seconds [Numeric] for all of them
-      # @raise [ArgumentError] as above
+      # @raise [ArgumentError] for an invalid address
       def initialize(addresses, app: nil, seconds: SECONDS)
         @uris = addresses.map { |address| self.class.uri(address) }
         @app = app || (::Rails.application if defined?(::Rails) && ::Rails.respond_to?(:application))

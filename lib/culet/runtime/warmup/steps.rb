@@ -13,7 +13,7 @@ module Culet
       BY_HAND = %i[collect compact promote trim].freeze
 
       class << self
-        # Process.warmup lacks the trim of other allocators than glibc, and a collection after the compaction, without
+        # Process.warmup trims glibc only, and does not collect after the compaction, without
         # which each worker's heap grows more and shares less.
         #
         # @return [Array<Symbol>]
@@ -33,7 +33,7 @@ module Culet
         end
 
         # @param name [Symbol] one of NAMES
-        # @return [Object, nil] nil where nothing was done
+        # @return [Object, nil] nil if the step did nothing
         def make(name) = public_send(name)
 
         # Process.warmup: a full collection, compaction, promotion of all objects, code ranges of strings, release of
@@ -42,7 +42,7 @@ module Culet
         # @return [Boolean, nil]
         def ruby = (Process.warmup if Process.respond_to?(:warmup))
 
-        # Collects garbage, which otherwise every child would free for itself.
+        # Collects garbage once, instead of in every child.
         #
         # @return [true]
         def collect
