@@ -9,16 +9,16 @@ require_relative "diagnosis/fit"
 require_relative "diagnosis/ranking"
 
 module Culet
-  # Why the processes of a tree are as large as they are, and what to do: one verdict, the figures that decide, and the
-  # remedies by what they save.
+  # Explains the size of a process tree: one verdict, the evidence, and the
+  # remedies in the order of their savings.
   #
-  #   Observation   what was read while the tree was watched
-  #   Growth        whether memory in use grows all the time, and of which kind it is
-  #   Causes        what else makes the processes larger than their work
-  #   Fit           how many workers a size of memory has room for
-  #   Ranking       what to change, the largest saving first
+  #   Observation   the readings of the watch
+  #   Growth        whether the memory in use grows steadily, and whether Ruby objects or native blocks grow
+  #   Causes        the other causes of the size
+  #   Fit           the number of workers that fit into a size of memory
+  #   Ranking       the remedies, the largest saving first
   class Diagnosis
-    # In the order of the manual; the key of --json.
+    # Values of `verdict` in --json, in the order of the manual.
     VERDICTS = %w[ruby_leak native_leak bloat malloc_free ruby_heap sharing code limit none unknown].freeze
     EVIDENCE = 3
     private_constant :EVIDENCE
@@ -29,7 +29,7 @@ module Culet
     attr_reader :growth
     # @return [Causes]
     attr_reader :causes
-    # @return [Fit, nil] nil: nobody asked
+    # @return [Fit, nil] nil: not requested
     attr_reader :fit
 
     # @param observation [Observation]
@@ -58,7 +58,7 @@ module Culet
       causes.list.first&.sentence || nothing
     end
 
-    # @return [Array<Evidence>] the figures that decide
+    # @return [Array<Evidence>] the figures that support the verdict
     def evidence
       return growth_evidence if growing?
 
@@ -70,16 +70,16 @@ module Culet
       found.first(EVIDENCE)
     end
 
-    # @return [Array<String>] what speaks against the verdict, and what else would show more
+    # @return [Array<String>] sentences on doubts and on further steps
     def remarks = [*open_growth, *slowing, *observation.problems]
 
     # @return [Array<Remedy>] the best first
     def remedies = ranking.list
 
-    # @return [Array<String>] names of remedies that are not in place, and save too little or what nobody can predict
+    # @return [Array<String>] names of remedies that are not in place, whose saving is too small or cannot be predicted
     def others = ranking.others
 
-    # @return [String, nil] what to do to learn more, where the verdict is open
+    # @return [String, nil] the next step, if the verdict is open
     def next_step
       return unless verdict == "unknown"
       return "look at that process: culet explain #{growth.unread}" if growth.unread
@@ -97,20 +97,20 @@ module Culet
     # Too few readings for a trend.
     def short? = observation.retention.nil? && growth.short?
 
-    # Whether looks were to tell garbage in a large heap, and most of them are missing, as on a busy machine.
+    # Whether most looks are missing, as on a busy machine, so that garbage in a large heap is not known.
     def unlooked? = observation.looks_late && observation.private_bytes(*HEAP_IN_USE) >= causes.least("ruby_heap")
 
-    # Whether much memory is malloc's, and neither malloc nor an agent tells which part of it is in use.
+    # Whether malloc has much memory of which the part in use is not known.
     def unsplit?
       observation.used_share.nil? && observation.private_bytes("malloc_unsplit") >= causes.least("malloc_free")
     end
 
-    # A growth whose kind or end is open is the verdict where nothing else explains the size.
+    # Growth of an unknown kind or end is the verdict if no cause explains the size.
     def growing?
       %i[ruby native].include?(growth.verdict) || (growth.verdict != :none && (causes.list.empty? || unexplained?))
     end
 
-    # Whether it is large, and nobody has looked: what seems to be a cause may be a part of it.
+    # Whether the growth is large and there are no looks: a seeming cause may then be a part of the growth.
     def unexplained? = observation.retention.nil? && growth.bytes >= causes.least("growth")
 
     def open_growth
@@ -145,7 +145,7 @@ module Culet
 
     def grower = growth.worker_weight > 1 ? "the workers" : "process #{growth.process.pid}"
 
-    # @return [String, nil] nil where nobody has looked
+    # @return [String, nil] nil without looks
     def keepers
       where = " in the workers" if growth.worker_weight > 1
       found = growth.holders.map do |row|
@@ -154,7 +154,7 @@ module Culet
       found.join("; ") if found.any?
     end
 
-    # Objects of extensions have memory that they do not report.
+    # Objects of extensions may have memory that they do not report.
     def beside
       native = growth.native_beside or return
       "; native memory, which these objects may own, grows by #{human(native)} a minute"
@@ -167,7 +167,7 @@ module Culet
         "#{why ? why.sentence : "the program needs them"}"
     end
 
-    # @return [String, nil] why a cause may have gone unseen
+    # @return [String, nil] the reason why a cause may be missing
     def doubt
       return "#{observation.seconds.round} s do not show whether memory grows" if short?
       return "too few looks at the heap tell garbage from objects in use" if unlooked?
@@ -200,7 +200,7 @@ module Culet
 
     def figure(name, value) = Evidence.new(name: name, value: value)
 
-    # What a verdict of none cannot exclude.
+    # Causes that the verdict none cannot exclude.
     def slowing
       return [] if verdict != "none" || observation.retention || growth.trend.points.size < Trend::LEAST_POINTS
 

@@ -10,17 +10,18 @@ require_relative "swing"
 
 module Culet
   class Diagnosis
-    # The causes that a process tree shows, beside growth.
+    # The causes of the size of a process tree, except growth.
     class Causes
-      # Garbage that is usual: Ruby collects after some 32 MB of malloc at most (RUBY_GC_MALLOC_LIMIT_MAX).
+      # Normal amount of garbage: Ruby collects after some 32 MB of malloc at most (RUBY_GC_MALLOC_LIMIT_MAX).
       GARBAGE_BYTES = 32_000_000
-      # Of the peak: a swing of the memory in use that such garbage does not explain.
+      # Minimum swing of the memory in use, as a share of the peak, that garbage does not explain.
       SWING_SHARE = 0.2
-      # Of what workers inherited.
+      # Minimum share of the inherited memory that workers have unshared.
       LEAST_LOST = 0.5
-      # Of the peaks, beyond its part of the other times: what runs then makes them.
+      # A request or job causes the peaks if it runs at the peaks more often than at other times, by this share of them.
       MOSTLY = 0.5
-      # Workers of one kind differ by less; their parent has less than this part of what they have if it loaded nothing.
+      # The smallest of several like workers has at least this part of the largest. A parent that has loaded nothing has
+      # less than the second part of a worker's memory.
       ALIKE = 0.5
       OWN_SHARE = 0.65
       RUBY = %w[ruby_free_slots ruby_page_overhead].freeze
@@ -77,7 +78,7 @@ module Culet
 
       def total = @observation.total_bytes
 
-      # The work itself needs much more now and then.
+      # Some requests or jobs need much more memory than others.
       def bloat
         return unless work
 
@@ -87,16 +88,17 @@ module Culet
               ["peak_bytes", work.peak], ["usual_bytes", work.usual], ["total_bytes", total])
       end
 
-      # @return [Array<Swing>] of the memory in use, but for those that are unclear
+      # @return [Array<Swing>] of the memory in use, without unclear ones
       def swings = all_swings.reject { |swing| unclear_swing?(swing) }
 
       def all_swings = @all_swings ||= large_swings { |process| @observation.in_use_of(process) }
 
-      # Without looks the readings alone tell work from garbage.
+      # Without looks, readings cannot tell frequent bursts of work from garbage.
       def unclear_swing?(swing) = @observation.retention.nil? && swing.frequent?
 
-      # Whether pieces of work make a swing. The looks tell, if what is in use differs between them, or garbage alone in
-      # a program whose collector is held back; else the rise does.
+      # Whether requests or jobs cause a swing. Looks prove this if the reachable memory differs between them, and
+      # exclude it if only garbage differs in a program whose collector runs late. Otherwise the form of the rise
+      # decides.
       def work?(swing)
         looks = @observation.retention&.looks.to_a.map(&:analysis)
         half = swing.bytes / 2
@@ -105,7 +107,7 @@ module Culet
         swing.burst? && !(held_back? && range(looks.map(&:unreachable_bytes)) >= half)
       end
 
-      # Whether values fall, or the last one alone is higher: traffic that rises does neither.
+      # Whether values fall, or only the last one is higher. With rising traffic neither is the case.
       def peak?(values, bytes)
         *before, last = values
         values.each_index.any? { |at| values[at] - values.drop(at).min >= bytes } ||
@@ -128,9 +130,7 @@ module Culet
         ", while #{work_label} runs" if work_label
       end
 
-      # What runs at the peaks, and hardly otherwise.
-      #
-      # @return [String, nil] label of a request or job; nil: not known
+      # @return [String, nil] label of the request or job that runs mostly at the peaks; nil: not known
       def work_label
         high, low = work.points.partition { |_, bytes| bytes > work.usual + (work.bytes / 2) }
         running = [high, low].map { |points| shares(points.map(&:first)) }
@@ -139,7 +139,7 @@ module Culet
       end
 
       # @param seconds [Array<Float>] of the watch
-      # @return [Hash{String => Float}] label => at which part of these times it ran
+      # @return [Hash{String => Float}] label => the share of these times at which it ran
       def shares(seconds)
         times = seconds.map { |at| @observation.moments.first["at"] + at }
         events = @observation.history&.events(work.process).to_a.group_by(&:label)
@@ -150,7 +150,7 @@ module Culet
         ", and malloc keeps #{human(kept_for_work)} behind them" if kept_for_work >= Thresholds::CAUSE_BYTES
       end
 
-      # Free memory that a peak explains: in each arena, up to its size.
+      # Free memory that a peak explains: in each arena, at most the size of the peak.
       def kept_for_work
         @kept_for_work ||= @observation.parts.sum do |part|
           free = part.bytes("malloc_free") + ((1 - used_share) * part.bytes("malloc_unsplit"))
@@ -170,17 +170,17 @@ module Culet
               ["malloc_free_bytes", free], ["malloc_used_bytes", used], ["total_bytes", total])
       end
 
-      # What a collection has just freed is used again soon.
+      # The share of free memory that stays free. Memory that a collection has just freed is used again soon.
       #
-      # @return [Float] of the process with the lowest
+      # @return [Float] the lowest share of all processes
       def steady_share = @observation.processes.map { |process| process.reuse.steady_share }.min || 1.0
 
       def unsplit = @observation.private_bytes("malloc_unsplit")
 
-      # @return [Float] of a malloc whose blocks cannot be told apart from outside; all, where nobody looked
+      # @return [Float] the share in use of a malloc that the reader reads by pages only; 1 if not known
       def used_share = @observation.used_share || 1.0
 
-      # culet returns all else within a second.
+      # culet's allocator returns free pages within a second, so its free memory lies between blocks in use.
       def between
         ", between blocks in use" if @observation.members.all? { |member| member.snapshot.allocator.name == "culet" }
       end
@@ -196,7 +196,7 @@ module Culet
               ["ruby_free_bytes", free], ["ruby_objects_bytes", live], ["total_bytes", total])
       end
 
-      # Slots that are free or garbage: in a large heap garbage is not collected for long.
+      # Free slots and garbage in slots, which a large heap keeps for long.
       def unreachable
         share = @observation.reachable_share or return
         pages = @observation.private_bytes(*RUBY_HEAP)
@@ -209,7 +209,7 @@ module Culet
               ["ruby_free_bytes", pages - live], ["ruby_objects_bytes", live], ["total_bytes", total])
       end
 
-      # What waits for a collection. A collector that is not held back collects after 32 MB.
+      # Garbage beyond the normal amount of a collector with default settings.
       def garbage
         bytes, live = [waiting, added_up].compact.max
         return unless bytes
@@ -231,7 +231,7 @@ module Culet
         @observation.remedies.keeping.any? || @observation.inflated? || @observation.collector&.disabled?
       end
 
-      # @return [Array(Numeric, Numeric), nil] what adds up until a collection, and what that leaves
+      # @return [Array(Numeric, Numeric), nil] bytes of garbage before a collection, and bytes in use after it
       def added_up
         swing = swings.reject { |one| work?(one) }.max_by(&:bytes)
         [swing.bytes, swing.usual] if swing
@@ -247,7 +247,7 @@ module Culet
 
       def sharing = lost_sharing || never_shared
 
-      # A worker that serves copies some of what it inherited, whatever is done before the fork.
+      # Below LEAST_LOST, unsharing is normal: a worker that serves requests always copies some inherited memory.
       def lost_sharing
         workers = @observation.workers
         return if workers.empty?
@@ -276,7 +276,7 @@ module Culet
         found.tap { |one| one.never_shared = true }
       end
 
-      # Workers of one parent that are much larger than it, and alike: what they have was loaded behind the fork.
+      # Like workers that are much larger than their parent: they loaded their memory after the fork.
       def siblings
         groups = @observation.members.group_by(&:parent_pid).values.select { |group| group.size > 1 }
         groups.find do |group|
@@ -287,10 +287,10 @@ module Culet
 
       def parent_of(group) = @observation.members.find { |member| member.pid == group.first.parent_pid }
 
-      # Garbage adds up until a collection, and a worker may still load when the watch begins: the least of its second
-      # half counts.
+      # The minimum of the second half of the watch: garbage accumulates until a collection, and a worker may still be
+      # booting at the start.
       #
-      # @return [Numeric] bytes; 0 for a process that is not known
+      # @return [Numeric] bytes; 0 for an unknown process
       def in_use(member)
         return 0 unless member
 

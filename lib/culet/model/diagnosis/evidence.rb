@@ -17,7 +17,7 @@ module Culet
                         "limit_bytes" => "limit", "used_bytes" => "in use of it" }.freeze
     private_constant :EVIDENCE_TITLES
 
-    # A figure that decides: name, value, and the 95 % interval where it has one.
+    # A figure of the evidence: name, value, and the 95 % interval of an estimate.
     Evidence = Struct.new(:name, :value, :low, :high, keyword_init: true) do
       # @return [String]
       def title = EVIDENCE_TITLES.fetch(name)
@@ -43,8 +43,8 @@ module Culet
       end
     end
 
-    # Why processes are larger than their work needs. name: a verdict; bytes: what is at stake; sentence: the verdict in
-    # words; evidence: the figures that decide.
+    # A cause of the size of processes. name: a verdict; bytes: the memory at stake; sentence: the verdict in words;
+    # evidence: the figures that support the verdict.
     Cause = Struct.new(:name, :bytes, :sentence, :evidence, keyword_init: true) do
       # @return [Boolean, nil] whether the processes have shared nothing from the start
       attr_accessor :never_shared

@@ -8,15 +8,15 @@ module Culet
   class Diagnosis
     # How many workers a size of memory has room for.
     #
-    # All processes together take what they share, and what is the parent's alone, once; and for each worker what is its
-    # own. A worker counts with its peak within the watch, so requests that were served then are included. At best all
-    # workers are at rest at once; at worst all are at the highest peak of any.
+    # Shared memory and the parent's private memory count once; each worker adds its private memory, at its peak within
+    # the watch, which includes requests. At best all workers are idle at once; at worst all are at the highest peak of
+    # any worker.
     class Fit
-      # A peak that is no larger, in bytes, does not tell what a thread takes.
+      # Minimum size of a peak, in bytes, for an estimate of the memory of a thread.
       LEAST_SWING = 1_000_000
       private_constant :LEAST_SWING
 
-      # @return [Integer] bytes that there are
+      # @return [Integer] available bytes
       attr_reader :limit_bytes
 
       # @param observation [Observation]
@@ -29,23 +29,23 @@ module Culet
       # @return [Integer] bytes of one worker, at the mean of their peaks
       def worker_bytes = mean(peaks)
 
-      # @return [Integer] bytes of all that is not a worker's own
+      # @return [Integer] bytes that count once: shared, and private to the parent
       def shared_bytes = @observation.total_bytes - workers.sum(&:private_bytes)
 
       # @return [Integer] expected number of workers
       def count = room / [worker_bytes, 1].max
 
-      # @return [Integer] if all are at the highest peak at once
+      # @return [Integer] number of workers if all are at the highest peak at once
       def low = room / [peaks.max, 1].max
 
-      # @return [Integer] if all are as small as the smallest was
+      # @return [Integer] number of workers if all are as small as the smallest
       def high = room / [series.map(&:min).min, 1].max
 
       # @param count [Integer] of workers
-      # @return [Integer] bytes that they take together with what they share
+      # @return [Integer] bytes of these workers, including shared memory
       def total_bytes(count) = shared_bytes + (count * worker_bytes)
 
-      # A thread that serves a request takes this much at least, if all of them did at the peak.
+      # The memory of a thread that serves a request: a minimum, which assumes that all threads were busy at the peak.
       #
       # @return [Integer, nil] bytes; nil where no worker had a peak, or the threads are not known
       def thread_bytes

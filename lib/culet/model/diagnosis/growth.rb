@@ -5,56 +5,57 @@ require_relative "observation"
 
 module Culet
   class Diagnosis
-    # Whether the memory in use of a process grows all the time, and of which kind that memory is.
+    # Decides whether the memory in use of a process grows steadily, and whether Ruby objects or native blocks grow.
     #
-    # What counts is proven in this order: holders that keep more in each of several looks (Retention::Growth), lines
-    # that allocate survivors in all periods (Profile::Growth), and the trend of what malloc and Ruby have in use. A
-    # trend alone must last in the second half of the watch, at a load that does not rise; a boot and a cache that is
-    # being filled slow down.
+    # The evidence, the strongest first: holders that keep more at each of several looks (Retention::Growth), lines that
+    # allocate survivors in all periods (Profile::Growth), and the trend of the memory in use of malloc and Ruby. A
+    # trend counts only if it lasts in the second half of the watch without a rising load, because a boot and a cache
+    # that fills slow down.
     class Growth
-      # A smaller growth within the watch is none.
+      # Minimum growth within the watch, in bytes and as a share of the memory in use.
       LEAST_BYTES = 512 << 10
       LEAST_SHARE = 0.005
-      # Of the test of native memory, where all memory in use rises as well.
+      # Significance level of the trend of native memory, if all memory in use also rises.
       LEVEL_OF_BOTH = 0.05
-      # Of the memory of objects: some have several blocks, and some classes of extensions do not report their size.
+      # Share of the memory of objects that Ruby does not report: some objects have several blocks, and some classes of
+      # extensions do not report their size.
       UNREPORTED = 0.125
-      # Of it, too: their blocks are smaller than what is added up for them.
+      # Share by which Ruby reports more than the size of the blocks.
       OVERREPORTED = 0.03
-      # Where no look tells what is garbage.
+      # Minimum growth as a share of the memory in use, without looks that tell objects from garbage.
       LEAST_SHARE_ALONE = 0.03
-      # Spans of time whose lowest readings stand for what is in use after a collection.
+      # Number of time spans. The lowest reading of each span is close to the memory in use after a collection.
       FLOORS = 6
-      # The rate of the second half, at least, as a part of that of the first; and the load at most.
+      # Minimum rate of the second half, as a part of the rate of the first half.
       LASTING = 1 / 3.0
-      # Of what is reachable at few looks, which vary by what requests hold.
+      # The same minimum for reachable memory at few looks, which varies with the requests.
       LASTING_REACHABLE = 3 / 4.0
-      # Of the growth, what the last step of one that has ended changes at most.
+      # Maximum last step of a growth that has ended, as a part of the growth.
       ENDED = 0.02
+      # Maximum load at the end of the watch, as a multiple of the load at the start.
       MOST_LOAD = 1.5
-      # An object has a slot, and rarely more blocks of malloc than this.
+      # An object has a slot, and rarely more than this number of malloc blocks.
       BLOCKS_PER_OBJECT = 4
-      # Larger blocks are too few to tell from the noise of the number of objects.
+      # With larger blocks, growth is too few blocks to stand out from changes in the number of objects.
       MOST_BLOCK_BYTES = 1024
-      # Collections, at least, within which what stays becomes old; and major ones, within which old garbage goes.
+      # Collections that are needed for survivors to become old, and major ones that are needed to free old garbage.
       LEAST_COLLECTIONS = 12
       LEAST_MAJOR_COLLECTIONS = 2
-      # A cache that fills slows down: what is added falls by this test, and is below this part of the first half in the
-      # second.
+      # A growth slows down if its steps fall at this significance level, and the rate of the second half is below this
+      # part of the rate of the first half.
       LEVEL_OF_SLOWING = 0.05
       SLOWING = 0.9
-      # What a leak adds for the work that is done differs by less from step to step.
+      # Maximum difference between the steps of a leak in proportion to the work, as a part of their median.
       UNEVEN = 0.05
-      # The smallest slot, and the part of the growth in bytes that slots are at least, where the number of blocks is
-      # not known.
+      # Without counts of blocks: the smallest slot in bytes, and the minimum share of slots in the growth.
       SLOT_BYTES = 40
       LEAST_SLOTS_SHARE = 0.05
-      # Holders that are named: their number, and what each adds at least, as a part of what all of them add.
+      # Maximum number of named holders, and the minimum share of each in the growth of all holders.
       HOLDERS = 3
       LEAST_HOLDER_SHARE = 0.1
-      # Threads that a watch adds, at least, to be more than a pool's next one: one between two looks.
+      # Minimum number of new threads for a leak of threads, one between two looks; a pool may add fewer.
       LEAST_THREADS = Retention::Growth::LOOKS - 1
-      # Objects of an extension may have much memory each.
+      # Minimum number of new objects of a class of an extension, each of which may have much native memory.
       LEAST_INSTANCES = Retention::Growth::LOOKS - 1
       private_constant :LEAST_BYTES, :LEAST_SHARE, :LEVEL_OF_BOTH, :UNREPORTED, :OVERREPORTED, :LEAST_SHARE_ALONE,
                        :FLOORS, :LASTING, :LASTING_REACHABLE, :ENDED, :MOST_LOAD, :BLOCKS_PER_OBJECT,
@@ -70,21 +71,20 @@ module Culet
         @observation = observation
       end
 
-      # @return [Symbol] :ruby, :native, :objects (what objects keep grows, and no holder at each look), :unclear (it
-      #   grows, and of which kind is not known), :undecided (it may be a boot, a cache that is being filled, or a
-      #   higher load) or :none
+      # @return [Symbol] :ruby, :native, :objects (reachable memory grows, but no holder at each look), :unclear (growth
+      #   of an unknown kind), :undecided (growth that may be a boot, a cache that fills, or a higher load) or :none
       def verdict = @verdict ||= settled(by_holders || by_profile || by_trend)
 
-      # @return [Boolean] whether it is a leak, of whichever kind
+      # @return [Boolean] whether the growth is a leak of any kind
       def leak? = %i[ruby native unclear].include?(verdict)
 
       # @return [ObservedProcess, nil] the process that grows fastest
       def process = @process ||= observation.processes.max_by { |one| trend_of(one).rate }
 
-      # @return [Trend] of its memory in use
+      # @return [Trend] of the memory in use of `process`
       def trend = @trend ||= process ? trend_of(process) : Trend.new([])
 
-      # @return [Boolean] whether neither the watch nor what is known from before has readings enough for a trend
+      # @return [Boolean] whether the watch and the history have too few readings for a trend
       def short?
         [trend, (observation.history_of(process) if process)].compact.all? do |one|
           one.points.size < Trend::LEAST_POINTS
@@ -109,8 +109,8 @@ module Culet
       # @return [Float] bytes that were added in the watch
       def bytes = trend.rate * trend.seconds
 
-      # @return [Array<Retention::Growth::Row>] the holders that add most, the fastest first, but for stacks of
-      #   threads that do not grow in number
+      # @return [Array<Retention::Growth::Row>] the holders that add most, the fastest first, without stacks of a
+      #   constant number of threads
       def holders
         least = LEAST_HOLDER_SHARE * rows.sum(&:growth_bytes)
         rows.first(HOLDERS).select { |row| row.growth_bytes >= least }
@@ -120,7 +120,8 @@ module Culet
       def site = (growing_lines.find { |row| !ruby_site?(row) } if verdict == :native) || growing_lines.first
 
       # @param holder [Retention::Growth::Row, nil] one of `holders`; nil: of all that grows
-      # @return [String] ", in Page @lines, allocated in page.rb:11 by GET /search", as far as looks and a profile tell
+      # @return [String] ", in Page @lines, allocated in page.rb:11 by GET /search"; parts that are not known are
+      #   omitted
       def origin(holder = nil)
         member = member(holder) if holder
         found = observation.retention.origin(holder) if holder
@@ -145,8 +146,8 @@ module Culet
         "no Ruby object reports it; #{keeper ? keeper.keeps : "holders keep"} ever more #{kept.name} objects"
       end
 
-      # @return [Float, nil] bytes of native memory per minute that grow beside Ruby objects that are kept, which may
-      #   have them; nil: they are less than what the objects take
+      # @return [Float, nil] growth of native memory in bytes per minute beside a leak of Ruby objects, which may own
+      #   the native memory; nil if the objects themselves grow faster
       def native_beside
         return unless verdict == :ruby && holders? && by_native == :native
 
@@ -154,7 +155,8 @@ module Culet
         rate if rate > per_minute.first
       end
 
-      # @return [Integer, nil] a Ruby process whose resident memory grows, and that was not read, as others were larger
+      # @return [Integer, nil] a Ruby process whose resident memory grows, and that was not read because it is not among
+      #   the largest
       def unread
         return @unread if defined?(@unread)
 
@@ -177,13 +179,13 @@ module Culet
 
       def rows = @rows ||= observation.retention ? observation.retention.rows.reject { |row| stale?(row) } : []
 
-      # Words on a stack may be left over from calls that have returned; stacks of ever more threads are not.
+      # References on a stack may be left over from calls that have returned, unless the number of threads grows.
       def stale?(row) = row.stacks? && row.classes.none? { |one| one.name == "Thread" && one.objects >= LEAST_THREADS }
 
-      # What the watch shows, in view of what was before it.
+      # Corrects the verdict of the watch by the history.
       def settled(found)
         before = process && observation.history_of(process) or return found
-        return found unless by_mappings == :none # of which the history knows nothing
+        return found unless by_mappings == :none # the history has no mappings
 
         floors = before.floors(FLOORS)
         rising = grew?(floors) && steady?(floors)
@@ -204,19 +206,19 @@ module Culet
         load_rises? || filling?(kept_amount) ? :undecided : :ruby
       end
 
-      # A table grows by leaps, its entries do not.
+      # Counts objects rather than bytes, because the buffer of a table doubles.
       #
-      # @return [Trend] of the objects that growing holders keep; of bytes, where these are always as many
+      # @return [Trend] of the objects that growing holders keep; of bytes, if the number of objects is constant
       def kept_amount = kept(rows, &(rows.sum(&:growth_objects).positive? ? :objects : :bytes))
 
-      # A cache that fills takes less and less. So does a leak, by the second, on a machine that gets busier, but in
-      # proportion to the work that is done.
+      # A cache that fills slows down. A leak on a machine that gets busier slows down too, but in proportion to the
+      # work of the program.
       def filling?(amount)
         work = by_work(amount, observation.looked_at || process)
         slowing?(work) || (slowing?(amount) && !even?(work))
       end
 
-      # @return [Trend] by the work that was done, not by time
+      # @return [Trend] over the work of the process instead of time
       def by_work(trend, process)
         Trend.new(trend.points.map { |at, amount| [observation.work_until(process.pid, at), amount] })
       end
@@ -239,7 +241,7 @@ module Culet
       end
 
       # @yieldreturn [Array<Integer>] figures of a row, one at each look; by default its bytes
-      # @return [Trend] of what growing holders keep
+      # @return [Trend] of the sum over the holders
       def kept(keeping, &figures)
         figures ||= :bytes.to_proc
         looks = observation.retention.looks
@@ -247,7 +249,7 @@ module Culet
         Trend.new(looks.map { |look| look.at - looks.first.at }.zip(values))
       end
 
-      # Looks tell more: what grows may be a cache that is full soon.
+      # Looks take precedence, because they can show that a cache is nearly full.
       def by_profile
         return if observation.retention || growing_lines.empty?
 
@@ -261,7 +263,7 @@ module Culet
         @growing_lines ||= observation.profile.by(:growth, :place).select(&:grows?)
       end
 
-      # Whether objects stay, too: extensions allocate by Ruby's functions as well.
+      # Whether objects of the site survive. A Ruby line without them allocates native memory in an extension.
       def ruby_site?(row)
         observation.profile.sites_of(row, :growth, :place).any? { |one| one.kind == :object && one.bytes.positive? }
       end
@@ -277,8 +279,8 @@ module Culet
         kind
       end
 
-      # Where the looks show no holder that keeps more, memory in use that grows is garbage, or native. The looks are
-      # few: all memory in use rises with what is native, too.
+      # If no holder grows at the looks, growing memory in use is garbage or native. Because looks are few, a weaker
+      # trend of native memory is enough if all memory in use also rises.
       def by_native
         native = observation.native or return :none
         looked_at = observation.looked_at
@@ -289,7 +291,7 @@ module Culet
         lasting?(native) ? :native : :undecided
       end
 
-      # Memory that is neither malloc's nor Ruby's. Looks would have shown an object that keeps it.
+      # Memory outside malloc and Ruby's heap. Looks would have shown an object that keeps a mapping.
       def by_mappings
         mapped = process&.trend("other")&.floors(FLOORS)
         return :none unless mapped && grew?(mapped)
@@ -298,7 +300,8 @@ module Culet
         observation.retention ? :native : :unclear
       end
 
-      # A buffer that doubles leaps at few looks, a cache may evict less than it adds, and a stack is no proof.
+      # Growth of reachable memory without a growing holder: a buffer that doubles, a cache that evicts too little, or
+      # references on a stack.
       def by_reachable
         kept = observation.reachable
         return :none unless kept && kept.probability <= LEVEL_OF_BOTH && large?(kept)
@@ -312,8 +315,8 @@ module Culet
         (last - before).abs <= ENDED * (last - first)
       end
 
-      # Native memory seems to grow while objects do, since Ruby does not report all of their memory, and while they go,
-      # since it reports too much.
+      # Native memory is a difference, and Ruby reports the memory of objects inexactly: the trend must remain if
+      # objects had UNREPORTED more or OVERREPORTED less memory.
       def certain?(native)
         objects = observation.objects.points.map(&:last)
         [-UNREPORTED, OVERREPORTED].all? do |share|
@@ -342,7 +345,7 @@ module Culet
         load.size == 3 && load == load.sort && load.last > MOST_LOAD * load.first
       end
 
-      # Of a process whose agent was to look, and did not come to it, no kind is guessed.
+      # With an agent that did not finish its looks, the kind stays unknown instead of a guess.
       def kind
         return :unclear if observation.agent? || process.collected(:collections) < LEAST_COLLECTIONS
 
@@ -352,7 +355,7 @@ module Culet
         native?(old) ? :native : :unclear
       end
 
-      # Whether objects whose number grows are what grows.
+      # Whether the growing number of old objects explains the growth.
       def most?(old)
         return old.rate * SLOT_BYTES >= LEAST_SLOTS_SHARE * trend.rate unless process.blocks?
 

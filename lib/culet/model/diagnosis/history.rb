@@ -4,17 +4,17 @@ require_relative "observation"
 
 module Culet
   class Diagnosis
-    # What is known of processes from before a watch, by their black boxes and a recording of `culet live`. A process is
-    # told by its number and its start. Times are seconds since 1970.
+    # Figures of processes from before a watch, by their black boxes and a recording of `culet live`. Process number and
+    # start time identify a process. Times are seconds since 1970.
     class History
-      # A history tells more than the watch if it is so many times as long.
+      # Minimum length of a history that overrides the watch, as a multiple of the watch.
       LONG = 2
       private_constant :LONG
 
-      # A request or job. to: nil if it goes on.
+      # A request or job. to: nil while it runs.
       Event = Struct.new(:label, :from, :to) do
         # @param at [Float]
-        # @return [Boolean] whether it was running then
+        # @return [Boolean] whether the request or job ran at this time
         def at?(at) = from <= at && (to.nil? || at <= to)
       end
 

@@ -6,9 +6,9 @@ require_relative "growth"
 
 module Culet
   class Diagnosis
-    # The remedies that help a process tree, those that save most first. One that is in place is not among them.
+    # The remedies for a process tree that are not in place, the largest saving first.
     class Ranking
-      # A leak is counted as of so many minutes, and at most as so many times what is expected.
+      # The saving of a leak is its growth in this time; the upper bound is at most this multiple of the expectation.
       LEAK_MINUTES = 60
       MOST_TIMES = 4
       PROGRAM = "the program"
@@ -25,7 +25,7 @@ module Culet
         @savings = Savings.new(observation.parts, of: observation.total_bytes, watched: watched)
       end
 
-      # @return [Array<Remedy>] those that are worth the change
+      # @return [Array<Remedy>] remedies that are worth the change
       def list
         @list ||= begin
           worth = predicted.select { |one| @savings.gain(one).worth? }
@@ -33,12 +33,12 @@ module Culet
         end
       end
 
-      # @return [Array<String>] names of those that would save too little, or that nobody can predict
+      # @return [Array<String>] names of remedies whose saving is too small, or cannot be predicted
       def others = predicted.map(&:name) - list.map(&:name)
 
       private
 
-      # @return [Hash{Reuse => Savings::Part}] each with the process at the end, what it shares included
+      # @return [Hash{Reuse => Savings::Part}] with the memory of each process at the end, shared memory included
       def watched
         known = @observation.processes.select { |process| process.reuse.known? }
         snapshots = @observation.members.to_h { |member| [member.pid, member.snapshot] }
@@ -56,7 +56,7 @@ module Culet
 
       def applies?(name)
         case name
-        # What workers have beyond their parent may be what leaks.
+        # The memory that workers have beyond their parent may be the leak.
         when "preload" then at_stake.key?(name) && !@growth.leak?
         when "unused" then at_stake.key?(name)
         when "growth" then @observation.inflated?
@@ -100,7 +100,7 @@ module Culet
         [code(text, line, file, undo, *parts(work))]
       end
 
-      # Of a peak, which part is not needed is for the program to tell.
+      # Only the program's author can tell which part of a peak is not needed: the expectation is half of the peak.
       def parts(work) = [0.5, 0.0, 1.0].map { |part| part * work.bytes }
 
       def code(text, line, file, undo, value, low, high)
@@ -110,7 +110,7 @@ module Culet
 
       def pid = @growth.process.pid
 
-      # @return [Array<String>] text, line, file, and how to undo it where nothing is reverted
+      # @return [Array<String, nil>] text, line, file, and the way to undo the remedy; nil: revert the change
       def culprit
         site = @growth.site&.name
         if site
@@ -122,7 +122,7 @@ module Culet
         end
       end
 
-      # A command that needs a part of culet in the process; without that, how to load it.
+      # A command that needs a part of culet in the process, or the way to load the part.
       def search(text, part, command)
         loaded = part == "agent" ? @observation.agent? : @observation.profile
         return [text, command, "a terminal", "nothing to undo"] if loaded

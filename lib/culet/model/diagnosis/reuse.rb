@@ -2,24 +2,24 @@
 
 module Culet
   class Diagnosis
-    # How much of malloc's free memory a process needs again in the course of a watch: the one measure of it, for
+    # Measures the part of malloc's free memory that a process uses again during a watch, for
     # verdicts and savings.
     #
-    # What is free at one reading may be in use at the next one. Each page is counted by the readings at which a block
-    # of it was in use: once, twice, or more often. Pages that no reading has seen in use may have been in use in
-    # between; how many is estimated as the number of species that no sample has (A. Chao, "Nonparametric Estimation of
-    # the Number of Classes in a Population", 1984; of m samples, 1987).
+    # A page that is free at one reading may be in use at the next one. Each page is counted by the readings at which a
+    # block of it was in use: once, twice, or more often. Other pages may have been in use between two readings; their
+    # number is estimated as the number of unseen species (A. Chao, "Nonparametric Estimation of the Number of Classes
+    # in a Population", 1984; of m samples, 1987).
     class Reuse
       # A reading. used, free: bytes of malloc; trim: free bytes that a trim would return; masks: a bit for each page
-      # with a block in use, by start of the region; minor, major: collections so far, nil where that is unknown.
+      # with a block in use, by start of the region; minor, major: collections so far, or nil.
       Reading = Struct.new(:used, :free, :trim, :masks, :minor, :major, keyword_init: true) do
         # @return [Integer] bytes of malloc
         def bytes = used + free
       end
 
-      # Pages in use at some readings, by how often.
+      # Pages in use at some readings, by the number of readings.
       class Pages
-        # How often pages are counted apart.
+        # Pages in use at one, two, and this number of readings or more are counted.
         TIMES = 3
         private_constant :TIMES
 
@@ -41,7 +41,7 @@ module Culet
         # @return [Integer] pages that were in use at a reading
         def size = Pages.sum(@seen.first)
 
-        # @return [Numeric] pages that were in use between readings only, as far as is known
+        # @return [Numeric] estimated number of pages that were in use between readings only
         def unseen
           sums = @seen.map { |seen| Pages.sum(seen) }
           once, twice = sums.each_cons(2).map { |one, other| one - other }
@@ -54,7 +54,7 @@ module Culet
       end
       private_constant :Pages
 
-      # Probability that does not count.
+      # A smaller probability is neglected.
       RARE = 0.05
       private_constant :RARE
 
@@ -78,8 +78,8 @@ module Culet
       # @return [Float] free bytes, in the mean of the readings
       def free_bytes = mean(&:free)
 
-      # Free for longer than a second or two: whole pages that were so at the reading before, too, at least. What a
-      # collection has just left is in use again soon, at another place.
+      # Memory that stays free for more than a second or two; at least the pages that are free at two readings in a row.
+      # Memory that a collection has just freed is in use again soon, in other pages.
       #
       # @return [Array<Numeric>] bytes in the mean of the readings: expected, at least, at most
       def steady_bytes
@@ -87,7 +87,7 @@ module Culet
         [(least + free_bytes) / 2, least, free_bytes]
       end
 
-      # @return [Float] of what is free at the end, the part that is expected to be free all along
+      # @return [Float] the expected share of the free memory at the end that stays free
       def steady_share
         last = known? ? @readings.last.free : 0
         last.zero? ? 1.0 : [steady_bytes.first / last, 1.0].min
@@ -99,15 +99,15 @@ module Culet
       # @return [Float] bytes of malloc, used and free, in the mean of the readings
       def resident_bytes = mean(&:bytes)
 
-      # What culet/auto would return, in the mean of the readings: after each major collection what is free, until it is
-      # in use again.
+      # Memory that culet/auto would return, in the mean of the readings: memory that is free after a major collection,
+      # until it is in use again.
       #
       # @return [Array<Numeric>] bytes: expected, at least, at most
       def trimmed_bytes
         return unused if @readings.any? { |reading| reading.major.nil? } || collections(:minor, :major).zero?
 
         expected, least, most = behind_trims.transpose.map { |values| trimmable * values.sum / values.size }
-        # If none comes in as long a time, a program under load has in use what it has without trims.
+        # The probability that no major collection comes in as long a time: a program under load then saves nothing.
         none = Math.exp(-collections(:major))
         [(1 - none) * expected, none > RARE ? 0 : [least, expected].min, most]
       end
@@ -116,7 +116,7 @@ module Culet
 
       def mean(&) = @readings.sum(&).fdiv(@readings.size)
 
-      # @return [Float] bytes that are in use at a reading or at the one before, in whole pages, in the mean of them
+      # @return [Float] bytes of pages in use at a reading or the previous one, in the mean of the readings
       def lately_bytes
         lately = @readings.each_cons(2).map { |pair| Pages.new(pair).size * @page_bytes }
         lately.sum.fdiv(lately.size)
@@ -124,11 +124,11 @@ module Culet
 
       def busy = @busy ||= @readings.map { |reading| Pages.sum(reading.masks) * @page_bytes }
 
-      # @return [Integer] collections in the time of the readings; 0 where the counts have begun anew, as by an exec
+      # @return [Integer] collections between the first and the last reading; 0 if the counts were reset, as by an exec
       def collections(*names) = names.sum { |name| [@readings.last[name] - @readings.first[name], 0].max }
 
-      # Free all the time, as if one trim had come before the watch: expected, at least, at most. Some of what no
-      # reading has seen in use comes back.
+      # Memory that is free during the whole watch, as after a single trim before it: expected, at least, at most. Some
+      # pages that no reading has seen in use are used between readings.
       def unused
         pages = Pages.new(@readings)
         most = [resident_bytes - (pages.size * @page_bytes), 0].max
@@ -136,9 +136,9 @@ module Culet
         [(least + most) / 2, least, most]
       end
 
-      # A trim may come right behind the reading before its collection, right before the next one, or only at every
-      # other collection. A busy program has half of what a trim returned in use within a second or two, so that the
-      # first of these is expected. Until the first one, the program has used what it uses in all the watch.
+      # A trim may come right after the reading before its collection, right before the next one, or only at every
+      # other collection. A busy program uses half of the trimmed memory again within a second or two, so the
+      # first case is expected. Before the first trim all pages count that the program uses in the watch.
       #
       # @return [Array<Array<Numeric>>] free bytes at each reading: expected, at least, at most
       def behind_trims
@@ -155,8 +155,8 @@ module Culet
         end
       end
 
-      # @return [Float] which part of the pages without a block in use a trim returns: not those where a free block
-      #   begins
+      # @return [Float] the share of pages without a block in use that a trim returns: not the pages in which a free
+      #   block begins
       def trimmable
         free = @readings.sum(&:bytes) - busy.sum
         free.positive? ? [@readings.sum(&:trim).fdiv(free), 1.0].min : 1.0

@@ -5,10 +5,10 @@ module Culet
     # The largest rise of a process's memory, and its fall, within a watch.
     class Swing
       LEAST_POINTS = 4
-      # Work that peaks adds half of all that is added in a small part of the time. Garbage is added all the time.
+      # In a burst, this part of the added memory is added in this part of the time. Garbage is added all the time.
       ADDED = 0.5
       BURST_TIME = 0.2
-      # Of all steps, those that leave the peak, at most: beyond, collections are too frequent for the readings.
+      # Maximum share of steps that fall from a peak; with more, collections are too frequent for the readings.
       MOST_FALLS = 0.25
       private_constant :LEAST_POINTS, :ADDED, :BURST_TIME, :MOST_FALLS
 
@@ -18,12 +18,12 @@ module Culet
       attr_reader :points
       # @return [Numeric] bytes at the top
       attr_reader :peak
-      # @return [Numeric] bytes before and behind it
+      # @return [Numeric] bytes before and after the peak
       attr_reader :usual
 
       # @param process [ObservedProcess]
       # @param trend [Trend] of its memory, in use or resident
-      # @return [Swing, nil] nil: there are too few points
+      # @return [Swing, nil] nil: too few points
       def self.of(process, trend) = (new(process, trend.points) if trend.points.size >= LEAST_POINTS)
 
       # @param process [ObservedProcess]
@@ -32,7 +32,7 @@ module Culet
         @process = process
         @points = points
         values = points.map(&:last)
-        # What rises and stays is growth, and what only falls is the end of a boot.
+        # A rise without a fall is growth, and a fall without a rise is the end of a boot: neither counts.
         floors = lowest(values).zip(lowest(values.reverse).reverse).map(&:max)
         @peak, @usual = values.zip(floors).max_by { |value, floor| value - floor }
       end
@@ -40,10 +40,10 @@ module Culet
       # @return [Numeric] bytes
       def bytes = peak - usual
 
-      # @return [Boolean] whether pieces of work make it, not garbage that adds up until a collection
+      # @return [Boolean] whether requests or jobs cause the swing, not garbage that accumulates until a collection
       def burst? = adding_seconds <= BURST_TIME * (points.last.first - points.first.first)
 
-      # @return [Boolean] whether it falls so often that the readings do not tell bursts from garbage
+      # @return [Boolean] whether the memory falls so often that readings cannot tell bursts from garbage
       def frequent?
         falls = points.each_cons(2).count { |(_, before), (_, after)| before - after >= bytes / 2 }
         falls > MOST_FALLS * (points.size - 1)
@@ -54,7 +54,7 @@ module Culet
       # @return [Array<Numeric>] the lowest value so far
       def lowest(values) = values.each_with_object([]) { |value, floors| floors << [value, *floors.last].min }
 
-      # @return [Float] in which half of all that is added was added
+      # @return [Float] the shortest time, in seconds, in which half of the added memory was added
       def adding_seconds
         steps = points.each_cons(2).map { |(from, low), (to, high)| [high - low, to - from] }
         rises = steps.select { |bytes, _| bytes.positive? }.sort_by { |bytes, seconds| seconds / bytes }

@@ -8,9 +8,9 @@ module Culet
     # A diagnosis as one JSON object of at most 4 KB.
     class Document
       MOST_BYTES = 4096
-      # Of the remedies; fewer where they are long.
+      # Maximum number of remedies; fewer if their texts are long.
       REMEDIES = 6
-      # Characters of a text.
+      # Longest text.
       MOST_CHARACTERS = 300
       private_constant :REMEDIES, :MOST_CHARACTERS
 
@@ -18,7 +18,7 @@ module Culet
       # @return [Hash{String => Object}]
       def self.remedy(remedy) = remedy.document.transform_values { |value| shortened(value) }
 
-      # @return [Object] a text of so many characters at most; anything else as it is
+      # @return [Object] a text cut to MOST_CHARACTERS; other values unchanged
       def self.shortened(value)
         value.is_a?(String) && value.size > MOST_CHARACTERS ? "#{value[0, MOST_CHARACTERS - 3]}..." : value
       end

@@ -8,11 +8,11 @@ require_relative "table"
 
 module Culet
   module Explain
-    # A diagnosis as a page: the verdict, the levels over time, the figures that decide, the remedies.
+    # A diagnosis as a page: the verdict, the levels over time, the evidence, the remedies.
     class Html < HtmlPage
       FOLDER = File.expand_path("page", __dir__)
       STYLES = [EXPLORER, LEVELS, "page.css"].freeze
-      # Of the picture, in its own units.
+      # Size of the picture in user units of SVG.
       WIDTH = 900
       HEIGHT = 260
       LEFT = 76
@@ -37,7 +37,7 @@ module Culet
 
       attr_reader :diagnosis
 
-      # A template does not see the constants of this class.
+      # A template cannot read the constants of this class.
       def width = WIDTH
 
       def depth = HEIGHT
@@ -57,7 +57,7 @@ module Culet
           "watched for #{observation.seconds.round} s"
       end
 
-      # Verbs that show more, of the process that was read.
+      # Commands that show more of the process.
       def commands
         pid = drawn&.pid || first.pid
         { "culet map #{pid} --html map.html" => "each page of its memory",

@@ -17,9 +17,9 @@ module Culet
                 "remedies" => [{ "name" => Shape::TEXT, "line" => Shape::TEXT, "saves_bytes" => Shape::INTEGER,
                                  "low_bytes" => Shape::INTEGER, "high_bytes" => Shape::INTEGER }] }.freeze
       MOST_BYTES = 64 << 10
-      # Verdicts whose remedy in code saves what an hour would add.
+      # Verdicts whose saving is the growth of an hour.
       GROWTH = %w[ruby_leak native_leak unknown].freeze
-      # A command that searches for the cause, of a process that has ended meanwhile.
+      # A command with the number of a process, which may have ended since.
       SEARCH = /\A(culet \w+) \d+/
       private_constant :SHAPE, :MOST_BYTES, :GROWTH, :SEARCH
 
@@ -39,7 +39,7 @@ module Culet
       end
 
       # @param diagnosis [Diagnosis] the later one
-      # @return [Hash{String => Object}] what came of the tree, and the predictions of remedies that are in place now
+      # @return [Hash{String => Object}] the change of the tree, and the predictions of remedies that are now in place
       def compare(diagnosis)
         before = @before["total_bytes"]
         after = diagnosis.observation.total_bytes
@@ -66,7 +66,7 @@ module Culet
       # @return [Integer, nil] bytes; nil: no growth was found
       def growth(figures) = figures.find { |one| one["name"] == "growth_bytes_per_minute" }&.fetch("value")
 
-      # Remedies in code differ by the line or the holder; a setting may be advised with other words.
+      # Compares remedies in code by the line or the holder, settings by their name, because their text may differ.
       def advised?(before, diagnosis)
         name, line = identity(before)
         now = diagnosis.remedies.map { |one| identity(Document.remedy(one)) }

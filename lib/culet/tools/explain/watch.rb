@@ -14,34 +14,34 @@ require_relative "../../scope/reader"
 
 module Culet
   module Explain
-    # Watches a process tree: the kernel's counters every second, the whole memory of its largest processes now and
-    # then, and what their holders keep, where an agent can be asked.
+    # Watches a process tree: the kernel's counters every second, the whole memory of its largest processes at
+    # intervals, and their holders, if they have the agent.
     class Watch
       TICK_SECONDS = 1.0
-      # Processes that are read again and again, the largest first: workers of one kind are alike.
+      # Number of processes that are read at intervals, the largest first, because workers of one kind are alike.
       FOCUS = 2
-      # Readings of each of them do not pause it, and are made no more often than these seconds, nor than this multiple
-      # of what they take; but so many at least, for a trend.
+      # Readings do not pause the process. The minimum interval in seconds, and as a multiple
+      # of their duration; and the minimum number of readings, for a trend.
       READING_SECONDS = 2.0
       REST_PER_READING = 10
       LEAST_READINGS = Trend::LEAST_POINTS + 1
-      # A reading of memory that changed meanwhile is dropped if more than this part of it is unexplained.
+      # A reading with a larger unexplained share is dropped: the memory changed during the reading.
       MOST_UNEXPLAINED = 0.05
-      # A watch whose looks or readings are late, on a busy machine, takes so many times as long at most.
+      # Maximum extension of a watch whose looks or readings are late, on a busy machine, as a multiple of its duration.
       MOST_TIMES = 2
-      # Processor time of a look at a process that is not looked at again.
+      # A process whose look takes more CPU seconds gets no further look.
       MOST_LOOK_SECONDS = 5.0
-      # Workers whose writes to what they share are found out: workers are alike.
+      # Number of workers whose writes to shared memory are analysed, because workers are alike.
       COMPARED = 1
-      # How long to wait for the end of the forked copy of a look that was broken off.
+      # Maximum wait, in seconds, for the end of the forked copy of an interrupted look.
       COPY_SECONDS = 5.0
       private_constant :TICK_SECONDS, :FOCUS, :READING_SECONDS, :REST_PER_READING, :LEAST_READINGS, :MOST_UNEXPLAINED,
                        :MOST_TIMES, :MOST_LOOK_SECONDS, :COMPARED, :COPY_SECONDS
 
       # @param root [Integer] process number of the tree's first process
-      # @param seconds [Float] how long to watch
+      # @param seconds [Float] duration of the watch
       # @param interruption [Interruption] ends the watch early
-      # @param session [Profile::Session, nil] started; nil: no process carries a profile
+      # @param session [Profile::Session, nil] started; nil: no process has a profile
       def initialize(root, seconds:, interruption:, session: nil)
         @root = root
         @seconds = seconds
@@ -85,7 +85,7 @@ module Culet
         await_copies
       end
 
-      # A copy shares the memory of its process until it has ended: private bytes and PSS are too low meanwhile.
+      # Until a copy ends, it shares the memory of its process, whose private bytes and PSS are too low.
       def await_copies
         deadline = Clock.now + COPY_SECONDS
         sleep(0.1) while copies.any? && Clock.now < deadline
@@ -94,7 +94,7 @@ module Culet
         @problems << "a forked copy has not ended yet: memory that it shares is counted in part"
       end
 
-      # @return [Array<Integer>] those that run
+      # @return [Array<Integer>] the running copies
       def copies
         inherited = @processes.filter_map { |process| inherited(process.pid) }
         Processes::Search.pids.select do |pid|
@@ -102,7 +102,7 @@ module Culet
         end
       end
 
-      # What a copy has of its process: the group and the command line.
+      # The process group and the command line, by which a copy is recognised.
       def inherited(pid)
         [Process.getpgid(pid), Processes::Identity.new(pid).command_line]
       rescue Errno::ESRCH
@@ -139,7 +139,7 @@ module Culet
         @due = @processes.to_h { |process| [process, 0.0] }
       end
 
-      # A process that cannot be read is told of once, and not read again.
+      # A process that cannot be read is reported once, and not read again.
       def read(process)
         return if @due.fetch(process) == Float::INFINITY
 
@@ -158,7 +158,7 @@ module Culet
         memory.unexplained_bytes.abs <= MOST_UNEXPLAINED * memory.rss_bytes && memory.snapshot.arenas.none?(&:broken)
       end
 
-      # A young process may not have answered the first questions.
+      # The last moment counts, because a young process may not have answered before.
       def agent?(process) = @moments.last["processes"].any? { |one| one["pid"] == process.pid && one["figures"] }
 
       # Starts the looks at processes whose agents have answered.
@@ -215,7 +215,7 @@ module Culet
           "environment keeps what `culet autopsy DIR` reports"
       end
 
-      # But for the commands that a program runs.
+      # Ended Ruby processes; commands that a program runs do not count.
       def ended_processes
         known = @moments.flat_map { |moment| moment["processes"] }.to_h { |one| one.values_at("pid", "ruby") }
         ended = @moments.flat_map { |moment| moment["events"].select { |one| one["kind"] == "exit" } }
@@ -232,7 +232,7 @@ module Culet
         @looks.each_value.filter_map(&:problem).map { |reason| "what keeps memory is not known: #{reason}" }
       end
 
-      # Reading the tree pauses its processes: their last reading is the one of the tree.
+      # Reading the tree pauses its processes, so the reading of the tree is also their last one.
       def add_last(tree)
         levels = tree.read_members.to_h { |member| [member.pid, SnapshotLevels.new(member.snapshot)] }
         @processes.each { |process| levels[process.pid]&.then { |memory| process.add(elapsed, memory) } }
@@ -245,7 +245,7 @@ module Culet
         found
       end
 
-      # Of the largest process, if it has an agent.
+      # The limits of the largest process's collector, if it has an agent.
       def collector
         process = @processes.first
         return unless process.snapshot && agent?(process)
