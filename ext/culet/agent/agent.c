@@ -1,4 +1,5 @@
-/* Requests arrive in a native thread (agent/listener.c). What needs Ruby runs in the main thread, in a trap handler.
+/* Requests arrive in a native thread (agent/listener.c). Code that needs Ruby runs in the main thread, in a trap
+ * handler.
  *
  * A postponed job would wait for the next Ruby thread that runs, and in an idle server none does. Only a trapped signal
  * wakes the main thread wherever it sleeps. The listener raises a free real-time signal in its own thread, so that no
@@ -31,7 +32,7 @@ static VALUE collector_switch(const char *name)
     return RTEST(rb_funcall(collector, id, 0)) ? Qtrue : Qfalse;
 }
 
-/* Ruby tells whether the collector is off only when that is changed. */
+/* Ruby returns the state of the collector only from the functions that change it. */
 static VALUE collector_is_off(void)
 {
     VALUE off = rb_gc_enable();
@@ -97,7 +98,7 @@ static VALUE describe(VALUE error)
     return rb_str_plus(rb_sprintf("the request failed with %s: ", rb_obj_classname(error)), message);
 }
 
-/* Takes the exception, and copies its message, if it has one. Control characters would end the line. */
+/* Clears the pending exception and copies its message. Control characters become spaces: they would end the line. */
 static void take_error(char *message, size_t size)
 {
     VALUE error = rb_errinfo(), buffer;
@@ -134,7 +135,7 @@ static void answer_by_copy(const struct culet_request *request)
     char message[400];
     int failure = 0;
 
-    /* With a new time slice: when that ends, a method that is called in the copy yields to threads that are not there. */
+    /* Start with a new time slice: at its end a method in the copy would yield to threads that the copy lacks. */
     rb_thread_schedule();
     culet_listener_no_child(1);
     rb_protect(start_copy, (VALUE)&copying, &failure);
@@ -206,7 +207,7 @@ static void stop_at_exit(ruby_vm_t *vm)
 
 static int started;
 
-/* Culet::Agent.start: listens from now on, in this process and in those it forks. Returns whether it listens. */
+/* Culet::Agent.start: starts to listen, in this process and in its forked processes. Returns whether it listens. */
 static VALUE agent_start(VALUE self)
 {
     int number;
@@ -233,7 +234,7 @@ static VALUE agent_listening(VALUE self)
     return started && culet_listener_error() == 0 ? Qtrue : Qfalse;
 }
 
-/* Culet::Agent.problem: why it does not listen; nil if it listens or was not started. */
+/* Culet::Agent.problem: the reason why the agent does not listen; nil if it listens or was not started. */
 static VALUE agent_problem(VALUE self)
 {
     int error = started ? culet_listener_error() : 0;

@@ -3,5 +3,5 @@
 
 #include <ruby.h>
 
-/* Defines the native part of Culet::Agent. Nothing listens before Culet::Agent.start. */
+/* Defines the native part of Culet::Agent. The agent listens after Culet::Agent.start. */
 void culet_init_agent(VALUE culet);

@@ -10,7 +10,7 @@ struct culet_classes {
     size_t old_count;          /* old objects seen */
 };
 
-/* Takes a live object into account. Allocates no object, so that it can be called during a walk. */
+/* Adds the class and the flags of a live object. Allocates no object, so that it can be called during a walk. */
 void culet_classes_add(struct culet_classes *classes, VALUE object);
 
 /* Adds a JSON line of kind "classes": old_bits, the bits of an object's first word that together mark it as old (0: not

@@ -12,7 +12,7 @@
 
 #define SEND_MS 10000                    /* for the client to receive the answer */
 #define PROGRESS_BYTES ((size_t)1 << 20) /* as many received at once give the client more time */
-#define KEEP_MS 60000                    /* for the next request for figures to arrive */
+#define KEEP_MS 60000                    /* for the next request for a reading to arrive */
 #define BLOCK_BYTES ((size_t)16 << 10)   /* of a file, sent at once */
 
 short culet_client_events(const struct culet_client *client)
@@ -81,7 +81,7 @@ void culet_client_answer_reading(struct culet_client *client)
     begin_to_send(client);
 }
 
-/* For the next request. */
+/* Resets the client for its next request. */
 static void begin_to_read(struct culet_client *client)
 {
     client->stage = CLIENT_READING;
@@ -114,7 +114,7 @@ static ssize_t send_file(const struct culet_client *client, size_t from)
     return got > 0 ? send_bytes(client, block, (size_t)got) : -1;
 }
 
-/* Sends what comes next. Returns as send(2). */
+/* Sends the next part of the answer. Returns as send(2). */
 static ssize_t send_some(const struct culet_client *client)
 {
     size_t from = client->sent;

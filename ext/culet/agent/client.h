@@ -56,7 +56,7 @@ void culet_client_answer(struct culet_client *client, struct culet_buffer *buffe
 /* Starts to send a reading. */
 void culet_client_answer_reading(struct culet_client *client);
 
-/* Sends what the socket takes, but one block of a file: to read a file takes time, and a fork waits for the lock. At the
+/* Sends as much as the socket accepts, of a file one block: reading takes time, and a fork waits for the lock. At the
  * end the client is closed, or READING again after a reading. */
 void culet_client_send(struct culet_client *client);
 

@@ -13,7 +13,7 @@
 #define NON_ROOT_CLIENTS 12 /* the rest are reserved for root, in case the process's own user floods it */
 #define CLIENTS_PER_PROCESS 2
 #define READ_MS 2000          /* for the request to arrive */
-#define CROWDED_READ_MS 100   /* the same while further clients wait */
+#define CROWDED_READ_MS 100   /* for the request to arrive, while further clients wait */
 #define ACCEPT_RETRY_MS 100   /* pause when the kernel lacks descriptors or memory */
 #define REJECTION_PAUSE_MS 10 /* pause after REJECTIONS_PER_PAUSE, because rejected clients reconnect at once */
 #define REJECTIONS_PER_PAUSE 64
@@ -86,7 +86,7 @@ static void reject(int connection, const char *word, const char *message)
     culet_agent.rejections++;
 }
 
-/* Accepts with the lock, as in drop. */
+/* Accepts with the lock, so that a child forked meanwhile closes the connection. */
 void culet_clients_accept(void)
 {
     struct culet_client *client = free_client();

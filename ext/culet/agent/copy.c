@@ -29,8 +29,8 @@
 
 /* ---- in the copy ---- */
 
-/* Other processes wait until the program closes its sockets, pipes and locked files. Descriptors without a file type stay,
- * such as the eventfd of the timer thread that rb_thread_atfork starts. */
+/* Other processes wait until the program closes its sockets, pipes and locked files. Descriptors without a file type
+ * stay, such as the eventfd of the timer thread that rb_thread_atfork starts. */
 static void close_inherited(int output, int status_pipe)
 {
     int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -119,15 +119,15 @@ struct forking {
     int succeeded;
 };
 
-/* The helper, on a stack of its own. fork, unlike a raw clone, runs the handlers of malloc, so that the copy may allocate.
- * The copy goes back to the stack of the thread that asked: Ruby takes what is between the beginning of the thread's stack
- * and the stack pointer for references. */
+/* The helper, on its own stack. fork, unlike a raw clone, runs the handlers of malloc, so that the copy may allocate.
+ * The copy goes back to the stack of the thread that asked: Ruby takes what is between the beginning of the thread's
+ * stack and the stack pointer for references. */
 static int fork_in_helper(void *data)
 {
     struct forking *forking = data;
     pid_t copy;
 
-    /* The helper's, which the copy inherits: neither passes for a process of the program. */
+    /* The copy inherits this name, which marks it and the helper as processes of culet. */
     (void)prctl(PR_SET_NAME, forking->task->name, 0, 0, 0);
     copy = fork();
     if (copy == 0)
@@ -136,8 +136,8 @@ static int fork_in_helper(void *data)
     _exit(0);
 }
 
-/* The helper has this thread's memory and thread variables, and this thread waits meanwhile, so its frame is whole in the
- * copy. A child that sends no signal when it ends is seen by __WCLONE only, not by the program's own waits. */
+/* The helper has this thread's memory and thread variables, and this thread waits meanwhile, so its frame is whole in
+ * the copy. A child that sends no signal when it ends is seen by __WCLONE only, not by the program's own waits. */
 static void fork_copy(void *data)
 {
     struct forking *volatile forking = data;
@@ -154,8 +154,8 @@ static void fork_copy(void *data)
             continue;
 }
 
-/* With signals blocked, the program's handlers do not run in the copy. Other Ractors are stopped: one that had a lock of
- * the VM would keep it in the copy. */
+/* With signals blocked, the program's handlers do not run in the copy. Other Ractors are stopped: one that had a lock
+ * of the VM would keep it in the copy. */
 static int fork_undisturbed(const struct culet_copy_task *task, int output, int status_pipe)
 {
     struct forking forking = {
@@ -163,7 +163,7 @@ static int fork_undisturbed(const struct culet_copy_task *task, int output, int 
     sigset_t all, before;
     int was_off, several = culet_vm_several_ractors();
 
-    /* Not in this thread's stack: a fiber's may have little left, and another fiber's lies behind it. */
+    /* Not on this thread's stack: a fiber may have little stack left, next to the stack of another fiber. */
     forking.helper_stack =
         mmap(NULL, HELPER_STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     if (forking.helper_stack == MAP_FAILED)
@@ -183,7 +183,7 @@ static int fork_undisturbed(const struct culet_copy_task *task, int output, int 
     return forking.succeeded;
 }
 
-/* On the disk, also where the file system has no O_TMPFILE, as overlayfs before Linux 6.3. Returns -1 without room. */
+/* Opens a file on the disk, with or without O_TMPFILE, which overlayfs lacks before Linux 6.3. Returns -1 on failure. */
 static int open_on_disk(void)
 {
     char path[] = "/var/tmp/culet-XXXXXX";
@@ -194,7 +194,7 @@ static int open_on_disk(void)
     return file;
 }
 
-/* A file without a name for the answer. Returns -1 without one. */
+/* Opens a file without a name for the answer. Returns -1 on failure. */
 static int open_output(const struct culet_copy_task *task)
 {
     int file = task->is_large ? open_on_disk() : -1;

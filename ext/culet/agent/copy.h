@@ -3,7 +3,7 @@
 
 #include <ruby.h>
 
-/* What a copy does. */
+/* The task of a copy. */
 struct culet_copy_task {
     const char *name;     /* of the copy's process */
     double limit_seconds; /* of CPU time */
@@ -15,7 +15,7 @@ struct culet_copy_task {
     const void *request;
 };
 
-/* What a copy writes to its pipe, after its pid_t. */
+/* The status that a copy writes to its pipe, after its pid_t. */
 enum culet_copy_status { CULET_COPY_ANSWER = 1, CULET_COPY_ERROR };
 
 /* A running copy. */

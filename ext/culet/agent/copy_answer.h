@@ -3,11 +3,11 @@
 
 #include "agent/client.h"
 
-/* Reads what a copy reports; passes its answer on when it has ended. */
+/* Reads the status of a copy; sends its answer to the client when the copy has ended. */
 void culet_copy_answer_read(struct culet_client *client);
 
 /* Kills the copy. */
 void culet_copy_answer_kill(const struct culet_client *client);
 
-/* Kills the copy and answers with an error: it is too late. */
+/* Kills the copy and answers with an error, after the deadline. */
 void culet_copy_answer_end(struct culet_client *client);

@@ -47,7 +47,7 @@ static const char *start_unused(struct culet_copy *copy)
     return culet_copy_start(copy, &task);
 }
 
-/* ---- who keeps the memory ---- */
+/* ---- retention ---- */
 
 struct retain_request {
     const struct culet_retain_options *options;

@@ -9,5 +9,5 @@
  * Returns NULL and sets `copy`, or returns an error message. */
 const char *culet_copy_tasks_start(struct culet_copy *copy, const struct culet_request *request);
 
-/* What is to be done in the process itself after the copy has started. May raise; for rb_protect. Returns Qnil. */
+/* Runs the request's part in the process itself, after the copy has started. May raise; for rb_protect. Returns Qnil. */
 VALUE culet_copy_tasks_follow(VALUE request);

@@ -11,8 +11,8 @@
 /* Linux's default; /proc/sys may not be mounted. */
 #define DEFAULT_OVERFLOW 65534
 
-/* The ID that stands for all users without a number in this user namespace, see user_namespaces(7). It identifies
- * nobody, even if this process has it too. */
+/* The overflow ID of all users without a number in this user namespace, see user_namespaces(7). It identifies
+ * no user, even if this process has the same ID. */
 static unsigned long overflow_id(const char *path)
 {
     char text[16];
@@ -21,7 +21,7 @@ static unsigned long overflow_id(const char *path)
     return id != CULET_UNKNOWN ? (unsigned long)id : DEFAULT_OVERFLOW;
 }
 
-/* A process with capabilities has more rights than its user. An error counts as yes. */
+/* Whether the process has capabilities, and so more rights than its user. An error counts as yes. */
 static int holds_capabilities(void)
 {
     struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};

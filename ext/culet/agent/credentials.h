@@ -1,4 +1,4 @@
-/* agent/credentials.h - who may send requests to this process. */
+/* agent/credentials.h - decides which clients may send requests to this process. */
 #pragma once
 
 #include <sys/types.h>
@@ -13,5 +13,5 @@ struct culet_credentials {
  * read its memory (ptrace(2), "Ptrace access mode checking"): equal real, effective and saved IDs, dumpable, no
  * capabilities.
  *
- * Sets `peer`. Returns NULL, or why the client is rejected. */
+ * Sets `peer`. Returns NULL, or the reason for a rejection. */
 const char *culet_credentials_refusal(int connection, struct culet_credentials *credentials);

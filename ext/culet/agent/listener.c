@@ -17,7 +17,7 @@
 
 /* ---- the thread ---- */
 
-/* Of a request for figures the answer is sent at once, and Ruby's counts are noted for the next. */
+/* Answers a request for a reading at once, and has Ruby's counts noted for the next one. */
 static void answer_reading(struct culet_client *client)
 {
     if (client->stage != CLIENT_QUEUED || client->request.kind != CULET_FIGURES)
@@ -153,7 +153,7 @@ static int listen_now(int sweep)
 
 /* ---- fork ---- */
 
-/* The child has no listener thread and needs a socket of its own. */
+/* The child has no listener thread, and needs its own socket. */
 static void in_child(void)
 {
     pthread_mutex_init(&culet_agent.lock, NULL);

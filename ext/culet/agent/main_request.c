@@ -10,7 +10,7 @@
 #include "common/tracer.h"
 #include "reading/clock.h"
 
-/* The oldest queued request. One copy of the process at a time, because of its memory. */
+/* The oldest queued request, without requests for a copy while one runs: copies need memory. */
 static struct culet_client *next_request(void)
 {
     int copying = culet_clients_oldest(CLIENT_COPYING) != NULL;
@@ -131,7 +131,7 @@ static void wake_listener(void)
     (void)!write(culet_agent.wakeup, &once, sizeof(once));
 }
 
-/* The deadline is now that of the answer. */
+/* Replaces the deadline for the main thread to begin by the deadline of the answer. */
 int culet_main_request_take(struct culet_request *request)
 {
     int requested;

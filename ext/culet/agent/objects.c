@@ -13,7 +13,7 @@
 #define TYPES 32
 #define DATA_TYPES 4096
 #define DATA_SHOWN 20
-#define CLOCK_EVERY 1024 /* slots between two looks at the clock */
+#define CLOCK_EVERY 1024 /* slots between two readings of the clock */
 
 struct tally {
     const void *key;
@@ -36,7 +36,7 @@ struct count {
 
 /* ---- one object ---- */
 
-/* What one object adds to the sums. */
+/* Adds one object to the sums. */
 static struct tally tally_of(const struct count *count, VALUE object, size_t slot_bytes)
 {
     VALUE flags = RBASIC(object)->flags;
@@ -100,7 +100,7 @@ static void count_object(struct count *count, VALUE object, size_t slot_bytes)
         add(&count->internals[culet_imemo_kind(flags)], &one);
 }
 
-/* Looks at the clock before the first slot, and then once per CLOCK_EVERY slots: with MMTk each slot is a run. */
+/* Reads the clock before the first slot, and then once per CLOCK_EVERY slots: with MMTk each slot is a run. */
 static int is_late(struct count *count, size_t slots)
 {
     int look = count->since_clock == 0 || count->since_clock >= CLOCK_EVERY;
@@ -142,7 +142,7 @@ static const char *type_name(int type)
     return names[type] != NULL ? names[type] : "unknown";
 }
 
-/* Ruby is asked only for kinds that objects have. */
+/* Only kinds of existing objects are looked up in Ruby. */
 static void name_all(struct count *count)
 {
     for (int type = 0; type < TYPES; type++)
@@ -203,7 +203,7 @@ static int gather_data(struct count *count)
     return DATA_SHOWN + 1;
 }
 
-/* why: nothing was counted, or "". */
+/* why: the reason if nothing was counted, or "". */
 static void write_count(struct culet_buffer *buffer, struct count *count, const char *why)
 {
     int data;

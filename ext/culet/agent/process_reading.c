@@ -15,7 +15,7 @@ static void note(void *unused)
     culet_ruby_stats_note();
 }
 
-/* So the first answer is no older than the last collection. */
+/* Noting at each collection makes the first answer no older than the last collection. */
 static void note_collection(int major)
 {
     culet_ruby_stats_note();
@@ -33,7 +33,7 @@ size_t culet_process_reading_write(char *text)
     reading->trims = culet_trimmer_totals(&reading->trim_returned);
     reading->profile = (uint64_t)culet_active_profile->running();
     reading->limit = (uint64_t)culet_limit_watched();
-    /* a client takes an answer that is equal to the one before for no change */
+    /* clients take two equal answers for no change */
     reading->ruby_time = reading->malloc_time = CULET_UNKNOWN;
     reading->malloc_increase = reading->oldmalloc_increase = CULET_UNKNOWN;
     return culet_reading_json(reading, text);

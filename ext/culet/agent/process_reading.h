@@ -1,13 +1,13 @@
 /* agent/process_reading.h - the reading of the process for a client that asks every second ("figures" in the protocol).
- * The listener's thread makes it from what native threads may read; no Ruby thread waits for it.
+ * The listener's thread makes the reading from data that native threads may read; no Ruby thread waits.
  *
- * Ruby's counts are noted by a job that each answer requests. So they are those of the last answer, or of the time when
- * Ruby last ran: in a process that is idle nothing runs and no page is written. */
+ * Each answer requests a job that notes Ruby's counts. They are therefore as old as the last answer, or as the time
+ * when Ruby last ran: in an idle process no job runs, and no page is written. */
 #pragma once
 
 #include "reading/reading.h"
 
-/* Once, with the GVL, not during GC. May raise. */
+/* Initialises the reading. Once, with the GVL, not during GC. May raise. */
 void culet_process_reading_prepare(void);
 
 /* Writes the members of struct culet_reading that are Ruby's, malloc's and the trims' as JSON, into
@@ -15,8 +15,8 @@ void culet_process_reading_prepare(void);
  * the length. */
 size_t culet_process_reading_write(char *text);
 
-/* Has Ruby's counts noted soon. In any thread, before Ruby ends. */
+/* Requests the job that notes Ruby's counts. In any thread, before Ruby ends. */
 void culet_process_reading_refresh(void);
 
-/* In a forked child. */
+/* Resets the reading in a forked child. */
 void culet_process_reading_reset(void);

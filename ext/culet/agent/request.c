@@ -6,7 +6,7 @@
 
 #define LONGEST_MS 600000 /* upper bound of every limit */
 
-/* Parses a request for the profile, written exactly as the protocol says. Returns whether it is one. */
+/* Parses a request for the profile, exactly as in the protocol. Returns whether the line is one. */
 static int parse_profile(const char *line, struct culet_profile_request *request, long *limit_ms, long *wait_ms)
 {
     static const char *const actions[] = {"status", "start", "stop", "write", "booted", "collect"};
@@ -27,7 +27,7 @@ static int parse_profile(const char *line, struct culet_profile_request *request
     return 0;
 }
 
-/* Parses a request for who keeps the memory. Returns whether it is one. */
+/* Parses a request for retention. Returns whether the line is one. */
 static int parse_retain(const char *line, struct culet_retain_options *options, long *limit_ms, long *wait_ms)
 {
     if (sscanf(line,

@@ -1,9 +1,9 @@
-/* agent/socket.h - the socket that the agent listens on.
+/* agent/socket.h - the agent's socket.
  *
- * In a folder that only this process's user may enter, if there is one: "culet" in $XDG_RUNTIME_DIR, in systemd's
- * $RUNTIME_DIRECTORY, in /run/user/UID, for root in /run. Else in Linux's abstract namespace, unix(7), as
- * "culet-agent/PID/RANDOM" with the PID of the process's own namespace: nobody can guess the name and bind it first.
- * Clients find either name in /proc/PID/net/unix and /proc/PID/fd. */
+ * The socket is in a folder that only this process's user may enter: "culet" in $XDG_RUNTIME_DIR, in systemd's
+ * $RUNTIME_DIRECTORY, in /run/user/UID, for root in /run. Without such a folder it is in Linux's abstract namespace,
+ * unix(7), as "culet-agent/PID/RANDOM" with the PID of the process's own namespace; no other process can guess and bind
+ * the name. Clients find either name in /proc/PID/net/unix and /proc/PID/fd. */
 #pragma once
 
 #include <sys/un.h>

@@ -1,12 +1,12 @@
-/* limit/backoff.h - when a step may be repeated: what freed next to nothing is repeated after pauses that double, unless
- * clearly more is in use than then. Arithmetic only. One thread notes, any thread asks. */
+/* limit/backoff.h - decides when a step may be repeated: after a step that freed next to nothing, pauses double, unless
+ * clearly more memory is in use. Arithmetic only. One thread records steps, any thread may query. */
 #pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* Less is next to nothing; so much more in use is a reason to try again; so much less is another situation. In percent
- * of the limit. */
+/* FUTILE: a step that frees less doubles the pause. MORE: a rise that ends the pause. LESS: a fall that resets it. In
+ * percent of the limit. */
 #define CULET_BACKOFF_FUTILE 1
 #define CULET_BACKOFF_MORE 2
 #define CULET_BACKOFF_LESS 5
@@ -15,7 +15,7 @@
 #define CULET_BACKOFF_SHORTEST 0.02
 #define CULET_BACKOFF_LONGEST 240.0
 
-/* A part of a number of bytes, in percent. */
+/* Percent of a number of bytes. */
 static inline uint64_t culet_limit_part(uint64_t bytes, unsigned percent)
 {
     return bytes / 100 * percent;
@@ -31,6 +31,6 @@ struct culet_backoff {
 /* Whether the step may be taken. time: seconds; used: bytes in use now. */
 int culet_backoff_due(struct culet_backoff *backoff, double time, uint64_t used, uint64_t limit);
 
-/* After a step: when it ended, the least pause after it in seconds, the bytes that it freed, those in use after it. */
+/* Records a step: the time of its end, the minimum pause in seconds, the bytes freed, and the bytes in use after it. */
 void culet_backoff_note(struct culet_backoff *backoff, double ended, double pause, uint64_t freed, uint64_t used,
                         uint64_t limit);

@@ -7,5 +7,5 @@
 
 void culet_init_limit(VALUE culet);
 
-/* Writes what Culet::Limit.status returns, as JSON; {} without culet/limit. Main thread. May raise. */
+/* Writes the value of Culet::Limit.status as JSON; {} without culet/limit. Main thread. May raise. */
 void culet_limit_answer(struct culet_buffer *buffer);

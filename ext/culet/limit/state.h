@@ -1,7 +1,7 @@
-/* limit/state.h - what the ticker and Ruby threads share of a watched limit: the settings, the use, and what steps have
- * freed.
+/* limit/state.h - the state of a watched limit, shared by the ticker and Ruby threads: settings, use, and the effect of
+ * steps.
  *
- *   used < alarm: nothing is done, unless the next collection would come too late
+ *   used < alarm: no step, unless the next collection would come too late
  *   alarm <= used < critical: the ticker trims
  *   critical <= used: collections */
 #pragma once
@@ -14,14 +14,14 @@
 #include "limit/cluster.h"
 #include "reading/group.h"
 
-/* Shares of the limit, in percent. Below 85 % a program is not to lose throughput. */
+/* Shares of the limit, in percent. Below 85 % a program must not lose throughput. */
 #define CULET_LIMIT_ALARM 85
 #define CULET_LIMIT_CRITICAL 93
 
-/* From here on the usage is read for each question. */
+/* From this percentage of the limit on, each query reads the usage. */
 #define CULET_LIMIT_NEAR 75
 
-/* How many times as long as it took a step rests: a trim may take a tenth of the time, a forced collection a fifth, so
+/* Pauses as multiples of the duration of a step: a trim may take a tenth of the time, a forced collection a fifth, so
  * that a program that cannot be kept below its limit still makes progress. */
 #define CULET_LIMIT_TRIM_REST 10
 #define CULET_LIMIT_COLLECTION_REST 5
@@ -47,7 +47,7 @@ struct culet_limit_settings {
     int wakeup_fd; /* an eventfd that wakes the Ruby thread */
 };
 
-/* The settings and the usage are written with the GVL and the lock, so they are read with either; but for the cluster's
+/* The settings and the usage are written with both the GVL and the lock, and read with either, except for the cluster's
  * count of forks. */
 struct culet_limit_state {
     pthread_mutex_t lock;
@@ -64,7 +64,7 @@ extern struct culet_limit_state culet_limit_state;
 /* Whether this process watches a limit. Any thread, as all of these. */
 int culet_limit_watched(void);
 
-/* Reads the bytes in use: exact from `percent` of the limit on, and of this moment if `fresh`. CULET_UNKNOWN: they cannot
+/* Reads the bytes in use: exactly from `percent` of the limit on, and anew if `fresh`. CULET_UNKNOWN: they cannot
  * be read. */
 uint64_t culet_limit_read_used(unsigned percent, int fresh);
 
@@ -75,11 +75,11 @@ uint64_t culet_limit_used(void);
  * ticker may not have run for a while on a busy machine. */
 int culet_limit_full(uint64_t bytes);
 
-/* Returns free memory, and notes what that freed. */
+/* Returns free memory, and records the bytes freed. */
 void culet_limit_trim(struct culet_backoff *backoff, uint64_t limit);
 
-/* What a step has freed, by this process's own memory: the others that count are not idle meanwhile. anonymous: before. */
+/* The bytes that a step freed of this process's own memory; others change meanwhile. anonymous: bytes before. */
 uint64_t culet_limit_freed(uint64_t anonymous);
 
-/* The workers that the limit of this process is for too, as culet_cluster_list. */
+/* Sets the workers that share the limit of this process, see culet_cluster_list. */
 int culet_limit_list(const pid_t *workers, unsigned count, unsigned forks);

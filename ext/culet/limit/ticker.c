@@ -21,7 +21,7 @@ static struct culet_limit_state *const state = &culet_limit_state;
 
 static struct culet_sleeper ticker;
 
-/* Of the native thread. */
+/* State of the native thread. */
 static struct {
     struct culet_backoff trimming;
     double next_push; /* not before then */
@@ -29,7 +29,7 @@ static struct {
 
 /* ---- the thread ---- */
 
-/* Adds as much to Ruby's count of allocated bytes as makes the next malloc collect. */
+/* Raises Ruby's count of allocated bytes, so that the next malloc collects. */
 static void push_collection(double time, uint64_t used, uint64_t limit)
 {
     if (time < own.next_push || !culet_collector_may_push(time, used, limit))
@@ -47,7 +47,7 @@ static void wake_ruby(void)
     pthread_mutex_unlock(&state->lock);
 }
 
-/* Acts on a reading. Returns the seconds until the next. */
+/* Acts on a reading. Returns the seconds until the next reading. */
 static double react(uint64_t used, uint64_t limit)
 {
     uint64_t alarm = culet_limit_part(limit, CULET_LIMIT_ALARM);
@@ -93,7 +93,7 @@ static void *run(void *unused)
     return NULL;
 }
 
-/* In a forked child the parent's thread does not exist, and may have held the lock. */
+/* A forked child lacks the parent's thread, which may have held the lock. */
 static void forget_parent(void)
 {
     if (state->pid == 0 || state->pid == getpid())

@@ -1,4 +1,4 @@
-/* retain/retain.h - who keeps the memory of a process or of a dump. */
+/* retain/retain.h - retention: the holders of the objects of a process or of a dump. */
 #pragma once
 
 #include <ruby.h>

@@ -1,5 +1,5 @@
-/* GC event hooks do not serve: up to Ruby 3.2 any of them slows down every allocation (+22 % of instructions in a loop
- * that only allocates), they do not fire in other Ractors, and MMTk fires only the start event.
+/* GC event hooks are not suitable: up to Ruby 3.2 any of them slows down every allocation (+22 % of instructions in a
+ * loop that only allocates), they do not fire in other Ractors, and MMTk fires only the start event.
  *
  * Every collector marks. One object without a write barrier (RUBY_TYPED_WB_PROTECTED is not set), which each
  * collection, minor ones included, must therefore mark, reports the collection in its mark function. A collection
@@ -24,8 +24,8 @@ static _Atomic size_t last_collection; /* number of the last collection seen */
 static size_t majors;
 
 /* The number of the current collection, or outside of one, of the last; its lowest bit is set in the main Ractor, since
- * each Ractor of 4.1 has a count of its own. Collectors that mark in Ruby threads count a collection when it starts. MMTk
- * marks in its own threads and counts it when Ruby's threads resume, so the count is still one too low. */
+ * each Ractor of 4.1 has a count of its own. Collectors that mark in Ruby threads count a collection when it starts.
+ * MMTk marks in its own threads and counts it when Ruby's threads resume, so the count is still one too low. */
 static size_t collection_number(void)
 {
     bool collector_thread = !ruby_native_thread_p();

@@ -6,7 +6,7 @@
  * old objects are marked too. */
 typedef void culet_gc_watcher(int major);
 
-/* Finds out what the collector reports. Once, before the functions below, not during GC. */
+/* Detects the keys of GC.stat that the collector has. Once, before the other functions, not during GC. */
 void culet_gc_prepare(void);
 
 /* Starts watching: once for each part (trims, the profile, the limit, the black box, the agent). With the GVL. May raise. */

@@ -34,13 +34,13 @@ uint64_t culet_trim_policy_refaulted(const struct culet_trim_policy *policy, uin
     return grown < policy->returned_bytes ? grown : policy->returned_bytes;
 }
 
-/* Whether so much more is resident than then that the result of the last trim no longer counts. */
+/* Whether the resident memory has grown so much since the last trim that its result no longer counts. */
 static int has_grown(const struct culet_trim_policy *policy, uint64_t resident, uint64_t since)
 {
     return resident > since + since / 8 + policy->settings.minimum_bytes;
 }
 
-/* What comes back is counted at each call, so the interval grows while memory comes back. */
+/* Counts refaulted memory at each call, so the interval grows while memory becomes resident again. */
 static double cost(const struct culet_trim_policy *policy, uint64_t resident)
 {
     return policy->seconds + (double)culet_trim_policy_refaulted(policy, resident) * policy->refault_seconds_per_byte;

@@ -4,6 +4,6 @@
  * with -fstack-clash-protection, as Debian 13 builds it, that writes to every page: 8 MiB resident. */
 #pragma once
 
-/* Returns the pages below the caller's frame, but for the 128 KiB that the next calls need. Nothing in a fiber, or where
- * the thread's stack is not known. */
+/* Returns the pages below the caller's frame, except the 128 KiB that the next calls need. Does nothing in a fiber, or
+ * if the thread's stack is unknown. */
 void culet_trim_stack(void);

@@ -4,14 +4,14 @@
 /* Runs during an allocation: it must not allocate objects, raise or call Ruby. */
 typedef void culet_thread_hook(void);
 
-/* Once, not during GC. May raise. */
+/* Initialises the hook. Once, not during GC. May raise. */
 void culet_thread_hook_prepare(culet_thread_hook *hook);
 
-/* From now on each thread of the main Ractor, except the calling one, runs the hook once. Allocations are slower while
+/* Enables the hook: each thread of the main Ractor, except the calling one, runs it once. Allocations are slower while
  * the hook is enabled. In a Ruby thread, not during GC; no effect in other Ractors. May raise. */
 void culet_thread_hook_enable(void);
 
-/* Threads that have not run the hook are skipped. In a Ruby thread, not during GC. May raise. */
+/* Disables the hook. Threads that have not run it are skipped. In a Ruby thread, not during GC. May raise. */
 void culet_thread_hook_disable(void);
 
 /* Whether the hook is enabled. */

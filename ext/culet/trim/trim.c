@@ -36,7 +36,7 @@ static int in_ruby_threads(void)
     return mode == NOW || culet_release_found()->in_ruby_threads || refusal != 0;
 }
 
-/* Printed once, and not by Ruby's warn: the job may run at any point of the program. */
+/* Warns once, not with Ruby's warn, because the job may run at any point of the program. */
 static void report_refusal(int error)
 {
     if (atomic_exchange(&refusal, error) != 0)
@@ -48,7 +48,7 @@ static void report_refusal(int error)
         strerror(error));
 }
 
-/* Runs in the other threads, at their next allocation before the next collection. An idle thread trims when it runs
+/* Trims in the other threads, at their next allocation before the next collection. An idle thread trims when it runs
  * again. */
 static void trim_own_heap(void)
 {
@@ -82,8 +82,8 @@ static void job(void *unused)
 
 static struct culet_job trim_job = {.function = job};
 
-/* During GC. The job runs soon after, when an immediate sweep such as GC.start's has ended. Minor collections trigger
- * the job again if the trim was not due yet, or the job was lost. */
+/* Called during GC. The job runs soon after, when an immediate sweep such as GC.start's has ended. Minor collections
+ * trigger the job again if the trim was not due yet, or the job was lost. */
 static void on_collection(int major)
 {
     int wanted = culet_trimmer_collection(major);
@@ -153,7 +153,7 @@ static VALUE problem(void)
  *   skipped:          trims not carried out, because the allocator had less than the minimum to return
  *   requested:        major collections since culet/auto was loaded
  *   returned_bytes:   sum of resident bytes before minus after
- *   refaulted_bytes:  how much of that was resident again at the next trim, or now
+ *   refaulted_bytes:  part of returned_bytes that was resident again at the next trim, or is now
  *   seconds:, longest_seconds: Floats: duration of all trims, of the longest
  *   interval_seconds: Float: shortest time from the last trim to the next, with the current back-off
  *   active:           whether major collections are followed by trims
@@ -161,7 +161,7 @@ static VALUE problem(void)
  *                     trims; each Ruby::Box has one)
  *   thread:           whether the native thread runs; it starts at the first major collection
  *   allocator:, call: names of the allocator and of its function; nil if it has none
- *   problem:          why trims do not run as requested, or nil */
+ *   problem:          the reason why trims do not run as requested, or nil */
 static VALUE culet_trim_stats(VALUE self)
 {
     struct culet_trimmer_stats stats = culet_trimmer_stats();
@@ -187,7 +187,7 @@ static VALUE culet_trim_stats(VALUE self)
 
 /* ---- Culet::Trim ---- */
 
-/* Shows other processes whether and how this one trims. */
+/* Publishes the mode of trims to other processes. */
 static void show_mode(void)
 {
     static void *mark = MAP_FAILED;
@@ -203,9 +203,9 @@ static void stop_at_exit(ruby_vm_t *vm)
     culet_trimmer_end();
 }
 
-/* Culet::Trim.start(at_once, minimum_bytes, interval_seconds): from now on major collections are followed by trims, in
+/* Culet::Trim.start(at_once, minimum_bytes, interval_seconds): starts trims after major collections, in
  * this process and those it forks. at_once: in Ruby threads. interval_seconds: nil for the default. A second call
- * changes the settings. Returns nil, or why no trims are possible. */
+ * changes the settings. Returns nil, or the reason why no trims are possible. */
 static VALUE trim_start(VALUE self, VALUE at_once, VALUE minimum_bytes, VALUE interval_seconds)
 {
     static int watching;

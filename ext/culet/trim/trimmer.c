@@ -12,7 +12,7 @@
 #include "reading/clock.h"
 #include "reading/process.h"
 
-/* Collections seen. Written by culet_trimmer_collection. */
+/* Counts of collections. Written by culet_trimmer_collection. */
 static struct {
     _Atomic uint64_t all;
     _Atomic uint64_t majors;
@@ -37,7 +37,7 @@ static struct {
 #define LEAST_PAGE_SECONDS 0.2e-6
 #define MOST_PAGE_SECONDS 10e-6
 
-/* Processor time to fault a returned byte in again, which differs twentyfold between machines. Doubled, because the
+/* CPU time to fault a returned byte in again, which differs twentyfold between machines. Doubled, because the
  * page is also lost from the CPU caches. */
 static double measure_refault(void)
 {
@@ -166,7 +166,7 @@ static void trim_if_worthwhile(const struct trim_request *trim_request)
     complete(trim_request);
 }
 
-/* When the requested trim is due. */
+/* The time at which the requested trim is due. */
 static double read_due(int swept, double idle_since)
 {
     uint64_t resident = culet_resident_bytes();
@@ -211,7 +211,7 @@ int culet_trimmer_pending(int swept)
 
 /* ---- the thread ---- */
 
-/* Trims if a trim is due. Returns how long to wait otherwise, in nanoseconds. */
+/* Trims if a trim is due. Otherwise returns the nanoseconds to wait. */
 static uint64_t trim_or_wait(uint64_t *collections, double *idle_since)
 {
     uint64_t all = atomic_load(&seen.all);
@@ -320,7 +320,7 @@ struct culet_trimmer_stats culet_trimmer_stats(void)
 
 /* ---- fork ---- */
 
-/* A child has none of its parent's threads, and memory of its own, so all counts restart. Its thread starts at the
+/* A child has no threads of its parent and its own memory, so all counts restart. Its thread starts at the
  * first major collection; most children end earlier. */
 static void reset_in_child(void)
 {

@@ -5,7 +5,7 @@
 
 #include "trim/policy.h"
 
-/* Since the process started or was forked. */
+/* Counts since the process started or was forked. */
 struct culet_trimmer_stats {
     uint64_t requested;       /* major collections */
     uint64_t trims;           /* carried out */
@@ -34,18 +34,18 @@ int culet_trimmer_start(void);
 /* Whether the thread runs. */
 int culet_trimmer_runs(void);
 
-/* Trims now, in the calling thread, after a running trim. Returns by how many bytes the resident memory shrank; 0 if
- * /proc does not tell. swept: the last collection's sweep has ended. Not during GC. */
+/* Trims now, in the calling thread, after a running trim. Returns the decrease of the resident memory in bytes; 0 if
+ * /proc is not readable. swept: whether the last collection's sweep has ended. Not during GC. */
 uint64_t culet_trimmer_trim(int swept);
 
 /* Trims now, in the calling thread, if a trim is pending and due, or if swept. Returns whether it trimmed. Not during
  * GC. */
 int culet_trimmer_trim_if_due(int swept);
 
-/* Whether a trim is pending that could run now, when no request waits for it. */
+/* Whether a pending trim could run now, while no request is served. */
 int culet_trimmer_pending(int swept);
 
-/* The number of trims so far. returned: how many bytes they returned. Reads no file. */
+/* The number of trims so far. returned: the bytes that they returned. Reads no file. */
 uint64_t culet_trimmer_totals(uint64_t *returned);
 
 /* The statistics. */
