@@ -16,7 +16,7 @@ module Culet
       "run" => [:Run, "run a command on culet's allocator or another one"],
       "env" => [:Env, "print the environment of `run` for shells and Dockerfiles"],
       "lib" => [:Lib, "print the path of libculet.so"],
-      "explain" => [:Explain, "say why processes are so large, and what to do"],
+      "explain" => [:Explain, "name the cause of large processes, and the remedies"],
       "doctor" => [:Doctor, "check the allocator and the settings of a process"],
       "report" => [:Report, "show where the memory of a process is"],
       "map" => [:Map, "draw the memory of a process, page by page"],

@@ -112,7 +112,7 @@ class CliNamesTest < Minitest::Test
     end
   end
 
-  # Several trees are never added up: they are listed, and a number chooses.
+  # Several trees are never added up: culet lists them and asks for a number.
   def test_several_trees
     cluster do |first|
       cluster(app: "blog") do |second|

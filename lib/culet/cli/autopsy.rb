@@ -29,8 +29,8 @@ module Culet
       end
 
       def define(parser)
-        paragraph(parser, "Says what ended a process that kept a black box (CULET_BLACKBOX), and what it held: " \
-                          "levels, the largest sites of the memory profile, the last requests and jobs.")
+        paragraph(parser, "Reports the end of a process with a black box (CULET_BLACKBOX): the cause, the levels of " \
+                          "memory, the largest sites of the memory profile, the last requests and jobs.")
         option(parser, "--all", "of a folder, all files of ended processes (default: the latest)")
         option(parser, "--kernel", "the kills in the kernel's log, and the counts of this control group")
       end

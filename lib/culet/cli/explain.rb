@@ -22,11 +22,11 @@ module Culet
       BANNER = "culet explain PID|NAME"
       EXAMPLES = ["culet explain puma                        a server and its workers, watched for a minute",
                   "culet explain 4242 --for 10m              longer, to tell a leak from a cache",
-                  "culet explain puma --history puma.live    with what `culet live --record` has seen before",
-                  "culet explain puma --html explain.html    a page for colleagues",
-                  "culet explain puma --fit 2GB              how many workers 2 GB has room for",
+                  "culet explain puma --history puma.live    with a recording of `culet live --record`",
+                  "culet explain puma --html explain.html    a page to share",
+                  "culet explain puma --fit 2GB              the number of workers that fit into 2 GB",
                   "culet explain puma --json --out before.json",
-                  "culet explain puma --check before.json    after a change: what it saved"].freeze
+                  "culet explain puma --check before.json    after a change: the saving"].freeze
 
       private
 
@@ -43,15 +43,15 @@ module Culet
       end
 
       def define(parser)
-        paragraph(parser, "Watches a process and its descendants, and says why they use as much memory as they do: " \
-                          "a leak, memory that malloc or Ruby keeps free, sharing lost after a fork, code that never " \
-                          "runs, or the work itself. Then it lists what to change, by the bytes that this saves. It " \
-                          "tells more of a program that has loaded culet/agent or culet/profile.")
+        paragraph(parser, "Watches a process and its descendants, and names the cause of their memory use: a leak, " \
+                          "memory that malloc or Ruby keeps free, sharing lost after a fork, code that never runs, " \
+                          "or the work itself. Then lists remedies, the largest saving first. The report has more if " \
+                          "the program has loaded culet/agent or culet/profile.")
         define_names(parser)
         duration(parser, "--for TIME", "watch for TIME (30s, 10m; default: #{SECONDS.round}s)")
-        option(parser, "--history FILE", "take the trend of memory from a recording of `culet live`, too")
+        option(parser, "--history FILE", "also use the trend of memory in a recording of `culet live`")
         option(parser, "--html FILE", "write a page with the verdict, the levels over time, and the remedies")
-        option(parser, "--fit SIZE", "say how many workers SIZE has room for (2GB, 512MiB)") { |v| bytes("--fit", v) }
+        option(parser, "--fit SIZE", "print how many workers fit into SIZE (2GB, 512MiB)") { |v| bytes("--fit", v) }
         option(parser, "--check FILE", "compare with the predictions of an earlier --json document")
       end
 

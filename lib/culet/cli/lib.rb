@@ -25,8 +25,8 @@ module Culet
       end
 
       def define(parser)
-        option(parser, "--link PATH", "make PATH a link to libculet.so, and print PATH: a name that",
-               "does not change with the version, the Ruby or the processor")
+        option(parser, "--link PATH", "make PATH a link to libculet.so, and print PATH, a name that does not change " \
+                                      "with the version, the Ruby or the processor")
       end
 
       def check(words)

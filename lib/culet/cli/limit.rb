@@ -30,8 +30,8 @@ module Culet
       end
 
       def define(parser)
-        paragraph(parser, "Prints the limit that the kernel sets, how much of it counts as used when the kernel " \
-                          "looks for a process to kill, and the steps that culet/limit took in the process to keep it.")
+        paragraph(parser, "Prints the kernel's memory limit, the memory that counts as used before the kernel kills " \
+                          "a process, and the steps that culet/limit has taken in the process.")
         define_names(parser)
       end
 

@@ -26,8 +26,8 @@ module Culet
       EXAMPLES = ["culet live                               every Ruby program of this machine",
                   "culet live puma                          a server by name, with its workers",
                   "culet live 4242 --port 8123              at a port of your choice",
-                  "culet live puma --record puma.live       record it as well, until Ctrl-C",
-                  "culet live puma --record a.live --for 1h  for an hour",
+                  "culet live puma --record puma.live       also record, until Ctrl-C",
+                  "culet live puma --record a.live --for 1h  record for an hour",
                   "culet live puma.live                     play a recording"].freeze
       private_constant :EVERY_SECONDS, :MOST_PORT, :GRACE_SECONDS, :STEP_SECONDS, :SLOW_BYTES
 
@@ -42,10 +42,10 @@ module Culet
 
       def define(parser)
         paragraph(parser, "Serves a page on 127.0.0.1 that shows the memory of a process and its children, second by " \
-                          "second, and prints its address. Only who has the address can open it. Ctrl-C ends it.")
+                          "second, and prints its address. The address has a secret token. Ctrl-C ends the server.")
         define_names(parser, several: true)
         number(parser, "--port N", "port to listen on (default: a free one)", most: MOST_PORT)
-        option(parser, "--record FILE", "write what the page shows to FILE, which `culet live FILE` plays")
+        option(parser, "--record FILE", "write a recording to FILE, which `culet live FILE` plays")
         duration(parser, "--for TIME", "end after TIME (30s, 5m; default: at Ctrl-C, or with the last process)")
       end
 

@@ -21,7 +21,7 @@ module Culet
 
       # @param several [Boolean] as for `roots_named`
       def define_names(parser, several: false)
-        rule = several ? "" : "; several such trees are listed, and a number chooses"
+        rule = several ? "" : "; if several such trees match, add the number of one"
         paragraph(parser, "NAME is the title, command, script or systemd unit of a process, or a part of one. " \
                           "It stands for the process and its descendants#{rule}.")
       end

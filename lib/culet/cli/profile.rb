@@ -45,7 +45,7 @@ module Culet
                   "#{RubyOptions.advice("profile")} culet run -- puma    prepare a server",
                   "culet profile --allocator jemalloc -- ruby job.rb",
                   "culet profile puma --for 60s            a server by name, with its workers",
-                  "culet profile puma --view growth --collect    what stays: the list of leaks",
+                  "culet profile puma --view growth --collect    memory that stays: leaks",
                   "culet profile puma --by gem --html profile.html",
                   "culet profile puma --save before.profile",
                   "culet profile after.profile --base before.profile",
@@ -69,10 +69,10 @@ module Culet
       private
 
       def define(parser)
-        paragraph(parser, "Samples what a program allocates, by Ruby and C code, until --for, Ctrl-C or its end. " \
-                          "The program must run on culet's allocator, and have loaded culet/profile; a command is " \
-                          "started so, or on another allocator. Sizes are estimates, with an interval that has the " \
-                          "true size in 95 of 100 cases.")
+        paragraph(parser, "Samples the allocations of a program, by Ruby and C code, until --for, Ctrl-C or its end. " \
+                          "A running program must be on culet's allocator and have loaded culet/profile; culet " \
+                          "starts a command in this way, or on another allocator. Sizes are estimates with a 95 % " \
+                          "interval.")
         define_names(parser)
         define_report(parser)
         define_sampling(parser)
@@ -81,20 +81,21 @@ module Culet
       end
 
       def define_report(parser)
-        duration(parser, "--for TIME", "profile for TIME (30s, 5m); default: #{PROFILE_SECONDS.round}s where the " \
+        duration(parser, "--for TIME", "profile for TIME (30s, 5m); default: #{PROFILE_SECONDS.round}s if the " \
                                        "profile is off, else report at once")
         option(parser, "--view VIEW", Culet::Profile::VIEWS,
                "live: in use now (default); allocated: since the start; peak: in use at the largest resident size; " \
-               "growth: allocated after the boot (the start of the profile, the fork, or the first request), with " \
-               "--for after its begin, and still in use after three major collections; first what grows all the time",
+               "growth: allocated after the boot (the start of the profile, the fork, or the first request), or with " \
+               "--for after the start of the command, and still in use after three major collections; steady growth " \
+               "first",
                &:to_sym)
         option(parser, "--collect", "run three major collections in each process before the reading; the process " \
-                                    "does nothing else meanwhile")
-        option(parser, "--[no-]holders", "look for what keeps the lines that grow (default: with --view growth); " \
+                                    "stops meanwhile")
+        option(parser, "--[no-]holders", "find the holders of lines that grow (default: with --view growth); " \
                                          "each process is forked once")
         option(parser, "--by KIND", Culet::Profile::KINDS,
-               "add up by #{Culet::Profile::KINDS.join(", ")}; line: of the program's own code, with that of the " \
-               "library beside it", &:to_sym)
+               "add up by #{Culet::Profile::KINDS.join(", ")}; line: of the program's own code, beside the line " \
+               "of the library", &:to_sym)
         number(parser, "--top N", "lines of the report (default: #{TOP})", most: Numbers::MOST_LINES)
       end
 
@@ -104,7 +105,7 @@ module Culet
           bytes("--sample", v, takes: "a number of bytes, e.g. 128k, 512k or 2m", most: MOST_SAMPLE_BYTES)
         end
         option(parser, "-a", "--allocator NAME[:SETTING]", "allocator of the command (default: culet)")
-        option(parser, "--base FILE", "report the difference to a file of --save (again for several)") do |v|
+        option(parser, "--base FILE", "report the difference to a file of --save (may be repeated)") do |v|
           [*options[:base], v]
         end
       end
@@ -121,9 +122,9 @@ module Culet
       def define_continuous(parser)
         duration(parser, "--every TIME", "write one pprof file per interval, until --for, Ctrl-C or the end of the " \
                                          "command (default: 1m)")
-        option(parser, "--out-dir DIR", "write them to DIR")
+        option(parser, "--out-dir DIR", "write the pprof files to DIR")
         number(parser, "--keep N", "keep the newest N files (default: #{KEEP})", most: MOST_KEPT)
-        option(parser, "--push URL", "send them to a Pyroscope server; credentials: CULET_PUSH_USER and " \
+        option(parser, "--push URL", "send the pprof files to a Pyroscope server; credentials: CULET_PUSH_USER and " \
                                      "CULET_PUSH_PASSWORD, or CULET_PUSH_TOKEN")
         option(parser, "--app NAME", "name of the application for --push (default: the first process's title, or " \
                                      "the command)")

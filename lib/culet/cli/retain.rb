@@ -34,7 +34,7 @@ module Culet
       BANNER = "culet retain PID|NAME ... | DUMP | -- COMMAND ..."
       EXAMPLES = ["#{RubyOptions.advice("agent")} bundle exec puma    load the agent",
                   "culet retain puma                     a server by name, with its workers",
-                  "culet retain 4242 --growth --for 5m   what keeps more and more",
+                  "culet retain 4242 --growth --for 5m   holders that grow",
                   "culet retain 4242 --by gem",
                   "culet retain 4242 --class User        what keeps the instances of a class",
                   "culet retain 4242 --path 0x7f3a2c     what keeps one object",
@@ -57,22 +57,22 @@ module Culet
       private
 
       def define(parser)
-        paragraph(parser, "Says which constants, variables, closures and other roots keep how much memory. A running " \
-                          "process must have loaded culet/agent; it stands still while it is forked, and all else " \
-                          "happens in the copy. Texts of Strings stay in the process without --content.")
+        paragraph(parser, "Lists the constants, variables, closures and other roots that keep memory, with the " \
+                          "amount. A running process must have loaded culet/agent. It stops only for a fork; the " \
+                          "analysis runs in the copy. Without --content, texts of Strings stay in the process.")
         define_names(parser)
         define_views(parser)
-        option(parser, "--growth", "look #{Culet::Retention::Growth::LOOKS} times and show what keeps more and more")
-        duration(parser, "--for TIME", "time of --growth (5m, 1h; default: #{GROWTH_SECONDS.round}s)")
+        option(parser, "--growth", "look #{Culet::Retention::Growth::LOOKS} times and show the holders that grow")
+        duration(parser, "--for TIME", "duration of --growth (5m, 1h; default: #{GROWTH_SECONDS.round}s)")
         option(parser, "--html FILE", "write an HTML page with a treemap")
         option(parser, "--heapsnapshot FILE", "write all objects for Chrome's DevTools (Memory, Load)")
-        option(parser, "--content", "show the texts of Strings and keys; files are private then (mode 0600)")
+        option(parser, "--content", "show the texts of Strings and keys; files are then private (mode 0600)")
       end
 
       def define_views(parser)
         option(parser, "--by KIND", KINDS, "add up by #{KINDS.join(", ")} (default: holder)", &:to_sym)
         number(parser, "--top N", "lines of each list (default: 10 holders, 20 classes)", most: Numbers::MOST_LINES)
-        option(parser, "--classes", "list the instances of each class, too")
+        option(parser, "--classes", "also list the instances of each class")
         option(parser, "--class NAME", "show what keeps the instances of one class")
         option(parser, "--path ADDRESS", "show what keeps one object (0x7f..., as in --json)")
         option(parser, "--duplicates", "list equal Strings and what keeps them")

@@ -33,9 +33,9 @@ module Culet
       end
 
       def define(parser)
-        paragraph(parser, "Shows the memory of processes and their children: what they share, malloc, Ruby's slots " \
+        paragraph(parser, "Shows the memory of processes and their children: shared memory, malloc, Ruby's slots " \
                           "and collections, the limit, and growth since the start. The key h explains columns and " \
-                          "keys, q quits. Without a terminal one table is printed.")
+                          "keys, q quits. Without a terminal top prints one table.")
         define_names(parser, several: true)
         decimal(parser, "--every SECONDS", "read every SECONDS seconds (default: 1; #{LEAST_SECONDS} to " \
                                            "#{MOST_SECONDS})", least: LEAST_SECONDS, most: MOST_SECONDS)
