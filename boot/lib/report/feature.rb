@@ -2,7 +2,7 @@
 
 module Culet
   module Boot
-    # What something took: its time and what was counted meanwhile.
+    # The cost of a file: its time and counts.
     #
     # seconds; cpu_seconds: of the processor; objects: made; object_bytes: of their slots; mallocs: requests for memory;
     # malloc_bytes: what they asked for; paths: file-system calls that name a path; failed_paths: those of them that

@@ -22,7 +22,7 @@ module Culet
     SWITCH = /\A[01]\z/
     WORD = /\A[A-Za-z0-9_.:|-]+\z/
 
-    # What culet knows about one allocator.
+    # The definition of one allocator.
     #
     # name: as on the command line; patterns: its library's file names, best
     # first; packages: Debian packages that bring it, newest first; settings:

@@ -19,7 +19,7 @@ module Culet
                 "now" => "the same in the Ruby thread, at once",
                 "off" => "never, even if the program loads culet/auto" }.freeze
       DEFAULT = MODES.keys.first
-      # As the first word of CULET_TRIM; the others are KEY=VALUE.
+      # Values of the first word of CULET_TRIM; the others are KEY=VALUE.
       MODE_WORD = /\A\w+\z/
       private_constant :DEFAULT, :MODE_WORD
 

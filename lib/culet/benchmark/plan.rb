@@ -4,7 +4,7 @@ require_relative "../allocators"
 
 module Culet
   module Benchmark
-    # What to measure, and how.
+    # The plan of a measurement.
     class Plan
       DEFAULT_ALLOCATORS = %w[glibc glibc:arena_max=2 jemalloc tcmalloc mimalloc culet].freeze
       DEFAULT_RUNS = 5

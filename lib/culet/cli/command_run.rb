@@ -6,7 +6,7 @@ require_relative "program"
 
 module Culet
   module CLI
-    # What the verbs share that run a command.
+    # Shared by the verbs that run a command.
     module CommandRun
       private
 

@@ -15,7 +15,7 @@ module Culet
       # What wrk can open from one address, and what a machine can hold of a workload.
       MOST_CONNECTIONS = 10_000
       MOST_SCALE = 1000
-      # Of a report that does not go to a terminal.
+      # Width of a report that does not go to a terminal.
       FULL_COLUMNS = 100
       private_constant :MOST_CONNECTIONS, :MOST_SCALE, :FULL_COLUMNS
 

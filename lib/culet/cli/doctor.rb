@@ -16,7 +16,7 @@ module Culet
       COLORS = { "ok" => 32, "note" => 33, "bad" => 31 }.freeze
       # The verdict, and the space around the topic.
       LABEL_COLUMNS = 8
-      # Where there is less room than this, texts go on below their verdict.
+      # With less width than this, texts continue below their verdict.
       ROOMY = 72
       NARROW_INDENT = 6
       BANNER = "culet doctor [PID|NAME]"

@@ -4,7 +4,7 @@ require_relative "../render/map"
 
 module Culet
   module CLI
-    # What the verbs that draw share: the picture of snapshots into a file.
+    # Shared by the verbs that draw: writes the picture of snapshots to a file.
     module Pictures
       private
 

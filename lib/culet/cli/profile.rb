@@ -21,7 +21,7 @@ module Culet
       include ProcessArguments
 
       TOP = 20
-      # Where the profile was off, and --for does not say how long.
+      # Duration if the profile was off and --for is not given.
       PROFILE_SECONDS = 30.0
       # Of continuous mode.
       INTERVAL_SECONDS = 60.0

@@ -2,7 +2,7 @@
 
 module Culet
   module CLI
-    # What was probably meant by a word that is not known.
+    # Suggests a known word for an unknown one.
     module Suggestion
       module_function
 

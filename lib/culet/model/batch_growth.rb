@@ -11,7 +11,7 @@ module Culet
   #
   # Source: W. Conover, "Practical Nonparametric Statistics" (1999), 3.4, and 3.2 for the interval of the median.
   class BatchGrowth
-    # Of the test: a figure without growth passes for a growing one in fewer cases.
+    # Significance level of the test.
     LEVEL = 0.01
 
     # @param readings [Array<Integer>] before the first batch, and after each

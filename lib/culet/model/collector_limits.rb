@@ -6,7 +6,7 @@ require_relative "collector_settings"
 require_relative "gain"
 
 module Culet
-  # What a program has made of its collector's limits so far. A boot allocates much, so the limits grow; then the
+  # The collector's limits in a running program. A boot allocates much, so the limits grow; then the
   # program adds that much to its memory before Ruby collects again (https://github.com/ruby/ruby/pull/18433).
   #
   # @api private
@@ -68,7 +68,7 @@ module Culet
     # @return [Boolean] whether that is much for the process
     def inflated?(whole) = Gain.new(inflated_bytes, of: whole).worth?
 
-    # What the agent tells beside GC.stat => what that means.
+    # Switches that the agent reports beside GC.stat => their meaning.
     SWITCHES = { "gc_disabled" => "the collector is off (GC.disable)",
                  "gc_stress" => "GC.stress is on: Ruby collects at every allocation",
                  "gc_auto_compact" => "GC.auto_compact is on: each major collection compacts the heap" }.freeze

@@ -125,7 +125,7 @@ module Culet
       value if value > known.least && (known.most.nil? || value <= known.most)
     end
 
-    # As get_envparam_size of gc.c reads it.
+    # Parses a size as get_envparam_size of gc.c does.
     def size(text)
       digits, unit = text.match(/\A\s*(0x\h+|\d+)\s*([kmg])?\s*\z/i)&.captures
       Integer(digits) << UNITS.fetch(unit.to_s.downcase, 0) if digits

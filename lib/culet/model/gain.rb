@@ -4,7 +4,7 @@ require_relative "../text/size"
 require_relative "thresholds"
 
 module Culet
-  # What a change would free, and whether it is worth making. Every tool decides that here.
+  # The saving of a change, and whether the change is worth making, for all tools.
   #
   # A gain must reach both a share of the whole and an amount: a server's memory varies by some 5 % within an hour
   # anyway, a few MB are not worth a restart, and half a MB is not worth a line of code. A gain near the limit is

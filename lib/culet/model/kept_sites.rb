@@ -5,11 +5,11 @@ require_relative "profile"
 require_relative "retention/analysis"
 
 module Culet
-  # What keeps the memory that the sites of a profile have allocated, and which sites have allocated what a holder
-  # keeps: the samples of the profile, looked for among the objects of the same process.
+  # Finds the holders of a profile's sites, and the sites of a holder's memory, by the samples of the profile among the
+  # objects of the same process.
   class KeptSites
-    # What keeps most of a site. keeper: Retention::Holder or HolderSet; nil: one that the analysis does not list.
-    # share: of the site's bytes whose objects were found.
+    # The largest holder of a site. keeper: Retention::Holder or HolderSet; nil: a holder that the analysis does not
+    # list. share: part of the site's bytes with known objects.
     Holding = Struct.new(:keeper, :path, :share) do
       # @return [String]
       def name = (keeper ? keeper.name : path.steps.first&.edge).to_s

@@ -5,8 +5,8 @@ require_relative "setup"
 require_relative "thresholds"
 
 module Culet
-  # What to change. name: of the remedy; text: what it does; line: what to write, and the file that it belongs in;
-  # cost: in CPU time; undo: how to take it back; saves_bytes with its bounds: what it saves, nil where that is unknown.
+  # A change that saves memory. name: of the remedy; text: its effect; line: the text to write, and file: the place;
+  # cost: in CPU time; undo: the way back; saves_bytes with its bounds: the predicted saving, or nil.
   Remedy = Struct.new(:name, :text, :line, :file, :cost, :undo, :saves_bytes, :low_bytes, :high_bytes,
                       keyword_init: true) do
     # @return [String] what to write, and where
@@ -26,7 +26,7 @@ module Culet
     START = "the unit file, Dockerfile or Procfile that starts the program"
     SHELL = "the shell command that starts the program"
     GROWTH_FACTOR = "RUBY_GC_HEAP_GROWTH_FACTOR"
-    # What loads culet in a server, and the file.
+    # The line that loads culet in a server, and its file.
     LOADERS = { "puma" => ["plugin :culet", "config/puma.rb"],
                 "sidekiq" => ["require \"culet/sidekiq\"", "config/initializers/sidekiq.rb"],
                 "pitchfork" => ["require \"culet/pitchfork\"", "config/pitchfork.rb"] }.freeze

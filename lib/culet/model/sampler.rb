@@ -31,9 +31,9 @@ module Culet
       # Agents that are asked at a moment: of larger trees those whose answers are the oldest. Each costs its process
       # some 0.1 ms.
       AGENTS = 8
-      # Of those that have never answered.
+      # Agents that have never answered, and are asked at a moment.
       SILENT = 16
-      # They are waited for together.
+      # Pause in seconds, so that several answers are received together.
       PAUSE = 0.002
       # Seconds of processor time for smaps_rollup, in the mean of some moments: one reading may take longer.
       BUDGET = 0.0005

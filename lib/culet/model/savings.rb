@@ -5,7 +5,7 @@ require_relative "remedies"
 require_relative "snapshot_levels"
 
 module Culet
-  # What the remedies of a setting would save in some processes.
+  # Predicts the savings of remedies by settings, in some processes.
   #
   # @api private
   class Savings
@@ -56,10 +56,10 @@ module Culet
     SHARES = { "allocator" => [1.0, 0.8, 1.1], "trim" => [1.0, 0.5, 1.0], "arenas" => [1.0, 0.7, 1.1],
                "preload" => [0.9, 0.5, 1.1], "compact" => [0.6, 0.3, 0.9],
                "collector" => [0.7, 0.4, 1.0] }.freeze
-    # Which part of what is free now is free all along, where one reading is all that is known.
+    # Share of the free memory that stays free, for processes with a single reading: expected, lowest, highest.
     FREE_ALONG = { "allocator" => [1.0, 0.8, 1.0], "trim" => [0.5, 0.0, 1.0], "arenas" => [0.6, 0.3, 1.0] }.freeze
     CERTAIN = [1.0, 1.0, 1.0].freeze
-    # What a warm-up keeps workers from copying, and which part of it where the writes are not known.
+    # Levels that workers copy less of after a warm-up, and the avoidable part if the writes are unknown.
     COPIED = %w[ruby_objects ruby_free_slots malloc_used malloc_free].freeze
     AVOIDABLE = [0.42, 0.2, 0.7].freeze
     private_constant :SHARES, :FREE_ALONG, :CERTAIN, :COPIED, :AVOIDABLE
@@ -85,7 +85,7 @@ module Culet
     # @param remedy [Remedy] of `predict`
     def gain(remedy) = Gain.new(remedy.saves_bytes.to_i, of: @whole)
 
-    # What one line does is one remedy. Its parts overlap, so that the least of it is the largest part alone.
+    # Predicts savings, and merges remedies of one line: their savings overlap, so the lower bound is the largest one.
     #
     # @param at_stake [Hash{String => Integer}] name => bytes that it could save, where the levels do not tell
     # @return [Array<Remedy>] with what they save
@@ -124,7 +124,7 @@ module Culet
 
     def certain(bytes) = [bytes] * 3
 
-    # What is free for half a second to a second is returned, and blocks that workers only freed stay shared.
+    # culet returns memory that is free for half a second to a second, and blocks that workers only free stay shared.
     def on_culet
       free = observed("allocator", ->(part) { part.bytes("malloc_free") }) { |reuse,| reuse.steady_bytes }
       shared = [Thresholds::CULET_SHARED * copied("malloc_used"), *scattered].min
@@ -164,7 +164,7 @@ module Culet
       end
     end
 
-    # What the parts have at the end, as far as those that were watched had it all along.
+    # Applies the savings of the watched processes to all parts, in proportion to their memory at the end.
     #
     # @yieldreturn [Array<Numeric>] bytes that one of them would save: expected, lowest, highest
     # @return [Array<Numeric>] bytes: expected, lowest, highest

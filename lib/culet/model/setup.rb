@@ -5,7 +5,7 @@ require_relative "../system/processes/marks"
 require_relative "collector_settings"
 
 module Culet
-  # What a process has in place: its allocator, the settings of its environment, and the marks that culet leaves in its
+  # The setup of a process: its allocator, the settings of its environment, and the marks that culet leaves in its
   # mappings.
   #
   # @api private

@@ -11,7 +11,7 @@ module Culet
     GAIN_BYTES = { setting: 4_000_000, code: 500_000 }.freeze
     # Share of the limit, below and above it, that counts as close.
     GAIN_BAND = 0.25
-    # What a cause must have at stake to be the verdict: bytes, and a part of the memory of all processes. A server's
+    # Minimum size of a cause for a verdict: bytes, and a share of the memory of all processes. A server's
     # memory varies by some 5 % within an hour; half as much again may be its allocator's usual reserve.
     CAUSE_BYTES = 8_000_000
     CAUSE_SHARE = 0.15
@@ -19,12 +19,12 @@ module Culet
     CAUSE_SHARES = { "code" => 0.08 }.freeze
     # Free memory that any malloc keeps, as a part of what is in use.
     MALLOC_RESERVE = 0.08
-    # What culet itself keeps of free memory and metadata, as a part of the memory in use: docs/benchmarks.md, the
+    # Free memory and metadata that culet itself keeps, as a share of the memory in use: docs/benchmarks.md, the
     # workloads of threads and fragments.
     CULET_RESERVE = 0.06
-    # Which part of the blocks that workers copied stays shared on culet, whose frees do not write into blocks.
+    # Share of the copied blocks that stays shared on culet, whose frees do not write into blocks.
     CULET_SHARED = 0.8
-    # What the main thread of a server uses of its stack: 48 KB of Puma's, and more where it serves requests itself.
+    # Stack that the main thread of a server uses: 48 KB in Puma, more if the thread serves requests itself.
     STACK_RESERVE_BYTES = 256 << 10
     # Slots beyond the reachable ones that Ruby plans for, as a part of these: RUBY_GC_HEAP_FREE_SLOTS_GOAL_RATIO is 0.4
     # of all.

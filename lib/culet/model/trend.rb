@@ -13,7 +13,7 @@ module Culet
   # Based on Kendall's Tau" (1968); D. Knuth, The Art of Computer Programming 3, 5.1.1, for the number of permutations
   # with so many inversions.
   class Trend
-    # Of a test, one-sided.
+    # Significance level of the one-sided test.
     LEVEL = 0.01
     # 1 / 5! is less than LEVEL, 1 / 4! is not.
     LEAST_POINTS = 5

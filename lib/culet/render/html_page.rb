@@ -78,7 +78,7 @@ module Culet
     # @return [String] what `unpackJson` reads: a zlib stream in base64
     def pack(value) = Packing.base64(JSON.generate(value))
 
-    # What is under the pointer, the data, and the script.
+    # The text under the pointer, the data, and the script.
     #
     # @param data [Hash{String => String}] by the id of its element
     # @return [String] HTML behind the content

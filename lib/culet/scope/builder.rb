@@ -110,7 +110,7 @@ module Culet
         part.public_send(:"#{member}=", payload.byteslice(at..))
       end
 
-      # Who adds up bytes by address relies on this.
+      # Sums of bytes by address rely on this check.
       def check_apart
         [["mappings", @snapshot.mappings], ["regions", @snapshot.regions]].each do |what, parts|
           parts.each_cons(2) { |one, other| raise Malformed, "two of its #{what} overlap" if other.start < one.end }

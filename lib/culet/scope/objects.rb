@@ -10,7 +10,7 @@ module Culet
       texts :name
     end
 
-    # What Ruby's objects hold, as the process itself counted it when it was asked through culet's agent.
+    # The memory of Ruby's objects, as counted by the process itself through culet's agent.
     class ObjectsPart < Part
       numbers :count, :slot_bytes, :malloc_bytes, :elsewhere_bytes
       texts :why

@@ -69,7 +69,7 @@ module Culet
 
       private
 
-      # What it cannot tell is not worth a failure.
+      # Nil if the environment cannot be read: a report needs no environment.
       def environment
         Processes::Live.new(@pid).environment
       rescue Error

@@ -33,7 +33,7 @@ module Culet
       def blocks? = level == BLOCKS
     end
 
-    # What malloc holds in all.
+    # Totals of malloc.
     class MallocPart < Part
       numbers :arenas, :heaps, :used_bytes, :free_resident_bytes, :free_returned_bytes, :mmapped_bytes, :mmapped_chunks,
               :metadata_bytes, :tcache_bytes, :trim_bytes, :used_resident_bytes, :metadata_resident_bytes

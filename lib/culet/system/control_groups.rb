@@ -3,7 +3,7 @@
 require_relative "kernel_file"
 
 module Culet
-  # Where the control groups of a process are, of versions 1 and 2 (cgroups(7)).
+  # Finds the control groups of a process, of versions 1 and 2 (cgroups(7)).
   #
   # @api private
   module ControlGroups

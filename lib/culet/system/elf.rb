@@ -35,9 +35,9 @@ module Culet
     FUNCTIONS = [2, 10].freeze
     SECTION_BYTES = 64
     SYMBOL_BYTES = 24
-    # Of a table; those of real files have some kilobytes.
+    # Largest table in bytes; real files have some kilobytes.
     MOST_BYTES = 1 << 20
-    # Of a table of all symbols, or of their names.
+    # Largest table of all symbols, or of their names, in bytes.
     MOST_SYMBOL_BYTES = 64 << 20
     NAME_BYTES = 400
     # Libraries that a file needs: real ones have a tenth of it.
@@ -242,7 +242,7 @@ module Culet
 
     def name_in(names, at) = names.byteslice(at, NAME_BYTES).unpack1("Z*")
 
-    # Not kept: a hostile file may have millions of symbols with one long name.
+    # Not cached, because a hostile file may have millions of symbols with one long name.
     def size_and_name(number)
       names, symbols = @table
       name, size = symbols.unpack("L<x12Q<", offset: number * SYMBOL_BYTES)

@@ -3,7 +3,7 @@
 require "digest"
 
 module Culet
-  # Who may read what culet serves over HTTP.
+  # Access control of culet's HTTP servers.
   #
   # @api private
   module HTTPAccess

@@ -82,7 +82,7 @@ module Culet
         [machine, *([group.limit_bytes - (group.used_bytes || 0), 0].max if group)].min
       end
 
-      # What counts as used of a limit.
+      # The memory that counts as used.
       #
       # @param charged [Integer] bytes of the group
       # @param reclaimable [Integer] bytes that the kernel reclaims before it kills

@@ -17,7 +17,7 @@ module Culet
   #
   # @api private
   module Processes
-    # What reading /proc/PID/... raises when the process has ended meanwhile, or is another user's.
+    # Errors of reading /proc/PID/... if the process has ended, or belongs to another user.
     GONE_OR_FORBIDDEN = [Errno::ENOENT, Errno::ESRCH, Errno::EACCES, Errno::EPERM].freeze
   end
 end

@@ -5,7 +5,7 @@ require_relative "lines"
 require_relative "table"
 
 module Culet
-  # What all reports print with: numbers, sizes, lines, tables and colours.
+  # Helpers of all reports: numbers, sizes, lines, tables and colours.
   #
   # @api private
   module Text

@@ -5,7 +5,7 @@ require_relative "autopsy/box"
 require_relative "autopsy/ended"
 
 module Culet
-  # What the file of a black box says after its process has ended.
+  # The report on a black box after the end of its process.
   #
   #   Box         the file (ext/culet/blackbox/format.h), checked
   #   KernelLog   kills in the kernel's log

@@ -5,7 +5,7 @@ require_relative "live/page"
 require_relative "live/recorder"
 
 module Culet
-  # What `culet live` serves and records: the moments of Sampler (lib/culet/model), second by second.
+  # The page and the recordings of `culet live`: the moments of Sampler (lib/culet/model), second by second.
   #
   #   State, MergePatch                a moment as a document; what changed
   #   Ticker, Encoder, History         takes moments in time; makes frames of them, and keeps the last for pages

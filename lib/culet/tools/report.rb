@@ -12,7 +12,7 @@ require_relative "report/difference"
 require_relative "report/difference_table"
 
 module Culet
-  # What a snapshot says of a process's memory, by lib/culet/model: SnapshotLevels, and SnapshotVerdicts on them.
+  # The report on a snapshot, by lib/culet/model: SnapshotLevels, and SnapshotVerdicts.
   #
   #   Holdings    which of Ruby's objects hold what malloc gave, where the process told; Inside: for a terminal
   #   Document    all of it as one JSON object

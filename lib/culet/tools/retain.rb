@@ -9,7 +9,7 @@ require_relative "retain/growth_table"
 require_relative "retain/table"
 
 module Culet
-  # Who keeps the memory of a Ruby process. The facts are in model/retention.
+  # `culet retain`: tables and pages of retention. The facts are in model/retention.
   #
   #   Table, GrowthTable     reports for a terminal
   #   Document               the reports as JSON

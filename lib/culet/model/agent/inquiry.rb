@@ -8,7 +8,7 @@ module Culet
   module Agent
     # Requests the object counts of another process.
     class Inquiry
-      # What is requested beyond counts, as in ext/culet/agent.
+      # Options of a request beyond counts, as in ext/culet/agent/objects.h.
       DATA = 1
       CLASSES = 2
       # The fields that are used at once; the others are checked with the snapshot.

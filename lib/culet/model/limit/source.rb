@@ -89,7 +89,7 @@ module Culet
         nil
       end
 
-      # Not by Processes, which this would load into every program.
+      # Reads the file directly: Processes would be loaded into every program.
       #
       # @return [Integer, nil] bytes
       def kilobytes(file, field)

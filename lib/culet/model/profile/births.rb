@@ -26,7 +26,7 @@ module Culet
       # As CULET_PERIODS in sampler/core/growth.h.
       PERIODS = 12
       LEAST_PERIODS = 6
-      # Of a site with few samples.
+      # Minimum for a site with few samples.
       FEW_PERIODS = 3
       LEAST_LATER = 1 / 3.0
       LEVEL = 0.05

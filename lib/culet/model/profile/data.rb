@@ -102,7 +102,7 @@ module Culet
       # @return [Array<Data>] of each process alone; what it has inherited from another one counts there, as before
       def processes = recordings.map { |recording| dup.tap { |copy| copy.limit(recording) } }
 
-      # Whose labels were in effect when culet itself allocated is chance.
+      # The identity of a site. culet's own allocations have arbitrary labels, which are dropped.
       #
       # @param recording [Recording] one of these
       # @param raw [Recording::RawSite] of its sites
@@ -199,7 +199,7 @@ module Culet
           @family.any? { |other| other.pid == recording.pid && other.started_at > recording.started_at }
       end
 
-      # What culet itself holds is not what a reader of rows looks for.
+      # Rows of culet's own memory come last.
       def own_last(rows) = rows.sort_by { |row| [row.own? ? 1 : 0, row.rank || 0, -row.bytes.abs] }
     end
   end

@@ -14,7 +14,7 @@ module Culet
     # Views that a report can show.
     VIEWS = %w[live allocated peak growth].freeze
 
-    # What the bytes of a view can be added up by.
+    # Keys by which a view can be added up.
     KINDS = %w[line method file gem class library label].freeze
 
     # Largest stream accepted, in bytes. Of full tables (sampler/core/tables.h, stacks.h) it has 30 MB.
@@ -27,9 +27,8 @@ module Culet
       MOST_ITEMS = 1_000_000
       # Frames of a stack; culet's have at most 256.
       MOST_FRAMES = 1024
-      # What the sites of a report are made of: the frames of their stacks and their labels, counted for each site, a
-      # frame once more for each so many bytes of its names. So many there may be, more by the size of the stream, and
-      # never more than so many. Full tables have 2 for each byte.
+      # Maximum number of parts, the frames and labels of all sites: FREE_PARTS and PARTS_PER_BYTE of the stream, at
+      # most MOST_PARTS. A frame counts once more for each NAME_BYTES of its names. Full tables have 2 parts per byte.
       FREE_PARTS = 1_000_000
       PARTS_PER_BYTE = 4
       MOST_PARTS = 1 << 26
@@ -59,9 +58,8 @@ module Culet
       # A site: kind is :malloc or :object; sums: view => Estimate; births: Births, nil where there is no growth.
       RawSite = Struct.new(:kind, :stack, :label, :type, :sums, :births)
 
-      # What became of the samples since the start, each counted once: added to a site; those of them that were freed;
-      # lost, for want of a site or a sample; due but not taken, inside the profile, in a thread that forks, and without
-      # memory.
+      # Counts of samples since the start: added to a site, and freed since; lost for want of a site or a sample; due
+      # but not taken, inside the profile, in a thread that forks, and without memory.
       Account = Struct.new(:added, :freed, :no_site, :no_sample, :inside, :forking, :no_memory) do
         # @return [Integer] samples without room
         def lost = no_site + no_sample
@@ -344,7 +342,7 @@ module Culet
         @sites[number - 1].births = Births.new(periods, former.born, former.dropped)
       end
 
-      # What a site has gained and lost.
+      # Reads the growth of a site.
       def change(line)
         number, site, groups = growth(line)
         sums = groups.to_h { |group| [group.first, estimate(group)] }

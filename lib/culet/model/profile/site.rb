@@ -5,18 +5,18 @@ require_relative "frame"
 
 module Culet
   module Profile
-    # What has an estimate, and its figures.
+    # Delegates figures to an estimate.
     module Estimated
       extend Forwardable
 
       def_delegators :estimate, :samples, :blocks, :bytes, :low_bytes, :high_bytes, :variance
     end
 
-    # What one stack allocated, in one view.
+    # The allocations of one stack in one view.
     class Site
       include Estimated
 
-      # @return [Array] what tells it from others: frames, kind, class name, labels
+      # @return [Array] the identity of the site: frames, kind, class name, labels
       attr_reader :key
       # @return [Array<Frame>] innermost first
       attr_reader :frames
@@ -98,7 +98,7 @@ module Culet
         end
       end
 
-      # Where there is no Ruby code: the native function.
+      # The name of a site without Ruby code: the native function.
       def outside
         frame = frames.find(&:remark) || frames.first
         frame ? frame.to_s : "(unknown)"

@@ -39,7 +39,7 @@ module Culet
         newobj_slowpath newobj_slowpath_wb_protected newobj_slowpath_wb_unprotected newobj_zero_slot
         rb_newobj_of rb_wb_protected_newobj_of rb_wb_unprotected_newobj_of
       ].freeze
-      # What a compiler appends to the name of a function that it has changed.
+      # Suffixes of functions that a compiler has changed.
       VARIANT = /\.(?:isra|part|cold|constprop|lto_priv|llvm)\b.*/
       # The path that Ruby gives for methods in C.
       CFUNC = "<cfunc>"

@@ -5,9 +5,9 @@ require_relative "../../system/shape"
 require_relative "holder"
 
 module Culet
-  # Who keeps the memory of a Ruby process.
+  # Retention: the holders of the memory of a Ruby process.
   module Retention
-    # What the walk over all objects of a process or a dump has found (ext/culet/retain/DESIGN.md). It comes from
+    # The result of a walk over all objects of a process or a dump (ext/culet/retain/DESIGN.md). It comes from
     # another process, so it is checked here, once.
     class Analysis
       ADDRESS = Shape.nullable(Shape::TEXT)
@@ -26,8 +26,8 @@ module Culet
                     "retained_bytes" => Shape::COUNT, "holders" => [Shape::INTEGER], "paths" => [STEPS] }.freeze
       DUPLICATES = [{ "length" => Shape::COUNT, "copies" => Shape::COUNT, "bytes" => Shape::COUNT,
                       "holders" => [Shape::INTEGER], "content" => Shape.nullable(Shape::TEXT) }].freeze
-      # What keeps the samples of a profile. A site: kind, stack, label and type as in the profile's stream, bytes; the
-      # holders that keep most of it: id, samples, bytes, a list of one path.
+      # The holders of the samples of a profile. A site: kind, stack, label and type as in the profile's stream, bytes;
+      # the holders that keep most of it: id, samples, bytes, a list of one path.
       SAMPLES = { "started_ns" => Shape::ANY, "generation" => Shape::COUNT,
                   "sites" => [Shape.tuple(Shape.one_of("m", "o"), Shape::COUNT, Shape::COUNT, Shape::COUNT,
                                           Shape::COUNT, [Shape.tuple(Shape.nullable(Shape::INTEGER), Shape::COUNT,
@@ -65,8 +65,8 @@ module Culet
       OfObject = Struct.new(:address, :name, :bytes, :retained_bytes, :keepers, :paths)
       # A holder or a set with what it keeps of something.
       Kept = Struct.new(:keeper, :objects, :bytes)
-      # What was sampled of a site of the profile. key: kind, stack, label and type as of Profile::Recording::RawSite;
-      # kept: what keeps most of it.
+      # The samples of a site of the profile. key: kind, stack, label and type as of Profile::Recording::RawSite;
+      # kept: the largest holders.
       SampledSite = Struct.new(:key, :bytes, :kept)
       # keeper: nil for a holder beyond the listed ones. path: to one of the samples.
       KeptSample = Struct.new(:keeper, :bytes, :path)

@@ -5,8 +5,8 @@ require_relative "analysis"
 
 module Culet
   module Retention
-    # What the holders of each gem keep. A holder belongs to the gem of the file that defines it; a set whose holders
-    # are of several gems to none of them.
+    # Memory kept by the holders of each gem. A holder belongs to the gem of the file that defines it; a set whose
+    # holders are of several gems belongs to none.
     class Gems
       SEVERAL = "several gems together"
       UNKNOWN = "unknown"

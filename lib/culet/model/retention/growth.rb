@@ -16,7 +16,7 @@ module Culet
     # One buffer that is filled without end grows by leaps, as Ruby doubles it. So a holder whose objects stay as many
     # grows also where it leaps three times, once in the second half, and never shrinks.
     #
-    # What the load does by chance goes up and down: of seven figures in a random order, fewer than one in 1,000 pass
+    # Random changes by the load go up and down: of seven figures in a random order, fewer than one in 1,000 pass
     # for growth. A cache without a bound that is not full yet looks like a leak, and a longer time tells them apart.
     class Growth
       # Looks at a process; fewer tell a cache that is filled from a leak only by chance.
@@ -50,7 +50,7 @@ module Culet
         def growth_objects = objects.last - objects.first
       end
 
-      # What the holders of one key keep in each of the looks. keeper: the largest of them in the last look; count:
+      # The memory that the holders of one key keep at each look. keeper: the largest holder in the last look; count:
       # their number then; classes: changes by class.
       Row = Struct.new(:key, :keeper, :count, :bytes, :objects, :classes) do
         include Changes
@@ -195,7 +195,7 @@ module Culet
           leaps.all? { |one, other| other >= LEAST_LEAP * one } && pairs.last(pairs.size / 2).intersect?(leaps)
       end
 
-      # What is the same of holders that are one row: closures of one line, and names that differ by a number.
+      # Holders with one key are one row: closures of one line, and names that differ by a number.
       #
       # @param keeper [Holder, HolderSet]
       # @return [Array] Row#key
@@ -232,7 +232,7 @@ module Culet
         Row.new(key, last.keepers.max_by(&:bytes), last.keepers.size, found.map(&:bytes), found.map(&:objects), largest)
       end
 
-      # Of a holder that was not listed: it had no more than the smallest of those that were.
+      # The figures of an unlisted holder: at most those of the smallest listed one.
       def absent(analysis, last)
         most = analysis.other_holders.count.zero? ? 0 : analysis.holders.last&.bytes.to_i
         Sum.new([most, last.bytes].min, 0, [], {})

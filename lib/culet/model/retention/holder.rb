@@ -8,8 +8,8 @@ module Culet
     # Instances of one class: their number, and the bytes of their slots and buffers.
     Instances = Struct.new(:name, :objects, :bytes)
 
-    # What keeps memory: a reference that no object has, such as a constant, or one of a class. Its bytes are those that
-    # would be free without it.
+    # A holder of memory: a reference that does not come from an object, such as a constant, or a class's. Its bytes
+    # would be free without the reference.
     class Holder
       # Kind => its words. A class has those of Ruby's own.
       KINDS = { "constant" => "constant", "class_variable" => "class variable", "global" => "global variable",
@@ -19,7 +19,7 @@ module Culet
                 "stack" => "stack", "method" => "code of", "vm" => "Ruby itself:", "other" => "root" }.freeze
       # Words on the stack may be left over from calls that have returned.
       STALE = "stack"
-      # What a thread reaches while it serves a request.
+      # Kinds of holders of a running request.
       RUNNING = [STALE, "thread_local", "fiber_local"].freeze
       # The file of TOPLEVEL_BINDING, as Ruby has it.
       MAIN = "<main>"
@@ -72,7 +72,7 @@ module Culet
       # @return [Boolean] whether it belongs to a thread, and may lead to what others keep for as long as a call runs
       def running? = RUNNING.include?(kind)
 
-      # What tells it from others in several analyses: an address may belong to another object the next time.
+      # Identifies the holder in several analyses, without addresses, which are reused for other objects.
       #
       # @return [Array]
       def key = [kind, name, file, line]

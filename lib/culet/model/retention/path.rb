@@ -12,7 +12,7 @@ module Culet
 
       # Parts of a sentence; more are left out in the middle.
       MOST_PARTS = 14
-      # Of those left out, so many of the beginning stay.
+      # Parts at the beginning of a shortened path.
       FIRST_PARTS = 7
       # Characters of one part.
       MOST_CHARACTERS = 80
@@ -29,8 +29,8 @@ module Culet
       end
 
       # @yieldparam step [Step]
-      # @return [String, nil] "Page @body": the last reference that has a name and leads to an object of which the block is
-      #   true, but for the holder's own; nil: there is none
+      # @return [String, nil] "Page @body": the last reference that has a name and leads to an object of which the block
+      #   is true, but for the holder's own; nil: there is none
       def last_member
         found = @steps.each_cons(2).select { |from, to| member?(from, to) && yield(to) }.last
         Text::Lines.printable("#{found.first.class_name} #{found.last.edge}") if found

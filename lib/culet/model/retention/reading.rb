@@ -9,7 +9,7 @@ require_relative "../../system/foreign_json"
 require_relative "../../system/input_file"
 
 module Culet
-  # Who keeps the memory of a Ruby process.
+  # Retention: the holders of the memory of a Ruby process.
   module Retention
     # Asks for an analysis of all objects of a process, or reads a dump of ObjectSpace.dump_all. The analysis is made in
     # C (ext/culet/retain/DESIGN.md).

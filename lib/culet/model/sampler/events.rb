@@ -2,7 +2,7 @@
 
 module Culet
   module Live
-    # What happened between two moments: processes that came and went, major collections, trims, steps of the limit.
+    # Events between two moments: starts and ends of processes, major collections, trims, steps of the limit.
     class Events
       # A process that gets the title of one that ended so many seconds ago replaces it.
       RESTART_SECONDS = 60
@@ -40,7 +40,7 @@ module Culet
         end
       end
 
-      # None of the first call has just started.
+      # Processes of the first call count as started earlier.
       def started(at, processes)
         first = @known.empty?
         fresh = processes.reject { |process| @known.key?(process) }

@@ -66,7 +66,7 @@ module Culet
         pids.select { |pid| @asked.fetch(pid, 0) <= Clock.now }.min_by { |pid| @asked.fetch(pid, 0) }
       end
 
-      # What the kernel counts can be read again at each moment.
+      # The limit outside of the process, whose usage the kernel counts and each moment reads.
       def look_outside
         @outside = Limit::Source.new(pid: @roots.first, root: @root)
       rescue SystemCallError

@@ -5,7 +5,7 @@ require_relative "../../system/processes"
 
 module Culet
   module Live
-    # What one process shares with others, between two readings of smaps_rollup, from the counters in its stat.
+    # Estimates the shared memory of a process between two readings of smaps_rollup, from the counters in its stat.
     #
     # Resident memory that comes or goes is private. A page fault that brings no resident memory has copied a page that
     # was shared, or has brought back one that had been returned: which part of them were copies is known of the time

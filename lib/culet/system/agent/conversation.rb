@@ -23,7 +23,7 @@ module Culet
       # Longest wait for a process that is traced, in seconds.
       TRACED_SECONDS = 5.0
       BUSY = "busy"
-      # Of the sentence about a forked copy that hung.
+      # Marks the message of a forked copy that hung.
       LATE = "forked copy did not finish in time"
       private_constant :LATE, :BUSY, :LINE_BYTES, :ANSWER_BYTES, :BLOCK_BYTES, :GRACE_SECONDS, :STEP_SECONDS,
                        :TRACED_SECONDS

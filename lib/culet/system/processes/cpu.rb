@@ -15,7 +15,7 @@ module Culet
                 \ (?<start>\d+)\ (?<virtual>\d+)/x
       # States of what has ended; nil: it is not there.
       ENDED = [nil, "Z", "X"].freeze
-      # Of another process's clock (clock_getcpuclockid(3)).
+      # The clock type in the id of another process's clock (clock_getcpuclockid(3)).
       CLOCK_SCHED = 2
       private_constant :FIELDS, :CLOCK_SCHED
 

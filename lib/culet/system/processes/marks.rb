@@ -2,8 +2,8 @@
 
 module Culet
   module Processes
-    # What culet does in a process, or has done, seen from outside: it leaves mappings without memory in the process,
-    # whose names tell (ext/culet/common/mark.h). Forked processes inherit them.
+    # Marks of culet in a process, visible from outside: mappings without memory,
+    # whose names describe the state (ext/culet/common/mark.h). Forked processes inherit them.
     module Marks
       TRIMMING = %r{/memfd:culet-trim:(\w+)}
       # Culet.warmup has run.

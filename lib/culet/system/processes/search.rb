@@ -13,10 +13,10 @@ module Culet
     # name or title, and that precedes a word of a command line: `puma` finds the server, not an editor with puma.rb
     # open. culet and its parent processes are excluded.
     class Search
-      # There is no process of that name.
+      # Raised if no process has the name.
       class Absent < Error; end
 
-      # There are several process trees of that name, and the caller needs one.
+      # Raised if several process trees have the name, and the caller needs one.
       class Ambiguous < Error; end
 
       # A process tree: a process that matches and comes from no other that does, and its descendants that match or run

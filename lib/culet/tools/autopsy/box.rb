@@ -41,7 +41,7 @@ module Culet
 
       # A record of the file: number, time, payload.
       Record = Struct.new(:number, :time, :payload)
-      # What the process used at one time; nil: not known.
+      # The usage of the process at one time; nil: not known.
       Reading = Struct.new(:at, *FIGURES, keyword_init: true) do
         # @return [Integer, nil] bytes in use of the control group, as the memory limit counts them: without what the
         #   kernel can take back

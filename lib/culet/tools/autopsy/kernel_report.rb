@@ -7,7 +7,7 @@ require_relative "../../text/view"
 
 module Culet
   module Autopsy
-    # What the kernel says of kills for lack of memory: its log, and the counts of this process's control group.
+    # Kills by the kernel for lack of memory: from its log, and the counts of this process's control group.
     class KernelReport < Text::View
       # Kills that are printed.
       TOP = 20

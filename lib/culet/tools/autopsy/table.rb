@@ -89,7 +89,7 @@ module Culet
               ["95 % interval", rows.map { |row| "#{size(row.low_bytes)} to #{size(row.high_bytes)}" }, false]])
       end
 
-      # What kept the memory at the last look.
+      # The holders at the last look.
       def holders
         look = box.look or return []
         age = seconds(box.last_at - look.at)

@@ -64,7 +64,7 @@ module Culet
         SharingBytes.new(*all.map(&:to_a).transpose.map { |values| values.sum / @workers.size })
       end
 
-      # What `culet explain` lists, as far as one reading tells.
+      # The remedies of `culet explain` that a single reading supports.
       def changes
         @savings.worth(@remedies.list(*Remedies::NAMES)).sort_by { |one| -one.saves_bytes }.map do |one|
           verdict(one.name, "#{one.text}: saves #{@savings.gain(one)}#{@savings.gain(one).remark}", one.to_s)
@@ -78,7 +78,7 @@ module Culet
                            "#{bytes(shares.fresh)}#{lost.remark}")
       end
 
-      # Whose writes they were is what the comparison of pages says.
+      # The comparison of pages shows the origin of these writes.
       def malloc
         lost = mean("malloc_used", "malloc_free", "malloc_metadata", "malloc_unsplit").unshared
         return unless worth?(lost, mean.inherited)
@@ -147,7 +147,7 @@ module Culet
       NEWER_RUBY = "Ruby 3.4 keeps them shared, while 3.3 writes to empty inline caches at each major collection"
       private_constant :FREEZE, :HUGE_PAGES, :CLASSES, :NEWER_RUBY
 
-      # What they save is not known before.
+      # Their saving cannot be predicted.
       #
       # @param how [String] how they help
       def requests(how) = @remedies["requests"]&.then { |remedy| "#{remedy}: #{how}" }

@@ -4,15 +4,15 @@ require "objspace"
 
 module Culet
   module Limits
-    # What the calls of a block leave behind, and which lines have allocated it.
+    # The memory that the calls of a block leave behind, and the lines that allocated it.
     module KeptMemory
-      # What a line keeps of one kind. name: where it was allocated; kind: the class, or the native function; objects:
+      # Kept memory of one line and kind. name: the line; kind: the class, or the native function; objects:
       # their number, nil for malloc; bytes: with the buffers of objects. Both are per call.
       Row = Struct.new(:name, :kind, :objects, :bytes, keyword_init: true)
-      # The first collection does not free what has finalizers, nor what stale slots of the stack keep.
+      # The first collection frees neither objects with finalizers nor objects on stale slots of the stack.
       COLLECTIONS = 3
       MOST_ROWS = 3
-      # Of the growth; smaller rows are left out.
+      # Minimum share of a row in the growth.
       LEAST_SHARE = 0.1
       private_constant :COLLECTIONS, :MOST_ROWS, :LEAST_SHARE
 

@@ -14,7 +14,7 @@ module Culet
     # full.
     class MemoryGrowth
       BATCHES = 20
-      # Of the warm-up: objects are old after three collections, and tables of malloc and Ruby have their size.
+      # Batches of the warm-up: objects are old after three collections, and tables of malloc and Ruby have grown.
       WARM_UP_BATCHES = 5
       # Bytes a call that are no growth: what Ruby notes for each collection is divided among the calls of a batch. The
       # smallest block of malloc has 8 bytes, in jemalloc.
@@ -22,7 +22,7 @@ module Culet
       LASTING = 0.5
       private_constant :WARM_UP_BATCHES, :LASTING
 
-      # What is read after each batch, and judged.
+      # Figures that are read and tested after each batch.
       FIGURES = %i[malloc slots].freeze
 
       # @param times [Integer] calls of a series, at least

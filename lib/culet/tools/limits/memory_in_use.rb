@@ -2,10 +2,10 @@
 
 module Culet
   module Limits
-    # What this process has in use after a collection: of malloc, and in the slots of Ruby's heap. Reading it makes no
-    # object.
+    # The memory in use of this process after a collection, of malloc and in the slots of Ruby's heap. Reading creates
+    # no objects.
     class MemoryInUse
-      # Of the smallest slot, where Ruby does not tell.
+      # Size of the smallest slot, if Ruby does not report it.
       SLOT_BYTES = 40
       private_constant :SLOT_BYTES
 

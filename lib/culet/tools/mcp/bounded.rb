@@ -3,7 +3,7 @@
 require "json"
 
 module Culet
-  # What `culet mcp` answers.
+  # The answers of `culet mcp`.
   module Mcp
     # A JSON document cut to a size: its longest lists lose their last elements, and `left_out` says how many.
     class Bounded

@@ -73,7 +73,7 @@ module Culet
 
       def alive?(member) = Processes::Cpu.start_ticks(member.pid) == member.ticks && Processes::Cpu.alive?(member.pid)
 
-      # What it has written is newer than what it has answered.
+      # A file that the process has written is newer than its last answer.
       def finish(member)
         member.ended_at = Time.now
         member.reading = nil if File.exist?(File.join(@folder, member.pid.to_s))
@@ -128,7 +128,7 @@ module Culet
         Stream.new(state == :replaced ? "#{name} before exec" : name, pid, text, state, member&.ended_at)
       end
 
-      # What a process answered counts where it has written nothing later, now or before.
+      # The last answer of a process counts unless the process has written a later file.
       def answered(written)
         final = written.reject { |stream| stream.state == :running }
         @written.merge(final.filter_map(&:identity))

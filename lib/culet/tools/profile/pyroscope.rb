@@ -23,9 +23,9 @@ module Culet
 
       # Profiles that wait for the server.
       MOST_WAITING = 10
-      # Of a whole request, for which the next reading may have to wait.
+      # Time limit of a request, which may delay the next reading.
       REQUEST_SECONDS = 10
-      # Of an answer, for the message.
+      # Longest part of an answer in a message.
       MOST_ANSWER_BYTES = 200
       PATH = "/ingest"
       # Request Timeout, Too Many Requests

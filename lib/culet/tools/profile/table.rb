@@ -75,7 +75,7 @@ module Culet
 
       def span = "#{Text::Numbers.decimal(@growth.span_seconds, @growth.span_seconds < 10 ? 1 : 0)} s"
 
-      # What the profile does not see.
+      # Growth that the profile does not cover.
       def resident
         grown = @growth&.rss_growth_bytes
         return [] unless grown && @growth.explained_bytes
@@ -96,7 +96,7 @@ module Culet
 
       def total = @total ||= @data.total(@view)
 
-      # Of a difference, with its sign.
+      # The value of a difference, with its sign.
       def change(bytes) = @data.difference? ? signed(bytes) : size(bytes)
 
       def range(row) = "#{change(row.low_bytes)} to #{change(row.high_bytes)}"
@@ -252,7 +252,7 @@ module Culet
         ruby.select { |frame| keep.any? { |one| one.equal?(frame) } }
       end
 
-      # Of a gem, the path within it.
+      # The path of a gem's file within the gem.
       def line(frame)
         folder = frame.file && frame.gem && "/#{frame.gem.tr(" ", "-")}/"
         return printable(frame.to_s) unless folder && frame.file.include?(folder)
@@ -266,7 +266,7 @@ module Culet
          native_alone, others, *ended].compact
       end
 
-      # What several processes have counts once.
+      # Adds up processes; shared samples count once.
       def once
         shared = @data.shared(@view) or return []
 

@@ -31,7 +31,7 @@ module Culet
       # @return [Hash] the trace's metadata, for the document
       def to_h = { **header.to_h, "other_traces" => others }
 
-      # As Compare::Workload answers.
+      # The interface of Compare::Workload.
       def server? = false
 
       def unprepared? = false

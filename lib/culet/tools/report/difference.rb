@@ -2,9 +2,9 @@
 
 module Culet
   module Report
-    # What grew between two snapshots, of one process or of two.
+    # The growth between two snapshots, of one process or of two.
     class Difference
-      # What is compared: a name, and its bytes before and after; nil on the side where there is no such thing.
+      # A row of the comparison: a name, and its bytes before and after; nil: not present.
       Entry = Struct.new(:name, :before_bytes, :after_bytes, keyword_init: true) do
         # @return [Integer] negative when it shrank
         def grown_bytes = after_bytes.to_i - before_bytes.to_i

@@ -30,7 +30,7 @@ module Culet
 
       private
 
-      # What the process reported about itself, if it was requested.
+      # The process's own counts, if they were requested.
       def inside
         { "malloc_holdings" => Holdings.of(@memory)&.to_h, "objects" => @snapshot.objects&.to_h,
           "gc" => @snapshot.gc, "vm" => @snapshot.vm,

@@ -5,7 +5,7 @@ require_relative "holdings"
 
 module Culet
   module Report
-    # What the objects of a process hold, as the process itself counted them (culet/agent).
+    # The memory of the objects of a process, as counted by the process itself (culet/agent).
     class Inside < Text::View
       # How many types of objects, and of C objects, have a line.
       MOST_TYPES = 12

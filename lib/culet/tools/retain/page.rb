@@ -5,7 +5,7 @@ require_relative "page_data"
 
 module Culet
   module Retain
-    # Who keeps the memory of one process or dump, as a page.
+    # Retention of one process or dump, as a page.
     class Html < HtmlPage
       FOLDER = File.expand_path("page", __dir__)
       SCRIPTS = [*EXPLORING, "heap", "treemap", "tables", "main"].freeze

@@ -14,7 +14,7 @@ module Culet
 
       # SMALL: all objects of a class that are too small to be nodes.
       ROOT, HOLDER, SET, OBJECT, REST, SMALL = *0..5
-      # What has so much of a node's bytes is the way to most of its objects.
+      # A child with this share of a node's bytes is on the path to most of its objects.
       MAIN = 0.9
       private_constant :ROOT, :HOLDER, :SET, :OBJECT, :REST, :SMALL, :MAIN
 

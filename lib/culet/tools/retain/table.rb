@@ -6,7 +6,7 @@ require_relative "figures"
 
 module Culet
   module Retain
-    # Who keeps the memory of one process or dump, for a terminal.
+    # Retention of one process or dump, for a terminal.
     class Table < Text::View
       include Figures
 

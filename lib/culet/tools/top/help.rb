@@ -8,7 +8,7 @@ module Culet
   module Top
     # The page of keys and columns.
     module Help
-      # As the key line has them, in the order of importance.
+      # Keys of the key line, the most important first.
       KEYS = [["q", "Quit"], ["h", "Help"], ["/", "Filter"], ["<>", "Sort"], ["r", "Reverse"], ["t", "Tree"],
               ["Space", "Pause"]].freeze
       # Below the page.

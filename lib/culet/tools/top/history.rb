@@ -9,7 +9,7 @@ module Culet
     class History
       # No screen has room for more.
       MOST = 100
-      # What happened, before the text of the event; and the words before its bytes.
+      # Kinds of events: the words before the event's text, and the words before its bytes.
       KINDS = { "fork" => ["started"], "exit" => ["ended"], "restart" => ["replaces a process that ended"],
                 "major_gc" => [], "trim" => [nil, "returned"], "limit" => %w[limit freed] }.freeze
       NOTABLE = %w[exit restart limit].freeze

@@ -7,7 +7,7 @@ module Culet
   module Top
     # The sentences below the table: why figures are missing, and what to do.
     class Notes
-      # So many processes are named.
+      # Maximum number of named processes.
       MOST_NAMED = 4
       private_constant :MOST_NAMED
 

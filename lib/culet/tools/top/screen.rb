@@ -120,7 +120,7 @@ module Culet
         line
       end
 
-      # What was typed last is in view.
+      # The end of the text, so that the last typed characters are visible.
       def last_part(text, room)
         text = Line.clean(text, unicode: @unicode)
         text = text[1..] while Text::Lines.width(text) > [room, 0].max

@@ -4,7 +4,7 @@ require_relative "columns"
 
 module Culet
   module Top
-    # What the keys have set: order, filter, tree or list, pause, help, and which rows are shown.
+    # The state that keys change: order, filter, tree or list, pause, help, and the visible rows.
     class State
       # A longer filter was pasted by mistake.
       MOST_FILTER = 100

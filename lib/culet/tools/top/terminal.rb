@@ -12,11 +12,11 @@ module Culet
       # cursor hidden; and cleared.
       ENTER = "\e[?1049h\e[?7l\e[?25l\e[H\e[2J"
       LEAVE = "\e[0m\e[?25h\e[?7h\e[?1049l"
-      # Of a terminal that does not know its size.
+      # Size of a terminal that does not report one.
       DEFAULT_SIZE = [24, 80].freeze
       # Bytes of keys at once.
       MOST_BYTES = 1024
-      # What a terminal reports that is gone.
+      # Errors of a terminal that has been closed.
       GONE = [Errno::EIO, Errno::ENXIO, Errno::EPIPE, EOFError].freeze
       private_constant :ENTER, :LEAVE, :DEFAULT_SIZE, :MOST_BYTES, :GONE
 
