@@ -556,7 +556,7 @@ static void *aligned(size_t alignment, size_t bytes, const void *caller)
     return culet_heap_dormant() ? culet_libc_memalign(alignment, bytes) : get(bytes, alignment, NULL, caller);
 }
 
-/* As in glibc, an alignment that is not a power of two is rounded up to one. */
+/* Rounds an alignment that is not a power of two up, as glibc does. */
 void *API(memalign)(size_t alignment, size_t bytes)
 {
     size_t power = CULET_ALIGNMENT;

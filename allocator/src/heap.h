@@ -27,8 +27,8 @@ static inline bool culet_heap_dormant(void)
     return culet_heap_state() == CULET_DORMANT || culet_abandoned();
 }
 
-/* What a part above the heap does around a fork (profiler.h). `inside`: whether the calling thread has interrupted itself
- * in that part, as a signal handler does. */
+/* Functions of a part above the heap around a fork (profiler.h). `inside`: whether the calling thread has interrupted
+ * itself in that part, as a signal handler does. */
 struct culet_fork_hooks {
     bool (*inside)(void);
     void (*before)(void);
@@ -36,7 +36,8 @@ struct culet_fork_hooks {
     void (*after_in_child)(void);
 };
 
-/* Once, before a second thread exists. The locks that `outer` takes come before all others, those of `inner` after them. */
+/* Once, before a second thread exists. The locks that `outer` takes come before all others, those of `inner` after
+ * them. */
 void culet_heap_set_fork_hooks(const struct culet_fork_hooks *outer, const struct culet_fork_hooks *inner);
 
 /* malloc_trim: returns every wholly free page but `keep_bytes` of them. Returns bytes. */

@@ -3,7 +3,7 @@
 
 #include <link.h>
 
-/* What the loader reports to debuggers. */
+/* The loader's report to debuggers. */
 extern struct r_debug _r_debug __attribute__((weak));
 
 static bool within_loader(uintptr_t address)

@@ -15,7 +15,7 @@ void culet_misuse_size(const char *function, uintptr_t p, size_t given, size_t u
  * what is to be freed, so the process goes on, after one line for all sized frees of its life; a hardened one ends. */
 void culet_misuse_alignment(const char *function, uintptr_t p, size_t alignment);
 
-/* What is wrong with a block of a slab in a hardened process. */
+/* Errors of a block of a slab in a hardened process. */
 enum culet_problem {
     CULET_FINE,
     CULET_NOT_THE_START, /* the pointer is not the start of a block */

@@ -25,7 +25,7 @@ bool culet_program_mark(void);
 /* Whether this program is Ruby, by the name of its file. */
 bool culet_program_ruby(void);
 
-/* What culet_program_dormant has read. */
+/* The result of culet_program_dormant. */
 extern struct culet_settings {
     unsigned decay_ms;        /* the scavenger's interval */
     unsigned hardening;       /* the level */

@@ -71,8 +71,8 @@ static void visit_current(struct culet_arena *arena, unsigned klass)
         culet_bin_drop_current(arena, klass);
 }
 
-/* Where a purge goes on after a slice. Another purge of a class whose visit has begun leaves it ended: growth goes on
- * with the next class. */
+/* The position of a purge after a slice. Another purge of a class whose visit has begun ends the visit: growth
+ * continues with the next class. */
 struct cursor {
     unsigned klass;
     bool begun; /* the class: it goes on at the bin's `unvisited` */
@@ -83,8 +83,8 @@ static bool slice_full(unsigned visited)
     return visited >= CULET_PURGE_VISITS || purge.items == CULET_PURGE_SLICE_SLABS || purge.pages >= purge.slice;
 }
 
-/* The cache lines of the descriptor that a visit reads of most slabs. The visit of another one hides the time until they
- * arrive. */
+/* The cache lines of the descriptor that a visit reads of most slabs. The visit of another one hides the time until
+ * they arrive. */
 static void prefetch(const struct culet_slab *slab)
 {
     __builtin_prefetch(slab);
@@ -438,7 +438,7 @@ static void purge_about(size_t pages)
     }
 }
 
-/* Where little was found, the next purge comes later. */
+/* A purge that finds little delays the next one. */
 static size_t next_batch(size_t grown, size_t used)
 {
     size_t most = used / CULET_GROWTH_BATCH_SHARE, twice = 2 * grown < most ? 2 * grown : most;

@@ -151,7 +151,7 @@ static void count_blocks(struct culet_stats *s, struct resident *resident)
     }
 }
 
-/* What is in use of slabs is touched but for new blocks, so what is resident beyond it is free. */
+/* Blocks in use of slabs are resident, except new ones, so resident memory beyond them is free. */
 static void count_resident(struct culet_stats *s, const struct resident *resident, size_t slab_used_bytes)
 {
     size_t slabs = resident->slabs << CULET_PAGE_SHIFT, used = slab_used_bytes < slabs ? slab_used_bytes : slabs;

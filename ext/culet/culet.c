@@ -25,7 +25,7 @@ typedef const char *text_function(void);
 typedef int number_function(void);
 typedef const char *tc_version_function(int *, int *, const char **);
 
-/* What is shown of a commit: "-g" and ten digits. */
+/* Length of a shortened commit: "-g" and ten digits. */
 #define JEMALLOC_COMMIT 12
 
 static VALUE text(const char *string)

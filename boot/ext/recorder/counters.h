@@ -19,7 +19,7 @@ int culet_counters_start(int follow_objects);
 /* Whether allocations of objects are followed. */
 int culet_counters_follow(void);
 
-/* What is used between the two counts as the recorder's. They do not nest. */
+/* Memory and time between the two calls count as the recorder's own. Calls do not nest. */
 struct culet_counters culet_counters_pause(void);
 void culet_counters_resume(void);
 

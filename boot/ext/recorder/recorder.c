@@ -119,7 +119,7 @@ static VALUE call_load(const struct call *call)
     return original_load(call->argc, call->argv, call->self);
 }
 
-/* What RubyGems' method calls belongs to the require that it started. */
+/* Calls by RubyGems' method belong to the require that it started. */
 static int belongs_to_mark(const struct call *call)
 {
     return call->function == call_require && culet_frames_top != NULL && culet_frames_top->marked &&

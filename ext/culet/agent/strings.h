@@ -13,11 +13,11 @@ struct culet_strings_options {
     double limit_seconds; /* of CPU time */
 };
 
-/* What reports allocation sites: ObjectSpace if objspace is loaded, else Qnil. Before the process is forked. May raise. */
+/* The object that reports allocation sites: ObjectSpace if objspace is loaded, else Qnil. Before the fork. May raise. */
 VALUE culet_strings_sites(void);
 
-/* Writes the reachable strings of this process, which is a forked copy of the program, as records (strings/record.h), then
- * CULET_STRINGS_END_BYTES of JSON and blanks: {"kind":"strings","strings":how many,"fork_seconds":...}
+/* Writes the reachable strings of this process, which is a forked copy of the program, as records (strings/record.h),
+ * then CULET_STRINGS_END_BYTES of JSON and blanks: {"kind":"strings","strings":how many,"fork_seconds":...}
  *
  * sites: of culet_strings_sites; fork_seconds: how long the fork took; output: a descriptor
  *

@@ -124,7 +124,7 @@ static uint64_t write_profile_if_due(uint64_t now)
 
 /* ---- readings ---- */
 
-/* What costs next to nothing. */
+/* The part of a reading that costs next to nothing. */
 static struct culet_reading read_rest(void)
 {
     culet_reader_sizes(&own.reader);
@@ -200,7 +200,7 @@ static uint64_t write_due_reading(uint64_t now)
 
 /* ---- the thread ---- */
 
-/* Not by Ruby's warn: this is no Ruby thread. Returns whether the file is there. */
+/* Does not use Ruby's warn, because this is not a Ruby thread. Returns whether the file exists. */
 static bool has_file(void)
 {
     if (culet_box_mapped() && !culet_box_lost())

@@ -131,7 +131,7 @@ static int listed(struct culet_cluster *cluster)
 
 /* ---- looks ---- */
 
-/* Of a process that is new, or another one of that number: all its faults are counted from its birth. */
+/* Starts a new process, or another one with a reused number: all its faults count. */
 static void begin_member(struct culet_cluster *cluster, struct culet_cluster_member *member,
                          const struct culet_stat *stat, const struct culet_sizes *sizes)
 {
@@ -231,7 +231,7 @@ static uint64_t private_of(const struct culet_rollup *rollup)
     return rollup->private_clean + rollup->private_dirty;
 }
 
-/* What of the shared pages is not of files. */
+/* The bytes of shared pages that are not pages of files. */
 static uint64_t shared_anonymous(const struct culet_rollup *rollup)
 {
     uint64_t shared = rollup->shared_clean + rollup->shared_dirty;
@@ -241,7 +241,8 @@ static uint64_t shared_anonymous(const struct culet_rollup *rollup)
     return shared - least(shared, files);
 }
 
-/* What the faults since the last walk have copied. Not of a parent: its pages become its own as its workers copy them. */
+/* Learns the share of copies among the faults since the last walk. Not for a parent, whose pages become private as its
+ * workers copy them. */
 static void learn(struct culet_cluster *cluster, const struct culet_cluster_member *member, uint64_t private)
 {
     uint64_t early = least(member->early, member->shared);

@@ -12,7 +12,7 @@
 /* The part of one processor's time that readings may take, and the most that may be saved up, in seconds. */
 #define CULET_CLUSTER_SHARE 0.001
 #define CULET_CLUSTER_FUNDS 0.06
-/* What is there at the start: the first minute of workers has most to read. */
+/* The funds at the start, because the first minute of workers needs most readings. */
 #define CULET_CLUSTER_FIRST_FUNDS 0.03
 
 /* A look takes this part of the time at most; near the limit, as long as a quarter of the funds is left, the second. */

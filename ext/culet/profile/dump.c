@@ -40,7 +40,7 @@ static uint32_t frame_of(const char *line, const char *end)
     return value >> CULET_WORD_SHIFT == CULET_WORD_RUBY ? (uint32_t)(value >> 24) : 0;
 }
 
-/* What a stream refers to: a byte for each frame, a bit for each label set and each type. */
+/* The references of a stream: a byte for each frame, a bit for each label set and each type. */
 struct used {
     char *frames;
     uint32_t count; /* of frames */

@@ -4,10 +4,11 @@
 
 #include "profile/merge.h"
 
-/* What was found; all zeros if nothing was. */
+/* The result of culet_interpreter_find; all zeros without one. */
 const struct culet_interpreter *culet_interpreter(void);
 
-/* Finds it. Once, with the GVL, before the profile asks for Ruby's frames. Runs Ruby code. May raise. */
+/* Finds the interpreter's functions. Once, with the GVL, before the profile asks for Ruby's frames. Runs Ruby code. May
+ * raise. */
 void culet_interpreter_find(void);
 
 /* Finds the function that runs deferred work, by the address to which a postponed job returns. */

@@ -28,7 +28,7 @@ uint32_t culet_labels_refresh(void);
 /* Sets the native thread's label for samples of another time, until the next refresh. */
 void culet_labels_apply(uint32_t label);
 
-/* What blocks with labels are told to; a Ruby thread calls it, and it may raise.
+/* A listener to blocks with labels, called in a Ruby thread; it may raise.
  *   runs:  whether the others are to be called
  *   enter: a fiber enters a block. label: its pairs for people, UTF-8. Returns a number for `leave`; 0: none
  *   leave: the fiber leaves it */

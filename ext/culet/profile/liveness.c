@@ -221,7 +221,7 @@ void culet_liveness_addresses(VALUE *list, size_t count)
 
 /* ---- the thread ---- */
 
-/* Whoever waits for it is woken when it has nothing more to do. */
+/* Wakes the threads that wait for this thread to be idle. */
 static struct culet_sleeper waiting;
 
 /* It belongs to the program's default group, whichever thread created it. Puma reports threads that a fork will end,

@@ -34,7 +34,7 @@ static void at_end(ruby_vm_t *vm)
     culet_profile_frames_enable(false);
 }
 
-/* What the profile needs of Ruby. Once; a process that is not profiled has nothing of it. */
+/* Prepares Ruby for the profile, once, at its first start: other processes do not pay for it. */
 static void prepare(void)
 {
     int error;

@@ -31,7 +31,7 @@ void culet_windows_count(void);
 /* Processor time that sampling took. Windows become rarer if they are expensive. */
 void culet_windows_cost(uint64_t nanoseconds);
 
-/* What sampling does in a job or in the hook: the time is no part of a window, the processor time is its cost. On a busy
+/* A span of sampling in a job or in the hook: its time is not part of a window, its CPU time is a cost. On a busy
  * machine the one may be many times the other. */
 struct culet_windows_span {
     uint64_t time, thread_time; /* in nanoseconds */

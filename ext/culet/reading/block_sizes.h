@@ -11,7 +11,7 @@ enum { CULET_BLOCK_STEPS = 64, CULET_BLOCK_DOUBLINGS = 20 };
 struct culet_block_sizes {
     size_t (*usable)(void *block); /* NULL: malloc does not tell; each request counts as it is */
     size_t header_bytes;           /* of a block, beside the usable ones */
-    /* Of the block for the largest request of a step; 0: not asked yet. */
+    /* Size of the block for the largest request of a step; 0: not yet measured. */
     uint64_t bytes[CULET_BLOCK_STEPS * (1 + CULET_BLOCK_DOUBLINGS)];
 };
 

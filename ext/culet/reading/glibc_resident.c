@@ -19,7 +19,7 @@ struct range {
     uint64_t start, end;
 };
 
-/* What the arenas have, and what of it is resident. */
+/* Bytes of the arenas, and their resident bytes. */
 struct sum {
     struct culet_residency source;
     uint64_t bytes, resident;

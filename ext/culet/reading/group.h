@@ -12,7 +12,7 @@ struct culet_group {
     struct culet_kernel_file pressure; /* memory.pressure; version 1 has none */
 };
 
-/* What counts as used of the limit: the charged bytes less those that the kernel reclaims before it kills. Charged bytes
+/* The used bytes of the limit: the charged bytes less those that the kernel reclaims before it kills. Charged bytes
  * that are CULET_UNKNOWN stay that; reclaimable ones count as none. */
 uint64_t culet_group_used(uint64_t charged, uint64_t reclaimable);
 

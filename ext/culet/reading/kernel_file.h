@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of a figure that cannot be read, or that Ruby or the allocator does not count. */
+/* The value of a figure that cannot be read, or that Ruby or the allocator does not count. */
 #define CULET_UNKNOWN UINT64_MAX
 
 /* A file by its descriptor, or, where that is -1, by its path, which is opened for each reading: a forked child would read

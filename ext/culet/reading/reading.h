@@ -35,7 +35,7 @@ struct culet_reading {
 /* The names of the members, in their order. */
 extern const char *const culet_reading_names[CULET_READING_FIELDS];
 
-/* What counts as used of the group's limit, by culet_group_used. */
+/* The used bytes of the group's limit, by culet_group_used. */
 uint64_t culet_reading_used(const struct culet_reading *reading);
 
 /* More than a JSON object of all members has. */

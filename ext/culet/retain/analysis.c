@@ -126,7 +126,7 @@ static void add_objects(struct culet_analysis *analysis)
     }
 }
 
-/* What a node dominates is added to its dominator; the root's own sum is that of all. */
+/* Adds the sum of each node to its dominator; the root's sum is the total. */
 static void add_up_tree(struct culet_analysis *analysis)
 {
     struct culet_retained *of_node = analysis->of_node.items;
@@ -169,7 +169,7 @@ static void note_many(struct culet_analysis *analysis, uint32_t holder)
         many->holders[least] = holder;
 }
 
-/* Of the holders that share with many others those with the most are the members of the set of many. */
+/* Finds the members of the set of many: the largest of the holders that share with many others. */
 static void find_many(struct culet_analysis *analysis)
 {
     const struct culet_walk *walk = &analysis->walk;
@@ -183,7 +183,7 @@ static void find_many(struct culet_analysis *analysis)
 
 /* ---- */
 
-/* What finds common dominators is not needed any more. */
+/* Frees the index of common dominators, and reserves memory for the sums. */
 static bool reserve(struct culet_analysis *analysis)
 {
     size_t groups = analysis->graph->holders.count + analysis->sets.sets.count;

@@ -133,7 +133,7 @@ static VALUE constant_place(VALUE data)
     return rb_funcall(method, rb_intern("bind_call"), 3, place->class, place->name, Qfalse);
 }
 
-/* Where a constant of the class has been set; nothing for those of Ruby itself. */
+/* Writes the file and line that set a constant of the class; nothing for Ruby's own constants. */
 static void write_constant_place(VALUE class, ID name, struct culet_buffer *file, long *line)
 {
     struct place place = {class, ID2SYM(name)};
@@ -146,7 +146,7 @@ static void write_constant_place(VALUE class, ID name, struct culet_buffer *file
         *line = FIX2LONG(rb_ary_entry(found, 1));
 }
 
-/* Where a class has been defined first: the place of the constant that has it now. */
+/* Writes the file and line of a class's definition: those of its present constant. */
 static void write_class_place(VALUE class, struct culet_buffer *file, long *line)
 {
     VALUE path = rb_mod_name(class), around = rb_cObject;

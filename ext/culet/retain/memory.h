@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* What all arrays of an analysis use. It stays where it is from the first array on. */
+/* The memory of all arrays of an analysis. Its address must not change after the first array. */
 struct culet_memory {
     struct culet_mapping *first;
     size_t bytes, peak_bytes;

@@ -5,7 +5,7 @@
 #include "retain/options.h"
 #include "retain/sampled.h"
 
-/* What the analysis itself does not know. */
+/* Facts for the report that the analysis does not have. */
 struct culet_report_facts {
     long pid;
     const char *ruby;   /* version; NULL: not known */

@@ -118,7 +118,7 @@ void culet_sampled_find(struct culet_sampled *sampled, struct culet_live *live)
 
 /* ---- sums by site and group ---- */
 
-/* What one group keeps of a site. */
+/* The memory of one site that one group keeps. */
 struct kept {
     const struct culet_profile_sample *site; /* a sample of it */
     uint32_t group;

@@ -10,7 +10,7 @@
 #define STRINGS_NO_MEMORY "not enough memory to analyse this many strings"
 #define STRINGS_DAMAGED "the temporary file of strings is damaged"
 
-/* Where a string's bytes are. */
+/* The place of a string's bytes. */
 enum culet_string_place { PLACE_EMBEDDED, PLACE_OWN, PLACE_SHARED, PLACE_NOFREE, PLACES };
 
 struct culet_string_sum {

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the analysis keeps of a string: less than the smallest slot. */
+/* The entry of a string in the analysis, smaller than the smallest slot. */
 struct culet_string_entry {
     uint64_t key;
     uint64_t offset : 40; /* of its record in the file */
@@ -18,7 +18,7 @@ struct culet_string_entry {
 #define STRINGS_MAX_FILE ((uint64_t)1 << 40)
 #define STRINGS_MAX_HELD (((uint64_t)1 << 40) - 1)
 
-/* As the comparison of qsort(3). */
+/* A comparison as for qsort(3). */
 typedef int culet_string_order(const struct culet_string_entry *one, const struct culet_string_entry *other,
                                void *data);
 

@@ -20,7 +20,7 @@ struct culet_extent {
     enum culet_extent_kind kind;
 };
 
-/* What the entries of a segment lead to. */
+/* The target of a segment's entries. */
 struct culet_segment_item {
     uint32_t page;       /* of the selfmap's page_bytes */
     uint32_t pages;      /* with this entry: all of a slab, one of a large block */

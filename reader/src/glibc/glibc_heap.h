@@ -55,7 +55,7 @@ struct culet_glibc_tcache {
     uint64_t entry[CULET_GLIBC_MOST_BINS];
 };
 
-/* What follows a run of free chunks: another chunk, or a top, which belongs to the run. */
+/* The end of a run of free chunks: another chunk, or a top, which belongs to the run. */
 enum culet_glibc_end { CULET_GLIBC_CHUNK, CULET_GLIBC_MAIN_TOP, CULET_GLIBC_TOP };
 
 /* Adjacent free chunks, some of them perhaps in a fastbin: what trim returns is known after the caches are resolved. */

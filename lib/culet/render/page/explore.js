@@ -1,4 +1,4 @@
-// What pages that explore memory have in common: a search field, a canvas with nodes, and parts of tables.
+// Shared by pages that explore memory: a search field, a canvas with nodes, and parts of tables.
 
 class Find {
   // onWord(word): the text of #matches for a word in lower case; "" ends the search

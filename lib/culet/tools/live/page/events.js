@@ -58,7 +58,7 @@ class Events {
       element("td", {}, eventKind(event).key === "other" ? event.kind : event.kind.replace("_gc", " GC")), element("td", {}, this.detail(event)));
   }
 
-  // What the kind does not say yet, and the bytes that went back.
+  // The details of the event, and the bytes returned.
   detail(event) {
     const words = event.text === event.kind ? [] : [event.text];
     if (known(event.bytes)) words.push(`${bytesText(event.bytes)} returned`);

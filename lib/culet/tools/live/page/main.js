@@ -167,7 +167,7 @@ class Page {
     series.forEach((one, index) => { root.children[index].firstElementChild.style.background = themed(one); });
   }
 
-  // What looks into the process that is chosen, or into the first one.
+  // Commands that show more of the chosen process, or of the first one.
   commands(state) {
     const root = document.getElementById("commands");
     root.hidden = this.settings.recording || !state.order.length;

@@ -1,4 +1,4 @@
-// What the charts show of the moments: parts on top of each other, and a line per process.
+// Data of the charts: stacked parts of the moments, and a line per process.
 
 const MOST_PARTS = 12;
 const MOST_LINES = 40;
@@ -11,7 +11,7 @@ const MEANINGS = {
   "sharing-all": "Private, shared and swapped memory of all processes. Pages that are shared count in each process.",
 };
 
-// The level's bytes of one process; what has no levels is one part.
+// The level's bytes of one process; memory without levels is one part.
 function levelOf(process, key) {
   const levels = process.figures && process.figures.levels;
   if (key === "undivided") return levels ? 0 : process.rss_bytes;

@@ -1,4 +1,4 @@
-// The moments that the server has sent: a whole state now and then, and what changed in between (RFC 7396).
+// The moments that the server has sent: whole states at intervals, and changes in between (RFC 7396).
 
 // Some two hours of seconds; of a recording the server sends fewer.
 const MOST_MOMENTS = 7200;

@@ -208,7 +208,7 @@ class Tree {
   }
 }
 
-// A tree with the sums of one view: what a graph shows.
+// A tree with the sums of one view, for a graph.
 class Picture extends WeighedTree {
   // before: sums of the earlier profile, or null
   constructor(profile, tree, sums, before = null) {

@@ -35,7 +35,7 @@ class Heap extends WeighedTree {
     return CODE.has(name) || name.startsWith("T_") || name.startsWith("(") ? 2 : 3;
   }
 
-  // What a box says: a key or variable, and the class of the object.
+  // The text of a box: a key or variable, and the class of the object.
   label(node) {
     if (this.sort(node) !== OBJECT) return this.name(node);
     return [this.name(node), this.className(node)].filter(Boolean).join(" ");

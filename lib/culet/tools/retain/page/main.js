@@ -27,14 +27,14 @@ class Page {
     return this.matches.length > 0 ? `found: ${grouped(this.matches.length)}, ${size(bytes)}, ${share(bytes, this.heap.total)}` : "no match";
   }
 
-  // Enter selects what was found, the largest first.
+  // Enter selects the results of the search, the largest first.
   next() {
     if (!this.matches || this.matches.length === 0) return;
     this.turn = (this.turn + 1) % this.matches.length;
     this.map.select(this.matches[this.turn]);
   }
 
-  // The figures of what is selected, and the references that lead to it.
+  // The figures of the selected node, and the references that lead to it.
   tell(node) {
     const root = document.getElementById("told");
     if (node === 0) {

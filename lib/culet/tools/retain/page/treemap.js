@@ -1,5 +1,5 @@
-// A treemap on a canvas: the area of a box is its bytes, what it keeps is inside. Boxes are close to squares (Bruls,
-// Huizing, van Wijk, "Squarified Treemaps", 2000).
+// A treemap on a canvas: the area of a box is its bytes, and the box contains the objects that it keeps. Boxes are close
+// to squares (Bruls, Huizing, van Wijk, "Squarified Treemaps", 2000).
 
 const HEADER = 18;
 const GAP = 2;
@@ -80,7 +80,7 @@ class Treemap extends NodeCanvas {
     if (children.length === 0 || width < LEAST || height < LEAST) return;
     const sizes = children.map((node) => heap.bytes(node));
     const rest = heap.bytes(box.node) - sizes.reduce((sum, one) => sum + one, 0);
-    // What is too small to be a node of its own has its place at the end.
+    // Objects too small for a node of their own are at the end.
     const all = rest > 0 ? [...sizes, rest].sort((one, other) => other - one) : sizes;
     const blank = rest > 0 ? all.indexOf(rest) : -1;
     const places = squarify(all, box.left + GAP, box.top + header, width, height).filter((_, at) => at !== blank);
