@@ -6,7 +6,7 @@ require "fileutils"
 require "open3"
 require "rbconfig"
 
-# Programs that keep megabytes in one place each: who keeps it is in the first or second row.
+# Programs that keep megabytes in one place each: their holder is in the first or second row.
 class RetainHoldersTest < Minitest::Test
   include RetentionReadingHelper
 

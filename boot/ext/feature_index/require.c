@@ -170,8 +170,8 @@ static int linked_in(const char *name, size_t length)
     return written >= (int)sizeof(function) || dlsym(RTLD_DEFAULT, function) != NULL;
 }
 
-/* Returns the value to pass to Ruby: the file's path; or the name, if Ruby has to search; or Qundef, if no file
- * provides the name. Separate from the caller, so that nested requires do not each hold the path buffer on the stack. */
+/* Returns the value for Ruby: the file's path; or the name, if Ruby has to search; or Qundef, if no file provides the
+ * name. Separate from the caller, so that nested requires do not each hold the path buffer on the stack. */
 static VALUE resolve(VALUE name)
 {
     const char *text = StringValueCStr(name), *last = strrchr(text, '/'),

@@ -13,7 +13,7 @@ struct culet_strings_options {
     double limit_seconds; /* of CPU time */
 };
 
-/* The object that reports allocation sites: ObjectSpace if objspace is loaded, else Qnil. Before the fork. May raise. */
+/* The reporter of allocation sites: ObjectSpace if objspace is loaded, else Qnil. Before the fork. May raise. */
 VALUE culet_strings_sites(void);
 
 /* Writes the reachable strings of this process, which is a forked copy of the program, as records (strings/record.h),

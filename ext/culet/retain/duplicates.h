@@ -1,4 +1,4 @@
-/* retain/duplicates.h - equal strings, and who keeps them. */
+/* retain/duplicates.h - equal strings, and their holders. */
 #pragma once
 
 #include "retain/analysis.h"

@@ -1,5 +1,5 @@
-// A treemap on a canvas: the area of a box is its bytes, and the box contains the objects that it keeps. Boxes are close
-// to squares (Bruls, Huizing, van Wijk, "Squarified Treemaps", 2000).
+// A treemap on a canvas: the area of a box is its bytes, and the box contains the objects that it keeps. Boxes are
+// close to squares (Bruls, Huizing, van Wijk, "Squarified Treemaps", 2000).
 
 const HEADER = 18;
 const GAP = 2;
