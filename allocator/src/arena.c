@@ -171,7 +171,7 @@ static bool hold(struct culet_arena *arena, struct culet_thread *self)
     return true;
 }
 
-/* Takes the arena, from its holder if that is not inside. The caller is inside then, so nobody takes it back. */
+/* Takes the arena, from its holder if that is not inside. The caller is then inside, so no thread takes it back. */
 static bool take(struct culet_arena *arena, struct culet_thread *self)
 {
     if (!culet_lock_try(&arena->lock))
@@ -246,7 +246,7 @@ static struct culet_arena *add(void)
     return arena;
 }
 
-/* Another arena than `arena`: one that nobody holds, else a new one, else the next. */
+/* Another arena than `arena`: one without a holder, else a new one, else the next. */
 static struct culet_arena *other(const struct culet_arena *arena)
 {
     unsigned all = culet_arena_count();

@@ -5,7 +5,7 @@
  * inside: that costs a system call, some 0.3 us while no other thread of the process runs, and 4 us beside a busy one.
  * Under Ruby's GVL at most one thread is inside at any time, so all threads use arena 0 in turn, and a thread that waits
  * holds no memory. A thread that finds others inside its arena repeatedly runs in parallel to them; it moves to an
- * arena that nobody holds, or to a new one.
+ * arena without a holder, or to a new one.
  *
  * To enter, a thread stores CULET_INSIDE to its `busy`, then loads its `arena`, without a fence in between. To take an
  * arena over, under the arena's lock: store &culet_arena_none to the holder's `arena`, call membarrier(2), load the

@@ -1,4 +1,4 @@
-/* empty_block.h - blocks of no bytes: addresses in a range that nobody can access, and a bit for each that is live.
+/* empty_block.h - blocks of no bytes: addresses in an inaccessible range, and a bit for each live one.
  *
  * So an access to a block that was requested with a size of 0 ends the program instead of reaching a neighbour, as on
  * OpenBSD since 2001. Where there is no such address left, a request of no bytes gets a block of the smallest class. */

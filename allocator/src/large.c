@@ -307,7 +307,7 @@ static void *get_huge(size_t bytes, size_t alignment, bool *zeroed)
     return block ? (void *)block->span.start : NULL;
 }
 
-/* [pages lock: nobody may get the old address before the pagemap has cleared it] */
+/* [pages lock: no thread may get the old address before the pagemap has cleared it] */
 static bool move_huge(struct culet_large *block, size_t bytes)
 {
     struct culet_extent extent = extent_of(block);

@@ -1,4 +1,4 @@
-/* thread.h - threads of the library: they block all signals, and nobody waits for them. */
+/* thread.h - threads of the library, which block all signals and are not joined. */
 #pragma once
 
 #include "types.h"

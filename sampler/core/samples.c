@@ -22,7 +22,7 @@ static _Atomic uint64_t skipped[CULET_SKIPS]; /* counted without the lock */
 static _Atomic bool on;
 static _Atomic(culet_profile_frames *) frames;
 static double notify_bytes;          /* [lock] */
-static void (*notify_reached)(void); /* [lock] NULL: nobody waits */
+static void (*notify_reached)(void); /* [lock] NULL: no listener */
 
 /* A signal handler that allocates must not wait for the lock that its thread holds: it is inside. */
 static bool enter(void)

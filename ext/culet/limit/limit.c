@@ -8,7 +8,7 @@
  *   workers(pids, forks)                             the workers that the limit is for too; forks: before the list was made
  *   note_fork, forks                                 to be called before and after each fork; the number of these calls
  *   ending_process = pid, ending                     the process that a restart ends, for those forked from this one
- *   claim(milliseconds)                              whether nobody has claimed for so long; then this process has
+ *   claim(milliseconds)                              whether no process has claimed for so long; then this one has
  *   full?(bytes)                                     whether as many bytes are in use
  *   event_descriptor                                 a new eventfd
  *

@@ -18,7 +18,7 @@ static void fill_class(size_t bytes)
 
     for (size_t i = 0; i < BLOCKS; i++) {
         blocks[i] = malloc(bytes);
-        /* The compiler must not leave out what nobody writes. */
+        /* Keeps the compiler from removing malloc calls whose blocks are not used. */
         __asm__ volatile("" : "+r"(blocks[i]) : : "memory");
     }
     for (size_t i = 0; i < BLOCKS; i++)

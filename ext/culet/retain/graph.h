@@ -109,7 +109,7 @@ struct culet_graph {
     struct culet_numbers queues[CULET_LAYERS]; /* holders to walk */
     int layer;                                 /* which is walked now; CULET_LAYERS: the walk is over */
     bool show_contents;                        /* of strings, in names */
-    struct culet_block_sizes *block_sizes;     /* of the process's malloc; NULL: nobody asks for the objects' blocks */
+    struct culet_block_sizes *block_sizes;     /* of the process's malloc; NULL: sizes of blocks are not needed */
     struct culet_numbers wanted;               /* bits by id: whose references get names */
 };
 

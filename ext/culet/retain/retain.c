@@ -61,7 +61,7 @@ static const char *open_live(struct culet_live *live, struct culet_memory *memor
 {
     rb_gc_disable();
     culet_liveness_end(); /* a pending job of the profile would wait for its thread, which is not in the copy */
-    *rb_ruby_verbose_ptr() = Qnil; /* what is read here warns nobody */
+    *rb_ruby_verbose_ptr() = Qnil; /* reading must not print warnings */
     return culet_live_open(live, memory) ? NULL : culet_memory_problem(memory);
 }
 

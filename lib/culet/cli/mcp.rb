@@ -181,7 +181,7 @@ module Culet
         JSON.parse(out.string)
       end
 
-      # @return [Array<String>] what the verb says beside its document, without what it says to a person who waits
+      # @return [Array<String>] the verb's messages beside its document, without those on progress
       def notes = @notes.string.lines(chomp: true).map { |line| line.delete_prefix("culet: ") }.grep_v(/Ctrl-C/)
     end
   end

@@ -15,12 +15,12 @@ module Culet
       MOST_LINES = 100_000
       # A year: what waits, or goes on, for longer was mistyped.
       MOST_SECONDS = 366 * 86_400
-      # More milliseconds than this are no pause of a slice any more.
+      # Longest pause of a slice in milliseconds.
       MOST_PAUSE_MILLISECONDS = 60_000
 
-      # The agent lets nobody wait longer.
+      # The agent's own time limit.
       MOST_WAIT_SECONDS = 600
-      # No more digits than a Float keeps.
+      # A decimal number, with at most as many digits as a Float keeps.
       DECIMAL = /\A\d{1,15}(?:\.\d{1,15})?(?:e-?\d{1,2})?\z/i
       private_constant :DECIMAL
 

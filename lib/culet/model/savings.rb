@@ -20,8 +20,8 @@ module Culet
       # @param names [Array<String>] of levels
       def bytes(*names) = levels.values_at(*names).compact.sum
 
-      # Of memory that is shared with the parent, a trim of the parent returns it: these are the pages that were free at
-      # the fork, and nobody has used since.
+      # Memory shared with the parent is left out: a trim of the parent returns the pages that were free at
+      # the fork and have not been used since.
       #
       # @return [Integer] resident bytes that `malloc_trim` would return now; 0 where that is unknown
       def trim_bytes

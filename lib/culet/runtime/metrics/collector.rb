@@ -189,7 +189,7 @@ module Culet
           break unless socket.wait_writable([deadline - Clock.now, 0].max)
         end
       rescue SystemCallError
-        nil # nobody waits for it any more
+        nil # the receiver has closed the socket
       ensure
         socket.close
       end

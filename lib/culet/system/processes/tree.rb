@@ -5,8 +5,8 @@ require_relative "cpu"
 module Culet
   module Processes
     # Processes with all their descendants, also those that moved to a session of their own. A descendant whose
-    # parent has ended belongs to another process then and is not found any more: who must not lose one keeps
-    # the numbers seen.
+    # parent has ended is then a child of another process, and is not found again; callers that must not lose
+    # one keep the known numbers.
     class Tree
       # Rounds of `follow` from one search of all processes to the next.
       ROUNDS = 10

@@ -53,7 +53,7 @@ module Culet
       end
     end
 
-    # Serves the page on 127.0.0.1 to who has its address. The address has a token, because other users of the machine
+    # Serves the page on 127.0.0.1. The address has a token, because other users of the machine
     # can connect too. Requests under another name, or from another page, are refused.
     class Server
       ADDRESS = "127.0.0.1"
