@@ -45,7 +45,7 @@ module Culet
       end
 
       def define_objects(parser)
-        option(parser, "--objects", "count the Ruby objects too; the process has to carry culet/agent")
+        option(parser, "--objects", "count the Ruby objects too; the process must have loaded culet/agent")
         option(parser, "--wait TIME", "with --objects: wait this long for the main thread (default: 10s)") do |v|
           bounded("--wait", v)
         end
