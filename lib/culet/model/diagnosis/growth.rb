@@ -28,7 +28,8 @@ module Culet
       FLOORS = 6
       # Minimum rate of the second half, as a part of the rate of the first half.
       LASTING = 1 / 3.0
-      # The same minimum for reachable memory at few looks, which varies with the requests.
+      # Minimum rate of the second half for reachable memory at few looks, which vary with the requests, as a part of the
+      # rate of the first half.
       LASTING_REACHABLE = 3 / 4.0
       # Maximum last step of a growth that has ended, as a part of the growth.
       ENDED = 0.02
