@@ -101,6 +101,12 @@ module Bench
          TEXT
                 by_contender("standard-ruby", metrics: ["CPU time"], ratio: CULET),
                 by_contender("standard-ruby", metrics: ["peak RSS"], ratio: CULET), chart: [3, metric(/RSS/)]),
+         family("Ruby's benchmark suite", <<~TEXT.chomp,
+           Programs of [ruby-bench](https://github.com/ruby/ruby-bench), ten iterations each, on Debian 13's Ruby, whole
+           processes, their start included.
+         TEXT
+                by_contender("ruby-bench", metrics: ["CPU time"], ratio: CULET),
+                by_contender("ruby-bench", metrics: ["peak RSS"], ratio: CULET), chart: [3, metric(/RSS/)]),
          family("Cost as the heap grows", <<~TEXT.chomp,
            malloc and free in a heap of 1, 4 and 16 GB, `malloc_trim` (or the allocator's own) after half of 512 MiB
            were freed, and 20,000 forks.
