@@ -73,12 +73,12 @@ class ProfilePageBrowserTest < Minitest::Test
   def test_a_deep_zoom_keeps_the_nearest_callers
     with_page(large(50)) do |browser|
       node = browser.evaluate("(function () { var p = culetProfile.graph.picture, n = 0; while (p.childrenOf(n).length) n = p.childrenOf(n)[0]; culetProfile.graph.zoom(n); return n; }())")
-      depth = browser.evaluate("culetProfile.graph.picture.tree.depths[#{node}]")
+      depth = browser.evaluate("culetProfile.graph.picture.depths[#{node}]")
       assert_operator depth, :>, 15
       assert_equal 5, browser.evaluate("culetProfile.graph.levels")
       assert_equal node, at_row(browser, 4)
       assert_equal 0, at_row(browser, 0)
-      assert_equal depth - 3, browser.evaluate("culetProfile.graph.picture.tree.depths[#{at_row(browser, 1)}]")
+      assert_equal depth - 3, browser.evaluate("culetProfile.graph.picture.depths[#{at_row(browser, 1)}]")
       assert_match(/… \d+ more …/, browser.text("path"))
     end
   end
@@ -87,7 +87,7 @@ class ProfilePageBrowserTest < Minitest::Test
     with_page(small) do |browser|
       browser.evaluate("document.querySelector('#graph').focus()")
       %w[ArrowDown ArrowDown ArrowRight].each { |name| browser.key(name) }
-      assert_match(/\ACache#value:8; .*leak\.rb:8; application; 4\.72 MB \(.* to .* MB\), 95 % interval; 17\.6 %; .*9 samples/, browser.text("told"))
+      assert_match(/\ACache#value:8\n.*leak\.rb:8\napplication\n4\.72 MB \(.* to .* MB\), 95 % interval; 17\.6 %\n.*9 samples/, browser.text("told"))
       browser.key("Enter")
       assert_equal "Cache#value", zoomed(browser)
     end
@@ -233,7 +233,7 @@ class ProfilePageBrowserTest < Minitest::Test
     browser.evaluate(<<~JAVASCRIPT)
       (function () { var graph = culetProfile.graph, place = graph.canvas.getBoundingClientRect();
         for (var node of graph.picture.walk()) if (graph.picture.name(node).replace(/:\\d+$/, "") === #{JSON.generate(name)}) break;
-        var extent = graph.extent(node), top = graph.top(graph.picture.tree.depths[node]);
+        var extent = graph.extent(node), top = graph.top(graph.picture.depths[node]);
         return { left: extent[0], width: extent[1], x: place.left + extent[0] + extent[1] / 2, y: place.top + top + 10, inner: [extent[0] + extent[1] / 2, top + 3] }; }())
     JAVASCRIPT
   end

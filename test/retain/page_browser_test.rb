@@ -11,34 +11,30 @@ class RetainPageBrowserTest < Minitest::Test
 
   READY = "document.documentElement.dataset.retain"
 
-  # Children lie within their parent, do not overlap, and have areas in the ratio of their bytes.
-  def test_areas_are_bytes
+  # Holders and sets are side by side, the largest first; a box is as wide as its bytes, and within the box above it.
+  def test_widths_are_bytes
     with_page(read(large)) do |browser|
-      boxes = boxes(browser)
+      boxes = browser.evaluate(BOXES)
       assert_operator boxes.size, :>, 500
-      by_node = boxes.to_h { |box| [box["node"], box] }
+      whole = boxes[0]["width"].fdiv(boxes[0]["bytes"])
+      boxes.each { |box| assert_in_delta box["bytes"] * whole, box["width"], 0.01 }
       boxes.drop(1).each do |box|
-        around = by_node.fetch(box["parent"])
-        assert inside?(box, around), "#{box} in #{around}"
+        around = boxes[box["parent"]]
+        assert_operator box["left"], :>=, around["left"] - 0.01
+        assert_operator box["left"] + box["width"], :<=, around["left"] + around["width"] + 0.01
       end
-      assert_empty(overlaps(boxes.select { |box| box["parent"].zero? }))
-      ratios = boxes.select { |box| box["parent"].zero? && box["width"] * box["height"] > 400 }.map { |box| box["width"] * box["height"] / box["bytes"] }
-      assert_in_delta 1, ratios.max / ratios.min, 0.01
+      tops = boxes.select { |box| box["parent"].zero? }.sort_by { |box| box["left"] }
+      assert_equal tops.map { |box| box["bytes"] }.sort.reverse, tops.map { |box| box["bytes"] }
+      tops.each_cons(2) { |one, other| assert_in_delta one["left"] + one["width"], other["left"], 0.01 }
     end
   end
 
-  def test_boxes_are_close_to_squares
+  def test_a_click_zooms_and_shows_what_keeps_it
     with_page(read(large)) do |browser|
-      sides = boxes(browser).select { |box| box["parent"].zero? }.map { |box| box.values_at("width", "height") }
-      assert_operator sides.count { |pair| pair.max / pair.min < 4 }, :>=, sides.size * 0.8
-    end
-  end
-
-  def test_a_click_selects_and_a_second_one_zooms
-    with_page(read(large)) do |browser|
-      2.times { |turn| click(browser, 1).then { assert_equal turn, zoomed(browser) } }
+      click(browser, 1)
+      assert_equal 1, zoomed(browser)
       assert_equal %w[all], browser.texts("#path button")
-      assert_match(/\Aconstant Shop::PageCache::PAGES \(\S+\)40\.\d MB, \d\d\.\d % of all; 111 objectsShop::CACHE -> Hash -> "GET/, browser.text("told"))
+      assert_match(/\Aconstant Shop::PageCache::PAGES \(\S+\)\n40\.\d MB, \d\d\.\d % of all\n111 objects\nShop::CACHE -> Hash -> "GET/, browser.text("told"))
       browser.evaluate("document.querySelector('#path button').click()")
       assert_equal 0, zoomed(browser)
     end
@@ -46,15 +42,16 @@ class RetainPageBrowserTest < Minitest::Test
 
   def test_keys_select_zoom_and_return
     with_page(read(large)) do |browser|
-      browser.evaluate("document.getElementById('map').focus()")
+      browser.evaluate("document.getElementById('graph').focus()")
       browser.key("ArrowDown")
       assert_match(/\Aconstant Shop::PageCache::PAGES/, browser.text("told"))
       browser.key("ArrowRight")
       assert_match(/\Aconstant I18n::BACKEND/, browser.text("told"))
       %w[ArrowLeft ArrowDown].each { |name| browser.key(name) }
-      assert_match(/constant Shop::PageCache::PAGES .* -> /, browser.text("told"), "the path of what is chosen")
+      assert_match(/ of the box above\n[\d,]+ objects?; 40 bytes of its own\n0x\h+\z/, browser.text("told"))
       browser.key("Enter")
       assert_operator zoomed(browser), :>, 1
+      assert_match(/\Aallconstant Shop::PageCache::PAGES/, browser.text("path"), "the path of what is chosen")
       browser.key("Backspace")
       assert_equal 1, zoomed(browser)
       browser.key("Escape")
@@ -72,7 +69,7 @@ class RetainPageBrowserTest < Minitest::Test
       assert_equal "found: 1, 100 bytes, 11.1 %", browser.text("matches")
       browser.evaluate("document.getElementById('find').focus()")
       browser.key("Enter")
-      assert_match(/\A\[1\] String100 bytes/, browser.text("told"))
+      assert_match(/\A\[1\] String\n100 bytes/, browser.text("told"))
       browser.fill("find", "absent")
       assert_equal "no match", browser.text("matches")
     end
@@ -80,15 +77,14 @@ class RetainPageBrowserTest < Minitest::Test
 
   def test_the_tip_has_the_figures
     with_page(read(large)) do |browser|
-      box = boxes(browser).find { |one| one["node"] == 1 }
-      browser.mouse("mouseMoved", *middle(browser, box, top: 8))
-      assert_match(/\Aconstant Shop::PageCache::PAGES \(\S+\)40\.\d MB, \d+\.\d % of all111 objects\z/, browser.text("tip"))
+      browser.mouse("mouseMoved", *middle(browser, 1))
+      assert_match(/\Aconstant Shop::PageCache::PAGES \(\S+\)40\.\d MB, \d+\.\d % of all111 objectsShop::CACHE -> /, browser.text("tip"))
       browser.mouse("mouseMoved", 2, 2)
       browser.wait("document.getElementById('tip').hidden")
     end
   end
 
-  def test_tables_lead_to_the_map
+  def test_tables_lead_to_the_graph
     with_page(read(large)) do |browser|
       assert_equal 15, rows(browser, "#holders").size
       browser.evaluate("document.querySelector('#holders .quiet').click()")
@@ -115,7 +111,7 @@ class RetainPageBrowserTest < Minitest::Test
     one = holder(0, name, 900, file: name, path: steps, classes: [[name, 1, 900]])
     tree = [[0, nil, name, name, name, 0, 900, 1], [1, 0, name, name, name, 40, 800, 1]]
     with_page(read(document(holders: [one], sets: [], tree: tree, classes: [[name, 1, 900]]), name: name)) do |browser|
-      browser.evaluate("culetRetain.map.zoom(2); culetRetain.find.look('script'); document.querySelector('#classes tbody button').click()")
+      browser.evaluate("culetRetain.graph.zoom(2); culetRetain.find.look('script'); document.querySelector('#classes tbody button').click()")
       assert_equal [false, 0], browser.evaluate("[window.pwned === 1, document.images.length]")
       assert_includes browser.evaluate("document.querySelector('h1').textContent"), "<script>window.pwned=1</script>"
     end
@@ -123,8 +119,8 @@ class RetainPageBrowserTest < Minitest::Test
 
   def test_many_nodes
     with_page(read(large(nodes: 20_000, least: 500))) do |browser|
-      assert_operator browser.evaluate("culetRetain.heap.size"), :>, 10_000
-      assert_operator browser.evaluate("culetRetain.map.boxes.length"), :<=, 13_000
+      assert_operator browser.evaluate("culetRetain.heap.parents.length"), :>, 10_000
+      assert_operator browser.evaluate("culetRetain.graph.drawn"), :<, 13_000
     end
   end
 
@@ -139,18 +135,18 @@ class RetainPageBrowserTest < Minitest::Test
       path = File.join(folder, "retain.html")
       File.write(path, Culet::Retain::Html.new(read(large)).to_s)
       assert_layout(path, ready: READY) do |browser|
-        browser.evaluate("culetRetain.map.zoom(1)")
+        browser.evaluate("culetRetain.graph.zoom(1)")
         assert_empty browser.evaluate(FAULTS)
-        browser.evaluate("culetRetain.map.zoom(0)")
+        browser.evaluate("culetRetain.graph.zoom(0)")
       end
     end
   end
 
   def test_the_canvas_follows_the_theme
     with_page(read(large)) do |browser|
-      light = browser.evaluate("culetRetain.map.canvas.toDataURL()")
+      light = browser.evaluate("culetRetain.graph.canvas.toDataURL()")
       browser.colors("dark")
-      browser.wait("culetRetain.map.canvas.toDataURL() !== #{JSON.generate(light)}")
+      browser.wait("culetRetain.graph.canvas.toDataURL() !== #{JSON.generate(light)}")
     end
   end
 
@@ -158,34 +154,27 @@ class RetainPageBrowserTest < Minitest::Test
 
   def with_page(analysis, &block) = showing(Culet::Retain::Html.new(analysis).to_s, ready: READY, &block)
 
-  def boxes(browser)
-    browser.evaluate(<<~JAVASCRIPT)
-      culetRetain.map.boxes.map(function (box) {
-        return Object.assign({ parent: culetRetain.heap.parents[box.node], bytes: culetRetain.heap.bytes(box.node) }, box);
-      })
-    JAVASCRIPT
+  # Of each node, in the order of their numbers.
+  BOXES = <<~JAVASCRIPT
+    (function () {
+      var graph = culetRetain.graph, heap = culetRetain.heap;
+      return heap.parents.map(function (parent, node) {
+        return { parent: parent, bytes: heap.weights[node], left: graph.extent(node)[0], width: graph.extent(node)[1] };
+      });
+    }())
+  JAVASCRIPT
+  private_constant :BOXES
+
+  # Where a node's box is in the window.
+  def middle(browser, node)
+    left, width, top = browser.evaluate("(function () { var graph = culetRetain.graph; return graph.extent(#{node}).concat(graph.top(culetRetain.heap.depths[#{node}])); }())")
+    edges = browser.evaluate("(function () { var place = culetRetain.graph.canvas.getBoundingClientRect(); return [place.left, place.top]; }())")
+    [edges[0] + left + (width / 2), edges[1] + top + 10]
   end
 
-  def inside?(box, around)
-    %w[left top].zip(%w[width height]).all? { |from, size| box[from] >= around[from] - 0.01 && box[from] + box[size] <= around[from] + around[size] + 0.01 }
-  end
+  def click(browser, node) = browser.drag(*[middle(browser, node)] * 2)
 
-  def overlaps(boxes)
-    boxes.combination(2).select { |pair| %w[left top].zip(%w[width height]).all? { |from, size| pair.map { |one| one[from] + one[size] }.min - pair.map { |one| one[from] }.max > 0.01 } }
-  end
-
-  def middle(browser, box, top: box["height"] / 2)
-    left, above = browser.evaluate("(function () { var place = culetRetain.map.canvas.getBoundingClientRect(); return [place.left, place.top]; }())")
-    [left + box["left"] + (box["width"] / 2), above + box["top"] + top]
-  end
-
-  # On the title of a box.
-  def click(browser, node)
-    place = middle(browser, boxes(browser).find { |one| one["node"] == node }, top: 8)
-    browser.drag(place, place)
-  end
-
-  def zoomed(browser) = browser.evaluate("culetRetain.map.zoomed")
+  def zoomed(browser) = browser.evaluate("culetRetain.graph.zoomed")
 
   def rows(browser, root) = browser.texts("#{root} tbody tr")
 end

@@ -13,7 +13,7 @@ class RetainPageTest < Minitest::Test
     nodes, strings, paths = data(analysis(tree: tree, others: [7, 70, 1_000])).values_at("nodes", "strings", "paths")
     names = nodes["name"].map { |number| strings[number] }
     rows = names.zip(nodes["parent"], nodes["bytes"], nodes["sort"])
-    assert_equal ["everything that is retained", -1, 542_000, 0], rows[0]
+    assert_equal ["all", -1, 542_000, 0], rows[0]
     assert_equal ["A::LIST and B::INDEX together", 0, 41_000, 2], rows[4]
     assert_equal ["7 more holders", 0, 1_000, 4], rows[5]
     assert_equal [["[:a]", 1, 300_000, 3], ["@body", 6, 200_000, 3], ["[0]", 4, 30_000, 3]], rows[6, 3]

@@ -10,7 +10,7 @@ module Culet
     # The tree of requires as a page: a flame graph by time, memory, lookups or compiled code, and the list of gems.
     class Flame < HtmlPage
       FOLDER = File.expand_path("page", __dir__)
-      SCRIPTS = [*FLAME, "requires", "colours", "main"].freeze
+      SCRIPTS = [*EXPLORING, "requires", "colours", "main"].freeze
       # The figures of each file, in the order of the list in requires.js.
       FIGURES = %w[self_seconds self_cpu_seconds retained_bytes iseq_bytes
                    malloc_bytes objects syscalls failed_syscalls].freeze

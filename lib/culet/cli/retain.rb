@@ -64,7 +64,7 @@ module Culet
         define_views(parser)
         option(parser, "--growth", "look #{Culet::Retention::Growth::LOOKS} times and show the holders that grow")
         duration(parser, "--for TIME", "duration of --growth (5m, 1h; default: #{GROWTH_SECONDS.round}s)")
-        option(parser, "--html FILE", "write an HTML page with a treemap")
+        option(parser, "--html FILE", "write an HTML page with a flame graph")
         option(parser, "--heapsnapshot FILE", "write all objects for Chrome's DevTools (Memory, Load)")
         option(parser, "--content", "show the texts of Strings and keys; files are then private (mode 0600)")
       end

@@ -19,9 +19,8 @@ module Culet
 
     # Scripts that several pages have: the theme, packed data, figures as text, the tooltip.
     COMMON = %w[theme data format tip].map { |name| File.expand_path("page/#{name}", __dir__) }.freeze
-    # Of pages that explore memory, and of those with a flame graph.
-    EXPLORING = [*COMMON, *%w[explore tree].map { |name| File.expand_path("page/#{name}", __dir__) }].freeze
-    FLAME = [*EXPLORING, File.expand_path("page/flame", __dir__)].freeze
+    # Of pages that explore memory with a flame graph.
+    EXPLORING = [*COMMON, *%w[explore tree flame].map { |name| File.expand_path("page/#{name}", __dir__) }].freeze
     SCRIPTS = [].freeze
     # The colours and fonts of all pages.
     STYLE = File.expand_path("page/page.css", __dir__)

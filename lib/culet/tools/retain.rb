@@ -13,7 +13,7 @@ module Culet
   #
   #   Table, GrowthTable     reports for a terminal
   #   Document               the reports as JSON
-  #   Html                   a page with a treemap
+  #   Html                   a page with a flame graph
   module Retain
     autoload :Html, File.expand_path("retain/page", __dir__)
     autoload :PageData, File.expand_path("retain/page_data", __dir__)

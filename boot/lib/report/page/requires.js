@@ -9,8 +9,6 @@ const FIGURES = [["time", milliseconds], ["processor time", milliseconds], ["mem
 class Requires {
   constructor(facts) {
     Object.assign(this, facts); // gems, parent, name, gem, path, error, values
-    this.depths = [0];
-    for (let node = 1; node < this.parent.length; node++) this.depths.push(this.depths[this.parent[node]] + 1);
     this.failed = this.error.map((error) => (error === null ? 0 : 1));
     // Those that were counted; the time always is.
     this.figures = FIGURES.map((_, figure) => figure).filter((figure) => figure === 0 || this.values[figure].some((value) => value !== null));
@@ -43,10 +41,10 @@ class Requires {
 // The tree by one figure.
 class Picture extends WeighedTree {
   constructor(requires, at) {
-    const { parent, depths } = requires;
+    const { parent } = requires;
     const weights = Float64Array.from(parent, (_, node) => requires.own(at, node));
     for (let node = parent.length - 1; node > 0; node--) weights[parent[node]] += weights[node];
-    super(parent, depths, weights);
+    super(parent, weights);
     Object.assign(this, { requires, at, failed: requires.failed });
   }
 

@@ -7,35 +7,38 @@ const LEAST_PIXELS = 0.6;
 const LABEL_PIXELS = 34;
 
 // Shows a picture: a WeighedTree with name(node) and figure(node), the text of a box, describe(node), the lines of its
-// tooltip, and perhaps failed, 1 for each box with a mark. What the keys select is described in #told.
-class Flame extends NodeCanvas {
+// tooltip, and perhaps failed, 1 for each box with a mark. The selected node is described in #told.
+class Flame {
   // colours: CanvasColours with of(picture, node), the colour of a box
   constructor(scroller, colours) {
-    const spacer = element("div", { className: "spacer" });
-    super(scroller, spacer, colours);
-    Object.assign(this, { scroller, spacer, widths: new Map() });
+    const spacer = element("div", { className: "spacer" }), canvas = element("canvas");
+    Object.assign(this, { scroller, spacer, canvas, colours, zoomed: 0, selected: 0, hovered: -1, found: null, widths: new Map() });
+    this.tip = new Tip(document.getElementById("tip"));
+    this.context = canvas.getContext("2d");
+    spacer.append(canvas);
     scroller.append(spacer);
-    scroller.addEventListener("scroll", () => this.draw());
+    for (const event of ["focus", "blur", "scroll"]) scroller.addEventListener(event, () => this.draw());
+    scroller.addEventListener("keydown", (event) => this.press(event));
+    canvas.addEventListener("pointermove", (event) => this.hover(this.under(event), event));
+    canvas.addEventListener("pointerleave", () => this.hover(-1));
+    canvas.addEventListener("click", (event) => this.zoom(this.under(event)));
     new ResizeObserver(() => this.resize()).observe(document.querySelector("main"));
+    DARK.addEventListener("change", () => {
+      colours.read();
+      this.draw();
+    });
   }
 
-  get nodes() { return this.picture; }
-
   show(picture, zoomed = 0) {
-    this.picture = picture;
-    this.zoomed = zoomed;
-    this.selected = zoomed;
-    this.hovered = -1;
+    Object.assign(this, { picture, zoomed, selected: zoomed, hovered: -1 });
     this.resize();
     this.showPath();
   }
 
   zoom(node) {
-    if (this.picture.weights[node] === 0) return;
-    this.zoomed = node;
-    this.selected = node;
-    this.resize();
-    this.showPath();
+    if (!(this.picture.weights[node] > 0)) return;
+    this.show(this.picture, node);
+    this.tell(node);
   }
 
   // The graph's height follows the levels of the zoomed part. Of its callers the nearest ones are shown.
@@ -48,7 +51,10 @@ class Flame extends NodeCanvas {
     this.height = Math.min(this.levels * ROW, this.scroller.clientHeight || this.levels * ROW);
     this.canvas.style.width = `${this.width}px`;
     this.canvas.style.height = `${this.height}px`;
-    this.fit();
+    const ratio = window.devicePixelRatio || 1;
+    this.canvas.width = Math.round(this.width * ratio);
+    this.canvas.height = Math.round(this.height * ratio);
+    this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
     this.draw();
   }
 
@@ -188,12 +194,6 @@ class Flame extends NodeCanvas {
     return node;
   }
 
-  click(node) {
-    if (node < 0) return;
-    this.selected = node;
-    this.zoom(node);
-  }
-
   select(node) {
     const { weights, depths } = this.picture;
     if (weights[node] === 0) return;
@@ -201,12 +201,69 @@ class Flame extends NodeCanvas {
     if (depths[node] < depths[this.zoomed]) this.zoom(node);
     this.reveal(node);
     this.draw();
-    document.getElementById("told").textContent = this.picture.describe(node).join("; ");
+    this.tell(node);
   }
+
+  tell(node) { document.getElementById("told").textContent = this.picture.describe(node).join("\n"); }
 
   reveal(node) {
     const top = this.top(this.picture.depths[node]);
     if (top < 0) this.scroller.scrollTop += top;
     else if (top + ROW > this.height) this.scroller.scrollTop += top + ROW - this.height;
+  }
+
+  under(event) {
+    const box = this.canvas.getBoundingClientRect();
+    return this.at(event.clientX - box.left, event.clientY - box.top);
+  }
+
+  // found: 1 for each node that the search has found; null without a search
+  mark(found) {
+    this.found = found;
+    this.draw();
+  }
+
+  hover(node, event) {
+    if (node !== this.hovered) {
+      this.hovered = node;
+      this.canvas.style.cursor = node < 0 ? "default" : "pointer";
+      this.draw();
+    }
+    this.tip.show(node < 0 ? null : this.picture.describe(node), event);
+  }
+
+  // Arrow keys move the selection, Enter zooms, Escape and Backspace zoom out.
+  press(event) {
+    if (!this.picture || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "Enter" || event.key === " ") this.zoom(this.selected);
+    else if (event.key === "Escape" || event.key === "Home") this.zoom(0);
+    else if (event.key === "Backspace") this.zoom(Math.max(0, this.picture.parents[this.zoomed]));
+    else {
+      const next = this.beside(event.key);
+      if (next === undefined) return;
+      if (next >= 0) this.select(next);
+    }
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  // The node in the direction of an arrow key; -1: there is none; undefined for another key.
+  beside(key) {
+    const { picture, selected } = this;
+    const parent = picture.parents[selected];
+    const siblings = parent < 0 ? [] : picture.childrenOf(parent);
+    const next = (step) => siblings[siblings.indexOf(selected) + step] ?? -1;
+    return { ArrowUp: parent, ArrowDown: picture.childrenOf(selected)[0] ?? -1, ArrowLeft: next(-1), ArrowRight: next(1) }[key];
+  }
+
+  // Fills #path with the nodes from the root to the zoomed one.
+  showPath() {
+    const nodes = this.picture.path(this.zoomed);
+    const few = nodes.length > 8 ? [nodes[0], nodes[1], null, ...nodes.slice(-5)] : nodes;
+    document.getElementById("path").replaceChildren(...few.map((node, at) => {
+      if (node === null) return element("li", { className: "muted" }, `… ${nodes.length - 7} more …`);
+      if (at === few.length - 1) return element("li", { "aria-current": "true" }, this.picture.name(node));
+      return element("li", {}, element("button", { type: "button", onclick: () => this.zoom(node) }, this.picture.name(node)));
+    }));
   }
 }

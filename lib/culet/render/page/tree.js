@@ -3,9 +3,10 @@
 class WeighedTree {
   // parents: of each node; node 0 is the root, and a node's number is larger than its parent's
   // weights: of each node with all below it
-  constructor(parents, depths, weights) {
-    Object.assign(this, { parents, depths, weights });
+  constructor(parents, weights) {
     const size = parents.length;
+    Object.assign(this, { parents, weights, depths: new Int32Array(size) });
+    for (let node = 1; node < size; node++) this.depths[node] = this.depths[parents[node]] + 1;
     this.first = new Int32Array(size + 1);
     for (let node = 1; node < size; node++) this.first[parents[node] + 1]++;
     for (let node = 0; node < size; node++) this.first[node + 1] += this.first[node];

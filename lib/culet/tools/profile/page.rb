@@ -9,7 +9,7 @@ module Culet
     # The profile as a page.
     class Html < HtmlPage
       FOLDER = File.expand_path("page", __dir__)
-      SCRIPTS = [*FLAME, "profile", "text", "colours", "groups", "main"].freeze
+      SCRIPTS = [*EXPLORING, "profile", "text", "colours", "groups", "main"].freeze
       VIEWS = { live: ["Live", "in use when the profile was taken"],
                 allocated: ["Allocated", "since the profile started, freed or not"],
                 peak: ["Peak", "live at the highest resident size"],

@@ -29,7 +29,7 @@ module Culet
       # @return [Hash]
       def to_h
         @to_h ||= begin
-          add(-1, ROOT, "everything that is retained", "", nil, 0, @analysis.total_bytes, @analysis.objects)
+          add(-1, ROOT, "all", "", nil, 0, @analysis.total_bytes, @analysis.objects)
           tops = add_keepers
           add_rest("more holders", @analysis.other_holders)
           add_rest("more sets of holders", @analysis.other_sets)

@@ -188,7 +188,6 @@ class Tree {
   constructor() {
     this.parents = [-1];
     this.frames = [-1];
-    this.depths = [0];
     this.byKey = new Map();
   }
 
@@ -201,7 +200,6 @@ class Tree {
       node = this.parents.length;
       this.parents.push(parent);
       this.frames.push(frame);
-      this.depths.push(this.depths[parent] + 1);
       this.byKey.set(key, node);
     }
     return node;
@@ -212,7 +210,7 @@ class Tree {
 class Picture extends WeighedTree {
   // before: sums of the earlier profile, or null
   constructor(profile, tree, sums, before = null) {
-    super(tree.parents, tree.depths, sums.bytes);
+    super(tree.parents, sums.bytes);
     Object.assign(this, { profile, tree, sums, before });
   }
 

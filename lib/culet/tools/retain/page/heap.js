@@ -10,25 +10,18 @@ const COLLECTIONS = new Set(["Array", "Hash", "Set", "Struct", "Range", "Thread:
 const CODE = new Set(["", "Class", "Module", "Proc", "Method", "UnboundMethod", "Binding", "Thread", "Fiber", "Enumerator", "RubyVM::InstructionSequence"]);
 
 class Heap extends WeighedTree {
-  constructor(facts) {
-    super(facts.nodes.parent, null, facts.nodes.bytes);
-    this.strings = facts.strings;
-    this.nodes = facts.nodes;
-    this.paths = new Map(Object.entries(facts.paths).map(([node, list]) => [Number(node), list]));
-    this.classes = facts.classes;
-    this.size = this.parents.length;
+  constructor({ nodes, strings, paths, classes }) {
+    super(nodes.parent, nodes.bytes);
+    Object.assign(this, { nodes, strings, paths, classes });
+    this.kinds = nodes.sort.map((_, node) => this.kind(node));
   }
 
-  bytes(node) { return this.weights[node]; }
-
-  sort(node) { return this.nodes.sort[node]; }
-
-  name(node) { return this.strings[this.nodes.name[node]]; }
+  isObject(node) { return this.nodes.sort[node] === OBJECT; }
 
   className(node) { return this.strings[this.nodes.class[node]]; }
 
   kind(node) {
-    if (this.sort(node) !== OBJECT && this.sort(node) !== SMALL) return 4;
+    if (!this.isObject(node) && this.nodes.sort[node] !== SMALL) return 4;
     const name = this.className(node);
     if (TEXTS.has(name)) return 0;
     if (COLLECTIONS.has(name)) return 1;
@@ -36,32 +29,39 @@ class Heap extends WeighedTree {
   }
 
   // The text of a box: a key or variable, and the class of the object.
-  label(node) {
-    if (this.sort(node) !== OBJECT) return this.name(node);
-    return [this.name(node), this.className(node)].filter(Boolean).join(" ");
+  name(node) {
+    const name = this.strings[this.nodes.name[node]];
+    return this.isObject(node) ? [name, this.className(node)].filter(Boolean).join(" ") : name;
   }
 
-  // From the holder to the node.
-  line(node) { return this.path(node).slice(1); }
+  figure(node) { return size(this.weights[node]); }
 
   // 1 for each node with the word in its name, class or address.
   find(word) {
     const found = this.strings.map((text) => text.toLowerCase().includes(word));
-    return Uint8Array.from({ length: this.size }, (_, node) => {
+    return Uint8Array.from(this.parents, (_, node) => {
       const address = this.nodes.address[node];
       return node > 0 && (found[this.nodes.name[node]] || found[this.nodes.class[node]] || (address !== null && address.includes(word))) ? 1 : 0;
     });
   }
 
-  // The lines of the tooltip.
+  // The lines of the tooltip; those of a holder end with the path to most of its bytes.
   describe(node) {
-    const lines = [this.label(node)];
     const { own, objects, address } = this.nodes;
     const parent = this.parents[node];
-    const part = parent > 0 ? `; ${share(this.bytes(node), this.bytes(parent))} of what is around` : "";
-    lines.push(`${size(this.bytes(node))}, ${share(this.bytes(node), this.total)} of all${part}`);
-    lines.push(`${counted(objects[node], "object")}${this.sort(node) === OBJECT ? `; ${size(own[node])} of its own` : ""}`);
-    if (this.sort(node) === OBJECT && address[node]) lines.push(address[node]);
-    return lines;
+    const part = parent > 0 ? `; ${share(this.weights[node], this.weights[parent])} of the box above` : "";
+    const lines = [this.name(node), `${this.figure(node)}, ${share(this.weights[node], this.total)} of all${part}`];
+    lines.push(`${counted(objects[node], "object")}${this.isObject(node) ? `; ${size(own[node])} of its own` : ""}`);
+    if (this.isObject(node) && address[node]) lines.push(address[node]);
+    return lines.concat(this.paths[node] || []);
   }
+}
+
+class Colours extends CanvasColours {
+  read() {
+    super.read();
+    this.kinds = KINDS.map((_, kind) => styled(`--kind-${kind}`));
+  }
+
+  of(heap, node) { return this.kinds[heap.kinds[node]]; }
 }
