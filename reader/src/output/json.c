@@ -1,34 +1,18 @@
 #include "output/json.h"
 
 #include "output/stream.h"
+#include "sampler/core/utf8.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-
-/* Length of the valid UTF-8 character at `text`; 0: invalid (RFC 3629). */
-static size_t character_bytes(const unsigned char *text)
-{
-    size_t bytes = *text < 0x80                    ? 1
-                   : *text >= 0xc2 && *text < 0xe0 ? 2
-                   : *text >= 0xe0 && *text < 0xf0 ? 3
-                   : *text >= 0xf0 && *text < 0xf5 ? 4
-                                                   : 0;
-
-    for (size_t i = 1; i < bytes; i++)
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-    if ((text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xed && text[1] > 0x9f) ||
-        (text[0] == 0xf0 && text[1] < 0x90) || (text[0] == 0xf4 && text[1] > 0x8f))
-        return 0;
-    return bytes;
-}
+#include <string.h>
 
 static void add_text(struct culet_buffer *to, const char *text)
 {
     culet_buffer_byte(to, '"');
     for (const unsigned char *at = (const unsigned char *)text; *at;) {
-        size_t bytes = character_bytes(at);
+        size_t bytes = culet_utf8_bytes(at, strnlen((const char *)at, 4));
         if (!bytes) {
             culet_buffer_print(to, "\\ufffd");
             at++;
