@@ -84,18 +84,20 @@ class CowOverTimeTest < Minitest::Test
     assert_match(/^culet: process \d+ has [\d.]+ MB of private memory, more than 1\.00 MB$/, err)
   end
 
-  # Ctrl-C is for the command as well: it ends, and what was seen is told.
-  def test_a_command_that_is_interrupted
-    directory = new_folder
-    words = ["cow", "--json", "--out", "#{directory}/cow.json", "--", *RUBY, "-e", WORKERS]
-    with_started(*Readings.command(culet_command), *words, env: NEUTRAL.merge("READINGS" => directory), err: "#{directory}/err") do |pid, out|
-      assert_equal "up\n", out.gets
-      File.write("#{directory}/ready", "")
-      assert_settles("it is read") { File.exist?("#{directory}/read") }
-      Process.kill(:INT, -pid)
-      assert_equal 130, await_end(pid).exitstatus, File.read("#{directory}/err")
+  # By the terminal, or by a signal to culet alone: the command ends, and what was seen is reported.
+  { INT: -1, TERM: 1 }.each do |signal, group|
+    define_method("test_a_command_that_#{signal}_interrupts") do
+      directory = new_folder
+      words = ["cow", "--json", "--out", "#{directory}/cow.json", "--", *RUBY, "-e", WORKERS]
+      with_started(*Readings.command(culet_command), *words, env: NEUTRAL.merge("READINGS" => directory), err: "#{directory}/err") do |pid, out|
+        assert_equal "up\n", out.gets
+        File.write("#{directory}/ready", "")
+        assert_settles("it is read") { File.exist?("#{directory}/read") }
+        Process.kill(signal, group * pid)
+        assert_equal 128 + Signal.list.fetch(signal.to_s), await_end(pid).exitstatus, File.read("#{directory}/err")
+      end
+      assert_equal 4, JSON.parse(File.read("#{directory}/cow.json"))["processes"].size
     end
-    assert_equal 4, JSON.parse(File.read("#{directory}/cow.json"))["processes"].size
   end
 
   private

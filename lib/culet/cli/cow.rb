@@ -95,10 +95,10 @@ module Culet
       end
 
       def run(words)
-        interruption = Culet::Interruption.new
-        command = Culet::Cow::Command.new(words, every_seconds: options.fetch(:every, SAMPLE_SECONDS),
-                                                 interruption: interruption, **looking)
-        launch(words, preload: false) { interruption.watch { command.call } }
+        command = launch(words, preload: false) do |path|
+          Culet::Cow::Command.new(words, program: path, every_seconds: options.fetch(:every, SAMPLE_SECONDS),
+                                         **looking).call
+        end
         unless command.tree
           reason = ": it #{Foreground.ending(command.status)}" unless command.status.success?
           raise Foreground.error("#{words.first} ended before it could be read#{reason}", command.status)

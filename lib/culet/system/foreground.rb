@@ -40,6 +40,7 @@ module Culet
     attr_reader :pid
 
     # @param options [Hash] redirections, as for Process.spawn
+    # @yield again and again while it runs, if there is a block
     # @return [Process::Status] how it ended
     # @raise [SystemCallError] when it cannot be started
     def call(**options)
@@ -47,7 +48,8 @@ module Culet
         @pid = Process.spawn(@environment, [@program, @command.first], *@command.drop(1),
                              close_others: false, **options)
         forward.call(@pid)
-        Process.wait2(@pid).last
+        yield until (ended = Process.wait2(@pid, block_given? ? Process::WNOHANG : 0))
+        ended.last
       end
     end
 

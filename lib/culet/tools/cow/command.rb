@@ -2,6 +2,7 @@
 
 require_relative "../../errors"
 require_relative "../../system/clock"
+require_relative "../../system/foreground"
 require_relative "../../model/sharing/process_tree"
 require_relative "history"
 
@@ -10,12 +11,10 @@ module Culet
     # Runs a command, samples its memory at regular intervals, and reads its process tree at intervals that double. The
     # last reading with forked processes is the result.
     class Command
-      # Time of the first reading, and the interval of checks for a signal.
+      # Time of the first reading, and the interval of looks at the clock.
       FIRST_READING_SECONDS = 1.0
       STEP_SECONDS = 0.05
-      # The command is killed this long after the signal.
-      GRACE_SECONDS = 10
-      private_constant :FIRST_READING_SECONDS, :STEP_SECONDS, :GRACE_SECONDS
+      private_constant :FIRST_READING_SECONDS, :STEP_SECONDS
 
       # @return [ProcessTree, nil] nil when the command ended before the first reading
       attr_reader :tree
@@ -26,13 +25,12 @@ module Culet
       attr_reader :status
 
       # @param words [Array<String>] the command; it inherits input and output
+      # @param program [String] path of the program
       # @param every_seconds [Float] between samples
-      # @param interruption [Interruption] its signal is forwarded
       # @param options [Hash] as for ProcessTree
-      def initialize(words, every_seconds:, interruption:, **options)
-        @words = words
+      def initialize(words, program:, every_seconds:, **options)
+        @foreground = Foreground.new({}, program, words)
         @every = every_seconds
-        @interruption = interruption
         @options = options
       end
 
@@ -41,28 +39,19 @@ module Culet
       # @return [Command] itself
       # @raise [SystemCallError] when it cannot be started
       def call
-        @pid = ::Process.spawn([@words.first, @words.first], *@words.drop(1))
-        @history = History.new([@pid])
-        observe until ended?
+        @status = @foreground.call { observe(@foreground.pid) }
         self
-      ensure
-        give_up if @pid && @status.nil?
       end
 
       private
 
-      def ended?
-        _, @status = ::Process.wait2(@pid, ::Process::WNOHANG) unless @status
-        !@status.nil?
-      end
-
-      def observe
+      def observe(pid)
+        @history ||= History.new([pid])
         at = Clock.now
         @reading_at ||= at + FIRST_READING_SECONDS
         @sample_at ||= at
         sample(at) if at >= @sample_at
         read(at) if at >= @reading_at
-        forward_signal
         sleep(STEP_SECONDS)
       end
 
@@ -73,30 +62,13 @@ module Culet
 
       # The intervals double, so that a long run is read a dozen times at most.
       def read(at)
-        found = ProcessTree.new([@pid], **@options)
+        found = ProcessTree.new([@foreground.pid], **@options)
         @tree = found if @tree.nil? || found.read_members.any?(&:forked) || @tree.read_members.none?(&:forked)
         @wait = 2 * (@wait || FIRST_READING_SECONDS)
         @reading_at = at + @wait
       rescue Error
         # The command is ending: the last reading stands.
         @reading_at = at + FIRST_READING_SECONDS
-      end
-
-      # The terminal sends Ctrl-C to the command as well; other signals reach culet alone.
-      def forward_signal
-        return unless @interruption.requested?
-
-        @asked_at ||= Clock.now.tap { ::Process.kill(@interruption.signal, @pid) unless @interruption.signal == "INT" }
-        ::Process.kill(:KILL, @pid) if Clock.now > @asked_at + GRACE_SECONDS
-      rescue Errno::ESRCH
-        nil # the command has ended
-      end
-
-      def give_up
-        ::Process.kill(:KILL, @pid)
-        ::Process.wait(@pid)
-      rescue Errno::ESRCH, Errno::ECHILD
-        nil # the command has ended by itself
       end
     end
   end
