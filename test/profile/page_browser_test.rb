@@ -222,9 +222,10 @@ class ProfilePageBrowserTest < Minitest::Test
   # Names of all boxes with bytes, as they follow one another.
   def names(browser)
     browser.evaluate(<<~JAVASCRIPT)
-      (function () { var graph = culetProfile.graph, found = [];
-        for (var node of graph.picture.walk()) if (graph.picture.weights[node] > 0) found.push(graph.picture.name(node).replace(/:\\d+$/, ""));
-        return found; }())
+      (function names(picture, node) {
+        var below = Array.from(picture.childrenOf(node)).flatMap(function (child) { return names(picture, child); });
+        return picture.weights[node] > 0 ? [picture.name(node).replace(/:\\d+$/, "")].concat(below) : below;
+      }(culetProfile.graph.picture, 0))
     JAVASCRIPT
   end
 
@@ -232,7 +233,7 @@ class ProfilePageBrowserTest < Minitest::Test
   def box(browser, name)
     browser.evaluate(<<~JAVASCRIPT)
       (function () { var graph = culetProfile.graph, place = graph.canvas.getBoundingClientRect();
-        for (var node of graph.picture.walk()) if (graph.picture.name(node).replace(/:\\d+$/, "") === #{JSON.generate(name)}) break;
+        var node = graph.picture.weights.findIndex(function (_, node) { return graph.picture.name(node).replace(/:\\d+$/, "") === #{JSON.generate(name)}; });
         var extent = graph.extent(node), top = graph.top(graph.picture.depths[node]);
         return { left: extent[0], width: extent[1], x: place.left + extent[0] + extent[1] / 2, y: place.top + top + 10, inner: [extent[0] + extent[1] / 2, top + 3] }; }())
     JAVASCRIPT

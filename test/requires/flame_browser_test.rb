@@ -70,7 +70,7 @@ class RequiresFlameBrowserTest < Minitest::Test
   BOXES = <<~JAVASCRIPT
     (function () {
       var graph = culetRequires.graph, requires = culetRequires.requires;
-      return Array.from(graph.picture.walk()).slice(1).filter(function (node) { return graph.extent(node)[1] > 0.6; }).map(function (node) {
+      return Array.from(graph.picture.weights.keys()).slice(1).filter(function (node) { return graph.extent(node)[1] > 0.6; }).map(function (node) {
         var extent = graph.extent(node), colour = graph.colours.of(graph.picture, node);
         return { gem: requires.gems[requires.gem[node]], colour: colour.match(/[0-9a-f]{2}/g).map(function (part) { return parseInt(part, 16); }),
                  left: extent[0], right: extent[0] + extent[1], level: graph.picture.depths[node] }; });

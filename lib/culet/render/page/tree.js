@@ -38,16 +38,6 @@ class WeighedTree {
     return nodes;
   }
 
-  // Nodes of a subtree, each before its children; a child follows at once if it is the first one.
-  * walk(root = 0) {
-    const stack = [root];
-    while (stack.length) {
-      const node = stack.pop();
-      yield node;
-      for (let at = this.first[node + 1] - 1; at >= this.first[node]; at--) stack.push(this.children[at]);
-    }
-  }
-
   // Found nodes that are not below another one. found: 1 for each node that the search has found
   outermost(found) {
     const inside = new Uint8Array(this.parents.length), list = [];
