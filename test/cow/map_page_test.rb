@@ -44,7 +44,7 @@ class CowPictureTest < Minitest::Test
       assert_includes rows.keys, "contents of existing objects and blocks"
       strings = table(browser, "Objects on unshared pages").fetch("T_STRING")
       assert_equal worker.dig("writes", "objects", "T_STRING").values_at("old_bytes", "young_bytes", "made_bytes"), strings.first(3)
-      assert browser.evaluate("document.querySelector('[data-part=curve]').closest('section').hidden")
+      assert browser.evaluate("!document.getElementById('curve')")
     end
   end
 
@@ -74,7 +74,7 @@ class CowPictureTest < Minitest::Test
     with_page("--every", "0.2", "--for", "1s") do |browser, document|
       last = document["samples"].last
       lines = browser.evaluate(<<~JAVASCRIPT)
-        Object.fromEntries(Array.from(document.querySelectorAll('[data-part=curve-lines] li')).map(function (one) {
+        Object.fromEntries(Array.from(document.querySelectorAll('#curve li')).map(function (one) {
           return [one.querySelector('label').textContent, Number(one.querySelector('.figure').dataset.bytes)];
         }))
       JAVASCRIPT
@@ -83,10 +83,10 @@ class CowPictureTest < Minitest::Test
       assert_equal workers.sum { |one| one["shared_bytes"] }.fdiv(3).round, lines.fetch("average worker, shared")
       assert_equal workers.sum { |one| one["private_bytes"] }.fdiv(3).round, lines.fetch("average worker, private")
       workers.each { |one| assert_equal one["private_bytes"], lines.fetch("process #{one["pid"]}, private") }
-      points = browser.evaluate("Array.from(document.querySelectorAll('[data-part=curve] polyline')).map(function (one) { return one.points.length; })")
+      points = browser.evaluate("Array.from(document.querySelectorAll('#curve polyline')).map(function (one) { return one.points.length; })")
       assert_equal [document["samples"].size] * lines.size, points
       assert_match(/\ASharing over time; the first fork was \d+\.\d s before the first sample\z/,
-                   browser.evaluate("document.querySelector('[data-part=curve-title]').textContent"))
+                   browser.evaluate("document.querySelector('#curve h2').textContent"))
     end
   end
 

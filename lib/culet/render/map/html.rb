@@ -8,7 +8,7 @@ module Culet
     # The map as a page.
     class Html < HtmlPage
       FOLDER = File.expand_path("assets", __dir__)
-      SCRIPTS = [*COMMON, "blocks", "picture", "sharing", "changes", "view", "panel", "curve", "pointer", "main"].freeze
+      SCRIPTS = [*COMMON, "blocks", "picture", "sharing", "changes", "view", "panel", "pointer", "main"].freeze
       STYLES = ["page.css"].freeze
 
       # Larger pages open slowly and are awkward to send.
@@ -22,8 +22,7 @@ module Culet
       # @param views [Array<Hash>] further arguments of PageData, one Hash for each snapshot
       # @param largest_bytes [Integer] limit of the page; up to two snapshots without blocks and slots may exceed it
       # @param changes [Boolean] whether the page opens with the changes from the first to the last snapshot
-      # @param curve [Hash, nil] "title", and "lines": Arrays of a Hash each with "name" and "points", [seconds, bytes]
-      #   each
+      # @param curve [#title, #svg, #lines, nil] a chart over time; each line has name, colour and last, in bytes
       def initialize(snapshots, largest_bytes: LARGEST_BYTES, views: [], curve: nil, changes: false)
         super()
         @changes = changes && snapshots.size > 1
@@ -71,10 +70,9 @@ module Culet
 
       # @return [Array<Array(String, String)>] id and text of each data element
       def sections
-        frames = @frames.each_with_index.flat_map do |parts, number|
+        @frames.each_with_index.flat_map do |parts, number|
           parts.map { |part, text| ["#{part}-#{number}", text] }
         end
-        @curve ? [*frames, ["curve", pack(@curve)]] : frames
       end
     end
   end

@@ -2,6 +2,7 @@
 
 require_relative "../../render/map/html"
 require_relative "../../render/thinning"
+require_relative "../../render/time_chart"
 require_relative "history"
 require_relative "../../model/levels"
 require_relative "labels"
@@ -58,18 +59,22 @@ module Culet
     # A history as the chart of the map page: few curves, each with as many points as a small chart can show.
     class HistoryChart
       WORKERS = 4
-      private_constant :WORKERS
+      # Those of shared and private memory are near the colours of SHARINGS (sharing.js) for shared and unshared.
+      COLOURS = %w[var(--ink) #56b4e9 #d55e00 #009e73 #cc79a7 #e69f00 #0072b2].freeze
+      private_constant :WORKERS, :COLOURS
+
+      # One curve. points: Array of seconds and bytes
+      Line = Struct.new(:name, :colour, :points) do
+        # @return [Integer] bytes at the end
+        def last = points.last.last
+      end
 
       # @param history [History] with at least two samples
       def initialize(history)
         @history = history
       end
 
-      # @return [Hash{String => Object}] Map::Html's curve
-      def to_h = { "title" => title, "lines" => lines.reject { |line| line["points"].size < 2 } }
-
-      private
-
+      # @return [String]
       def title
         age = forked_before
         return "Memory over time" unless age
@@ -77,6 +82,29 @@ module Culet
         order = age.negative? ? "after" : "before"
         "Sharing over time; the first fork was #{format("%.1f", age.abs)} s #{order} the first sample"
       end
+
+      # @return [String]
+      def svg
+        points = lines.flat_map(&:points)
+        chart = TimeChart.new(seconds: points.map(&:first).max.to_f, bytes: points.map(&:last).max.to_i,
+                              width: 300, height: 136, text: 9)
+        words = lines.map do |one|
+          "#{one.name}: from #{[one.points.first.last, one.last].map { |bytes| Text::Size.human(bytes) }.join(" to ")}"
+        end
+        chart.svg(words.join("; "), lines.map do |one|
+          %(<polyline points="#{chart.points(one.points)}" fill="none" stroke="#{one.colour}" stroke-width="1.5"/>)
+        end)
+      end
+
+      # @return [Array<Line>]
+      def lines
+        @lines ||= figures.filter_map.with_index do |(name, value), index|
+          points = Thinning.thin(@history.points(&value))
+          Line.new(name, COLOURS[index], points) if points.size > 1
+        end
+      end
+
+      private
 
       # Seconds from the first fork to the first sample.
       def forked_before
@@ -86,20 +114,15 @@ module Culet
         ages.max
       end
 
-      def lines
+      # @return [Hash{String => Proc}] by name, of a sample
+      def figures
         pids = @history.workers
-        single = (pids.size > 1 ? pids.first(WORKERS) : []).map do |pid|
-          line("process #{pid}, private") { |one| one.worker(pid)&.fetch("private_bytes") }
+        single = (pids.size > 1 ? pids.first(WORKERS) : []).to_h do |pid|
+          ["process #{pid}, private", ->(one) { one.worker(pid)&.fetch("private_bytes") }]
         end
-        [line("all processes (PSS)", &:total_pss_bytes),
-         line("average worker, shared") { |one| one.worker_mean("shared_bytes")&.round },
-         line("average worker, private") { |one| one.worker_mean("private_bytes")&.round },
-         *single]
-      end
-
-      def line(name, &value)
-        points = @history.points(&value).map { |seconds, bytes| [seconds.round(3), bytes] }
-        { "name" => name, "points" => Thinning.thin(points) }
+        { "all processes (PSS)" => :total_pss_bytes.to_proc,
+          "average worker, shared" => ->(one) { one.worker_mean("shared_bytes")&.round },
+          "average worker, private" => ->(one) { one.worker_mean("private_bytes")&.round }, **single }
       end
     end
 
@@ -135,7 +158,7 @@ module Culet
 
       def html
         @html ||= begin
-          curve = (HistoryChart.new(@history).to_h if @history && @history.samples.size > 1)
+          curve = (HistoryChart.new(@history) if @history && @history.samples.size > 1)
           views = shown.map do |member|
             { unshared: member.unshared, caption: caption(member), tables: MapTables.new(member).to_a }
           end

@@ -3,6 +3,7 @@
 require_relative "../../model/diagnosis"
 require_relative "../../model/levels"
 require_relative "../../render/html_page"
+require_relative "../../render/time_chart"
 require_relative "../../text/lines"
 require_relative "table"
 
@@ -12,20 +13,9 @@ module Culet
     class Html < HtmlPage
       FOLDER = File.expand_path("page", __dir__)
       STYLES = [EXPLORER, LEVELS, "page.css"].freeze
-      # Size of the picture in user units of SVG.
-      WIDTH = 900
-      HEIGHT = 260
-      LEFT = 76
-      BOTTOM = 24
-      # Steps of the axis.
-      STEPS = 4
       # Levels smaller than this part of the picture are not drawn.
       LEAST_SHARE = 0.004
-      private_constant :WIDTH, :HEIGHT, :LEFT, :BOTTOM, :STEPS, :LEAST_SHARE
-
-      # One area of the picture.
-      Area = Struct.new(:name, :title, :points, :bytes)
-      private_constant :Area
+      private_constant :LEAST_SHARE
 
       # @param diagnosis [Diagnosis]
       def initialize(diagnosis)
@@ -36,13 +26,6 @@ module Culet
       private
 
       attr_reader :diagnosis
-
-      # A template cannot read the constants of this class.
-      def width = WIDTH
-
-      def depth = HEIGHT
-
-      def left = LEFT
 
       def observation = diagnosis.observation
 
@@ -78,32 +61,25 @@ module Culet
 
       def top = @top ||= readings.map { |one| one.levels.values.select(&:positive?).sum }.max.to_f
 
-      # @return [Array<Area>] of the picture, the lowest first
-      def areas
-        names = Levels::TITLES.keys.select { |name| readings.any? { |one| one.levels.fetch(name) > LEAST_SHARE * top } }
-        base = Array.new(readings.size, 0)
-        names.map do |name|
-          upper = readings.each_with_index.map { |one, at| base[at] + [one.levels.fetch(name), 0].max }
-          points = outline(upper, base)
-          base = upper
-          Area.new(name, Levels::TITLES.fetch(name), points, readings.last.levels.fetch(name))
+      # @return [Hash{String => String}] title by name of those that are drawn, the lowest first
+      def levels
+        @levels ||= Levels::TITLES.select do |name, _|
+          readings.any? { |one| one.levels.fetch(name) > LEAST_SHARE * top }
         end
       end
 
-      def outline(upper, lower)
-        forth = upper.each_with_index.map { |bytes, at| point(readings[at].at, bytes) }
-        back = lower.each_with_index.map { |bytes, at| point(readings[at].at, bytes) }.reverse
-        (forth + back).join(" ")
+      # @return [String] the levels on top of each other
+      def chart
+        chart = TimeChart.new(seconds: readings.last.at, bytes: top)
+        edge = readings.map { |one| [one.at, 0] }
+        areas = levels.map do |name, title|
+          lower = edge
+          edge = lower.zip(readings).map { |(at, bytes), one| [at, bytes + [one.levels.fetch(name), 0].max] }
+          %(<polygon style="fill: var(--#{name})" points="#{chart.points(edge + lower.reverse)}">) +
+            "<title>#{h title}</title></polygon>"
+        end
+        chart.svg("Resident memory by level over #{observation.seconds.round} seconds", areas)
       end
-
-      def point(seconds, bytes) = format("%.1f,%.1f", across(seconds), up(bytes))
-
-      def across(seconds) = LEFT + ((WIDTH - LEFT) * seconds / [readings.last.at, 0.001].max)
-
-      def up(bytes) = HEIGHT - BOTTOM - ((HEIGHT - BOTTOM - 6) * bytes / [top, 1].max)
-
-      # @return [Array<Array(Float, String)>] height and label of each line of the axis
-      def lines = (0..STEPS).map { |step| [up(top * step / STEPS), size(top * step / STEPS)] }
     end
   end
 end

@@ -76,7 +76,6 @@ async function start() {
     view.retheme();
     panel.show(view.picture);
   });
-  await showCurve(document.querySelector("aside"));
   new ResizeObserver(() => view.resize()).observe(canvas);
   window.culetMap = { view, panel, pointer, player };
   view.draw();
