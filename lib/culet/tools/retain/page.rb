@@ -8,7 +8,7 @@ module Culet
     # Retention of one process or dump, as a page.
     class Html < HtmlPage
       FOLDER = File.expand_path("page", __dir__)
-      SCRIPTS = [*EXPLORING, "heap", "tables", "main"].freeze
+      SCRIPTS = [*EXPLORING, "heap", "main"].freeze
 
       def initialize(analysis)
         super()

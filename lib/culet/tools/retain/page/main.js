@@ -1,5 +1,20 @@
 // Builds the page. `culetRetain` gives other scripts the page's state.
 
+const FEW_ROWS = 15;
+
+// rows: each has name, bytes, objects, detail, onclick
+function showRows(root, noun, rows, total, all = false) {
+  const most = Math.max(1, rows[0]?.bytes || 0);
+  const cells = (row) => element("tr", {},
+    nameCell(row.bytes / most, element("button", { type: "button", onclick: row.onclick }, element("span", {}, ...breakable(row.name))),
+      ...(row.detail ? [element("small", {}, ...breakable(row.detail))] : [])),
+    element("td", {}, size(row.bytes)), element("td", {}, share(row.bytes, total)), element("td", {}, grouped(row.objects)));
+  root.replaceChildren(element("table", {},
+    element("thead", {}, element("tr", {}, ...[noun, "bytes", "share", "objects"].map((head) => element("th", { scope: "col" }, head)))),
+    element("tbody", {}, ...rows.slice(0, all ? rows.length : FEW_ROWS).map(cells))),
+  ...rowsButton(rows.length, FEW_ROWS, all, { onclick: () => showRows(root, noun, rows, total, !all) }));
+}
+
 class Page {
   constructor(facts) {
     this.heap = new Heap(facts);
@@ -38,8 +53,8 @@ class Page {
     const classes = heap.classes.map(([name, count, bytes]) => ({
       name: heap.strings[name], bytes, objects: count, onclick: () => { this.find.look(heap.strings[name]); this.reveal(); },
     }));
-    new Rows(document.getElementById("holders"), "holder", holders, heap.total);
-    new Rows(document.getElementById("classes"), "class", classes, heap.total);
+    showRows(document.getElementById("holders"), "holder", holders, heap.total);
+    showRows(document.getElementById("classes"), "class", classes, heap.total);
   }
 
   jump(node) {
