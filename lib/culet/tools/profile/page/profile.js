@@ -12,6 +12,8 @@ function poissonLimits(count) {
   return [count > 0 ? limit(count, -1) : 0, limit(count + 1, 1)];
 }
 
+const COLUMNS = ["bytes", "blocks", "samples", "variance"];
+
 // Sums over sites. `bytes` is an estimate; its interval follows from the number of samples and the variance.
 class Sum {
   constructor(bytes = 0, blocks = 0, samples = 0, variance = 0) {
@@ -19,10 +21,7 @@ class Sum {
   }
 
   add(other) {
-    this.bytes += other.bytes;
-    this.blocks += other.blocks;
-    this.samples += other.samples;
-    this.variance += other.variance;
+    for (const name of COLUMNS) this[name] += other[name];
     return this;
   }
 
@@ -51,19 +50,15 @@ class Sum {
 // Four columns of sums, indexed by tree node or site.
 class Sums {
   constructor(size) {
-    for (const name of Sums.COLUMNS) this[name] = new Float64Array(size);
+    for (const name of COLUMNS) this[name] = new Float64Array(size);
   }
 
   at(index) { return new Sum(this.bytes[index], this.blocks[index], this.samples[index], this.variance[index]); }
 
   addTo(index, other, from) {
-    this.bytes[index] += other.bytes[from];
-    this.blocks[index] += other.blocks[from];
-    this.samples[index] += other.samples[from];
-    this.variance[index] += other.variance[from];
+    for (const name of COLUMNS) this[name][index] += other[name][from];
   }
 }
-Sums.COLUMNS = ["bytes", "blocks", "samples", "variance"];
 
 class Profile {
   constructor(facts) {
@@ -141,7 +136,7 @@ class Profile {
     if (!this.columns.has(key)) {
       const sums = new Sums(this.siteCount);
       const from = (base ? this.earlierTotals : this.totals)[name];
-      from.site.forEach((site, at) => { for (const column of Sums.COLUMNS) sums[column][site] = from[column][at]; });
+      from.site.forEach((site, at) => { for (const column of COLUMNS) sums[column][site] = from[column][at]; });
       this.columns.set(key, sums);
     }
     return this.columns.get(key);
@@ -226,7 +221,27 @@ class Picture extends WeighedTree {
     return signed(this.sums.bytes[node] - this.before.bytes[node]);
   }
 
-  describe(node) { return describeNode(this, node); }
+  // The lines of a node's tooltip: its name, then its figures.
+  describe(node) {
+    const { profile, sums, before } = this;
+    const sum = sums.at(node), name = this.name(node);
+    const frame = this.tree.frames[node];
+    const lines = [name];
+    if (frame >= 0) {
+      const place = profile.place(frame, true);
+      const gem = profile.text(profile.frames.gem[frame]);
+      if (place && place !== name) lines.push(place);
+      lines.push(gem ? `${KINDS[profile.frames.kind[frame]]}: ${gem}` : KINDS[profile.frames.kind[frame]]);
+    }
+    lines.push(`${withInterval(sum, profile.distance)}, 95 % interval; ${share(sum.bytes, this.total)}`);
+    lines.push(`${counted(sum.blocks, "block")} from ${counted(sum.samples, "sample")}${sums.own[node] > 0 && sums.own[node] < sum.bytes ? `; ${size(Math.round(sums.own[node]))} of its own` : ""}`);
+    if (before) {
+      const earlier = before.at(node);
+      lines.push(`${changeWithInterval(sum, earlier, profile.distance)} since the earlier profile (${size(Math.round(earlier.bytes))})`);
+      if (this.change(node) === 0) lines.push("the change is within the interval");
+    }
+    return lines;
+  }
 
   // -1 (all of it gone) to 1 (all of it new); 0 if the change lies within the interval.
   change(node) {

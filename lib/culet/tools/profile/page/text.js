@@ -1,4 +1,4 @@
-// Sums and nodes as text.
+// Sums as text.
 
 // "4.20 MB (3.81–4.60 MB)"
 function withInterval(sum, distance) {
@@ -16,26 +16,4 @@ function range(low, high, write = size) {
 function changeWithInterval(sum, before, distance) {
   const [low, high] = sum.changeInterval(before, distance);
   return `${signed(sum.bytes - before.bytes)} (${range(low, high, signed)})`;
-}
-
-// The lines of a node's tooltip: its name, then its figures.
-function describeNode(picture, node) {
-  const { profile, sums, before } = picture;
-  const sum = sums.at(node), name = picture.name(node);
-  const frame = picture.tree.frames[node];
-  const lines = [name];
-  if (frame >= 0) {
-    const place = profile.place(frame, true);
-    const gem = profile.text(profile.frames.gem[frame]);
-    if (place && place !== name) lines.push(place);
-    lines.push(gem ? `${KINDS[profile.frames.kind[frame]]}: ${gem}` : KINDS[profile.frames.kind[frame]]);
-  }
-  lines.push(`${withInterval(sum, profile.distance)}, 95 % interval; ${share(sum.bytes, picture.total)}`);
-  lines.push(`${counted(sum.blocks, "block")} from ${counted(sum.samples, "sample")}${sums.own && sums.own[node] > 0 && sums.own[node] < sum.bytes ? `; ${size(Math.round(sums.own[node]))} of its own` : ""}`);
-  if (before) {
-    const earlier = before.at(node);
-    lines.push(`${changeWithInterval(sum, earlier, profile.distance)} since the earlier profile (${size(Math.round(earlier.bytes))})`);
-    if (picture.change(node) === 0) lines.push("the change is within the interval");
-  }
-  return lines;
 }
