@@ -10,19 +10,18 @@ require_relative "sampler"
 module Culet
   module Compare
     # Makes the runs of a plan and measures each by a Run.
-    class Runner
+    class Runner < Benchmark::Runner
       # @param ruby [String] that runs the built-in workloads
-      def initialize(plan:, interruption:, progress:, ruby: RbConfig.ruby)
-        @plan = plan
-        @interruption = interruption
-        @machine = Benchmark::Machine.new(plan: plan, ruby: ruby)
-        @runner = Benchmark::Runner.new(plan: plan, interruption: interruption, progress: progress)
+      # @param options [Hash] as for Benchmark::Runner
+      def initialize(ruby: RbConfig.ruby, **options)
+        super(**options)
+        @machine = Benchmark::Machine.new(plan: @plan, ruby: ruby)
       end
 
       # @return [Hash] the result document of Benchmark::Runner
       # @raise [Culet::Error] when a command cannot be run
       def call
-        @runner.call({ **@machine.to_h, **settings }) do |scheduled|
+        super({ **@machine.to_h, **settings }) do |scheduled|
           Run.new(workload: scheduled.workload, choice: scheduled.choice, plan: @plan, interruption: @interruption).call
         end
       end

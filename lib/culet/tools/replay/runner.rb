@@ -38,13 +38,11 @@ module Culet
     end
 
     # Replays a trace with every allocator of a plan; the result has the form of a comparison's document.
-    class Runner
+    class Runner < Benchmark::Runner
       # @param plan [Benchmark::Plan] with a TraceFile as its only workload
-      def initialize(plan:, options:, interruption:, progress:)
-        @plan = plan
+      def initialize(plan:, options:, **runs)
+        super(plan: plan, **runs)
         @options = options
-        @interruption = interruption
-        @progress = progress
         @trace = plan.workloads.first
         @program = Program.new(@trace.path, options: options)
       end
@@ -55,7 +53,7 @@ module Culet
       def call
         info = @program.info
         check_memory(info["peak_live_bytes"])
-        document = replays
+        document = super(environment) { |scheduled| measure(scheduled) }
         document["results"].each { |result| result["summary"].merge!(instructions(result["runs"])) }
         { **document, "trace" => { **@trace.to_h, **info } }
       end
@@ -70,11 +68,6 @@ module Culet
         raise Error, "#{@trace.path} has #{Text::Size.human(needed)} in use at its peak, and " \
                      "#{Text::Size.human(available)} of memory are available; replay it on a larger machine, or with " \
                      "--touch none"
-      end
-
-      def replays
-        Benchmark::Runner.new(plan: @plan, interruption: @interruption, progress: @progress)
-                         .call(environment) { |scheduled| measure(scheduled) }
       end
 
       def environment

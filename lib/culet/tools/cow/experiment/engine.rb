@@ -53,19 +53,14 @@ module Culet
       end
 
       # Executes the runs of a plan and makes the document.
-      class Engine
-        def initialize(plan:, interruption:, progress:)
-          @plan = plan
-          @interruption = interruption
-          @runner = Benchmark::Runner.new(plan: plan, interruption: interruption, progress: progress,
-                                          document: Document.new(plan))
-        end
+      class Engine < Benchmark::Runner
+        def initialize(plan:, **options) = super(plan: plan, document: Document.new(plan), **options)
 
         # @return [Hash] the document; "complete" is false after an interruption
         # @raise [Culet::Error] when a program cannot be started
         def call
           about = { "strings" => @plan.strings, "runs" => @plan.runs, "seed" => @plan.seed, "machine" => machine }
-          @runner.call(about) do |scheduled|
+          super(about) do |scheduled|
             Run.new(contender: scheduled.choice, variant: scheduled.workload, strings: @plan.strings,
                     timeout_seconds: @plan.timeout_seconds, interruption: @interruption).call
           end
