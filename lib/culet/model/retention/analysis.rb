@@ -102,9 +102,6 @@ module Culet
       # @return [Integer, nil] of a process
       def pid = (@document["pid"] unless dump?)
 
-      # @return [String, nil] "3.4.1"
-      def ruby = @document["ruby"]
-
       # @return [Boolean] whether it is of a file
       def dump? = @document["source"] == "dump"
 
@@ -114,33 +111,13 @@ module Culet
       # @return [Float] for which the process stood still, to be copied; 0 for a dump
       def fork_seconds = @document["fork_seconds"].to_f
 
-      # @return [Integer] memory of the walk
-      def peak_bytes = @document["peak_bytes"]
-
-      # @return [Integer] reachable
-      def objects = @document["objects"]
-
-      # @return [Integer] slots of reachable objects
-      def slot_bytes = @document["slot_bytes"]
-
-      # @return [Integer] what they have of malloc, as Ruby's memsize says
-      def malloc_bytes = @document["malloc_bytes"]
-
-      # @return [Integer] the sum of both; that of all holders and sets, too
-      def total_bytes = @document["total_bytes"]
-
-      # @return [Integer] that the next collection frees
-      def unreachable_objects = @document["unreachable_objects"]
-
-      # @return [Integer]
-      def unreachable_bytes = @document["unreachable_bytes"]
-
-      # @return [Integer, nil] what malloc has in use; nil for a dump, or under a malloc that does not tell
-      def malloc_in_use_bytes = @document["malloc_in_use_bytes"]
-
-      # @return [Integer, nil] of these, without the blocks of objects, reachable or not: up to a constant, what native
-      #   code has; nil as of malloc_in_use_bytes
-      def native_bytes = @document["native_bytes"]
+      # ruby: "3.4.1", or nil; peak_bytes: memory of the walk; objects: reachable ones; slot_bytes: their slots;
+      # malloc_bytes: what they have of malloc, as Ruby's memsize says; total_bytes: the sum of both, and of all holders
+      # and sets; unreachable: what the next collection frees. malloc_in_use_bytes: what malloc has in use;
+      # native_bytes: of these, without the blocks of objects: up to a constant, what native code has; both nil for a
+      # dump, or under a malloc that does not tell.
+      %w[ruby peak_bytes objects slot_bytes malloc_bytes total_bytes unreachable_objects unreachable_bytes
+         malloc_in_use_bytes native_bytes].each { |key| define_method(key) { @document[key] } }
 
       # @return [Rest]
       def other_holders

@@ -30,32 +30,12 @@ module Culet
         @fields = fields
       end
 
-      # @return [Integer] its number in the analysis
-      def id = @fields["id"]
-
-      # @return [String] a key of KINDS
-      def kind = @fields["kind"]
-
-      # @return [String]
-      def name = @fields["name"]
-
-      # @return [String, nil] where it is defined
-      def file = @fields["file"]
-
-      # @return [Integer, nil]
-      def line = @fields["line"]
-
-      # @return [String, nil] of the object that it leads to, "0x7f..."
-      def address = @fields["address"]
+      # id: its number in the analysis; kind: a key of KINDS; file, line: where it is defined, or nil; address: of the
+      # object that it leads to, "0x7f...", or nil; bytes, objects: that it alone keeps, slots and malloc
+      %w[id kind name file line address bytes objects].each { |key| define_method(key) { @fields[key] } }
 
       # @return [String] the class of that object
       def class_name = @fields["class"]
-
-      # @return [Integer] bytes of slots and of malloc that it alone keeps
-      def bytes = @fields["bytes"]
-
-      # @return [Integer]
-      def objects = @fields["objects"]
 
       # @return [Array<Instances>] of what it keeps, the largest first
       def classes = @classes ||= @fields["classes"].map { |row| Instances.new(*row) }
@@ -109,11 +89,7 @@ module Culet
       # @return [Integer] how many holders it has
       def size = @fields["holders"].size
 
-      # @return [Integer]
-      def bytes = @fields["bytes"]
-
-      # @return [Integer]
-      def objects = @fields["objects"]
+      %w[bytes objects].each { |key| define_method(key) { @fields[key] } }
 
       # @return [Array<Instances>]
       def classes = @classes ||= @fields["classes"].map { |row| Instances.new(*row) }
