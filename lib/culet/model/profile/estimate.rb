@@ -1,15 +1,16 @@
 # frozen_string_literal: true
 
 module Culet
+  # Memory profiles, see model/profile.rb.
   module Profile
-    # Sums over samples (sampler/core/profile.h), and what they estimate.
-    class Estimate
-      # 95 % of a normal distribution lie within so many standard deviations.
-      NORMAL = 1.959964
-      # Up to so many samples the limits are those of a Poisson distribution.
-      FEW = 30
-      private_constant :NORMAL, :FEW
+    # 95 % of a normal distribution lie within so many standard deviations.
+    NORMAL = 1.959964
+    # Up to so many samples the limits are those of a Poisson distribution.
+    FEW = 30
+    private_constant :NORMAL, :FEW
 
+    # Sums over samples (sampler/core/profile.h), and what they estimate: blocks, bytes, and the variance of the bytes.
+    Estimate = Struct.new(:samples, :blocks, :bytes, :variance) do
       # The limits of Garwood (Biometrika, 1936) for the mean of a Poisson distribution, by Wilson's and Hilferty's
       # approximation of the chi-square distribution.
       #
@@ -26,24 +27,7 @@ module Culet
       # @return [Estimate] of one sample
       def self.of(size, weight) = new(1, weight, weight * size, weight * [weight - 1, 0].max * size * size)
 
-      attr_reader :samples
-      # @return [Float] estimated blocks
-      attr_reader :blocks
-      # @return [Float] estimated bytes
-      attr_reader :bytes
-      # @return [Float] estimated variance of the bytes
-      attr_reader :variance
-
-      # @param samples [Integer]
-      # @param blocks [Float]
-      # @param bytes [Float]
-      # @param variance [Float]
-      def initialize(samples = 0, blocks = 0.0, bytes = 0.0, variance = 0.0)
-        @samples = samples
-        @blocks = blocks
-        @bytes = bytes
-        @variance = variance
-      end
+      def initialize(samples = 0, blocks = 0.0, bytes = 0.0, variance = 0.0) = super
 
       # @param other [Estimate] of other samples
       # @return [Estimate] of all

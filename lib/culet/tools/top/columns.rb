@@ -16,23 +16,11 @@ module Culet
       DAYS = 100 * DAY
       private_constant :MINUTE, :HOUR, :DAY, :MILLIONS, :DAYS
 
-      # @return [Symbol] key in the order of columns
-      attr_reader :name
+      # name: key in the order of columns; heading: at most as wide as the column; width: columns of the terminal;
+      # about: one line for the help
+      attr_reader :name, :heading, :width, :about
 
-      # @return [String] at most as wide as the column
-      attr_reader :heading
-
-      # @return [Integer] columns of the terminal
-      attr_reader :width
-
-      # @return [String] one line for the help
-      attr_reader :about
-
-      # @param name [Symbol]
-      # @param heading [String]
       # @param kind [Symbol] :size, :growth, :count, :share, :rate, :age or :number
-      # @param width [Integer] columns of the terminal
-      # @param about [String]
       # @yieldparam process [Hash] of a moment
       # @yieldreturn [Numeric, nil]
       def initialize(name, heading, kind, width, about, &value)
