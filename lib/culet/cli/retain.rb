@@ -163,14 +163,10 @@ module Culet
       def look(source, **live)
         asked = { content: content?, duplicates: options.fetch(:duplicates, false), class_name: options[:class],
                   address: options[:path]&.hex }
-        if source.is_a?(String)
-          document = Culet::Retention::Reading.of_dump(source, **asked)
-          return Culet::Retention::Analysis.new(document, name: source)
-        end
-
-        title = Processes::Identity.new(source).title
-        document = Culet::Retention::Reading.of_process(source, **asked, **live)
-        Culet::Retention::Analysis.new(document, name: "process #{source} (#{title})")
+        dump = source.is_a?(String)
+        name = dump ? source : "process #{source} (#{Processes::Identity.new(source).title})"
+        read = Culet::Retention::Reading.method(dump ? :of_dump : :of_process)
+        Culet::Retention::Analysis.new(read.call(source, **asked, **live), name: name)
       end
 
       def content? = options.fetch(:content, false)
@@ -201,12 +197,8 @@ module Culet
 
       def write_snapshot(source)
         path = options[:heapsnapshot] or return
-        AtomicFile.open(path, secret: content?) do |io|
-          if source.is_a?(String) then Culet::Retention::Reading.heapsnapshot_of_dump(source, io, content: content?)
-          else
-            Culet::Retention::Reading.heapsnapshot_of_process(source, io, content: content?)
-          end
-        end
+        write = Culet::Retention::Reading.method("heapsnapshot_of_#{source.is_a?(String) ? "dump" : "process"}")
+        AtomicFile.open(path, secret: content?) { |io| write.call(source, io, content: content?) }
         err.puts("culet: wrote #{path}")
       end
 
