@@ -45,21 +45,12 @@ module Culet
         end
       end
 
+      # The name of a workload may be a long command, which the environment shows in full.
+      LONGEST = 60
+      private_constant :LONGEST
+
       # One workload with its candidates.
-      class Workload
-        attr_reader :name, :candidates, :exclusions, :baseline
-
-        def initialize(name:, candidates:, exclusions:, baseline:)
-          @name = name
-          @candidates = candidates
-          @exclusions = exclusions
-          @baseline = baseline
-        end
-
-        # The name of a workload may be a long command, which the environment shows in full.
-        LONGEST = 60
-        private_constant :LONGEST
-
+      Workload = Struct.new(:name, :candidates, :exclusions, :baseline, keyword_init: true) do
         # @return [String] its name, cut to 60 characters
         def title = name.size > LONGEST ? "#{name[0, LONGEST - 1].rstrip}…" : name
 
