@@ -126,7 +126,7 @@ module Culet
           list = all.select { |place| shows?(place) }.first(@top)
           next if list.empty?
 
-          grid([[title, list.map { |place| tail(printable(place.name)) }, true],
+          grid([[title, list.map { |place| Text::Table.cut(printable(place.name), NAME_COLUMNS, @unicode) }, true],
                 ["strings", list.map { |place| number(place.strings) }, false],
                 ["copies", list.map { |place| number(place.copies) }, false],
                 *sized(list).map { |heading, figure| [heading, list.map(&figure), false] }])
@@ -135,9 +135,6 @@ module Culet
 
       # Rows of zeros are omitted.
       def shows?(one) = @all ? one.gain_bytes.positive? : one.gain_bytes >= LEAST_BYTES
-
-      # A path keeps its end.
-      def tail(name) = name.size > NAME_COLUMNS ? "...#{name[(-NAME_COLUMNS + 3)..]}" : name
 
       def roots
         list = findings.shared_with.select { |root| root.count >= FEW && root.owner }.first(@top)
