@@ -12,7 +12,7 @@ class Flame {
   // colours: CanvasColours with of(picture, node), the colour of a box
   constructor(scroller, colours) {
     const spacer = element("div", { className: "spacer" }), canvas = element("canvas");
-    Object.assign(this, { scroller, spacer, canvas, colours, zoomed: 0, selected: 0, hovered: -1, found: null, widths: new Map() });
+    Object.assign(this, { scroller, spacer, canvas, colours, zoomed: 0, selected: 0, hovered: -1, found: null });
     this.tip = new Tip(document.getElementById("tip"));
     this.context = canvas.getContext("2d");
     spacer.append(canvas);
@@ -147,25 +147,14 @@ class Flame {
   label(node, left, top, width) {
     const { context } = this;
     const room = width - 11;
-    const whole = this.picture.name(node);
-    const name = this.measure(whole) <= room ? whole : fitted(context, whole, room);
+    const name = fitted(context, this.picture.name(node), room), figure = this.picture.figure(node);
     context.fillText(name, left + 5, top + ROW / 2);
-    const used = this.measure(name);
-    const figure = this.picture.figure(node);
-    if (room - used > this.measure(figure) + 14) {
+    if (room - context.measureText(name).width > context.measureText(figure).width + 14) {
       context.textAlign = "right";
       context.globalAlpha *= 0.75;
       context.fillText(figure, left + width - 6, top + ROW / 2);
       context.textAlign = "left";
     }
-  }
-
-  measure(text) {
-    if (!this.widths.has(text)) {
-      if (this.widths.size > 20000) this.widths.clear();
-      this.widths.set(text, this.context.measureText(text).width);
-    }
-    return this.widths.get(text);
   }
 
   outline(node, colour) {
