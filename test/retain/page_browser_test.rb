@@ -124,6 +124,20 @@ class RetainPageBrowserTest < Minitest::Test
     end
   end
 
+  # As of a linked list.
+  def test_a_long_chain
+    tree = Array.new(20_000) { |id| [id, (id - 1 if id.positive?), "@next", "Node", format("0x%x", 4096 + id), 40, 40 * (20_000 - id), 20_000 - id] }
+    with_page(analysis(holders: [holder(0, "A", 800_000, classes: [])], sets: [], tree: tree)) do |browser|
+      assert_operator browser.evaluate("culetRetain.graph.levels"), :>, 19_900
+      browser.evaluate("document.getElementById('find').focus()")
+      browser.fill("find", format("0x%x", 4096 + 19_999))
+      browser.key("Enter")
+      assert_equal 20_000, zoomed(browser)
+      assert_match(/\Aallconstant A.*… 19994 more …@next Node/, browser.text("path"))
+      assert_equal [0, 19_997, 20_000], browser.evaluate("[5, 25, 85].map(function (top) { return culetRetain.graph.at(10, top); })")
+    end
+  end
+
   def test_a_process_that_keeps_nothing
     with_page(analysis(holders: [], sets: [])) do |browser|
       assert_equal ["0 bytes"], browser.texts(".total b")

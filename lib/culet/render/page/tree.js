@@ -34,8 +34,8 @@ class WeighedTree {
   // From the root to a node.
   path(node) {
     const nodes = [];
-    for (let up = node; up >= 0; up = this.parents[up]) nodes.unshift(up);
-    return nodes;
+    for (let up = node; up >= 0; up = this.parents[up]) nodes.push(up);
+    return nodes.reverse();
   }
 
   // Found nodes that are not below another one. found: 1 for each node that the search has found
