@@ -30,11 +30,17 @@ class RankingTest < Minitest::Test
   end
 
   def test_what_a_leak_is_searched_by_is_loaded_first
-    assert_equal "RUBYOPT=-r$(culet lib agent) COMMAND", first(leak: true, verdict: :unclear).line
-    assert_equal "culet retain 42 --growth", first(leak: true, verdict: :unclear, agent: true).line
+    assert_equal "RUBYOPT=-r$(culet lib agent) COMMAND", first(leak: true, verdict: :ruby).line
+    assert_equal "culet retain 42 --growth", first(leak: true, verdict: :ruby, agent: true).line
     assert_equal "RUBYOPT=-r$(culet lib profile) COMMAND", first(leak: true, verdict: :native, agent: true).line
     assert_equal "culet profile 42 --view growth", first(leak: true, verdict: :native, profile: true).line
-    assert_equal "remove it", first(leak: true, verdict: :unclear).undo
+    assert_equal "remove it", first(leak: true, verdict: :ruby).undo
+  end
+
+  def test_no_saving_is_predicted_of_a_growth_whose_kind_is_not_known
+    [{}, { agent: true }, { work: Struct.new(:bytes).new(50 * MEGABYTE) }].each do |facts|
+      assert_empty list(leak: true, verdict: :unclear, **facts).select { |one| one.name == "code" }
+    end
   end
 
   def test_each_holder_that_keeps_more_is_to_be_released

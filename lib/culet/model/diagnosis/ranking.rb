@@ -71,8 +71,11 @@ module Culet
           .compact.transform_values(&:bytes)
       end
 
+      # Of a growth of unknown kind the watch predicts no saving.
+      #
       # @return [Array<Remedy>] of what the program itself keeps more and more of
       def leaks
+        return [] if @growth.verdict == :unclear
         return [leak(*culprit, @growth.per_minute)] if @growth.holders.empty?
 
         each = @growth.holders.map do |row|
