@@ -43,7 +43,8 @@ class NativeBuild
   def self.program(name)
     return File.executable?(name) if name.include?("/")
 
-    ENV["PATH"].to_s.split(":").any? do |directory|
+    # `split` refuses a folder's name that is invalid in the locale's encoding.
+    ENV["PATH"].to_s.b.split(":").any? do |directory|
       path = File.join(directory, name)
       File.executable?(path) && File.file?(path)
     end

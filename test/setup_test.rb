@@ -31,6 +31,12 @@ class SetupTest < Minitest::Test
     assert_match(%r{usage: bin/setup}, err)
   end
 
+  def test_programs_are_found_behind_a_folder_whose_name_is_not_utf8
+    out, = assert_success(RbConfig.ruby, "-r#{ROOT}/ext/native_build", "-e", 'p NativeBuild.program("sh")',
+                          env: NEUTRAL.merge("LC_ALL" => "C.UTF-8", "PATH" => "/bin-\xff:#{ENV.fetch("PATH")}"))
+    assert_equal "true\n", out
+  end
+
   def test_the_command_line_works_from_any_directory
     directory = new_folder
     out, = assert_success("#{ROOT}/bin/culet", "lib", chdir: directory)
