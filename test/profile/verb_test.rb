@@ -19,7 +19,7 @@ class ProfileVerbTest < Minitest::Test
       %w[1 --out-dir x --html y] => /--html cannot be combined/, %w[1 --out-dir x --every 0.1s] => /at least 1s/,
       %w[--out-dir x README.md] => /continuous mode needs processes or a command/, ["README.md", "1"] => /processes or files, not both/,
       %w[README.md --for 1s] => /--for needs a process/, %w[README.md --collect] => /--collect needs a process/,
-      %w[--collect -- true] => /--collect needs a process/ }.each do |words, sentence|
+      %w[--collect -- true] => /--collect needs a process/, ["0"] => /"0" is not a process number/ }.each do |words, sentence|
       assert_refused(sentence, *words, status: 2)
     end
   end

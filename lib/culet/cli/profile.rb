@@ -179,7 +179,7 @@ module Culet
         Culet::Profile::Session.new(sample_bytes: sample_bytes, stop: @interruption.method(:requested?),
                                     notes: err, collect: options.key?(:collect),
                                     growth: view == :growth && options.key?(:for)) do
-          all_named(words, files: false).map { |word| Integer(word, 10) }
+          all_named(words, files: false).map { |word| Processes::Live.number(word) }
         end
       end
 
