@@ -34,6 +34,8 @@ class RequiresFlameBrowserTest < Minitest::Test
       assert_equal 1, browser.evaluate("culetRequires.graph.found.reduce(function (sum, one) { return sum + one; })")
       assert_match(/found: 1,0\d\d ms, \d\d\.\d %/, browser.text("matches"))
       assert_match(/the program/, browser.evaluate("document.querySelector('#gems tbody').textContent"))
+      assert_equal browser.evaluate("document.querySelector('h1 + p').textContent")[/\d+(?= files)/].to_i,
+                   browser.texts("#gems tbody td:nth-child(2)").sum(&:to_i)
     end
   end
 

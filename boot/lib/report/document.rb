@@ -90,7 +90,7 @@ module Culet
 
       def gems
         features.group_by { |one| one["gem"] }
-                .map { |name, list| { "gem" => name, "files" => list.size, **sums(list) } }
+                .map { |name, list| { "gem" => name, "files" => list.count { |one| one["error"].nil? }, **sums(list) } }
                 .sort_by { |one| [-one["self_seconds"], one["gem"]] }
       end
 

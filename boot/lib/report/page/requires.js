@@ -31,7 +31,7 @@ class Requires {
     const rows = this.gems.map((name, gem) => ({ name, gem, files: 0, sums: FIGURES.map(() => 0) }));
     this.gem.forEach((gem, node) => {
       if (gem < 0) return;
-      rows[gem].files++;
+      rows[gem].files += 1 - this.failed[node];
       for (const figure of this.figures) rows[gem].sums[figure] += this.own(figure, node);
     });
     return rows;
