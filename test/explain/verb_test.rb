@@ -60,6 +60,14 @@ class ExplainVerbTest < Minitest::Test
     end
   end
 
+  def test_a_stopped_process_is_not_judged
+    with_ruby(STEADY) do |pid|
+      stop(pid)
+      out, err, status = run_culet("explain", pid)
+      assert_equal ["", "culet: process #{pid} is stopped; continue it first: kill -CONT #{pid}\n", 1], [out, err, status.exitstatus]
+    end
+  end
+
   def test_a_leak_of_ruby_objects_names_its_holder
     skip_unless_all
     with_ruby(LIST, *AGENT) do |pid|

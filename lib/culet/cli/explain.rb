@@ -61,7 +61,9 @@ module Culet
       end
 
       def diagnose(pid)
-        Processes::Live.find(pid).read("maps") # says why it may not be read, before the watch
+        process = Processes::Live.find(pid)
+        process.check_running
+        process.read("maps") # says why it may not be read, before the watch
         seconds = options.fetch(:for, SECONDS)
         err.puts("culet: watching process #{pid} for #{seconds.round} s; Ctrl-C reports now")
         watch = Culet::Explain::Watch.new(pid, seconds: seconds, interruption: @interruption, session: profile(pid))

@@ -20,13 +20,10 @@ module Culet
       GRACE_SECONDS = 40
       # Longest pause between two attempts, in seconds.
       STEP_SECONDS = 0.05
-      # Longest wait for a process that is traced, in seconds.
-      TRACED_SECONDS = 5.0
       BUSY = "busy"
       # Marks the message of a forked copy that hung.
       LATE = "forked copy did not finish in time"
-      private_constant :LATE, :BUSY, :LINE_BYTES, :ANSWER_BYTES, :BLOCK_BYTES, :GRACE_SECONDS, :STEP_SECONDS,
-                       :TRACED_SECONDS
+      private_constant :LATE, :BUSY, :LINE_BYTES, :ANSWER_BYTES, :BLOCK_BYTES, :GRACE_SECONDS, :STEP_SECONDS
 
       # @return [Integer] the process number
       attr_reader :pid
@@ -51,7 +48,7 @@ module Culet
       # @return [String, File] the answer, in bytes
       # @raise [Culet::Error] when the process has no agent or does not answer
       def ask(question, limit_seconds:, wait_seconds:, into: nil)
-        check_running
+        @process.check_running
         @into = into
         @hung_up = false
         @deadline = Clock.now + limit_seconds + (2 * wait_seconds) + GRACE_SECONDS
@@ -90,18 +87,6 @@ module Culet
       end
 
       private
-
-      # The kernel would connect, but nothing would answer. A reader of the process's memory traces it for milliseconds.
-      def check_running
-        limit = Clock.now + TRACED_SECONDS
-        while (state = @process.status_fields["State"].to_s).match?(/\A[Tt]/)
-          if state.start_with?("T") || Clock.now > limit
-            raise Error, "process #{@pid} is stopped; continue it first: kill -CONT #{@pid}"
-          end
-
-          sleep(STEP_SECONDS)
-        end
-      end
 
       def milliseconds(seconds) = (seconds * 1000).round
 

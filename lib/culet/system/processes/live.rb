@@ -2,6 +2,7 @@
 
 require "etc"
 require_relative "../../errors"
+require_relative "../clock"
 require_relative "cpu"
 
 module Culet
@@ -32,19 +33,26 @@ module Culet
     class Live
       # The process number of the parent of all kernel threads.
       KTHREADD = "2"
-      private_constant :KTHREADD
+      # Longest wait for a process that is traced, and the pause between two looks, in seconds.
+      TRACED_SECONDS = 5.0
+      STEP_SECONDS = 0.05
+      private_constant :KTHREADD, :TRACED_SECONDS, :STEP_SECONDS
 
       # @return [Integer] process number
       attr_reader :pid
 
       # @param text [String, Integer] a process number
       # @raise [Culet::UsageError] when it is not a number
-      # @raise [Culet::Error] when the process does not exist, or has no memory
-      def self.find(text)
-        raise UsageError, "#{text.to_s.inspect} is not a process number" unless text.to_s.match?(/\A[1-9]\d{0,8}\z/)
+      def self.number(text)
+        return text.to_i if text.to_s.match?(/\A[1-9]\d{0,8}\z/)
 
-        new(text.to_i).tap(&:check)
+        raise UsageError, "#{text.to_s.inspect} is not a process number"
       end
+
+      # @param text [String, Integer] a process number
+      # @raise [Culet::UsageError] when it is not a number
+      # @raise [Culet::Error] when the process does not exist, or has no memory
+      def self.find(text) = new(number(text)).tap(&:check)
 
       def initialize(pid)
         @pid = pid
@@ -59,6 +67,20 @@ module Culet
 
         kernel = [pid.to_s, status["PPid"]].include?(KTHREADD)
         raise Error, "process #{pid} #{kernel ? "is a kernel thread, without memory of its own" : "has ended"}"
+      end
+
+      # A stopped process neither answers nor shows whether it grows. A reader of its memory traces it for milliseconds.
+      #
+      # @raise [Culet::Error] when the process is stopped, or traced for seconds
+      def check_running
+        limit = Clock.now + TRACED_SECONDS
+        while (state = status_fields["State"].to_s).match?(/\A[Tt]/)
+          if state.start_with?("T") || Clock.now > limit
+            raise Error, "process #{pid} is stopped; continue it first: kill -CONT #{pid}"
+          end
+
+          sleep(STEP_SECONDS)
+        end
       end
 
       # @return [Hash{String => String}] /proc/PID/status
