@@ -37,6 +37,19 @@ class CompareChildTest < Minitest::Test
     assert_equal "was killed by SIGKILL", child.failure
   end
 
+  # SIGKILL leaves culet no time to end what it has started.
+  def test_ends_with_a_culet_that_is_killed
+    code = "child = Culet::Benchmark::Child.new(command: [RbConfig.ruby, '--disable-gems', '-e', 'fork { sleep }; sleep'], environment: ENV.to_h)\n" \
+           "sleep 0.01 until child.descendants.refresh.size == 2\nputs child.descendants.alive.join(' '); $stdout.flush; sleep"
+    pids = IO.popen([RbConfig.ruby, "-I#{ROOT}/lib", "-rculet/tools/compare", "-e", code]) do |culet|
+      culet.gets.split.map(&:to_i).tap { Process.kill(:KILL, culet.pid) }
+    end
+    assert_equal 2, pids.size
+    assert_settles("the program and its child end") { pids.none? { |pid| running?(pid) } }
+  ensure
+    pids.to_a.each { |pid| Process.kill(:KILL, pid) if running?(pid) }
+  end
+
   def test_counts_the_cpu_time_of_a_worker_nobody_waited_for
     child = start("r, w = IO.pipe; fork { t = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) + 1; " \
                   "nil while Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) < t; w.puts; loop {} }; r.gets; exit!(0)")

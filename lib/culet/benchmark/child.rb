@@ -66,6 +66,10 @@ module Culet
     # The measured process: in its own process group, unless asked without input or output; its error output is kept
     # (ErrorOutput).
     class Child
+      # Kills the process group of the child when the pipe is closed, also by the end of a killed culet.
+      GUARD = ["/bin/sh", "-c", 'read -r group; read -r _; kill -s KILL -- "-$group"'].freeze
+      private_constant :GUARD
+
       # started_at: CLOCK_MONOTONIC in seconds
       attr_reader :pid, :descendants, :started_at
 
@@ -76,6 +80,7 @@ module Culet
       # @raise [Culet::Error] when the program cannot be started
       def initialize(command:, environment:, directory: Dir.pwd, **streams)
         @errors = ErrorOutput.new
+        @guard = IO.popen(GUARD, "w", pgroup: true, out: File::NULL, err: File::NULL)
         @cpu_before = children_cpu
         @started_at = Clock.now
         start(command, environment, chdir: directory, in: File::NULL, out: File::NULL, **streams)
@@ -119,6 +124,7 @@ module Culet
         @waiter.join
         seconds
       ensure
+        @guard.close
         @errors.close
       end
 
@@ -143,11 +149,12 @@ module Culet
         @pid = Process.spawn(environment.merge(Descendants::MARK => mark),
                              [command.first, command.first], *command.drop(1),
                              unsetenv_others: true, pgroup: true, err: @errors.file, **options)
+        @guard.puts(@pid)
         @descendants = Descendants.new(root: @pid, mark: mark)
         @waiter = Thread.new { collect }
         @waiter.report_on_exception = false
       rescue SystemCallError => e
-        @errors.close
+        [@guard, @errors].each(&:close)
         missing = e.is_a?(Errno::ENOENT)
         raise Error.new("cannot run #{command.first}: #{missing ? "no such program" : Error.reason(e)}",
                         exit_status: missing ? 127 : 126)
