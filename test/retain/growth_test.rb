@@ -40,6 +40,8 @@ class RetainGrowthTest < Minitest::Test
     through = [["RACK", "Server"], ["(several references)", "Proc"], ["captured", "Prices"], ["@by_id", "Hash"], ["[4]", "Array"]]
     assert_equal "Prices @by_id", member(through, [1, 1, 1, 1, 0], [9, 9, 9, 9, 1])
     assert_equal "Proc captured", member(through, [5, 5, 4, 3, 0], [9, 9, 9, 4, 1])
+    queue = [["JOBS", "Hash"], ["[:mail]", "Thread::Queue"], ["(mark)", "Array"]]
+    assert_equal "Hash [:mail]", member(queue, [1, 1, 1], [9, 9, 9]), "C code has no names for its references"
     assert_nil member([["CACHE", "Hash"], ["[4]", "Array"]], [1, 1], [9, 1]), "what the holder refers to itself"
     assert_nil member([["A", "(internal env)"], ["captured", "Hash"]], [1, 1], [9, 9])
     assert_nil member(through, [9, 9, 9, 9, 9], [9, 9, 9, 9, 9]), "the heaviest part is another one"

@@ -114,9 +114,9 @@ class RetainHoldersTest < Minitest::Test
     }
   C
   NATIVE = {
-    mark_function: ["LIST = [Shelf.make(big)]", /constant LIST/, /Shelf > mark Array/],
+    mark_function: ["LIST = [Shelf.make(big)]", /constant LIST/, /Shelf > \(mark\) Array/],
     c_variable: ["Shelf.register(big)", /native|vm/, /Array > \[\d+\] String/],
-    object_of_an_extension: ["Shelf.hide(big)", /native|vm/, /Shelf > mark Array/]
+    object_of_an_extension: ["Shelf.hide(big)", /native|vm/, /Shelf > \(mark\) Array/]
   }.freeze
 
   # Those that run each time.

@@ -466,7 +466,7 @@ static const char *name_of_others(VALUE object)
 {
     switch (RB_BUILTIN_TYPE(object)) {
     case T_DATA:
-        return rb_obj_is_proc(object) ? "block" : "mark";
+        return rb_obj_is_proc(object) ? "block" : "(mark)";
     case T_IMEMO:
         switch (culet_internals_kind(object)) {
         case INTERNAL_ENVIRONMENT:
