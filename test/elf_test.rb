@@ -81,18 +81,22 @@ class ElfTest < Minitest::Test
 
   # All share one long name. The longest one counts of those at one address, and of these the last by name.
   def test_a_file_of_very_many_functions_takes_a_small_multiple_of_its_size
-    path = File.join(new_folder, "x")
-    symbols = Array.new(100_000) { |number| [0, 2, 0, 1, number / 2 * 16, 8 - (number % 2)].pack("L<CCS<Q<2") }.join
-    names = "#{"n" * 1000}\0"
-    sections = [[2, 192 + names.bytesize, symbols.bytesize, 1], [3, 192, names.bytesize, 0]].map { |type, at, bytes, link| [0, type, 0, 0, at, bytes, link].pack("L<2Q<4L<").ljust(64, "\0") }
-    header = ["\x7fELF\x02\x01".b, 62, 64, 64, 2].pack("a18S<x20Q<x10S<2").ljust(64, "\0")
-    File.binwrite(path, [header, *sections, names, symbols].join)
+    path = of_functions(100_000) { |number| [number / 2 * 16, 8 - (number % 2)] }
     GC.start
     before = ObjectSpace.memsize_of_all
     elf = Elf.new(path)
     assert_equal [50_000, "n" * 400, nil], [elf.functions.size, elf.function_at(7), elf.function_at(8)]
     GC.start
     assert_operator ObjectSpace.memsize_of_all - before, :<, 6 * File.size(path)
+  end
+
+  # The names of all would be compared, each with the best one so far.
+  def test_a_file_of_very_many_functions_at_one_address_is_not_read_for_ever
+    elf = Elf.new(of_functions(250_000) { [16, 8] })
+    compared = 0
+    elf.define_singleton_method(:size_and_name) { |number| (compared += 1) && super(number) }
+    assert_equal [[16], "n" * 400], [elf.functions, elf.function_at(20)]
+    assert_operator compared, :<, 250_000
   end
 
   # Wherever a file is cut off, the answer is an answer or Elf::Invalid.
@@ -115,6 +119,16 @@ class ElfTest < Minitest::Test
   end
 
   private
+
+  # @yieldreturn [Array(Integer, Integer)] address and size of each function
+  # @return [String] path of a file with a table of functions that have the same name
+  def of_functions(count, &each)
+    symbols = Array.new(count, &each).map { |address, size| [0, 2, 0, 1, address, size].pack("L<CCS<Q<2") }.join
+    names = "#{"n" * 1000}\0"
+    sections = [[2, 192 + names.bytesize, symbols.bytesize, 1], [3, 192, names.bytesize, 0]].map { |type, at, bytes, link| [0, type, 0, 0, at, bytes, link].pack("L<2Q<4L<").ljust(64, "\0") }
+    header = ["\x7fELF\x02\x01".b, 62, 64, 64, 2].pack("a18S<x20Q<x10S<2").ljust(64, "\0")
+    File.join(new_folder, "x").tap { |path| File.binwrite(path, [header, *sections, names, symbols].join) }
+  end
 
   def static_program(directory)
     compile_c(File.join(directory, "static"), "#include <stdio.h>\nint main(void) { puts(\"static\"); return 0; }", "-static")

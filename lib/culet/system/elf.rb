@@ -40,13 +40,15 @@ module Culet
     # Largest table of all symbols, or of their names, in bytes.
     MOST_SYMBOL_BYTES = 64 << 20
     NAME_BYTES = 400
+    # Functions that are compared with another one at their address; of more the first one's name counts.
+    MOST_ALIASES = 100_000
     # Libraries that a file needs: real ones have a tenth of it.
     MOST_NEEDED = 1000
     # Segments of notes; real files have up to four.
     MOST_NOTES = 16
     private_constant :PT_LOAD, :PT_DYNAMIC, :PT_INTERP, :PT_NOTE, :NT_GNU_BUILD_ID, :DT_NEEDED, :DT_STRTAB,
                      :DT_SONAME, :SHT_SYMTAB, :SHT_DYNSYM, :FUNCTIONS, :SECTION_BYTES,
-                     :SYMBOL_BYTES, :MOST_BYTES, :MOST_SYMBOL_BYTES, :NAME_BYTES, :MOST_NEEDED,
+                     :SYMBOL_BYTES, :MOST_BYTES, :MOST_SYMBOL_BYTES, :NAME_BYTES, :MOST_ALIASES, :MOST_NEEDED,
                      :MOST_NOTES
 
     # @param path [String] a file; it is opened for each read and not kept open
@@ -139,11 +141,14 @@ module Culet
       @functions ||= begin
         @table = tables(SHT_SYMTAB) || tables(SHT_DYNSYM) || ["", ""]
         @numbers = {}
+        aliases = 0
         each_symbol(*@table) do |_, value, _, type, number|
           next unless FUNCTIONS.include?(type)
 
           other = @numbers[value]
-          @numbers[value] = number unless other && (size_and_name(other) <=> size_and_name(number)).positive?
+          next if other && ((aliases += 1) > MOST_ALIASES || (size_and_name(other) <=> size_and_name(number)).positive?)
+
+          @numbers[value] = number
         end
         @numbers.keys.sort
       end
