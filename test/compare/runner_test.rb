@@ -169,6 +169,22 @@ class CompareRunnerTest < Minitest::Test
     ENV.replace(before)
   end
 
+  # Those of other parts of culet belong to the program.
+  def test_settings_of_the_callers_culet_do_not_reach_candidates
+    settings = { "CULET_CHILDREN" => "all", "CULET_DECAY" => "10", "CULET_HARDEN" => "3", "CULET_PROFILE" => "1",
+                 "CULET_PROFILE_OUT" => "#{new_folder}/%p", "CULET_PROFILE_EVERY" => "1" }
+    before = ENV.to_h
+    ENV.update(settings.merge("CULET_BLACKBOX_LOOKS" => "300"))
+    seen = new_folder
+    code = "File.write('#{seen}/' + ENV['CULET_HARDEN'].to_s + '-' + File.basename(ENV['LD_PRELOAD'].to_s), ENV.keys.grep(/\\ACULET_/).sort.join(' ')); #{Sampled::STOP}"
+    assert_empty compare(ruby(code), allocators: %w[glibc culet culet:harden=1], runs: 1)["excluded"]
+    found = Dir.children(seen).sort.to_h { |name| [name, File.read("#{seen}/#{name}").split - %w[CULET_COMPARE_RUN CULET_INHERITED]] }
+    assert_equal({ "-" => %w[CULET_BLACKBOX_LOOKS], "-libculet.so" => %w[CULET_BLACKBOX_LOOKS],
+                   "1-libculet.so" => %w[CULET_BLACKBOX_LOOKS CULET_HARDEN] }, found)
+  ensure
+    ENV.replace(before)
+  end
+
   def test_progress_is_one_line_per_run
     compare(ruby(GROWING), allocators: %w[glibc jemalloc], runs: 2)
     lines = @progress.string.lines
