@@ -62,7 +62,10 @@ class ExplainGrowthTest < Minitest::Test
     kept = [1, 2, 3, 4, 5, 6, 7].map { |one| one * 100_000 }
     found = growth(malloc: RISING, kept: kept, native: [1, 2, 3, 4, 5, 6, 7])
     assert_equal :ruby, found.verdict
-    assert_match(/ keeps 6\.00 MB more a minute; native memory, which these objects may own, grows by 60\.0 MB a minute\z/, Culet::Diagnosis.new(found.observation).sentence)
+    { total_bytes: 100 * MEGABYTE, members: [] }.each { |name, value| found.observation.define_singleton_method(name) { value } }
+    diagnosis = Culet::Diagnosis.new(found.observation)
+    assert_match(/ keeps 6\.00 MB more a minute; native memory, which these objects may own, grows by 60\.0 MB a minute\z/, diagnosis.sentence)
+    assert_equal ["growth per minute 6.00 MB", "native growth per minute 60.0 MB"], diagnosis.evidence.first(2).map { |one| "#{one.title} #{one.amount}" }
     assert_nil growth(malloc: RISING, kept: kept, native: [3] * 7).native_beside
   end
 

@@ -189,8 +189,10 @@ module Culet
 
     def growth_evidence
       rate, low, high = growth.per_minute
-      [Evidence.new(name: "growth_bytes_per_minute", value: rate, low: low, high: high), *in_use,
-       figure("total_bytes", observation.total_bytes)].first(EVIDENCE)
+      native = growth.native_beside
+      [Evidence.new(name: "growth_bytes_per_minute", value: rate, low: low, high: high),
+       (figure("native_growth_bytes_per_minute", native) if native), *in_use,
+       figure("total_bytes", observation.total_bytes)].compact.first(EVIDENCE)
     end
 
     def in_use

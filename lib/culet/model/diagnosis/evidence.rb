@@ -5,7 +5,8 @@ require_relative "../../text/size"
 module Culet
   class Diagnosis
     # Name => title of each figure.
-    EVIDENCE_TITLES = { "growth_bytes_per_minute" => "growth per minute", "in_use_bytes" => "in use",
+    EVIDENCE_TITLES = { "growth_bytes_per_minute" => "growth per minute",
+                        "native_growth_bytes_per_minute" => "native growth per minute", "in_use_bytes" => "in use",
                         "total_bytes" => "all processes",
                         "malloc_free_bytes" => "malloc: free", "malloc_used_bytes" => "malloc: in use",
                         "ruby_free_bytes" => "Ruby: free slots", "ruby_objects_bytes" => "Ruby: objects",
