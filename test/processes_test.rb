@@ -33,6 +33,16 @@ class ProcessesTest < Minitest::Test
     end
   end
 
+  def test_a_black_box_is_found_beside_a_file_whose_name_is_not_utf8
+    folder = new_folder
+    names = ["\xFF".b, "culet-1-ab.blackbox"].map { |name| "#{folder}/".b + name }
+    names.each { |name| FileUtils.touch(name) }
+    with_program(RbConfig.ruby, "--disable-gems", "-e", "files = ARGV.map { |name| File.open(name) }; #{WAITING}", *names, env: NEUTRAL.merge("LC_ALL" => "C.UTF-8")) do |pid|
+      link = Processes::Marks.black_box(pid)
+      assert_equal names.last.force_encoding("UTF-8"), File.readlink(link)
+    end
+  end
+
   def test_the_copy_of_an_agent_is_no_program_of_that_name
     with_program(RbConfig.ruby, "-e", "$0 = 'copied program'; File.write('/proc/self/comm', 'culet-retain'); #{WAITING}") do |pid|
       assert_raises(Processes::Search::Absent) { Processes::Search.new("copied").families }

@@ -35,7 +35,7 @@ module Culet
       # @param link [String] of a file descriptor
       # @return [String, nil] nil: it was closed meanwhile
       def target(link)
-        File.readlink(link)
+        File.readlink(link).scrub("?")
       rescue Errno::ENOENT
         nil
       end
