@@ -87,6 +87,7 @@ class MapVerbTest < Minitest::Test
   def test_wrong_use_is_one_sentence
     assert_sentence(/no process given/, "map", status: 2)
     assert_sentence(/does not run a command/, "map", "1", "--", "ls", status: 2)
+    assert_sentence(/--out needs --json; --html FILE writes the page/, "map", "1", "--out", "#{new_folder}/map.html", status: 2)
     assert_sentence(/invalid option: --frobnicate/, "map", "--frobnicate", status: 2)
   end
 

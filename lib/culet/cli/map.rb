@@ -25,6 +25,7 @@ module Culet
         if words.empty?
           raise UsageError, "no process given; write `culet map PID`, `culet map puma` or `culet map FILE.snapshot`"
         end
+        raise UsageError, "--out needs --json; --html FILE writes the page" if options[:out] && !options[:json]
 
         check_destinations(:html, :png)
         show(words.map { |word| one_named(word) })
