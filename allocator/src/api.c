@@ -16,6 +16,7 @@
 #include "pagemap.h"
 #include "profile_file.h"
 #include "profiler.h"
+#include "program.h"
 #include "purge.h"
 #include "sampling.h"
 #include "slab.h"
@@ -699,8 +700,10 @@ int culet_active(void)
 __attribute__((constructor)) static void loaded(void)
 {
     culet_stack_setup();
-    if (!culet_heap_dormant())
-        culet_profiler_setup();
+    if (culet_heap_dormant())
+        return;
+    culet_program_report();
+    culet_profiler_setup();
 }
 
 /* At the end of the process: misuses among the deferred frees are reported. */

@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -44,6 +45,7 @@ bool culet_program_ruby(void)
 #define LIBRARY "libculet.so"
 #define PRELOAD "LD_PRELOAD="
 #define MARK "CULET_INHERITED=1"
+#define CHILDREN "CULET_CHILDREN="
 #define DECAY "CULET_DECAY="
 #define HARDEN "CULET_HARDEN="
 #define PROFILE "CULET_PROFILE="
@@ -60,6 +62,16 @@ struct environment_settings {
     bool all;
 };
 
+/* Variables whose value is not accepted, a bit each, of the sentences that report them. */
+static unsigned refused;
+enum { REFUSED_CHILDREN, REFUSED_DECAY, REFUSED_HARDEN, REFUSED_PROFILE, REFUSED_EVERY, REFUSED_COUNT };
+static const char *const refusals[REFUSED_COUNT] = {
+    "culet: CULET_CHILDREN takes ruby, all or none; ruby is used\n",
+    "culet: CULET_DECAY takes milliseconds from 10 to 3600000; 500 is used\n",
+    "culet: CULET_HARDEN takes a level from 0 to 3; the program is not hardened\n",
+    "culet: CULET_PROFILE takes a size such as 512k or 1m; the memory profile is off\n",
+    "culet: CULET_PROFILE_EVERY takes seconds up to 3600; no file is written before the end\n"};
+
 /* At most an hour; 0 for anything else. */
 static unsigned parse_seconds(const char *value)
 {
@@ -70,22 +82,47 @@ static unsigned parse_seconds(const char *value)
     return *value || seconds > 3600 ? 0 : seconds;
 }
 
+/* The value of a variable whose name ends in "="; NULL: the entry has another one. */
+static const char *value_in(const char *entry, const char *name)
+{
+    return strncmp(entry, name, strlen(name)) == 0 ? entry + strlen(name) : NULL;
+}
+
+static bool is_zero(const char *value)
+{
+    return !value[strspn(value, "0")];
+}
+
+static void check(unsigned variable, bool accepted)
+{
+    refused |= (unsigned)!accepted << variable;
+}
+
 static void read_entry(const char *entry, struct environment_settings *settings)
 {
-    if (strcmp(entry, MARK) == 0)
+    const char *value;
+
+    if (strcmp(entry, MARK) == 0) {
         settings->inherited = true;
-    else if (strcmp(entry, "CULET_CHILDREN=all") == 0)
-        settings->all = true;
-    else if (strncmp(entry, DECAY, sizeof DECAY - 1) == 0)
-        culet_settings.decay_ms = culet_reclaim_parse_decay(entry + sizeof DECAY - 1);
-    else if (strncmp(entry, HARDEN, sizeof HARDEN - 1) == 0)
-        culet_settings.hardening = culet_harden_parse(entry + sizeof HARDEN - 1);
-    else if (strncmp(entry, PROFILE, sizeof PROFILE - 1) == 0)
-        culet_settings.profile_bytes = culet_host_parse(entry + sizeof PROFILE - 1);
-    else if (strncmp(entry, PROFILE_OUT, sizeof PROFILE_OUT - 1) == 0)
-        culet_settings.profile_out = culet_host_keep_out(entry + sizeof PROFILE_OUT - 1);
-    else if (strncmp(entry, PROFILE_EVERY, sizeof PROFILE_EVERY - 1) == 0)
-        culet_settings.profile_seconds = parse_seconds(entry + sizeof PROFILE_EVERY - 1);
+    } else if ((value = value_in(entry, CHILDREN))) {
+        settings->all = strcmp(value, "all") == 0;
+        check(REFUSED_CHILDREN, settings->all || !*value || strcmp(value, "ruby") == 0 || strcmp(value, "none") == 0);
+    } else if ((value = value_in(entry, DECAY))) {
+        unsigned ms = culet_reclaim_parse_decay(value);
+        culet_settings.decay_ms = ms ? ms : CULET_DECAY_MS;
+        check(REFUSED_DECAY, ms || !*value);
+    } else if ((value = value_in(entry, HARDEN))) {
+        culet_settings.hardening = culet_harden_parse(value);
+        check(REFUSED_HARDEN, culet_settings.hardening || is_zero(value));
+    } else if ((value = value_in(entry, PROFILE))) {
+        culet_settings.profile_bytes = culet_host_parse(value);
+        check(REFUSED_PROFILE, culet_settings.profile_bytes || is_zero(value));
+    } else if ((value = value_in(entry, PROFILE_OUT))) {
+        culet_settings.profile_out = culet_host_keep_out(value);
+    } else if ((value = value_in(entry, PROFILE_EVERY))) {
+        culet_settings.profile_seconds = parse_seconds(value);
+        check(REFUSED_EVERY, culet_settings.profile_seconds || is_zero(value));
+    }
 }
 
 /* The environment of the program's start, from the kernel: the first allocation may come before libc has an environ.
@@ -130,7 +167,17 @@ bool culet_program_dormant(void)
             read_entry(*entry, &settings);
     else
         read_environment(&settings);
+    if (settings.inherited)
+        refused = 0; /* the Ruby process that set the mark has reported them */
     return settings.inherited && !settings.all && !culet_program_ruby();
+}
+
+/* In Ruby, culet/profile reports its variable. */
+void culet_program_report(void)
+{
+    for (unsigned i = 0; i < REFUSED_COUNT; i++)
+        if (refused >> i & 1 && !getauxval(AT_SECURE) && !(i == REFUSED_PROFILE && culet_program_ruby()))
+            culet_host_complain(refusals[i]);
 }
 
 /* Copies `entry`, "LD_PRELOAD=...", to `rest` without this library. Returns whether any library is left. */

@@ -18,6 +18,9 @@
 /* Reads the settings. Returns whether the library is dormant in this program. Works before libc is initialised. */
 bool culet_program_dormant(void);
 
+/* Reports values that are not accepted on stderr, a line each; once the heap is set up. */
+void culet_program_report(void);
+
 /* Marks the environment, or takes the library out of LD_PRELOAD; false while libc has no environ yet. Does not call
  * setenv, which the program may be executing. */
 bool culet_program_mark(void);

@@ -132,15 +132,15 @@ static inline unsigned culet_reclaim_interval(unsigned decay_ms, size_t visits)
     return least > decay_ms ? (unsigned)least : decay_ms;
 }
 
-/* The interval that a value of CULET_DECAY sets; the default unless it is a number within the bounds. */
+/* The interval that a value of CULET_DECAY sets; 0 unless it is a number within the bounds. */
 static inline unsigned culet_reclaim_parse_decay(const char *value)
 {
     unsigned long ms = 0;
 
     for (const char *at = value; *at; at++) {
         if (*at < '0' || *at > '9' || ms > CULET_DECAY_MS_MAX)
-            return CULET_DECAY_MS;
+            return 0;
         ms = ms * 10 + (unsigned long)(*at - '0');
     }
-    return ms < CULET_DECAY_MS_MIN || ms > CULET_DECAY_MS_MAX ? CULET_DECAY_MS : (unsigned)ms;
+    return ms < CULET_DECAY_MS_MIN || ms > CULET_DECAY_MS_MAX ? 0 : (unsigned)ms;
 }

@@ -210,10 +210,32 @@ class ChildrenTest < Minitest::Test
     assert_dormant look(PYTHON, "-c", PYTHON_LOOKS, env: large.merge("CULET_INHERITED" => "1"))
   end
 
+  # The program runs on, and a program that the library leaves to glibc reports nothing.
+  def test_a_value_that_is_not_accepted_is_reported_once
+    { "CULET_CHILDREN" => [%w[some], ["", "ruby", "all", "none"], "ruby, all or none; ruby is used"],
+      "CULET_DECAY" => [%w[0 9 3600001 20ms], ["", "10"], "milliseconds from 10 to 3600000; 500 is used"],
+      "CULET_HARDEN" => [%w[on 4 -1 33], ["", "0", "1"], "a level from 0 to 3; the program is not hardened"],
+      "CULET_PROFILE" => [%w[512kb -1 many], ["", "0", "1", "512k"], "a size such as 512k or 1m; the memory profile is off"],
+      "CULET_PROFILE_EVERY" => [%w[1s 3601], ["", "0", "60"], "seconds up to 3600; no file is written before the end"] }.each do |name, (refused, accepted, sentence)|
+      refused.each { |value| assert_equal ["culet: #{name} takes #{sentence}\n", 0], reported({ name => value }, "sh", "-c", ":"), value }
+      accepted.each { |value| assert_equal ["", 0], reported({ name => value }, "sh", "-c", ":"), value }
+    end
+    code = "system('#{RbConfig.ruby}', '--disable-gems', '-e', '1'); system('sh', '-c', ':')"
+    assert_equal ["culet: CULET_HARDEN takes a level from 0 to 3; the program is not hardened\n", 0],
+                 reported({ "CULET_HARDEN" => "on", "CULET_PROFILE" => "many" }, RbConfig.ruby, "--disable-gems", "-e", code)
+    assert_equal 0, reported({ "CULET_HARDEN" => "on" }, "sh", "-c", "exec 2>&-; exec sh -c :").last
+  end
+
   private
 
   def run_with_library(*command, env: {})
     run_program(*command, env: NEUTRAL.merge("LD_PRELOAD" => @library).merge(env))
+  end
+
+  # @return [Array(String, Integer)] what it writes to stderr, and its exit status
+  def reported(env, *command)
+    _, err, status = run_with_library(*command, env: env)
+    [err, status.exitstatus]
   end
 
   def look(*command, env: {})

@@ -270,13 +270,25 @@ TEST(a_name_that_is_too_long_is_reported)
     expect_failure("exit", name, "CULET_PROFILE_OUT", ENAMETOOLONG);
 }
 
+/* A value that is not accepted is reported, and the program ends well. Nothing and zeros are. */
+static void expect_report(const char *messages, const char *variable, const char *value)
+{
+    char expected[100];
+
+    snprintf(expected, sizeof expected, "culet: %s takes ", variable);
+    if (value[strspn(value, "0")])
+        CHECK(strncmp(messages, expected, strlen(expected)) == 0, "'%s' of %s: '%s'", value, variable, messages);
+    else
+        CHECK(!messages[0], "%s", messages);
+}
+
 static void expect_no_file(const char *what, const char *profile, const char *name)
 {
     char messages[1000];
 
     set_up("out");
     start(what, profile, *name ? file : "", messages, sizeof messages);
-    CHECK(!messages[0], "%s", messages);
+    expect_report(messages, "CULET_PROFILE", strcmp(profile, "16k") ? profile : "");
     CHECK(clear() == 0, "a file is left");
     memcpy(folder + sizeof folder - 7, "XXXXXX", 6);
 }
@@ -300,7 +312,7 @@ static pid_t start_written(const char *what, const char *every)
     snprintf(pattern, sizeof pattern, "%s/%%p", folder);
     setenv("CULET_PROFILE_EVERY", every, 1);
     pid_t pid = start(what, "16k", pattern, messages, sizeof messages);
-    CHECK(!messages[0], "%s", messages);
+    expect_report(messages, "CULET_PROFILE_EVERY", strcmp(every, "1") ? every : "");
     return pid;
 }
 
