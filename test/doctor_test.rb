@@ -146,6 +146,17 @@ class DoctorTest < Minitest::Test
     end
   end
 
+  def test_a_value_that_is_not_accepted_is_bad
+    refused = { "CULET_TRIM" => "fast", "CULET_LIMIT" => "much", "CULET_PROFILE" => "many", "CULET_BLACKBOX_LOOKS" => "x",
+                "CULET_HARDEN" => "on", "CULET_CHILDREN" => "some" }
+    on("culet", env: refused, err: File::NULL) do |pid|
+      bad = examine(pid)["findings"].select { |one| [one["topic"], one["verdict"]] == %w[settings bad] }
+      assert_equal refused.keys.sort, bad.map { |one| one["text"][/\ACULET_\w+/] }.sort
+    end
+    accepted = { "CULET_TRIM" => "now", "CULET_LIMIT" => "85%", "CULET_PROFILE" => "0", "CULET_HARDEN" => "1", "CULET_CHILDREN" => "" }
+    on("culet", env: accepted) { |pid| refute_includes topics(examine(pid)), "settings" }
+  end
+
   def test_arenas_of_a_threaded_ruby_are_bad_and_of_a_limited_one_ok
     threads = "8.times { Thread.new { sleep } }; #{WAITING}"
     on("glibc", threads) do |pid|
@@ -236,8 +247,8 @@ class DoctorTest < Minitest::Test
 
   private
 
-  def on(spec, script = WAITING, &block)
-    with_program(*culet_command, "run", "--allocator", spec, "--", RbConfig.ruby, "-e", script, env: NEUTRAL, &block)
+  def on(spec, script = WAITING, env: {}, **streams, &block)
+    with_program(*culet_command, "run", "--allocator", spec, "--", RbConfig.ruby, "-e", script, env: NEUTRAL.merge(env), **streams, &block)
   end
 
   def examine(pid)

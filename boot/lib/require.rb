@@ -34,7 +34,9 @@ module Culet
 
       prepare(file(environment), denies?, word == "on", ruby_files_first?)
       replace
-      nil
+      return unless environment["CULET_REQUIRE_CACHE"].to_s.match?(%r{\A[^/]})
+
+      "CULET_REQUIRE_CACHE is not an absolute path; the index is not saved"
     end
 
     # @api private

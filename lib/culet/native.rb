@@ -113,7 +113,10 @@ module Culet
     #
     # @param sentence [String]
     def warn(sentence)
-      return Kernel.warn("culet: #{sentence}") unless elsewhere? && sentence.include?(missing_reason("culet.so"))
+      unless elsewhere? && sentence.include?(missing_reason("culet.so"))
+        # A part of it may be the value of a variable.
+        return Kernel.warn("culet: #{sentence.scrub("?").gsub(/[[:cntrl:]]+/, " ")}")
+      end
       return if @warned
 
       @warned = true

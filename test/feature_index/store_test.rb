@@ -88,6 +88,11 @@ class FeatureIndexStoreTest < Minitest::Test
     assert_equal [false, true], [run.figures["shared"], run.figures["found"] >= 3]
   end
 
+  def test_a_relative_folder_is_told_of
+    run = run_and_tell(command("require 'one'"), Dir.tmpdir, "TOLD" => "#{cache}/told", "CULET_REQUIRE_CACHE" => "index")
+    assert_equal ["late one\n", "culet: CULET_REQUIRE_CACHE is not an absolute path; the index is not saved\n", false], [run.out, run.err, run.figures["shared"]]
+  end
+
   def test_without_a_home
     run = run_and_tell(command("require 'one'"), Dir.tmpdir, "TOLD" => "#{cache}/told", "CULET_REQUIRE_CACHE" => nil, "HOME" => nil, "XDG_CACHE_HOME" => nil)
     assert_equal ["late one\n", "", false], [run.out, run.err, run.figures["shared"]]

@@ -41,6 +41,12 @@ class TrimSettingsTest < Minitest::Test
                   "culet: CULET_TRIM: minimum=lots is not a size such as 512K or 4M; it stays 1M"], err.lines(chomp: true)
   end
 
+  def test_a_value_with_control_characters_is_one_line
+    _, err = assert_success(RbConfig.ruby, "-w", "-I#{TestHelper::ROOT}/lib", "-rculet/auto", "-e", "exit",
+                            env: TestHelper::NEUTRAL.merge("CULET_TRIM" => "a\e[2J\nb"))
+    assert_match(/\Aculet: CULET_TRIM: 'a \[2J b' is not one of [^\n]+\n\z/, err)
+  end
+
   def test_off_is_off
     told, = run_trimmed("litter(20); GC.start; sleep 0.5; tell([Culet.trim_stats, own_threads, Culet.trim])", setting: "off")
     stats, threads, bytes = told

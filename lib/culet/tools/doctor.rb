@@ -4,6 +4,7 @@ require_relative "doctor/finding"
 require_relative "../allocators/inspected_process"
 require_relative "doctor/allocator_check"
 require_relative "doctor/preload_check"
+require_relative "doctor/settings_check"
 require_relative "doctor/version_check"
 require_relative "doctor/arena_check"
 require_relative "doctor/trim_check"
@@ -18,8 +19,8 @@ module Culet
   # @api private
   class Doctor
     # The checks, in the order of the report.
-    CHECKS = [AllocatorCheck, PreloadCheck, VersionCheck, ArenaCheck, TrimCheck, CollectorCheck, KernelCheck,
-              ContainerCheck].freeze
+    CHECKS = [AllocatorCheck, PreloadCheck, SettingsCheck, VersionCheck, ArenaCheck, TrimCheck, CollectorCheck,
+              KernelCheck, ContainerCheck].freeze
 
     # @param pid [Integer, String]
     # @raise [Culet::Error] when the process does not exist or may not be read
