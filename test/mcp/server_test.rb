@@ -53,6 +53,21 @@ class McpServerTest < Minitest::Test
     assert_match(/999999999/, text(found["calls"].first))
   end
 
+  # It is the root of its tree; of several with a name the caller takes a number.
+  def test_a_process_by_its_name
+    name = "culet-mcp-#{Process.pid}"
+    program = [RbConfig.ruby, "-e", "$0 = '#{name}'; puts :up; $stdout.flush; sleep"]
+    with_program(*program, env: NEUTRAL) do |pid|
+      named, absent = client([["report", { process: name }], ["report", { process: "no-#{name}" }]])["calls"]
+      assert_equal pid, JSON.parse(text(named))["pid"]
+      assert_equal [true, true], [absent["isError"], text(absent).start_with?("no process has \"no-#{name}\"")]
+      with_program(*program, env: NEUTRAL) do
+        several = client([["report", { process: name }]])["calls"].first
+        assert_match(/give the number of one, e\.g\. `culet report \d+`\z/, text(several))
+      end
+    end
+  end
+
   def test_a_ping_and_a_cancellation_during_a_long_watch
     with_program(RbConfig.ruby, "-e", KEEP, env: NEUTRAL) do |pid|
       found = client([["explain", { process: pid.to_s, seconds: 600 }, true], ["report", { process: pid.to_s }]])

@@ -149,15 +149,16 @@ module Culet
       end
 
       def document(name, word, seconds)
-        return trees if name == "processes"
+        return readable if name == "processes"
 
+        @tool = name
         pid = Processes::Live.find(one_named(word, files: false)).pid
         return difference(pid, seconds) if name == "diff"
 
         run(name, pid.to_s, *(["--for", "#{seconds}s"] if seconds))
       end
 
-      def trees
+      def readable
         { "processes" => Processes::Search.ruby_roots.map do |pid|
           { "pid" => pid, "title" => Processes::Identity.new(pid).title,
             "processes" => Processes::Tree.new(pid).pids.size,
@@ -171,6 +172,8 @@ module Culet
         Culet::Report::Difference.new(before, packed_snapshots(pid.to_s, chunks: 0).last.snapshot).to_h
                                  .then { |found| JSON.parse(JSON.generate(found)) }
       end
+
+      def verb = @tool || super
 
       # @return [Object] the verb's document
       def run(*words)
