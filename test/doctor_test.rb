@@ -206,6 +206,8 @@ class DoctorTest < Minitest::Test
       assert_nil report["pid"]
       assert_equal name, report.dig("allocator", "name")
     end
+    # That Ruby has ended when its report is read.
+    assert_includes assert_culet_success("doctor", env: NEUTRAL).first, "`culet explain PID` says what it saves"
   end
 
   def test_the_text_has_a_line_for_each_finding

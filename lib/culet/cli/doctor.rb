@@ -44,7 +44,7 @@ module Culet
       end
 
       def examine(pid, fresh:)
-        doctor = Culet::Doctor.new(pid)
+        doctor = Culet::Doctor.new(pid, subject: fresh ? "PID" : pid)
         deliver(formatted(document(doctor, fresh)) { report(doctor, fresh) })
         doctor.findings.any? { |finding| finding.verdict == "bad" } ? EXIT_FAILED : EXIT_OK
       end

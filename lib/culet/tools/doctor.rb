@@ -23,9 +23,11 @@ module Culet
               KernelCheck, ContainerCheck].freeze
 
     # @param pid [Integer, String]
+    # @param subject [Integer, String] what `culet explain` is given in advice: PID for a process that is about to end
     # @raise [Culet::Error] when the process does not exist or may not be read
-    def initialize(pid)
+    def initialize(pid, subject: pid)
       @target = Allocators::InspectedProcess.new(Processes::Live.find(pid))
+      @subject = subject
     end
 
     # @return [Allocators::InspectedProcess] the process
@@ -33,6 +35,6 @@ module Culet
 
     # @return [Array<Finding>] in the order of CHECKS
     # @raise [Culet::Error] when the process ends meanwhile or may not be read
-    def findings = @findings ||= CHECKS.flat_map { |check| check.new(target).findings }
+    def findings = @findings ||= CHECKS.flat_map { |check| check.new(target, @subject).findings }
   end
 end

@@ -31,7 +31,7 @@ module Culet
         return ok("memory limit", text) unless Thresholds.close_to_limit?(used, limit)
 
         bad("memory limit", "#{text}; at the limit, the kernel slows processes down or kills one",
-            "Raise the limit, or see what to change: `culet explain #{target.pid}`.")
+            "Raise the limit, or see what to change: `culet explain #{subject}`.")
       end
 
       def cpu

@@ -11,13 +11,15 @@ module Culet
     # Base of the checks.
     class Check
       # @param target [Allocators::InspectedProcess]
-      def initialize(target)
+      # @param subject [Integer, String] what `culet explain` is given in advice
+      def initialize(target, subject)
         @target = target
+        @subject = subject
       end
 
       private
 
-      attr_reader :target
+      attr_reader :target, :subject
 
       # @return [Setup] what the process has in place
       def setup
@@ -31,7 +33,7 @@ module Culet
       # @return [String, nil] those that are not in place
       def advice(*names)
         text = Remedies.sentence(Remedies.new([setup]).list(*names))
-        "#{text}; `culet explain #{target.pid}` says what it saves." if text
+        "#{text}; `culet explain #{subject}` says what it saves." if text
       end
 
       def ok(topic, text) = Finding.new(topic: topic, verdict: "ok", text: text)
