@@ -224,6 +224,18 @@ class CliNamesTest < Minitest::Test
     end
   end
 
+  # In its folder a script is named as the process that runs it.
+  def test_a_script_of_that_name_is_the_process
+    directory = new_folder
+    script = "#{@name}.rb"
+    File.write("#{directory}/#{script}", WAITING)
+    with_program(RbConfig.ruby, "#{directory}/#{script}") do |pid|
+      out, err, status = run_culet("report", script, "--json", chdir: directory)
+      assert_equal 0, status.exitstatus, err
+      assert_equal pid, JSON.parse(out)["pid"]
+    end
+  end
+
   # A process in a systemd unit: its control group is in a folder of that name, which only root can make.
   def test_units
     text = "0::/system.slice/redmine@1.service/x.scope\n"

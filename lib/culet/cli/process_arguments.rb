@@ -15,7 +15,9 @@ module Culet
       # Words that can only be a file's name. A title of several words may have slashes: "puma 6.6.0 (tcp://...)".
       FILE = %r{\A[^ ]*/[^ ]*\z|\.(?:snapshot|json|gz|trace)\z}
       NUMBER = /\A\d+\z/
-      private_constant :MOST_NAMED, :FILE, :NUMBER
+      # A name of the process that runs it, also in its folder.
+      SCRIPT = /\.r[bu]\z/
+      private_constant :MOST_NAMED, :FILE, :NUMBER, :SCRIPT
 
       private
 
@@ -158,8 +160,10 @@ module Culet
         matches.size > MOST_NAMED ? "#{shown} and #{matches.size - MOST_NAMED} more" : shown
       end
 
-      # A file whose name is a process's, or a number, goes by ./NAME.
-      def name?(word, files) = !word.match?(NUMBER) && !(files && (word.match?(FILE) || File.file?(word)))
+      # A file comes before a process of that name; one whose name is a number goes by ./NAME.
+      def name?(word, files)
+        !word.match?(NUMBER) && !(files && !word.match?(SCRIPT) && (word.match?(FILE) || File.file?(word)))
+      end
 
       def file?(word) = !word.match?(NUMBER) && !name?(word, true)
 
