@@ -236,6 +236,20 @@ class CliNamesTest < Minitest::Test
     end
   end
 
+  # A server is named, and not meant to be started: nothing is said of a command after --.
+  def test_several_trees_of_an_executable
+    directory = new_folder
+    File.write("#{directory}/#{@name}", "", perm: 0o755)
+    cluster do |first|
+      cluster(app: "blog") do |second|
+        _, err, status = run_culet("cow", @name, env: { "PATH" => "#{directory}:#{ENV.fetch("PATH")}" })
+        assert_equal 1, status.exitstatus
+        assert_choice err, "cow", first, second
+        refute_includes err, " -- "
+      end
+    end
+  end
+
   # A process in a systemd unit: its control group is in a folder of that name, which only root can make.
   def test_units
     text = "0::/system.slice/redmine@1.service/x.scope\n"

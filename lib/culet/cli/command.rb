@@ -54,7 +54,7 @@ module Culet
         execute(words, command)
       rescue OptionParser::ParseError => e
         raise UsageError, [mistake(e), dashes(argv) || meant(e) || "see `culet #{verb} --help`"].join("; ")
-      rescue UsageError, Processes::Search::Absent, Processes::Search::Ambiguous => e
+      rescue UsageError, Processes::Search::Absent => e
         hint = dashes(argv) or raise
         raise UsageError, "#{e.message}; #{hint}"
       end
