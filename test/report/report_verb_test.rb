@@ -69,6 +69,7 @@ class ReportVerbTest < Minitest::Test
       out, err, status = run_culet("report", "999999999", pid.to_s, env: NEUTRAL)
       assert_equal [1, "culet: there is no process 999999999\n"], [status.exitstatus, err]
       assert_match(/\(process #{pid}\)/, out)
+      refute_includes out, "together:"
     end
   end
 

@@ -65,7 +65,7 @@ module Culet
           return "#{table(found.last)}\nThis is the last of #{found.size} snapshots; --json prints all.\n"
         end
 
-        total = fitted { Culet::Report::Total.new(found.map(&:snapshot)) } if words.size > 1
+        total = fitted { Culet::Report::Total.new(found.map(&:snapshot)) } if found.size > 1
         [*found.map { |one| table(one) }, total].compact.join("\n")
       end
 
