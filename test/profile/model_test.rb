@@ -478,5 +478,11 @@ class ProfileModelTest < Minitest::Test
     rows = Culet::Profile::Document.new(data(shop), view: :live, by: :line, top: 1).to_h["rows"]
     assert_equal(["#{APP}:12"], rows.map { |row| row["name"] })
     JSON.generate(document)
+    # Before the first sample the profile knows no size.
+    resident = ["R 0 0", "R 50000000 60000000"].map do |line|
+      one = parse(shop.to_s.sub(/^R .*/, line))
+      Culet::Profile::Document.new(Culet::Profile::Data.new([one])).to_h["processes"].first.values_at("rss_bytes", "peak_rss_bytes")
+    end
+    assert_equal [[nil, nil], [50_000_000, 60_000_000]], resident
   end
 end

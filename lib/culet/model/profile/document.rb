@@ -52,8 +52,8 @@ module Culet
       def process(recording)
         { "pid" => recording.pid, "name" => recording.name, "state" => recording.state&.to_s,
           "started_at" => recording.started_at.utc.iso8601(3), "taken_at" => recording.taken_at.utc.iso8601(3),
-          "ended_at" => recording.ended_at&.utc&.iso8601(3), "rss_bytes" => recording.rss_bytes,
-          "peak_rss_bytes" => recording.peak_rss_bytes }
+          "ended_at" => recording.ended_at&.utc&.iso8601(3),
+          **%i[rss_bytes peak_rss_bytes].to_h { |name| [name.to_s, recording.public_send(name).nonzero?] } }
       end
 
       def estimate(row, prefix = "")
