@@ -74,9 +74,10 @@ class RequiresVerbTest < Minitest::Test
 
   def test_the_difference_of_two_runs
     write("a.rb" => "A = 'a' * 1000", "b.rb" => "B = Array.new(500) { |one| one.to_s * 30 }")
-    before = record(*ruby("-e", "require 'a'"))
+    absent = "begin; require 'absent'; rescue LoadError; end"
+    before = record(*ruby("-e", "#{absent}; require 'a'"))
     FileUtils.mv(path("report.json"), path("before.json"))
-    after = record(*ruby("-e", "require 'a'; require 'b'"))
+    after = record(*ruby("-e", "#{absent}; require 'a'; require 'b'"))
     out, = assert_culet_success("requires", "--diff", "--json", path("before.json"), path("report.json"))
     document = JSON.parse(out)
     b = document["files"].find { |one| one["path"] == path("b.rb") }
@@ -84,6 +85,7 @@ class RequiresVerbTest < Minitest::Test
     assert_equal before["features"].sum { |one| one["objects"] }, document.dig("total", "objects", "before")
     out, = run_culet("requires", "--diff", path("before.json"), path("report.json"))
     assert_match(/^#{path("b.rb")} \(new\) /, out)
+    assert_match(/^before: .*, 1 file in .*\nafter: .*, 2 files in /, out) # as the reports say
     assert_match(/^objects +\d[\d,]* +\d[\d,]* +\+\d/, out)
   end
 

@@ -28,7 +28,7 @@ module Culet
 
       def heading(document)
         figures = document.slice("command", "ruby", "total_seconds", "total_cpu_seconds")
-        figures.merge("files" => document["features"].size)
+        figures.merge("files" => document["features"].count { |one| one["error"].nil? })
       end
 
       # Rows without a difference are omitted.
