@@ -10,7 +10,7 @@ module Culet
   #   State, MergePatch                a moment as a document; what changed
   #   Ticker, Encoder, History         takes moments in time; makes frames of them, and keeps the last for pages
   #   Recorder, Recording              frames in a file, written and read
-  #   Server, Client, EventStream      the page's server
+  #   Server, Client                   the page's server
   #   Page                             the page itself
   module Live
   end

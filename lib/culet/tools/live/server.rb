@@ -57,6 +57,10 @@ module Culet
     # can connect too. Requests under another name, or from another page, are refused.
     class Server
       ADDRESS = "127.0.0.1"
+      # A comment after so many seconds without a frame shows whether the page is still there.
+      BEAT_SECONDS = 10.0
+      # Milliseconds until the browser connects again.
+      RETRY = 1000
       # Pages that are connected at a time.
       MOST_PAGES = 16
       # Connections, with those that have not sent a request yet.
@@ -66,7 +70,7 @@ module Culet
       REQUEST_SECONDS = 10
       # For requests that are being answered when the server ends.
       END_SECONDS = 0.2
-      private_constant :ADDRESS, :MOST_CONNECTIONS, :MOST_THREADS, :REQUEST_SECONDS, :END_SECONDS
+      private_constant :ADDRESS, :BEAT_SECONDS, :RETRY, :MOST_CONNECTIONS, :MOST_THREADS, :REQUEST_SECONDS, :END_SECONDS
 
       attr_reader :port
 
@@ -198,13 +202,27 @@ module Culet
         return refuse(response, 503, "Too many pages are open; close one.") unless enter
 
         response["Content-Type"] = "text/event-stream; charset=utf-8"
-        events = EventStream.new(@history, request["last-event-id"].to_s[/\A\d{1,12}\z/].to_i)
+        number = request["last-event-id"].to_s[/\A\d{1,12}\z/].to_i
         response.keep_alive = false
         response.body = lambda do |socket|
-          events.call(client(socket))
+          send_moments(client(socket), number)
         ensure
           leave
         end
+      end
+
+      # An event per frame, whose id is the frame's number, until the page has gone, there are no more frames, or the
+      # history is stopped. A page that connects again names the last one it has, and gets those after it.
+      def send_moments(client, number)
+        client.write("retry: #{RETRY}\n\n")
+        while (frames = @history.after(number, BEAT_SECONDS))
+          client.write(":\n\n") if frames.empty?
+          frames.each { |frame| client.write("id: #{frame.number}\nevent: moment\ndata: #{frame.text}\n\n") }
+          number = frames.last.number if frames.any?
+        end
+        client.write("event: end\ndata: {}\n\n") unless @history.stopped?
+      rescue Client::Lost
+        nil # the browser connects again if the page is still open
       end
 
       def enter
