@@ -11,22 +11,8 @@ module Culet
       module_function
 
       # @param value [Object] as JSON has it
-      # @return [Object] the same without members that are nil, perhaps the same object; elements of lists stay
-      def compact(value)
-        return value unless value.is_a?(Hash)
-
-        found = value.value?(nil) ? value.compact : value
-        found.each do |key, one|
-          next unless one.is_a?(Hash)
-
-          part = compact(one)
-          next if part.equal?(one)
-
-          found = found.dup if found.equal?(value)
-          found[key] = part
-        end
-        found
-      end
+      # @return [Object] the same without members that are nil; elements of lists stay
+      def compact(value) = value.is_a?(Hash) ? value.compact.transform_values { |one| compact(one) } : value
 
       # @param before [Hash] without nil
       # @param after [Hash] without nil
