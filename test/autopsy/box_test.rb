@@ -155,6 +155,8 @@ class AutopsyBoxTest < Minitest::Test
   def test_notes_without_bytes_have_no_column_for_them
     bytes = whole
     assert_match(/^limit or step|at +limit or step +bytes/, everything(bytes)[1])
+    put(bytes, :notes, 1, record("#{[90 << 20].pack("Q<")}limit setting"))
+    assert_match(/limit: setting +90 MiB$/, everything(bytes)[1]) # as in the sentence on the cause
     put(bytes, :notes, 1, record("#{[(1 << 64) - 1].pack("Q<")}step trim"))
     assert_match(/at +limit or step$/, everything(bytes)[1])
   end

@@ -121,8 +121,10 @@ module Culet
 
         grid([["at", list.map { |one| clock(one.at) }, true],
               ["limit or step", list.map { |one| "#{one.kind}: #{printable(one.text)}" }, true],
-              *([["bytes", list.map { |one| size(one.bytes) }, false]] if list.any?(&:bytes))])
+              *([["bytes", list.map { |one| noted(one) }, false]] if list.any?(&:bytes))])
       end
+
+      def noted(note) = note.bytes && note.kind == "limit" ? Text::Size.limit(note.bytes) : size(note.bytes)
 
       def notes = [late, others, unread_log, explained].compact
 
