@@ -9,38 +9,6 @@ require_relative "../../scope/mapping"
 
 module Culet
   module Cow
-    # A process's memory through /proc/PID/mem. process_vm_readv pins pages, which unshares them in a forked process.
-    # Absent pages are not read, because a read would map them or swap them in.
-    class Memory
-      # @param snapshot [Scope::Snapshot] whose present pages are readable
-      # @yieldparam memory [Memory] open during the block
-      # @raise [Culet::Error] when the process has ended or is not readable
-      def self.open(snapshot)
-        memory = new(snapshot)
-        yield memory
-      ensure
-        memory&.close
-      end
-
-      # @return [Array<Array(Integer, Integer)>] start and end of each range of present pages
-      attr_reader :present
-
-      # @raise [Culet::Error] as Memory.open
-      def initialize(snapshot)
-        @pid = snapshot.pid
-        @file = File.open("/proc/#{@pid}/mem", "rb")
-        @present = PageRanges.of(snapshot) { |bits| Scope::Mapping.resident?(bits) }
-      rescue *Processes::GONE_OR_FORBIDDEN
-        raise Error, "the memory of process #{@pid} is no longer readable"
-      end
-
-      # @return [Integer] the file descriptor
-      def fileno = @file.fileno
-
-      # @return [void]
-      def close = @file.close
-    end
-
     # Compares the contents of a process's unshared pages with the related process's pages at the same addresses. Both
     # keep running, so a change after the snapshots counts. The work is done in ext/culet/comparison.
     class Comparison
@@ -73,12 +41,25 @@ module Culet
       def call
         raise Error, Native.missing_reason("culet.so") unless Culet.native?
 
-        Memory.open(@snapshot) { |here| Memory.open(@relative) { |there| writes(*compare(here, there)) } }
+        open(@snapshot) { |here| open(@relative) { |there| writes(*compare(here, there)) } }
       rescue ArgumentError => e
         raise Error, "the snapshot of process #{@snapshot.pid} or #{@relative.pid} is inconsistent: #{e.message}"
       end
 
       private
+
+      # process_vm_readv pins pages, which unshares them in a forked process; a read of this file does not.
+      #
+      # @yieldparam memory [File] of the process
+      def open(snapshot)
+        memory = File.open("/proc/#{snapshot.pid}/mem", "rb")
+      rescue *Processes::GONE_OR_FORBIDDEN
+        raise Error, "the memory of process #{snapshot.pid} is no longer readable"
+      else
+        yield memory
+      ensure
+        memory&.close
+      end
 
       def compare(here, there)
         PageComparison.call(side(@snapshot, here, @relative), side(@relative, there, @snapshot),
@@ -86,7 +67,9 @@ module Culet
                             @snapshot.process.page_bytes, @names&.old_bits.to_i, !@names.nil?)
       end
 
-      # @param memory [Memory] of the same process
+      # Absent pages are not read, because a read would map them or swap them in.
+      #
+      # @param memory [File] of the same process
       # @return [Hash] a side of PageComparison
       def side(snapshot, memory, relative)
         pages = [*snapshot.ruby_pages, *emptied(snapshot, relative)].sort_by(&:address).flat_map do |page|
@@ -95,7 +78,8 @@ module Culet
         blocks = snapshot.regions.filter_map do |region|
           [region.start, region.end, region.chunks_payload] unless region.chunks_payload.empty?
         end
-        { memory: memory.fileno, present: memory.present.flatten.pack("Q*"),
+        present = PageRanges.of(snapshot) { |bits| Scope::Mapping.resident?(bits) }
+        { memory: memory.fileno, present: present.flatten.pack("Q*"),
           header_bytes: HEADERS.fetch(snapshot.allocator.name, 0), blocks: blocks,
           ruby_page_bytes: snapshot.ruby&.page_bytes.to_i, ruby_pages: pages.pack("Q*") }
       end
