@@ -65,6 +65,8 @@ module Culet
     def run(argv, out: $stdout, err: $stderr, &loaded)
       out = Output.new(out)
       err = Messages.new(err)
+      # The gems of tables match it.
+      ENV.delete("TERM") unless ENV["TERM"].to_s.valid_encoding?
       status = perform(words(argv), out, err, &loaded)
       out.flush
       status

@@ -69,8 +69,9 @@ class CliWidthTest < Minitest::Test
       refute_includes full, "…"
       narrow, = run_culet("cow", pid.to_s, "--writes", "0", env: NEUTRAL.merge("COLUMNS" => "60"))
       assert_operator width(narrow), :<=, 60
-      %w[0 -3 many 99999999999].each do |columns|
-        assert_operator width(run_culet("cow", pid.to_s, "--writes", "0", env: NEUTRAL.merge("COLUMNS" => columns)).first), :>, 80, columns
+      ["0", "-3", "many", "99999999999", "\xFF"].each do |columns|
+        env = NEUTRAL.merge("COLUMNS" => columns, "TERM" => columns)
+        assert_operator width(run_culet("cow", pid.to_s, "--writes", "0", env: env).first), :>, 80, columns
       end
     end
   end

@@ -214,7 +214,7 @@ module Culet
       def page_columns
         return if options[:out]
 
-        text = ENV["COLUMNS"].to_s
+        text = ENV["COLUMNS"].to_s.b
         columns = out.tty? ? terminal_columns : (text.to_i if text.match?(/\A\d{1,4}\z/))
         columns if columns&.positive?
       end
