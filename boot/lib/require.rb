@@ -34,9 +34,8 @@ module Culet
 
       prepare(file(environment), denies?, word == "on", ruby_files_first?)
       replace
-      return unless environment["CULET_REQUIRE_CACHE"].to_s.match?(%r{\A[^/]})
-
-      "CULET_REQUIRE_CACHE is not an absolute path; the index is not saved"
+      folder = environment["CULET_REQUIRE_CACHE"].to_s
+      "CULET_REQUIRE_CACHE is not an absolute path; the index is not saved" unless folder.empty? || folder.start_with?("/")
     end
 
     # @api private

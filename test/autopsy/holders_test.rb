@@ -55,6 +55,7 @@ class AutopsyHoldersTest < Minitest::Test
 
   def test_the_setting
     assert_equal [60, 0, 300], [nil, "0", "300"].map { |text| Culet::BlackBox::Settings.new("boxes", text).look_seconds }
+    assert_equal [File.expand_path("boxes"), 60], Culet::BlackBox::Settings.new("boxes", "\xFF").then { |wrong| [wrong.folder, wrong.look_seconds] }
     wrong = Culet::BlackBox::Settings.new("boxes", "often")
     assert_equal [60, File.expand_path("boxes")], [wrong.look_seconds, wrong.folder]
     assert_match(/\ACULET_BLACKBOX_LOOKS takes seconds/, wrong.problem)

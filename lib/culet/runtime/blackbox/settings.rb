@@ -22,7 +22,7 @@ module Culet
       # @param looks [String, nil] the value of CULET_BLACKBOX_LOOKS
       def initialize(text, looks = nil)
         text = text.to_s
-        @look_seconds = seconds(looks.to_s)
+        @look_seconds = seconds(looks.to_s.scrub("?"))
         return if ["", "0"].include?(text)
 
         # An absolute path, because the program may change its working directory.
