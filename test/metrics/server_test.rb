@@ -104,8 +104,11 @@ class MetricsServerTest < Minitest::Test
       assert_equal "Bearer", response["www-authenticate"]
       refute_includes response.body, "culet_"
     end
-    _, err = capture_io { refute Culet::Metrics.start(free_port, token: " ") }
-    assert_equal "culet: metrics are not served: the token (CULET_METRICS_TOKEN) is empty\n", err
+    { [free_port, " "] => "the token (CULET_METRICS_TOKEN) is empty", [free_port, "\xFF"] => "the token (CULET_METRICS_TOKEN) is empty",
+      ["\xFF", nil] => '"\xFF" is not a port, HOST:PORT or unix:/PATH' }.each do |(address, token), sentence|
+      _, err = capture_io { refute Culet::Metrics.start(address, token: token) }
+      assert_equal "culet: metrics are not served: #{sentence}\n", err
+    end
   ensure
     Culet::Metrics.stop
   end

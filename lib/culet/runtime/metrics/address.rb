@@ -15,10 +15,11 @@ module Culet
       # @param text [String, Integer]
       # @raise [ArgumentError] for an invalid address
       def self.parse(text)
-        path = text.to_s[%r{\Aunix:(/.+)\z}m, 1]
+        known = text.to_s if text.to_s.valid_encoding?
+        path = known && known[%r{\Aunix:(/.+)\z}m, 1]
         return new(path: path) if path
 
-        match = PORT.match(text.to_s)
+        match = PORT.match(known)
         port = match && match[:port].to_i
         raise ArgumentError, "#{text.inspect} is not a port, HOST:PORT or unix:/PATH" unless port&.between?(1, 65_535)
 

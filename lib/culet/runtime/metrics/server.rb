@@ -37,9 +37,9 @@ module Culet
 
       # @param token [String, nil]
       def initialize(address, token:, hosts:, seconds:)
-        raise ArgumentError, "the token (CULET_METRICS_TOKEN) is empty" if token && token.strip.empty?
+        raise ArgumentError, "the token (CULET_METRICS_TOKEN) is empty" if token && token.scrub("").strip.empty?
 
-        @token = token&.strip
+        @token = token&.b&.strip
         @hosts = [*hosts, *address.host]
         @address = address
         @seconds = seconds
