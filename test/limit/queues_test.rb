@@ -15,7 +15,7 @@ class LimitQueuesTest < Minitest::Test
   FOLDER = File.expand_path("queues", __dir__)
   JOBS = 120
   WORKER = /^culet: limit .+: restart \(worker (\d+) with [\d.]+ MB of private memory takes no more jobs/
-  PROCESS = /^culet: limit .+: restart \(this process takes no more jobs, and ends when those it has are done\)/
+  PROCESS = /^culet: limit .+: restart \(this process takes no more jobs, and ends when the running ones are done\)/
 
   def setup
     skip "Rails and PostgreSQL: bin/test --all runs it" unless all_tests?

@@ -146,7 +146,7 @@ static const char *add_line(struct culet_dump *dump, const char *bytes, size_t l
         return NULL;
     if (!culet_dump_line_read(bytes, length, NULL, &line))
         return dump->objects.count == 0 && dump->roots.count == 0
-                   ? "it is no dump of Ruby's objects; make one with ObjectSpace.dump_all"
+                   ? "the file is no dump of Ruby's objects; make one with ObjectSpace.dump_all"
                    : "the dump is damaged: a line is no object";
     if (culet_dump_text_is(&line.type, "ROOT"))
         added = add_root_line(dump, &line);

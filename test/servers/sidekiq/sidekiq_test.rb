@@ -25,7 +25,7 @@ class SidekiqTest < Minitest::Test
     with_server("sidekiq", "-r", JOBS, "-c", "2", "-t", "5", env: settings.merge("CULET_LIMIT" => "20M"), up: up) do |server|
       assert_settles(-> { "it ends by itself: #{server.output}" }) { !server.alive? }
       assert_match(/^culet: the memory limit, 20 MiB, is nearly used up at the start: /, server.output)
-      assert_match(/^culet: limit 20 MiB: restart \(this process accepts no more jobs, and ends when those it has are done\)/, server.output)
+      assert_match(/^culet: limit 20 MiB: restart \(this process accepts no more jobs, and ends when the running ones are done\)/, server.output)
       assert_match(/TSTP|no longer accepting new work/, server.output)
     end
   end

@@ -180,7 +180,7 @@ module Culet
         return if @vanished
 
         @vanished = true
-        Limit.log.call("culet: the memory limit cannot be read any more; it stays #{Text::Size.limit(@source.bytes)}")
+        Limit.log.call("culet: the memory limit cannot be read any more; #{Text::Size.limit(@source.bytes)} stays the limit")
       end
 
       COUNTED = { "trim" => %i[trims trimmed_bytes], "collection" => %i[collections collected_bytes] }.freeze

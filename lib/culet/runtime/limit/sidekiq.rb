@@ -49,7 +49,7 @@ module Culet
         Limit.ending = ::Process.pid
         @signal.call(:TSTP)
         @finishing = BackgroundThread.start("culet-limit-end") { wait_and_end }
-        "this process accepts no more jobs, and ends when those it has are done"
+        "this process accepts no more jobs, and ends when the running ones are done"
       end
 
       private

@@ -12,7 +12,7 @@ module Culet
       SHARE = 0.9
       private_constant :SHARE
       # The end of a process with jobs, and the maximum time for its running jobs in seconds.
-      AFTER_JOBS = "takes no more jobs, and ends when those it has are done"
+      AFTER_JOBS = "takes no more jobs, and ends when the running ones are done"
       PATIENCE = 600
 
       class << self

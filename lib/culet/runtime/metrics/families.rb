@@ -37,7 +37,7 @@ module Culet
       [:gauge, "culet_process_report_age_seconds", "Age of the figures that the process itself reports.",
        "culet.process.report_age"],
       [:gauge, "culet_memory_level_bytes",
-       "Resident memory by what it is used for, estimated without a pause; culet report is exact.",
+       "Resident memory by use, estimated without a pause; culet report is exact.",
        "culet.memory.level"],
       [:gauge, "culet_malloc_memory_bytes",
        "Heap of the allocator by state: used, free, returned to the kernel, cached.", "culet.malloc.memory"],
