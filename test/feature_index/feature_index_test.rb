@@ -39,6 +39,16 @@ class FeatureIndexTest < Minitest::Test
     assert_equal "/x/a.rb", index.find("a")
   end
 
+  def test_errors_after_a_compaction
+    file = Index.new.add("/x/a.rb", below: "/x").write("#{@directory}/i")
+    out, err, = run_program(RbConfig.ruby, "-I#{ROOT}/lib", "-rculet/feature_index", "-e", <<~RUBY, file)
+      index = Culet::FeatureIndex.open(ARGV.first)
+      GC.verify_compaction_references(toward: :empty, double_heap: true) if GC.respond_to?(:compact)
+      index.add("/x/b.rb", below: "/x") rescue p $!.class
+    RUBY
+    assert_equal "Culet::Error\n", out, err
+  end
+
   # Not one for each folder on the way.
   def test_at_most_two_allocations_for_a_path_however_deep
     counts = [1, 5, 25, 125].to_h do |depth|

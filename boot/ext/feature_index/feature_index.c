@@ -276,6 +276,7 @@ void culet_init_feature_index(VALUE culet)
     VALUE class = rb_define_class_under(culet, "FeatureIndex", rb_cObject);
 
     error_class = rb_const_get(culet, rb_intern("Error"));
+    rb_gc_register_mark_object(error_class); /* or compaction moves it */
     rb_define_alloc_func(class, allocate);
     rb_define_private_method(class, "begin", begin, 0);
     rb_define_private_method(class, "map", map, 1);

@@ -250,6 +250,7 @@ void culet_init_trim(VALUE culet)
     VALUE trim = rb_define_module_under(culet, "Trim");
 
     error_class = rb_const_get(culet, rb_intern("Error"));
+    rb_gc_register_mark_object(error_class); /* or compaction moves it */
     culet_release_find();
     culet_gc_prepare();
     rb_define_singleton_method(culet, "trim", culet_trim, 0);
