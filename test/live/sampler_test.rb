@@ -138,6 +138,16 @@ class SamplerTest < Minitest::Test
     end
   end
 
+  # An agent of another version, or one whose process knows less, leaves counters out.
+  def test_an_agent_that_counts_trims_without_their_bytes
+    process = Struct.new(:pid, :title, :counters).new(7, "worker", { "trims" => 1 })
+    events = Culet::Live::Events.new
+    events.call(1.0, [process], gone: [], steps: [])
+    process.counters = { "trims" => 3 }
+    assert_equal([["trim", "2 trims", 0]],
+                 events.call(2.0, [process], gone: [], steps: []).map { |event| event.values_at("kind", "text", "bytes") })
+  end
+
   private
 
   # Yields the root's number, a sampler that follows it, and its input.

@@ -76,13 +76,16 @@ module Culet
 
       def increases(at, pid, before, now)
         COUNTED.filter_map do |figure, (kind, text)|
-          number = now.fetch(figure, 0) - before.fetch(figure, 0)
+          number = increase(figure, before, now)
           next unless number.positive?
 
-          bytes = now["trim_returned_bytes"] - before["trim_returned_bytes"] if kind == "trim"
+          bytes = increase("trim_returned_bytes", before, now) if kind == "trim"
           event(at, pid, kind, number == 1 ? text : "#{number} #{text}s", bytes)
         end
       end
+
+      # An agent leaves out what it does not know.
+      def increase(figure, before, now) = now.fetch(figure, 0) - before.fetch(figure, 0)
     end
   end
 end
