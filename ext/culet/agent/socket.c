@@ -62,21 +62,19 @@ static unsigned long long namespace_inode(void)
     return (unsigned long long)space.st_ino;
 }
 
-/* Removes the sockets of killed processes. */
+/* Removes the sockets of killed processes. Takes the descriptor. */
 static void sweep_folder(int folder)
 {
     unsigned long long own = namespace_inode(), inode;
     struct dirent *entry;
-    DIR *list;
-    int copy = dup(folder);
+    DIR *list = fdopendir(folder);
     long pid;
 
-    if (copy < 0 || own == 0 || (list = fdopendir(copy)) == NULL) {
-        if (copy >= 0)
-            close(copy);
+    if (list == NULL) {
+        close(folder);
         return;
     }
-    while ((entry = readdir(list)) != NULL)
+    while (own != 0 && (entry = readdir(list)) != NULL)
         if (sscanf(entry->d_name, "agent-%ld-%llu", &pid, &inode) == 2 && inode == own && pid > 0 &&
             kill((pid_t)pid, 0) != 0 && errno == ESRCH)
             (void)unlinkat(folder, entry->d_name, 0);
@@ -93,8 +91,9 @@ static int listen_in(struct culet_agent_socket *opened, const char *base, int sw
         return 0;
     if (sweep)
         sweep_folder(folder);
+    else
+        close(folder);
     length = snprintf(address.sun_path, size, "%s/" FOLDER "/agent-%ld-%llu", base, (long)getpid(), namespace_inode());
-    close(folder);
     if (length < 0 || (size_t)length >= size)
         return 0;
     (void)unlink(address.sun_path); /* of an earlier process with this PID */
