@@ -99,10 +99,10 @@ class ReadingTest < Minitest::Test
 
   def test_what_cannot_be_read_is_missing
     root = new_folder
-    assert_empty Culet::Reading.read(root, [nil, "#{root}/none", nil, nil, root]).keys.grep_v(/_time\z/)
+    assert_empty Culet::Reading.read(root, [nil, "#{root}/none", nil, root]).keys.grep_v(/_time\z/)
     File.write("#{root}/statm", "-5 x")
     File.write("#{root}/smaps_rollup", "Pss:\nPss_Dirty: 7 kB\n")
-    assert_empty Culet::Reading.read(root, Array.new(5, "#{root}/statm")).keys.grep_v(/_time\z/)
+    assert_empty Culet::Reading.read(root, Array.new(4, "#{root}/statm")).keys.grep_v(/_time\z/)
   end
 
   # What is left of it after a cut would be the path of another file.
@@ -112,8 +112,8 @@ class ReadingTest < Minitest::Test
     FileUtils.mkdir_p(folder)
     path = File.join(folder, "c" * (510 - folder.bytesize))
     File.write(path, "5")
-    assert_equal 5, Culet::Reading.read(root, [path, nil, nil, nil, nil])["group_charged_bytes"]
-    assert_nil Culet::Reading.read(root, ["#{path}d", nil, nil, nil, nil])["group_charged_bytes"]
+    assert_equal 5, Culet::Reading.read(root, [path, nil, nil, nil])["group_charged_bytes"]
+    assert_nil Culet::Reading.read(root, ["#{path}d", nil, nil, nil])["group_charged_bytes"]
   end
 
   # A record of the black box has the members in this order.

@@ -141,8 +141,8 @@ end
 class AutopsyControlGroupTest < Minitest::Test
   include TestHelper
 
-  NAMES = { 2 => %w[memory.current memory.max memory.stat memory.events memory.pressure],
-            1 => ["memory.usage_in_bytes", "memory.limit_in_bytes", "memory.stat", "memory.oom_control", nil] }.freeze
+  NAMES = { 2 => %w[memory.current memory.max memory.stat memory.events],
+            1 => %w[memory.usage_in_bytes memory.limit_in_bytes memory.stat memory.oom_control] }.freeze
 
   def setup = @root = new_folder
 
@@ -164,8 +164,8 @@ class AutopsyControlGroupTest < Minitest::Test
   end
 
   def test_no_group_that_counts_memory
-    [[2, ""], [2, "3:cpu:/\n"], [2, "damaged"], [1, "0::/\n"], [2, "0::/../..\n"]].each { |version, groups| assert_equal [nil] * 5, find(version, groups) }
-    assert_equal [nil] * 5, Culet::MemoryGroup.files(root: File.join(@root, "none"))
+    [[2, ""], [2, "3:cpu:/\n"], [2, "damaged"], [1, "0::/\n"], [2, "0::/../..\n"]].each { |version, groups| assert_equal [nil] * 4, find(version, groups) }
+    assert_equal [nil] * 4, Culet::MemoryGroup.files(root: File.join(@root, "none"))
   end
 
   private
@@ -175,11 +175,11 @@ class AutopsyControlGroupTest < Minitest::Test
   def tree(version, limits)
     limits.each do |group, limit|
       FileUtils.mkdir_p(File.join(mount, group))
-      NAMES.fetch(version).compact.each { |name| File.write(File.join(mount, group, name), name.match?(/max|limit/) ? "#{limit}\n" : "0\n") }
+      NAMES.fetch(version).each { |name| File.write(File.join(mount, group, name), name.match?(/max|limit/) ? "#{limit}\n" : "0\n") }
     end
   end
 
-  def paths(version, group) = NAMES.fetch(version).map { |name| name && File.join(mount, *[group].reject(&:empty?), name) }
+  def paths(version, group) = NAMES.fetch(version).map { |name| File.join(mount, *[group].reject(&:empty?), name) }
 
   # @return [Array<String, nil>] what is found by a /proc of this tree
   def find(version, groups, root: "/")

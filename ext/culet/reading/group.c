@@ -1,8 +1,5 @@
 #include "reading/group.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define STAT_BYTES 16384 /* of memory.stat, which version 2 keeps extending */
 
 uint64_t culet_group_used(uint64_t charged, uint64_t reclaimable)
@@ -36,16 +33,4 @@ uint64_t culet_group_kills(const struct culet_group *group)
 
     return culet_kernel_file_read(&group->kills, text, sizeof(text)) ? culet_number_of(text, "oom_kill")
                                                                      : CULET_UNKNOWN;
-}
-
-/* "some avg10=1.23 ..." */
-uint64_t culet_group_stall(const struct culet_group *group)
-{
-    char text[256], *at, *end;
-    uint64_t whole;
-
-    if (!culet_kernel_file_read(&group->pressure, text, sizeof(text)) || (at = strstr(text, "avg10=")) == NULL)
-        return CULET_UNKNOWN;
-    whole = strtoull(at + strlen("avg10="), &end, 10);
-    return whole * 100 + (*end == '.' && end[1] >= '0' && end[1] <= '9' ? (uint64_t)(end[1] - '0') * 10 : 0);
 }

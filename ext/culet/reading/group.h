@@ -5,11 +5,10 @@
 
 /* `charged`, `limit` and `stat` are of the group whose limit counts; `kills` is of the process's own. */
 struct culet_group {
-    struct culet_kernel_file charged;  /* memory.current, memory.usage_in_bytes */
-    struct culet_kernel_file limit;    /* memory.max, memory.limit_in_bytes */
-    struct culet_kernel_file stat;     /* memory.stat */
-    struct culet_kernel_file kills;    /* memory.events, memory.oom_control */
-    struct culet_kernel_file pressure; /* memory.pressure; version 1 has none */
+    struct culet_kernel_file charged; /* memory.current, memory.usage_in_bytes */
+    struct culet_kernel_file limit;   /* memory.max, memory.limit_in_bytes */
+    struct culet_kernel_file stat;    /* memory.stat */
+    struct culet_kernel_file kills;   /* memory.events, memory.oom_control */
 };
 
 /* The used bytes of the limit: the charged bytes less those that the kernel reclaims before it kills. Charged bytes
@@ -22,6 +21,3 @@ uint64_t culet_group_reclaimable(const struct culet_group *group);
 
 /* Processes of the group that the kernel has killed for lack of memory, or CULET_UNKNOWN. */
 uint64_t culet_group_kills(const struct culet_group *group);
-
-/* The part of the last ten seconds in which some thread waited for memory, in hundredths of a percent; or CULET_UNKNOWN. */
-uint64_t culet_group_stall(const struct culet_group *group);

@@ -10,7 +10,7 @@
 #include "reading/process.h"
 #include "reading/ruby_stats.h"
 
-#define GROUP_FILES 5
+#define GROUP_FILES 4
 
 const char *const culet_reading_names[CULET_READING_FIELDS] = {
     "resident_bytes",
@@ -184,7 +184,6 @@ void culet_reader_group(struct culet_reader *reader)
 {
     reader->reading.group_limit = culet_kernel_file_number(&reader->group.limit);
     reader->reading.group_kills = culet_group_kills(&reader->group);
-    reader->reading.group_stall = culet_group_stall(&reader->group);
 }
 
 /* ---- Culet::Reading ---- */
@@ -208,8 +207,7 @@ struct culet_group culet_group_of(VALUE files)
     return (struct culet_group){.charged = file_of(rb_ary_entry(files, 0)),
                                 .limit = file_of(rb_ary_entry(files, 1)),
                                 .stat = file_of(rb_ary_entry(files, 2)),
-                                .kills = file_of(rb_ary_entry(files, 3)),
-                                .pressure = file_of(rb_ary_entry(files, 4))};
+                                .kills = file_of(rb_ary_entry(files, 3))};
 }
 
 static VALUE hash_of(const struct culet_reading *reading)

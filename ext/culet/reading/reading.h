@@ -21,7 +21,7 @@ struct culet_reading {
     uint64_t ruby_time, live_slots, slots, ruby_pages;               /* of the next eight, too; ruby_pages: bytes */
     uint64_t collections, major_gcs, malloc_increase, oldmalloc_increase, allocated_objects;
     uint64_t group_charged, group_limit, group_reclaimable, group_kills;
-    uint64_t group_stall;     /* 1/100 % of the time */
+    uint64_t group_stall;     /* of earlier versions; CULET_UNKNOWN */
     uint64_t running, events; /* requests and jobs that run; that have begun since the start */
     uint64_t profile_bytes;   /* what the memory profile estimates as live */
     uint64_t processor_time;  /* of the black box, nanoseconds */
@@ -77,7 +77,7 @@ uint64_t culet_last_resident_bytes(void);
 /* The charged bytes; what can be reclaimed of them at its pace. */
 void culet_reader_group_used(struct culet_reader *reader, struct culet_pace pace);
 
-/* The limit, kills and stall of the group. */
+/* The limit and kills of the group. */
 void culet_reader_group(struct culet_reader *reader);
 
 /* ---- in Ruby ---- */
@@ -88,6 +88,6 @@ void culet_reader_group(struct culet_reader *reader);
  *   read(folder, files) */
 void culet_init_reading(VALUE culet);
 
-/* The group of files: paths as of Culet::MemoryGroup.files (charged, limit, statistics, kills, pressure), nil where there
- * is none. A path that is too long leads to no file. May raise. */
+/* The group of files: paths as of Culet::MemoryGroup.files (charged, limit, statistics, kills), nil where there is none.
+ * A path that is too long leads to no file. May raise. */
 struct culet_group culet_group_of(VALUE files);

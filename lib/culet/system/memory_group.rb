@@ -45,14 +45,14 @@ module Culet
       # that its own group counts: version 1 counts them nowhere else.
       #
       # @param root [String] as above
-      # @return [Array<String, nil>] the files of use, limit, statistics, kills and pressure; all nil if the process is
-      #   in no group that counts memory
+      # @return [Array<String, nil>] the files of use, limit, statistics and kills; all nil if the process is in no
+      #   group that counts memory
       def files(root: "/")
         own, = own(root: root)
-        return Array.new(5) unless own
+        return Array.new(4) unless own
 
         group = tightest(root: root).first || own
-        [group.usage_file, group.limit_file, group.stat_file, own.kills_file, group.pressure_file]
+        [group.usage_file, group.limit_file, group.stat_file, own.kills_file]
       end
 
       # Finds a group by the name of its count of kills, which anyone may have written: each part of the path is looked
