@@ -60,21 +60,20 @@ static void *require(const char *name)
 bool culet_next_find(void)
 {
     static _Thread_local bool busy;
-    struct culet_next found;
 
     if (busy)
         return false;
     busy = true;
-    found.malloc = (void *(*)(size_t))require("malloc");
-    found.free = (void (*)(void *))require("free");
-    found.calloc = (void *(*)(size_t, size_t))require("calloc");
-    found.realloc = (void *(*)(void *, size_t))require("realloc");
-    found.memalign = (void *(*)(size_t, size_t))require("memalign");
-    found.aligned_alloc = (void *(*)(size_t, size_t))require("aligned_alloc");
-    found.posix_memalign = (int (*)(void **, size_t, size_t))require("posix_memalign");
-    found.free_sized = (void (*)(void *, size_t))find("free_sized");
-    found.free_aligned_sized = (void (*)(void *, size_t, size_t))find("free_aligned_sized");
-    culet_next = found;
+    culet_next.free = (void (*)(void *))require("free");
+    culet_next.calloc = (void *(*)(size_t, size_t))require("calloc");
+    culet_next.realloc = (void *(*)(void *, size_t))require("realloc");
+    culet_next.memalign = (void *(*)(size_t, size_t))require("memalign");
+    culet_next.aligned_alloc = (void *(*)(size_t, size_t))require("aligned_alloc");
+    culet_next.posix_memalign = (int (*)(void **, size_t, size_t))require("posix_memalign");
+    culet_next.free_sized = (void (*)(void *, size_t))find("free_sized");
+    culet_next.free_aligned_sized = (void (*)(void *, size_t, size_t))find("free_aligned_sized");
+    /* The last: culet_next_ready looks at it, also in another thread. */
+    __atomic_store_n(&culet_next.malloc, (void *(*)(size_t))require("malloc"), __ATOMIC_RELEASE);
     busy = false;
     return true;
 }
