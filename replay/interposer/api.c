@@ -57,17 +57,10 @@ EXPORT void *malloc(size_t bytes)
     return block;
 }
 
-static bool is_early(const void *block)
-{
-    const char *end;
-
-    return culet_early_owns(block, &end);
-}
-
 /* False where the next allocator must not free the block. */
 static bool begin_free(const void *block)
 {
-    if (!block || __builtin_expect(is_early(block), 0) || __builtin_expect(!culet_next_ready(), 0))
+    if (!block || __builtin_expect(culet_early_left(block) != 0, 0) || __builtin_expect(!culet_next_ready(), 0))
         return false;
     culet_hook_free(block);
     return true;
@@ -117,14 +110,11 @@ EXPORT void *calloc(size_t count, size_t bytes)
 /* The size of an early block is not known: copies up to the end of early memory. */
 static void *copy_early(const void *block, size_t bytes)
 {
-    const char *end;
+    size_t readable = culet_early_left(block);
     void *copy = malloc(bytes);
 
-    culet_early_owns(block, &end);
-    if (copy) {
-        size_t readable = (size_t)(end - (const char *)block);
+    if (copy)
         memcpy(copy, block, bytes < readable ? bytes : readable);
-    }
     return copy;
 }
 
@@ -132,7 +122,7 @@ EXPORT void *realloc(void *block, size_t bytes)
 {
     if (!block)
         return malloc(bytes);
-    if (__builtin_expect(is_early(block) || !culet_next_ready(), 0))
+    if (__builtin_expect(culet_early_left(block) != 0 || !culet_next_ready(), 0))
         return copy_early(block, bytes);
 
     uint64_t before = culet_hook_before_realloc(block);

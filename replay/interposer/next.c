@@ -30,12 +30,11 @@ void *culet_early_malloc(size_t bytes, size_t alignment)
     return early + start;
 }
 
-bool culet_early_owns(const void *block, const char **end)
+size_t culet_early_left(const void *block)
 {
-    if ((uintptr_t)block - (uintptr_t)early >= sizeof early)
-        return false;
-    *end = early + sizeof early;
-    return true;
+    uintptr_t offset = (uintptr_t)block - (uintptr_t)early;
+
+    return offset < sizeof early ? sizeof early - offset : 0;
 }
 
 static void *find(const char *name)

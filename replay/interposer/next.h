@@ -29,5 +29,5 @@ static inline bool culet_next_ready(void)
 /* Zeroed memory for the lookup, 16 KiB in all, never freed; NULL when it is used up. */
 void *culet_early_malloc(size_t bytes, size_t alignment);
 
-/* Whether culet_early_malloc returned the block; its size is unknown, but it ends before `*end`. */
-bool culet_early_owns(const void *block, const char **end);
+/* The bytes up to the end of that memory, which a block of it has at most; 0: culet_early_malloc did not return it. */
+size_t culet_early_left(const void *block);
