@@ -93,10 +93,12 @@ int culet_file_write(int fd, const void *bytes, size_t count, uint64_t offset)
         return EFBIG;
     while (done < count) {
         ssize_t put = pwrite(fd, (const char *)bytes + done, count - done, (off_t)(offset + done));
-        if (put <= 0 && errno != EINTR)
-            return put < 0 ? errno : EIO;
+        if (put == 0)
+            return EIO;
         if (put > 0)
             done += (size_t)put;
+        else if (errno != EINTR)
+            return errno;
     }
     return 0;
 }

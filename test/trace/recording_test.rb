@@ -281,6 +281,16 @@ class RecordingTest < Minitest::Test
   end
 
   # Blocks of all threads, in every state, at every fork.
+  # A write that writes nothing leaves errno as an earlier call has set it.
+  def test_a_file_that_takes_nothing_stops_the_recording_and_not_the_program
+    library = compile("#include <errno.h>\nssize_t pwrite(int fd, const void *bytes, size_t count, off_t at) { errno = EINTR; return 0; }\n" \
+                      "ssize_t pwrite64(int fd, const void *bytes, size_t count, off_t at) { errno = EINTR; return 0; }", "-shared", "-fPIC", name: "nothing.so")
+    recorder = Culet::Native.preloadable("replay", "culet-trace.so")
+    out, err = assert_success(compile("free(malloc(1001)); puts(\"done\");"), env: NEUTRAL.merge("LD_PRELOAD" => "#{recorder}:#{library}", "CULET_TRACE_FILE" => path))
+    assert_equal "done\n", out
+    assert_match(/\Aculet: cannot record process \d+: .*t\.trace: Input\/output error\n\z/, err)
+  end
+
   def test_forks_among_threads_that_allocate
     skip_unless_all
 
