@@ -1,6 +1,7 @@
 #include "comparison/comparison.h"
 
 #include <string.h>
+#include <sys/param.h>
 
 #include "comparison/malloc_blocks.h"
 #include "comparison/ruby_pages.h"
@@ -175,16 +176,6 @@ static void take_extents(struct comparison *comparison, VALUE unshared, VALUE re
 
 /* ---- pages ---- */
 
-static uint64_t lower(uint64_t one, uint64_t other)
-{
-    return one < other ? one : other;
-}
-
-static uint64_t higher(uint64_t one, uint64_t other)
-{
-    return one > other ? one : other;
-}
-
 /* Lists the addresses of differing words on a page. Returns how many. */
 static size_t differing(const struct comparison *comparison, uint64_t from, const char *here, const char *there)
 {
@@ -225,7 +216,7 @@ static unsigned malloc_pages(struct comparison *comparison, uint64_t from, uint6
     for (size_t index = comparison->next_region;
          index < comparison->region_count && comparison->regions[index].first < to; index++) {
         const struct region *region = &comparison->regions[index];
-        uint64_t first = higher(region->first, from), past = lower(region->past, to);
+        uint64_t first = MAX(region->first, from), past = MIN(region->past, to);
         size_t begin;
 
         for (; at < count && words[at] < first; at++)
@@ -256,7 +247,7 @@ static void compare_page(struct comparison *comparison, uint64_t from, const cha
     for (size_t index = comparison->next_page; index < process->page_count && process->pages[index].address < to;
          index++) {
         const struct comparison_heap_page *page = &process->pages[index];
-        uint64_t first = higher(page->address, from), past = lower(page->address + process->page_bytes, to);
+        uint64_t first = MAX(page->address, from), past = MIN(page->address + process->page_bytes, to);
         size_t begin;
 
         covered += past - first;
@@ -328,7 +319,7 @@ static void compare(struct comparison *comparison, uint64_t old_bits, int classe
     for (size_t index = 0; index < comparison->unshared_count; index++) {
         const struct comparison_extent *extent = &comparison->unshared[index];
         for (uint64_t first = extent->first; first < extent->past; first += WINDOW_BYTES) {
-            compare_window(comparison, first, lower(first + WINDOW_BYTES, extent->past));
+            compare_window(comparison, first, MIN(first + WINDOW_BYTES, extent->past));
             rb_thread_check_ints();
         }
     }
@@ -408,7 +399,7 @@ static VALUE call(VALUE self, VALUE here, VALUE there, VALUE unshared, VALUE reg
     comparison->bytes = xmalloc2(2, WINDOW_BYTES);
     comparison->words = xmalloc(comparison->page_bytes);
     comparison->rest = xmalloc(comparison->page_bytes);
-    ruby_bytes = (size_t)higher(comparison->here.page_bytes, comparison->there.page_bytes);
+    ruby_bytes = (size_t)MAX(comparison->here.page_bytes, comparison->there.page_bytes);
     if (ruby_bytes > MAX_HEAP_PAGE)
         rb_raise(rb_eArgError, "invalid size of Ruby's heap pages");
     comparison->ruby.here = xmalloc(ruby_bytes + 1);

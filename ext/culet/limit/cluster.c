@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/param.h>
 #include <unistd.h>
 
 #include "reading/clock.h"
@@ -193,22 +194,17 @@ static double copied_part(const struct culet_cluster *cluster)
     return cluster->faulted_bytes > 0 ? cluster->copied_bytes / cluster->faulted_bytes : FIRST_COPIED;
 }
 
-static uint64_t least(uint64_t one, uint64_t other)
-{
-    return one < other ? one : other;
-}
-
 /* The bytes that it alone maps. It cannot copy more than it shared. */
 static int64_t private_bytes(const struct culet_cluster *cluster, const struct culet_cluster_member *member)
 {
     uint64_t copied = member->early + (uint64_t)((double)member->faulted * copied_part(cluster));
 
-    return (int64_t)(member->private + least(copied, member->shared)) + member->grown;
+    return (int64_t)(member->private + MIN(copied, member->shared)) + member->grown;
 }
 
 static double doubt(const struct culet_cluster *cluster, const struct culet_cluster_member *member)
 {
-    uint64_t early = least(member->early, member->shared), later = least(member->faulted, member->shared - early);
+    uint64_t early = MIN(member->early, member->shared), later = MIN(member->faulted, member->shared - early);
 
     return (double)early * EARLY_DOUBT + (double)later * (DOUBT + COPIED_DOUBT * copied_part(cluster)) +
            (member->file_grown > 0 ? (double)member->file_grown * FILE_DOUBT : 0);
@@ -221,7 +217,7 @@ static void add_up(struct culet_cluster *cluster)
     for (unsigned i = 0; i < cluster->count; i++)
         if (!cluster->members[i].ended)
             total += private_bytes(cluster, &cluster->members[i]);
-    cluster->total = total > 0 ? (uint64_t)total : 0;
+    cluster->total = (uint64_t)MAX(total, 0);
 }
 
 /* ---- walks ---- */
@@ -235,26 +231,23 @@ static uint64_t private_of(const struct culet_rollup *rollup)
 static uint64_t shared_anonymous(const struct culet_rollup *rollup)
 {
     uint64_t shared = rollup->shared_clean + rollup->shared_dirty;
-    uint64_t files = rollup->resident - least(rollup->resident, rollup->anonymous);
+    uint64_t files = rollup->resident - MIN(rollup->resident, rollup->anonymous);
 
-    files -= least(files, rollup->private_clean);
-    return shared - least(shared, files);
+    files -= MIN(files, rollup->private_clean);
+    return shared - MIN(shared, files);
 }
 
 /* Learns the share of copies among the faults since the last walk. Not for a parent, whose pages become private as its
  * workers copy them. */
 static void learn(struct culet_cluster *cluster, const struct culet_cluster_member *member, uint64_t private)
 {
-    uint64_t early = least(member->early, member->shared);
+    uint64_t early = MIN(member->early, member->shared);
     double copied = (double)private - (double)member->private - (double)member->grown - (double)early;
 
     if (member->faulted < LEAST_FAULTED || early == member->shared ||
         (member == cluster->members && cluster->count > 1))
         return;
-    if (copied < 0)
-        copied = 0;
-    if (copied > (double)member->faulted)
-        copied = (double)member->faulted;
+    copied = MAX(0, MIN(copied, (double)member->faulted));
     cluster->copied_bytes = cluster->copied_bytes / 2 + copied;
     cluster->faulted_bytes = cluster->faulted_bytes / 2 + (double)member->faulted;
 }
@@ -278,7 +271,7 @@ static uint64_t walk(struct culet_cluster *cluster, struct culet_cluster_member 
     member->shared = shared_anonymous(&rollup);
     member->grown = member->file_grown = 0;
     member->early = member->faulted = 0;
-    return rollup.proportional - least(rollup.proportional, private_of(&rollup));
+    return rollup.proportional - MIN(rollup.proportional, private_of(&rollup));
 }
 
 static double walk_costs(const struct culet_cluster *cluster, const struct culet_cluster_member *member)
@@ -411,9 +404,7 @@ static void look(struct culet_cluster *cluster, double time)
 
 static void fund(struct culet_cluster *cluster, double time)
 {
-    cluster->funds += (time - cluster->funded_at) * CULET_CLUSTER_SHARE;
-    if (cluster->funds > CULET_CLUSTER_FUNDS)
-        cluster->funds = CULET_CLUSTER_FUNDS;
+    cluster->funds = MIN(cluster->funds + (time - cluster->funded_at) * CULET_CLUSTER_SHARE, CULET_CLUSTER_FUNDS);
     cluster->funded_at = time;
 }
 

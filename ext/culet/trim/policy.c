@@ -1,14 +1,6 @@
 #include "trim/policy.h"
 
-static double lower(double one, double other)
-{
-    return one < other ? one : other;
-}
-
-static double higher(double one, double other)
-{
-    return one > other ? one : other;
-}
+#include <sys/param.h>
 
 void culet_trim_policy_record(struct culet_trim_policy *policy, double ended, double seconds, uint64_t before,
                               uint64_t after)
@@ -31,7 +23,7 @@ uint64_t culet_trim_policy_refaulted(const struct culet_trim_policy *policy, uin
 {
     uint64_t grown = resident > policy->resident_bytes ? resident - policy->resident_bytes : 0;
 
-    return grown < policy->returned_bytes ? grown : policy->returned_bytes;
+    return MIN(grown, policy->returned_bytes);
 }
 
 /* Whether the resident memory has grown so much since the last trim that its result no longer counts. */
@@ -55,9 +47,8 @@ double culet_trim_policy_interval(const struct culet_trim_policy *policy, uint64
     if (policy->unproductive > 1 && !has_grown(policy, resident, policy->resident_bytes))
         seconds *= (double)(1U << (policy->unproductive - 1));
     seconds *= (double)(1U << policy->ineffective);
-    return higher(
-        policy->settings.interval_seconds,
-        lower(CULET_TRIM_MAX_INTERVAL_SECONDS, higher(seconds, CULET_TRIM_COST_SHARE * cost(policy, resident))));
+    seconds = MAX(seconds, CULET_TRIM_COST_SHARE * cost(policy, resident));
+    return MAX(policy->settings.interval_seconds, MIN(CULET_TRIM_MAX_INTERVAL_SECONDS, seconds));
 }
 
 int culet_trim_policy_is_idle(double idle_since, double time)
@@ -71,11 +62,11 @@ double culet_trim_policy_due(const struct culet_trim_policy *policy, uint64_t re
 
     if (policy->ended == 0)
         return swept ? idle_since : due;
-    due = higher(due, policy->ended + lower(CULET_TRIM_IDLE_MAX_INTERVAL_SECONDS,
-                                            CULET_TRIM_IDLE_COST_SHARE * cost(policy, resident)));
+    due = MAX(due, policy->ended +
+                       MIN(CULET_TRIM_IDLE_MAX_INTERVAL_SECONDS, CULET_TRIM_IDLE_COST_SHARE * cost(policy, resident)));
     if (swept)
-        due = lower(due, policy->ended + culet_trim_policy_interval(policy, resident));
-    return higher(due, policy->ended + policy->settings.interval_seconds);
+        due = MIN(due, policy->ended + culet_trim_policy_interval(policy, resident));
+    return MAX(due, policy->ended + policy->settings.interval_seconds);
 }
 
 int culet_trim_policy_is_ineffective(const struct culet_trim_policy *policy, uint64_t resident)
