@@ -59,25 +59,15 @@ static void add_new(struct culet_cluster_member *member, pid_t pid)
     *member = (struct culet_cluster_member){.pid = pid};
 }
 
-static int reserve(struct culet_cluster *cluster, unsigned count)
-{
-    struct culet_cluster_member *members = realloc(cluster->members, count * sizeof(*members));
-
-    if (members == NULL)
-        return ENOMEM;
-    cluster->members = members;
-    return 0;
-}
-
 void culet_cluster_reset(struct culet_cluster *cluster)
 {
-    struct culet_cluster_member *members = cluster->members;
+    struct culet_cluster_member *members = cluster->members ? cluster->members : malloc(sizeof(*members));
 
     *cluster = (struct culet_cluster){
         .members = members, .funds = CULET_CLUSTER_FIRST_FUNDS, .funded_at = now(), .walk_costs = FIRST_WALK_COSTS};
-    if (members == NULL && reserve(cluster, 1) != 0)
+    if (members == NULL)
         return;
-    add_new(cluster->members, getpid());
+    add_new(members, getpid());
     cluster->count = 1;
 }
 
