@@ -33,8 +33,7 @@ static int fail(const char *what, const char *why)
     if (!failed) {
         length = snprintf(words, sizeof(words), "culet: the recording of requires stops: cannot %s in %s: %s\n", what,
                           folder, why);
-        if (write(STDERR_FILENO, words, (size_t)length) < 0)
-            failed = 2; /* stderr is closed */
+        (void)culet_write_all(STDERR_FILENO, words, (size_t)length);
     }
     failed = 1;
     is_open = 0;
