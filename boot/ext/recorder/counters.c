@@ -14,7 +14,6 @@ typedef void read_function(struct culet_syscall_counts *calls);
 static read_function *read_syscall_counts;
 static culet_heap_memsize_function *slot_bytes;
 static int follows_objects;
-static VALUE key_objects; /* Symbol for rb_gc_stat: objects allocated so far; 0: the collector does not count them */
 
 static __thread struct culet_counters recorder;    /* used by the recorder itself */
 static __thread struct culet_counters pause_start; /* the counters when the current pause started */
@@ -43,7 +42,7 @@ int culet_counters_start(int follow_objects)
 
     read_syscall_counts = reader;
     slot_bytes = culet_heap_slot_size();
-    key_objects = culet_ruby_stat_key("total_allocated_objects");
+    culet_ruby_stats_prepare();
     if (follow_objects) {
         tracepoint = rb_tracepoint_new(0, RUBY_INTERNAL_EVENT_NEWOBJ, on_object, NULL);
         rb_gc_register_mark_object(tracepoint);
@@ -72,7 +71,7 @@ static struct culet_counters raw(void)
     counters.paths = calls.paths;
     counters.failed_paths = calls.failed_paths;
     if (!follows_objects) {
-        counters.objects = key_objects != 0 ? rb_gc_stat(key_objects) : 0;
+        counters.objects = culet_ruby_stat_now(CULET_RUBY_OBJECTS); /* CULET_UNKNOWN, too: differences count */
         counters.object_bytes = counters.objects * 5 * sizeof(VALUE);
     }
     return counters;

@@ -22,20 +22,17 @@ static struct culet_limit_state *const state = &culet_limit_state;
 static struct {
     struct culet_steering steering;
     struct culet_forecast forecast;
-    size_t steered_at; /* number of the last collection that was steered after */
-    uint64_t added;    /* to Ruby's count of allocated bytes since the last collection */
+    uint64_t steered_at; /* number of the last collection that was steered after */
+    uint64_t added;      /* to Ruby's count of allocated bytes since the last collection */
     void (*request_steering)(void);
     struct culet_backoff collecting; /* forced collections */
     struct culet_backoff swept;      /* trims after collections */
     struct culet_backoff forecasts;  /* collections before the heap grows */
     _Atomic double forecast_until;   /* until then collections are not brought forward, by any thread */
-} collector = {.steered_at = SIZE_MAX};
+} collector = {.steered_at = CULET_UNKNOWN};
 
-static VALUE key_number; /* Symbol for rb_gc_stat: collections so far */
-static VALUE key_count;  /* Symbol for rb_gc_stat: bytes allocated since the last collection */
 static VALUE key_malloc; /* Symbol for rb_gc_stat: bytes allocated so far; 0: this Ruby has no such total */
-static VALUE key_free;   /* Symbol for rb_gc_stat: free slots; 0: this collector has none */
-static VALUE key_total;  /* Symbol for rb_gc_stat: objects allocated so far */
+static VALUE key_free;   /* Symbol for rb_gc_stat: free slots; 0: this collector has none, or no total of objects */
 static VALUE key_limit;  /* Symbol for rb_gc_stat: bytes until Ruby collects; 0: this collector has no such limit */
 
 static VALUE start_event; /* the TracePoint of `on_start`, enabled while the budget is not Ruby's */
@@ -70,13 +67,13 @@ static uint64_t wanted_count(void)
 /* Ruby 4.1 counts below zero where more was freed than allocated, and reports zero then. */
 static void raise_count(void)
 {
-    uint64_t wanted = wanted_count(), count = rb_gc_stat(key_count);
+    uint64_t wanted = wanted_count(), count = culet_ruby_stat_now(CULET_RUBY_MALLOC_INCREASE);
 
     if (count >= wanted)
         return;
     for (int step = 0; count == 0 && step < MOST_STEPS; step++) {
         add((int64_t)rb_gc_stat(key_limit));
-        count = rb_gc_stat(key_count);
+        count = culet_ruby_stat_now(CULET_RUBY_MALLOC_INCREASE);
     }
     add((int64_t)(wanted - count));
 }
@@ -156,7 +153,7 @@ static void collect(uint64_t limit)
 static void collect_before_growth(uint64_t limit)
 {
     uint64_t most = culet_limit_part(limit, CULET_FORECAST_MOST), free = rb_gc_stat(key_free), used, freed;
-    uint64_t growth = culet_forecast_growth(&collector.forecast, rb_gc_stat(key_total), free);
+    uint64_t growth = culet_forecast_growth(&collector.forecast, culet_ruby_stat_now(CULET_RUBY_OBJECTS), free);
     double began = culet_clock_seconds(CLOCK_MONOTONIC), ended;
 
     if (growth == 0 || began < atomic_load(&collector.forecasts.soonest))
@@ -210,15 +207,15 @@ void culet_collector_steer(void)
 
     if (active || !culet_limit_watched() || key_limit == 0)
         return;
-    if (collector.steering.tight && key_free != 0 && key_total != 0) {
+    if (collector.steering.tight && key_free != 0) {
         active = 1;
         collect_before_growth(limit);
         active = 0;
     }
     /* a collection requests it at its start and when it marks; once is enough */
-    if (collector.steered_at == rb_gc_stat(key_number))
+    if (collector.steered_at == culet_ruby_stat_now(CULET_RUBY_COLLECTIONS))
         return;
-    collector.steered_at = rb_gc_stat(key_number);
+    collector.steered_at = culet_ruby_stat_now(CULET_RUBY_COLLECTIONS);
     ruby = rb_gc_stat(key_limit);
     if (culet_steering_far(&collector.steering, limit, atomic_load(&state->used), ruby))
         return;
@@ -243,7 +240,7 @@ void culet_collector_request(void)
 
 void culet_collector_reset(void)
 {
-    collector.steered_at = SIZE_MAX;
+    collector.steered_at = CULET_UNKNOWN;
 }
 
 void culet_collector_stop(void)
@@ -260,13 +257,12 @@ struct culet_collector_counts culet_collector_counts(void)
 void culet_collector_prepare(void (*request_steering)(void))
 {
     key_limit = culet_ruby_stat_key("malloc_increase_bytes_limit");
-    key_number = culet_ruby_stat_key("count");
-    key_count = culet_ruby_stat_key("malloc_increase_bytes");
     key_malloc = culet_ruby_stat_key("total_malloc_bytes");
-    if (key_count == 0 || key_number == 0)
+    if (culet_ruby_stat_now(CULET_RUBY_MALLOC_INCREASE) == CULET_UNKNOWN ||
+        culet_ruby_stat_now(CULET_RUBY_COLLECTIONS) == CULET_UNKNOWN)
         key_limit = 0;
-    key_free = culet_ruby_stat_key("heap_free_slots");
-    key_total = culet_ruby_stat_key("total_allocated_objects");
+    if (culet_ruby_stat_now(CULET_RUBY_OBJECTS) != CULET_UNKNOWN)
+        key_free = culet_ruby_stat_key("heap_free_slots");
     collector.request_steering = request_steering;
     start_event = rb_tracepoint_new(0, RUBY_INTERNAL_EVENT_GC_START, on_start, NULL);
     rb_gc_register_mark_object(start_event);

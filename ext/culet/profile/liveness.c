@@ -8,6 +8,7 @@
 #include "profile/active_profile.h"
 #include "profile/windows.h"
 #include "reading/clock.h"
+#include "reading/ruby_stats.h"
 
 #define ADDED 1024        /* samples that are not yet in the map; beyond, none are taken */
 #define CHECK_SHARE 2000  /* a check of all samples may take this part of the time */
@@ -29,7 +30,7 @@ static struct {
     size_t removals;           /* changes other than of a new sample at the end */
     struct added added[ADDED]; /* the last of `samples`; their objects are marked */
     size_t added_count;
-    size_t collections; /* GC.count at the last check */
+    uint64_t collections; /* by the last check; CULET_UNKNOWN: Ruby does not count them */
     double checked;
     double check_seconds; /* of the last one */
 } liveness;
@@ -38,7 +39,6 @@ static VALUE thread;   /* Qnil: none was started */
 static VALUE weak_map; /* object => number of its sample */
 static VALUE weak_map_class;
 static ID id_store, id_each_value;
-static VALUE key_count; /* of GC.stat; 0: not counted */
 
 /* ---- GC roots ---- */
 
@@ -173,8 +173,7 @@ void culet_liveness_check(void)
         return;
     store_added();
     liveness.checked = culet_clock_seconds(CLOCK_MONOTONIC);
-    if (key_count != 0)
-        liveness.collections = rb_gc_stat(key_count);
+    liveness.collections = culet_ruby_stat_now(CULET_RUBY_COLLECTIONS);
     check_samples();
     liveness.check_seconds = culet_seconds_since(liveness.checked);
 }
@@ -185,7 +184,8 @@ static bool check_is_due(void)
     double since = culet_seconds_since(liveness.checked);
 
     return liveness.count > 0 && since > CHECK_SECONDS && since > liveness.check_seconds * CHECK_SHARE &&
-           (key_count == 0 || rb_gc_stat(key_count) != liveness.collections);
+           (liveness.collections == CULET_UNKNOWN ||
+            culet_ruby_stat_now(CULET_RUBY_COLLECTIONS) != liveness.collections);
 }
 
 /* ---- addresses ---- */
@@ -328,7 +328,7 @@ void culet_liveness_end(void)
     liveness.ended = true;
 }
 
-void culet_init_profile_liveness(VALUE count)
+void culet_init_profile_liveness(void)
 {
     static const char root;
 
@@ -337,7 +337,6 @@ void culet_init_profile_liveness(VALUE count)
     rb_gc_register_mark_object(weak_map_class);
     id_store = rb_intern("[]=");
     id_each_value = rb_intern("each_value");
-    key_count = count;
     /* not NULL, or Ruby does not mark it */
     rb_gc_register_mark_object(TypedData_Wrap_Struct(rb_cObject, &roots_type, (void *)&root));
 }

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /* `count`: the Symbol of GC.stat for the number of collections, or 0. */
-void culet_init_profile_liveness(VALUE count);
+void culet_init_profile_liveness(void);
 
 /* Forgets all samples. Requires the GVL. May raise. */
 void culet_liveness_start(void);

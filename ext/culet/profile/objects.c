@@ -64,7 +64,6 @@ static struct {
 
 static struct culet_texts types = CULET_INTERNED_EMPTY;
 static VALUE hook;                             /* TracePoint */
-static VALUE key_allocated;                    /* of GC.stat */
 static culet_heap_memsize_function *slot_size; /* NULL: all slots have the size below */
 static size_t base_slot_bytes;
 
@@ -243,18 +242,11 @@ uint64_t culet_objects_write_types(struct culet_buffer *buffer, const culet_inte
     return culet_interned_write(&types, buffer, 'T', used);
 }
 
-static uint64_t allocated(void)
-{
-    return key_allocated != 0 ? rb_gc_stat(key_allocated) : 0;
-}
-
 /* Adds the objects since the last call. */
 static void count_allocated(void)
 {
-    uint64_t now = allocated();
+    uint64_t now = culet_ruby_stat_now(CULET_RUBY_OBJECTS);
 
-    if (key_allocated == 0)
-        return;
     sampler.allocated += (double)(now - sampler.allocated_at_close);
     sampler.allocated_at_close = now;
 }
@@ -467,7 +459,7 @@ static void reset(void)
     sampler.random = culet_windows_seed();
     sampler.bytes_per_window = sampler.windows = 0;
     sampler.allocated = sampler.estimated = sampler.seen = sampler.sampled = 0;
-    sampler.allocated_at_close = allocated();
+    sampler.allocated_at_close = culet_ruby_stat_now(CULET_RUBY_OBJECTS);
 }
 
 void culet_objects_start(void)
@@ -537,8 +529,7 @@ void culet_init_profile_objects(void)
     static const char root;
 
     hook = Qnil;
-    key_allocated = culet_ruby_stat_key("total_allocated_objects");
-    culet_init_profile_liveness(culet_ruby_stat_key("count"));
+    culet_init_profile_liveness();
     culet_object_bytes_prepare();
     slot_size = culet_heap_slot_size();
     base_slot_bytes = default_slot_bytes();

@@ -244,6 +244,7 @@ void culet_init_reading(VALUE culet)
 {
     VALUE reading = rb_define_module_under(culet, "Reading"), names = rb_ary_new();
 
+    culet_ruby_stats_prepare();
     for (size_t i = 0; i < CULET_READING_FIELDS; i++)
         rb_ary_push(names, rb_obj_freeze(rb_str_new_cstr(culet_reading_names[i])));
     rb_define_const(reading, "FIELDS", rb_ary_freeze(names));

@@ -17,39 +17,37 @@
 
 static culet_gc_watcher *watchers[WATCHERS];
 static _Atomic int watcher_count;
-static VALUE key_count, key_major; /* Symbols for rb_gc_stat; 0: the collector does not count them */
-static VALUE key_state;            /* Symbol for rb_gc_latest_gc_info; 0: not supported */
+static VALUE key_state; /* Symbol for rb_gc_latest_gc_info; 0: not supported */
 static VALUE state_none;
-static _Atomic size_t last_collection; /* number of the last collection seen */
-static size_t majors;
+static _Atomic uint64_t last_collection; /* number of the last collection seen */
+static uint64_t majors;                  /* CULET_UNKNOWN: the collector does not count them */
 
-/* The number of the current collection, or outside of one, of the last; its lowest bit is set in the main Ractor, since
- * each Ractor of 4.1 has a count of its own. Collectors that mark in Ruby threads count a collection when it starts.
- * MMTk marks in its own threads and counts it when Ruby's threads resume, so the count is still one too low. */
-static size_t collection_number(void)
+/* The number of the current collection, or outside of one, of the last; CULET_UNKNOWN: collections are not counted. Its
+ * lowest bit is set in the main Ractor, since each Ractor of 4.1 has a count of its own. Collectors that mark in Ruby
+ * threads count a collection when it starts. MMTk marks in its own threads and counts it when Ruby's threads resume, so
+ * the count is still one too low. */
+static uint64_t collection_number(void)
 {
     bool collector_thread = !ruby_native_thread_p();
-    size_t count = rb_gc_stat(key_count) + collector_thread;
+    uint64_t count = culet_ruby_stat_now(CULET_RUBY_COLLECTIONS);
 
-    return 2 * count + (collector_thread || culet_in_main_ractor());
+    if (count == CULET_UNKNOWN)
+        return count;
+    return 2 * (count + collector_thread) + (collector_thread || culet_in_main_ractor());
 }
 
 /* ObjectSpace.dump_all and others also call mark functions; the number is then unchanged. Numbers may be skipped. The
  * exchange is atomic, because a parallel collector may call this in two threads. */
 static void mark(void *unused)
 {
-    int major = 1;
+    uint64_t collection = collection_number(), current;
+    int major;
 
-    if (key_count != 0) {
-        size_t current = collection_number();
-        if (atomic_exchange(&last_collection, current) == current)
-            return;
-    }
-    if (key_major != 0) {
-        size_t current = rb_gc_stat(key_major);
-        major = current != majors;
-        majors = current;
-    }
+    if (atomic_exchange(&last_collection, collection) == collection && collection != CULET_UNKNOWN)
+        return;
+    current = culet_ruby_stat_now(CULET_RUBY_MAJORS);
+    major = current != majors || current == CULET_UNKNOWN;
+    majors = current;
     for (int i = 0; i < watcher_count; i++)
         watchers[i](major);
 }
@@ -58,8 +56,6 @@ static const rb_data_type_t type = {.wrap_struct_name = "culet/gc_watch", .funct
 
 void culet_gc_prepare(void)
 {
-    key_count = culet_ruby_stat_key("count");
-    key_major = culet_ruby_stat_key("major_gc_count");
     key_state = culet_ruby_info_key("state");
     state_none = culet_symbol("none");
 }
@@ -73,10 +69,8 @@ void culet_gc_watch(culet_gc_watcher *function)
         watcher_count++;
         return;
     }
-    if (key_count != 0)
-        atomic_store(&last_collection, collection_number());
-    if (key_major != 0)
-        majors = rb_gc_stat(key_major);
+    atomic_store(&last_collection, collection_number());
+    majors = culet_ruby_stat_now(CULET_RUBY_MAJORS);
     watchers[0] = function;
     watcher_count = 1;
     /* not NULL, or Ruby does not mark it */
