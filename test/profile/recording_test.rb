@@ -52,8 +52,7 @@ class ProfileRecordingTest < Minitest::Test
   end
 
   def test_the_account_of_samples
-    account = parse.account
-    assert_equal [9, 5, 3, 18], [account.added, account.freed, account.lost, account.skipped]
+    assert_equal [9, 5, 1, 2, 4, 6, 8], parse.account.to_a
     assert_damaged "counts its samples twice", HEAD[2]
     error = assert_raises(Culet::Error) { Culet::Profile::Recording.new("#{HEAD[0]}\nA 1 2 3 4 5 6\n", name: "some.profile") }
     assert_equal "some.profile has an incomplete line A", error.message

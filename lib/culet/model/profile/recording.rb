@@ -60,13 +60,7 @@ module Culet
 
       # Counts of samples since the start: added to a site, and freed since; lost for want of a site or a sample; due
       # but not taken, inside the profile, in a thread that forks, and without memory.
-      Account = Struct.new(:added, :freed, :no_site, :no_sample, :inside, :forking, :no_memory) do
-        # @return [Integer] samples without room
-        def lost = no_site + no_sample
-
-        # @return [Integer] due but not taken
-        def skipped = inside + forking + no_memory
-      end
+      Account = Struct.new(:added, :freed, :no_site, :no_sample, :inside, :forking, :no_memory)
 
       # @return [String] name of the source
       attr_reader :name
