@@ -3,6 +3,7 @@
 #endif
 #include "host.h"
 
+#include "clock.h"
 #include "samples.h"
 
 #include <errno.h>
@@ -15,7 +16,6 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 /* ---- settings ---- */
@@ -77,13 +77,11 @@ static uint64_t read_resident(void)
 static uint64_t resident(void)
 {
     static uint64_t last, at;
-    struct timespec now;
+    uint64_t now = culet_profile_clock(CLOCK_MONOTONIC_COARSE);
 
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    uint64_t nanoseconds = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-    if (nanoseconds - at < RESIDENT_NANOSECONDS)
+    if (now - at < RESIDENT_NANOSECONDS)
         return last;
-    at = nanoseconds;
+    at = now;
     uint64_t bytes = read_resident();
     if (bytes)
         last = bytes;
@@ -104,10 +102,7 @@ static _Atomic int64_t epoch_start; /* in seconds */
 
 static int64_t seconds(void)
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return now.tv_sec;
+    return (int64_t)(culet_profile_clock(CLOCK_MONOTONIC_COARSE) / 1000000000);
 }
 
 void culet_host_advance_epoch(void)

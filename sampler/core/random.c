@@ -1,11 +1,11 @@
 #include "random.h"
 
+#include "clock.h"
 #include "profile.h"
 #include "tls.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <time.h>
 
 static _Atomic uint64_t mean = CULET_PROFILE_DEFAULT_BYTES;
 static CULET_TLS uint64_t state;
@@ -28,11 +28,8 @@ void culet_profile_seed(uint64_t seed)
 /* splitmix64 (G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number generators", 2014). */
 static uint64_t next(void)
 {
-    if (!state) {
-        struct timespec now;
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        state = ((uint64_t)now.tv_nsec << 32 ^ (uint64_t)now.tv_sec ^ (uintptr_t)&state) | 1;
-    }
+    if (!state)
+        state = (culet_profile_clock(CLOCK_MONOTONIC) << 20 ^ (uintptr_t)&state) | 1;
     uint64_t z = state += UINT64_C(0x9e3779b97f4a7c15);
     z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);

@@ -1,5 +1,6 @@
 #include "samples.h"
 
+#include "clock.h"
 #include "futex.h"
 #include "modules.h"
 #include "random.h"
@@ -7,7 +8,6 @@
 #include "unwind.h"
 #include "writer.h"
 
-#include <time.h>
 #include <unistd.h>
 
 static CULET_TLS bool inside;
@@ -47,27 +47,6 @@ bool culet_profile_inside(void)
     return inside;
 }
 
-/* ---- clocks ---- */
-
-static uint64_t read_clock(clockid_t clock)
-{
-    struct timespec time;
-
-    clock_gettime(clock, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
-static uint64_t nanoseconds(void)
-{
-    return read_clock(CLOCK_REALTIME);
-}
-
-/* A clock that is not set, as fine as the ages of samples need. */
-static uint64_t passed_nanoseconds(void)
-{
-    return read_clock(CLOCK_MONOTONIC_COARSE);
-}
-
 /* ---- samples ---- */
 
 void culet_profile_skip(enum culet_skip reason)
@@ -85,8 +64,10 @@ static uint32_t add(enum culet_profile_kind kind, const void *block, size_t size
                     const uint64_t *words, size_t count)
 {
     struct culet_site key = {.label = label, .type = type, .kind = kind};
-    struct culet_sample sample = {
-        .size = size, .weight = checked_weight(weight), .block = block, .born_ns = passed_nanoseconds()};
+    struct culet_sample sample = {.size = size,
+                                  .weight = checked_weight(weight),
+                                  .block = block,
+                                  .born_ns = culet_profile_clock(CLOCK_MONOTONIC_COARSE)};
     uint32_t number = 0;
     void (*reached)(void) = NULL;
     bool was_inside = enter();
@@ -123,14 +104,15 @@ static void next_epoch(void)
 {
     bool was_inside = enter();
 
-    culet_tables_next_epoch(&tables, passed_nanoseconds());
+    culet_tables_next_epoch(&tables, culet_profile_clock(CLOCK_MONOTONIC_COARSE));
     leave(was_inside);
 }
 
 /* With the lock. */
 static struct culet_moment now(void)
 {
-    return (struct culet_moment){nanoseconds(), passed_nanoseconds(), host.resident ? host.resident() : 0};
+    return (struct culet_moment){culet_profile_clock(CLOCK_REALTIME), culet_profile_clock(CLOCK_MONOTONIC_COARSE),
+                                 host.resident ? host.resident() : 0};
 }
 
 static void booted(void)
@@ -145,7 +127,7 @@ static void booted(void)
 /* Of a process, and of the moment. */
 static uint32_t first_id(void)
 {
-    return (uint32_t)culet_index_mix(nanoseconds() ^ (uint64_t)getpid() << 40);
+    return (uint32_t)culet_index_mix(culet_profile_clock(CLOCK_REALTIME) ^ (uint64_t)getpid() << 40);
 }
 
 /* ---- start and stop ---- */

@@ -3,6 +3,7 @@
 #endif
 #include "writer.h"
 
+#include "clock.h"
 #include "escape.h"
 #include "growth.h"
 #include "memory.h"
@@ -13,7 +14,6 @@
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 struct writer {
@@ -327,12 +327,8 @@ static void write_site(struct writer *w, const struct culet_tables *t, const str
 
 static void write_process(struct writer *w, const struct culet_tables *t)
 {
-    uint64_t pid = (uint64_t)getpid();
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    PUT(w, "P", pid, t->sample_bytes, t->started_ns, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
-        t->epoch, t->generation, t->no_site + t->no_sample);
+    PUT(w, "P", (uint64_t)getpid(), t->sample_bytes, t->started_ns, culet_profile_clock(CLOCK_REALTIME), t->epoch,
+        t->generation, t->no_site + t->no_sample);
     end_line(w);
     PUT(w, "A", t->added, t->freed, t->no_site, t->no_sample);
     put_numbers(w, "", CULET_SKIPS, t->skipped);
