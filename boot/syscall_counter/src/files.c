@@ -27,16 +27,19 @@
         memcpy(&next, &found, sizeof next);                                                                            \
     }
 
-/* Functions that return -1 on an error. */
-#define COUNTED(type, name, parameters, arguments)                                                                     \
+/* A function that calls the next one and counts by the result. */
+#define FORWARD(type, name, parameters, arguments, count)                                                              \
     EXPORT type name parameters                                                                                        \
     {                                                                                                                  \
         NEXT(type, #name, UNWRAP parameters)                                                                           \
         type result = next arguments;                                                                                  \
-        culet_count_path(result < 0);                                                                                  \
+        count;                                                                                                         \
         return result;                                                                                                 \
     }
 #define UNWRAP(...) __VA_ARGS__
+
+/* Functions that return -1 on an error. */
+#define COUNTED(name, parameters, arguments) FORWARD(int, name, parameters, arguments, culet_count_path(result < 0))
 
 /* ---- opening ---- */
 
@@ -45,49 +48,26 @@ static mode_t mode_of(int flags, va_list more)
     return flags & (O_CREAT | (O_TMPFILE & ~O_DIRECTORY)) ? (mode_t)va_arg(more, int) : 0;
 }
 
-#define OPEN(name)                                                                                                     \
-    EXPORT int name(const char *path, int flags, ...)                                                                  \
-    {                                                                                                                  \
-        NEXT(int, #name, const char *, int, ...)                                                                       \
+/* The last argument of a function that opens a file, which it has with some flags only. */
+#define MODE                                                                                                           \
+    ({                                                                                                                 \
         va_list more;                                                                                                  \
         va_start(more, flags);                                                                                         \
         mode_t mode = mode_of(flags, more);                                                                            \
         va_end(more);                                                                                                  \
-        int result = next(path, flags, mode);                                                                          \
-        culet_count_path(result < 0);                                                                                  \
-        return result;                                                                                                 \
-    }
+        mode;                                                                                                          \
+    })
 
-#define OPENAT(name)                                                                                                   \
-    EXPORT int name(int folder, const char *path, int flags, ...)                                                      \
-    {                                                                                                                  \
-        NEXT(int, #name, int, const char *, int, ...)                                                                  \
-        va_list more;                                                                                                  \
-        va_start(more, flags);                                                                                         \
-        mode_t mode = mode_of(flags, more);                                                                            \
-        va_end(more);                                                                                                  \
-        int result = next(folder, path, flags, mode);                                                                  \
-        culet_count_path(result < 0);                                                                                  \
-        return result;                                                                                                 \
-    }
+COUNTED(open, (const char *path, int flags, ...), (path, flags, MODE))
+COUNTED(open64, (const char *path, int flags, ...), (path, flags, MODE))
+COUNTED(openat, (int folder, const char *path, int flags, ...), (folder, path, flags, MODE))
+COUNTED(openat64, (int folder, const char *path, int flags, ...), (folder, path, flags, MODE))
+COUNTED(__open_2, (const char *path, int flags), (path, flags))
+COUNTED(__open64_2, (const char *path, int flags), (path, flags))
+COUNTED(__openat_2, (int folder, const char *path, int flags), (folder, path, flags))
+COUNTED(__openat64_2, (int folder, const char *path, int flags), (folder, path, flags))
 
-OPEN(open)
-OPEN(open64)
-OPENAT(openat)
-OPENAT(openat64)
-COUNTED(int, __open_2, (const char *path, int flags), (path, flags))
-COUNTED(int, __open64_2, (const char *path, int flags), (path, flags))
-COUNTED(int, __openat_2, (int folder, const char *path, int flags), (folder, path, flags))
-COUNTED(int, __openat64_2, (int folder, const char *path, int flags), (folder, path, flags))
-
-#define POINTER(name, parameters, arguments)                                                                           \
-    EXPORT void *name parameters                                                                                       \
-    {                                                                                                                  \
-        NEXT(void *, #name, UNWRAP parameters)                                                                         \
-        void *result = next arguments;                                                                                 \
-        culet_count_path(!result);                                                                                     \
-        return result;                                                                                                 \
-    }
+#define POINTER(name, parameters, arguments) FORWARD(void *, name, parameters, arguments, culet_count_path(!result))
 
 POINTER(fopen, (const char *path, const char *mode), (path, mode))
 POINTER(fopen64, (const char *path, const char *mode), (path, mode))
@@ -95,14 +75,14 @@ POINTER(opendir, (const char *path), (path))
 
 /* ---- stat and access ---- */
 
-COUNTED(int, stat, (const char *path, void *answer), (path, answer))
-COUNTED(int, stat64, (const char *path, void *answer), (path, answer))
-COUNTED(int, lstat, (const char *path, void *answer), (path, answer))
-COUNTED(int, lstat64, (const char *path, void *answer), (path, answer))
-COUNTED(int, __xstat, (int version, const char *path, void *answer), (version, path, answer))
-COUNTED(int, __xstat64, (int version, const char *path, void *answer), (version, path, answer))
-COUNTED(int, __lxstat, (int version, const char *path, void *answer), (version, path, answer))
-COUNTED(int, __lxstat64, (int version, const char *path, void *answer), (version, path, answer))
+COUNTED(stat, (const char *path, void *answer), (path, answer))
+COUNTED(stat64, (const char *path, void *answer), (path, answer))
+COUNTED(lstat, (const char *path, void *answer), (path, answer))
+COUNTED(lstat64, (const char *path, void *answer), (path, answer))
+COUNTED(__xstat, (int version, const char *path, void *answer), (version, path, answer))
+COUNTED(__xstat64, (int version, const char *path, void *answer), (version, path, answer))
+COUNTED(__lxstat, (int version, const char *path, void *answer), (version, path, answer))
+COUNTED(__lxstat64, (int version, const char *path, void *answer), (version, path, answer))
 
 /* An empty path stands for the descriptor. */
 static void count_at(const char *path, bool failed)
@@ -111,14 +91,7 @@ static void count_at(const char *path, bool failed)
         culet_count_path(failed);
 }
 
-#define AT(name, parameters, arguments)                                                                                \
-    EXPORT int name parameters                                                                                         \
-    {                                                                                                                  \
-        NEXT(int, #name, UNWRAP parameters)                                                                            \
-        int result = next arguments;                                                                                   \
-        count_at(path, result < 0);                                                                                    \
-        return result;                                                                                                 \
-    }
+#define AT(name, parameters, arguments) FORWARD(int, name, parameters, arguments, count_at(path, result < 0))
 
 AT(fstatat, (int folder, const char *path, void *answer, int flags), (folder, path, answer, flags))
 AT(fstatat64, (int folder, const char *path, void *answer, int flags), (folder, path, answer, flags))
@@ -128,21 +101,15 @@ AT(__fxstatat64, (int version, int folder, const char *path, void *answer, int f
    (version, folder, path, answer, flags))
 AT(statx, (int folder, const char *path, int flags, unsigned mask, void *answer), (folder, path, flags, mask, answer))
 
-COUNTED(int, access, (const char *path, int mode), (path, mode))
-COUNTED(int, eaccess, (const char *path, int mode), (path, mode))
-COUNTED(int, euidaccess, (const char *path, int mode), (path, mode))
-COUNTED(int, faccessat, (int folder, const char *path, int mode, int flags), (folder, path, mode, flags))
+COUNTED(access, (const char *path, int mode), (path, mode))
+COUNTED(eaccess, (const char *path, int mode), (path, mode))
+COUNTED(euidaccess, (const char *path, int mode), (path, mode))
+COUNTED(faccessat, (int folder, const char *path, int mode, int flags), (folder, path, mode, flags))
 
 /* ---- links ---- */
 
 #define LINK(name, parameters, arguments)                                                                              \
-    EXPORT ssize_t name parameters                                                                                     \
-    {                                                                                                                  \
-        NEXT(ssize_t, #name, UNWRAP parameters)                                                                        \
-        ssize_t result = next arguments;                                                                               \
-        culet_count_path(result < 0 && errno != EINVAL);                                                               \
-        return result;                                                                                                 \
-    }
+    FORWARD(ssize_t, name, parameters, arguments, culet_count_path(result < 0 && errno != EINVAL))
 
 LINK(readlink, (const char *path, char *answer, size_t bytes), (path, answer, bytes))
 LINK(__readlink_chk, (const char *path, char *answer, size_t bytes, size_t size), (path, answer, bytes, size))
@@ -151,13 +118,7 @@ LINK(__readlinkat_chk, (int folder, const char *path, char *answer, size_t bytes
      (folder, path, answer, bytes, size))
 
 #define REALPATH(name, parameters, arguments)                                                                          \
-    EXPORT char *name parameters                                                                                       \
-    {                                                                                                                  \
-        NEXT(char *, #name, UNWRAP parameters)                                                                         \
-        char *result = next arguments;                                                                                 \
-        culet_count_realpath(path, result);                                                                            \
-        return result;                                                                                                 \
-    }
+    FORWARD(char *, name, parameters, arguments, culet_count_realpath(path, result))
 
 REALPATH(realpath, (const char *path, char *answer), (path, answer))
 REALPATH(__realpath_chk, (const char *path, char *answer, size_t size), (path, answer, size))
