@@ -147,10 +147,11 @@ static struct culet_extent extent_of(const struct culet_large *block)
     return (struct culet_extent){.start = block->span.start, .bytes = block->bytes, .mapping = block->mapping};
 }
 
-/* Caches an unused extent. False if no scavenger would return it later. [pages lock] */
+/* Caches an unused extent. False if no scavenger would return it later, or if blocks are checked: cached pages become
+ * those of slabs, which expect zeros then. [pages lock] */
 static bool cache_huge(struct culet_extent extent)
 {
-    if (!culet_wakeup_scavenger_runs())
+    if (!culet_wakeup_scavenger_runs() || culet_harden_level >= CULET_HARDEN_CANARIES)
         return false;
     culet_huge_cache_put(extent);
     culet_wakeup_notify();

@@ -6,6 +6,8 @@
 #include "empty_block.h"
 #include "harden.h"
 #include "heap.h"
+#include "os.h"
+#include "wakeup.h"
 
 #include <pthread.h>
 
@@ -331,6 +333,29 @@ TEST(the_next_block_is_not_the_freed_one_nor_beside_the_last)
         last = next;
     }
     CHECK(reused < 40 && beside < 40, "%d of 200 were reused, %d lay beside", reused, beside);
+}
+
+static unsigned refusals;
+
+static bool refuse_next(void)
+{
+    return refusals && refusals--;
+}
+
+/* Without memory for its guards, a block is in a mapping that the heap keeps after the free, if it has a scavenger. */
+TEST(the_contents_of_a_freed_huge_block_are_no_write_after_free)
+{
+    enum { HUGE = 3 << 20, SMALL = 30000 };
+
+    harden("2");
+    atomic_store(&culet_scavenger_state, CULET_SCAVENGER_ASLEEP);
+    refusals = 1;
+    culet_os_refuse = refuse_next;
+    void *block = culet_malloc(HUGE);
+    CHECK(block && !refusals, "%u refusals are left", refusals);
+    culet_free(memset(block, 1, HUGE));
+    for (int i = 0; i < 3 * HUGE / SMALL; i++)
+        CHECK(culet_malloc(SMALL), "no memory");
 }
 
 CHECK_MAIN
