@@ -160,8 +160,9 @@ static void *get_pages(struct block *block, bool whole)
     block->alignment = page;
     if (!whole)
         return FUZZ(valloc)(block->bytes);
-    block->bytes = (block->bytes + page - 1) / page * page;
-    return FUZZ(pvalloc)(block->bytes);
+    size_t bytes = block->bytes;
+    block->bytes = bytes ? (bytes + page - 1) / page * page : page;
+    return FUZZ(pvalloc)(bytes);
 }
 
 static void get(struct slot *slot, const struct step *step)
