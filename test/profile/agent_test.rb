@@ -25,6 +25,20 @@ class ProfileAgentTest < Minitest::Test
     end
   end
 
+  # In Ruby 3.3 the innermost frame has no code then.
+  def test_start_while_a_file_of_ruby_code_is_read
+    Dir.mktmpdir do |folder|
+      File.mkfifo(file = "#{folder}/code.rb")
+      with_agent("#{SAY_UP}; load(#{file.dump})", env: sampled) do |pid|
+        File.open(file, "w") do |code|
+          code.puts("$kept = 1")
+          code.flush
+          assert_match(/\Arunning=1 /, request(pid, "start"))
+        end
+      end
+    end
+  end
+
   def test_without_an_allocator_that_samples
     with_agent("#{SAY_UP}; sleep") do |pid|
       assert_equal "running=1 sample_bytes=524288 malloc=0\n", request(pid, "start")

@@ -132,6 +132,15 @@ static VALUE number(RB_BLOCK_CALL_FUNC_ARGLIST(unused, data))
     return data;
 }
 
+/* Not by rb_eval_string: that refers to the calling Ruby frame, and Ruby 3.3 crashes in a trap handler that runs while it
+ * reads a file of Ruby code, whose frame has no code yet. */
+static VALUE evaluate(const char *text)
+{
+    VALUE compiler = rb_path2class("RubyVM::InstructionSequence");
+
+    return rb_funcall(rb_funcall(compiler, rb_intern("compile"), 1, rb_str_new_cstr(text)), rb_intern("eval"), 0);
+}
+
 void culet_interpreter_find(void)
 {
     static const struct {
@@ -139,7 +148,7 @@ void culet_interpreter_find(void)
         VALUE (*function)(VALUE, VALUE);
     } ways[WAYS] = {{"by_method", by_method}, {"by_block", by_block}, {"by_proc", by_proc}};
     struct culet_range functions[CULET_PROFILE_FRAMES];
-    VALUE probe = rb_obj_alloc(rb_cObject), ruby = rb_eval_string(ruby_code);
+    VALUE probe = rb_obj_alloc(rb_cObject), ruby = evaluate(ruby_code);
     VALUE argument = probe;
 
     rb_define_singleton_method(probe, "take_stack", take_stack, 0);
