@@ -15,8 +15,8 @@ module Culet
       # Words that can only be a file's name. A title of several words may have slashes: "puma 6.6.0 (tcp://...)".
       FILE = %r{\A[^ ]*/[^ ]*\z|\.(?:snapshot|json|gz|trace)\z}
       NUMBER = /\A\d+\z/
-      # A name of the process that runs it, also in its folder.
-      SCRIPT = /\.r[bu]\z/
+      # A script is named as the process that runs it, also in its folder.
+      SCRIPT = %r{\A[^/]+\.r[bu]\z}
       private_constant :MOST_NAMED, :FILE, :NUMBER, :SCRIPT
 
       private
@@ -134,7 +134,7 @@ module Culet
       def families(word, files)
         Processes::Search.new(word).families
       rescue Processes::Search::Absent => e
-        raise unless files
+        raise if !files || File.file?(word)
 
         raise Processes::Search::Absent, "there is no file #{word}, and #{e.message.sub(/; `ps.*/, "")}"
       end
