@@ -110,19 +110,21 @@ static bool read_culet(struct culet_stats *stats)
     return ask != NULL && ask(stats, sizeof(*stats)) == 0;
 }
 
+/* Of glibc, or of culet while it is dormant. That of mimalloc and tcmalloc has other meanings and is not read. */
 static int read_info(struct info *info)
 {
     CULET_OF_MALLOC(mallinfo2_function, ask, "mallinfo2");
 
+    if (culet_malloc_function("gnu_get_libc_version") == NULL && culet_malloc_function("culet_stats") == NULL)
+        return 0;
     if (ask != NULL) {
         *info = ask();
         return 1;
     }
 #ifdef HAVE_STRUCT_MALLINFO_UORDBLKS
-    /* glibc before 2.33. Its fields are ints that wrap; read as unsigned they hold up to 4 GiB. The mallinfo of mimalloc
-     * and tcmalloc has other meanings and is not read. */
+    /* glibc before 2.33. Its fields are ints that wrap; read as unsigned they hold up to 4 GiB. */
     CULET_OF_MALLOC(mallinfo_function, ask_old, "mallinfo");
-    if (ask_old != NULL && culet_malloc_function("gnu_get_libc_version") != NULL) {
+    if (ask_old != NULL) {
         struct mallinfo old = ask_old();
         info->arena = (unsigned int)old.arena;
         info->hblks = (unsigned int)old.hblks;
