@@ -524,9 +524,9 @@ static pid_t start_nobody(bool dumpable)
         return 0;
     pid_t child = fork();
     if (child == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (setgid(65534) != 0 || setuid(65534) != 0 || prctl(PR_SET_DUMPABLE, dumpable) != 0 ||
-            write(ends[1], "x", 1) != 1)
+        /* setuid resets the signal. */
+        if (setgid(65534) != 0 || setuid(65534) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 ||
+            prctl(PR_SET_DUMPABLE, dumpable) != 0 || write(ends[1], "x", 1) != 1)
             _exit(3);
         for (;;)
             pause();
