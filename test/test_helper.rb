@@ -33,8 +33,13 @@ module TestHelper
   # Bytes of a string that lies in a block of malloc, because no slot of this Ruby is so large.
   LONG_STRING_BYTES = [GC::INTERNAL_CONSTANTS.fetch(:RVARGC_MAX_ALLOCATE_SIZE, 0), 640].max + 60
 
-  # A large heap at the start of Ruby, in the unit in which this one counts what its heap may grow by.
-  INITIAL_HEAP = GC.stat.key?(:heap_allocatable_bytes) ? { "RUBY_GC_HEAP_INIT_BYTES" => "36M" } : { "RUBY_GC_HEAP_INIT_SLOTS" => "900000" }
+  # A large heap at the start of Ruby, by the variable that this one reads.
+  INITIAL_HEAP = if GC.stat.key?(:heap_allocatable_bytes) then { "RUBY_GC_HEAP_INIT_BYTES" => "36M" }
+                 else { RUBY_VERSION < "3.3" ? "RUBY_GC_HEAP_INIT_SLOTS" : "RUBY_GC_HEAP_0_INIT_SLOTS" => "900000" }
+                 end
+
+  # Whether Ruby has touched all of its main thread's stack, as with -fstack-clash-protection.
+  RESIDENT_STACK = File.read("/proc/self/smaps")[/\[stack\]\n.*?^Rss: +(\d+)/m, 1].to_i > 4096
 
   # A test that asserted nothing could not fail.
   def after_teardown

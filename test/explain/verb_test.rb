@@ -31,9 +31,9 @@ class ExplainVerbTest < Minitest::Test
   RUBY
   STEADY = "keep = Array.new(50_000) { |i| \"kept \#{i}\" * 3 }\nputs :up; $stdout.flush\n" \
            "loop { 100.times { |i| \"garbage \#{i}\" * 20 }; sleep 0.02 }"
-  # Free memory in the arenas of threads that live on.
-  ARENAS = "threads = Array.new(4) { Thread.new { all = Array.new(25_000) { |i| 'x' * (#{LONG_STRING_BYTES} + i % 900) }\n  " \
-           "kept = all.each_slice(40).map(&:first); all = nil; Thread.current[:done] = true; sleep; kept } }\n" \
+  # Free memory in the arenas of threads that live on; in a fiber, whose stack keeps nothing afterwards.
+  ARENAS = "fill = -> { Array.new(25_000) { |i| 'x' * (#{LONG_STRING_BYTES} + i % 900) }.each_slice(40).map(&:first) }\n" \
+           "threads = Array.new(4) { Thread.new { kept = Fiber.new(&fill).resume; Thread.current[:done] = true; sleep; kept } }\n" \
            "Thread.pass until threads.all? { |one| one[:done] }\nGC.start; GC.start\nputs :up; $stdout.flush; sleep".freeze
   SPARSE = "all = Array.new(2_000_000) { Object.new }\nkept = all.each_slice(400).map(&:first); all = nil\nGC.start; GC.start\nputs :up; $stdout.flush; sleep"
   # Workers that write to what they inherited.
@@ -139,6 +139,8 @@ class ExplainVerbTest < Minitest::Test
       # Looks have idle priority.
       found = explain(pid, "60s") if found["sentence"].include?("too few looks")
       assert_equal "none", found["verdict"], found
+      next if RESIDENT_STACK # that is to be returned
+
       assert_match(/\Anothing is wrong: the program needs /, found["sentence"])
       assert_empty found["remedies"]
     end

@@ -169,6 +169,12 @@ class StringsLiveTest < Minitest::Test
 
   def test_beside_a_ractor
     script = "Warning[:experimental] = false; $r = Ractor.new { Ractor.receive }; #{SAY_UP}; sleep"
-    with_agent(script) { |pid| assert_operator json("strings", pid.to_s)["strings"], :>, 1000 }
+    with_agent(script) do |pid|
+      if RUBY_VERSION.match?(/\A3\.[34]\./)
+        assert_match(/several Ractors run, and this Ruby has no lock to stop them/, run_culet("strings", pid.to_s)[1])
+      else
+        assert_operator json("strings", pid.to_s)["strings"], :>, 1000
+      end
+    end
   end
 end
