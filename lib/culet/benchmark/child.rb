@@ -66,8 +66,8 @@ module Culet
     # The measured process: in its own process group, unless asked without input or output; its error output is kept
     # (ErrorOutput).
     class Child
-      # Kills the process group of the child when the pipe is closed, also by the end of a killed culet.
-      GUARD = ["/bin/sh", "-c", 'read -r group; read -r _; kill -s KILL -- "-$group"'].freeze
+      # Kills the process group of the child when the pipe ends without a second line, as it does with a killed culet.
+      GUARD = ["/bin/sh", "-c", 'read -r group; read -r _ || kill -s KILL -- "-$group"'].freeze
       private_constant :GUARD
 
       # started_at: CLOCK_MONOTONIC in seconds
@@ -124,7 +124,7 @@ module Culet
         @waiter.join
         seconds
       ensure
-        @guard.close
+        dismiss_guard
         @errors.close
       end
 
@@ -143,6 +143,15 @@ module Culet
       end
 
       private
+
+      # The number of an ended group may be another one's later.
+      def dismiss_guard
+        @guard.puts unless @guard.closed?
+      rescue Errno::EPIPE
+        nil # it was killed
+      ensure
+        @guard.close
+      end
 
       def start(command, environment, **options)
         mark = SecureRandom.hex(16)
