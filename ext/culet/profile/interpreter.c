@@ -136,9 +136,10 @@ static VALUE number(RB_BLOCK_CALL_FUNC_ARGLIST(unused, data))
  * reads a file of Ruby code, whose frame has no code yet. */
 static VALUE evaluate(const char *text)
 {
-    VALUE compiler = rb_path2class("RubyVM::InstructionSequence");
+    VALUE compiler = rb_path2class("RubyVM::InstructionSequence"), source = rb_str_new_cstr(text);
+    VALUE code = rb_funcall(compiler, rb_intern("compile"), 1, source);
 
-    return rb_funcall(rb_funcall(compiler, rb_intern("compile"), 1, rb_str_new_cstr(text)), rb_intern("eval"), 0);
+    return rb_funcall(code, rb_intern("eval"), 0);
 }
 
 void culet_interpreter_find(void)
