@@ -50,6 +50,14 @@ class CompareChildTest < Minitest::Test
     pids.to_a.each { |pid| Process.kill(:KILL, pid) if running?(pid) }
   end
 
+  # The shell that waits for the end of culet fails where it has killed a group that is gone.
+  def test_kills_no_group_at_the_usual_end
+    child = start("")
+    assert child.wait(PATIENCE_SECONDS)
+    child.stop
+    assert_predicate Process.last_status, :success?
+  end
+
   def test_counts_the_cpu_time_of_a_worker_nobody_waited_for
     child = start("r, w = IO.pipe; fork { t = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) + 1; " \
                   "nil while Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) < t; w.puts; loop {} }; r.gets; exit!(0)")

@@ -144,11 +144,11 @@ module Culet
 
       private
 
-      # The number of an ended group may be another one's later.
+      # Without a second line, the guard would kill a group whose number another one may have by now.
       def dismiss_guard
         @guard.puts unless @guard.closed?
       rescue Errno::EPIPE
-        nil # it was killed
+        nil # the guard was killed
       ensure
         @guard.close
       end
