@@ -65,7 +65,7 @@ module Culet
     def run(argv, out: $stdout, err: $stderr, &loaded)
       out = Output.new(out)
       err = Messages.new(err)
-      # The gems of tables match it.
+      # The gems that print tables match TERM with patterns.
       ENV.delete("TERM") unless ENV["TERM"].to_s.valid_encoding?
       status = perform(words(argv), out, err, &loaded)
       out.flush

@@ -270,7 +270,7 @@ TEST(a_name_that_is_too_long_is_reported)
     expect_failure("exit", name, "CULET_PROFILE_OUT", ENAMETOOLONG);
 }
 
-/* A value that is not accepted is reported, and the program ends well. Nothing and zeros are. */
+/* A value that is not accepted is reported, and the program ends well. An empty value and zeros are accepted. */
 static void expect_report(const char *messages, const char *variable, const char *value)
 {
     char expected[100];

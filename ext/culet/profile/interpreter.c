@@ -132,8 +132,8 @@ static VALUE number(RB_BLOCK_CALL_FUNC_ARGLIST(unused, data))
     return data;
 }
 
-/* Not by rb_eval_string: that refers to the calling Ruby frame, and Ruby 3.3 crashes in a trap handler that runs while it
- * reads a file of Ruby code, whose frame has no code yet. */
+/* Not by rb_eval_string, which refers to the calling Ruby frame: that of a file which Ruby is reading has no code yet, and
+ * in a trap handler that runs meanwhile Ruby 3.3 crashes. */
 static VALUE evaluate(const char *text)
 {
     VALUE compiler = rb_path2class("RubyVM::InstructionSequence"), source = rb_str_new_cstr(text);

@@ -10,8 +10,10 @@ module Culet
     STEPS = 4
     private_constant :STEPS
 
-    # @param seconds [Float] end of the axis, as `bytes`
-    # @param width [Integer] in user units, as `height` and `text`, the size of the labels
+    # @param seconds [Float] the end of the axis of seconds
+    # @param bytes [Numeric] the end of the axis of bytes
+    # @param width [Integer] in user units, like the height
+    # @param text [Integer] the size of the labels in user units
     def initialize(seconds:, bytes:, width: 900, height: 260, text: 12)
       @seconds = [seconds, 0.001].max
       @bytes = [bytes, 1].max.to_f
